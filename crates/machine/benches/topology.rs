@@ -1,0 +1,71 @@
+//! Time to read the largest recorded machine, against a yardstick of the same run: opening and
+//! reading as many files of its tree once. `cargo bench -p threadwise-machine`
+//!
+//! Fails where the median is 20 ms or more. Recorded machines lie in a folder beside
+//! the repository (or in THREADWISE_MACHINES); without it nothing is measured, and that is said.
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+use threadwise_machine::Topology;
+
+const PAIRS: usize = 40;
+const LIMIT_MS: f64 = 20.0;
+const LARGEST: &str = "256ppc-8n8s4t";
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => files(&entry.path(), found),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+fn timed_ms(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+/// Value below which a share of the sorted values lies.
+fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * share).round() as usize]
+}
+
+fn main() -> ExitCode {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/machines");
+    let folder = std::env::var_os("THREADWISE_MACHINES").map_or(beside, PathBuf::from);
+    let archive = folder.join(format!("{LARGEST}.tar.bz2"));
+    if !archive.exists() {
+        println!("NOT MEASURED: no recorded machines in {}", folder.display());
+        return ExitCode::SUCCESS;
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let unpacked = Command::new("tar").arg("-xjf").arg(&archive).arg("-C").arg(temporary.path()).status();
+    assert!(unpacked.unwrap().success());
+    let root = temporary.path().join(LARGEST);
+    let mut all = Vec::new();
+    files(&root, &mut all);
+
+    let (mut reads, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        let read = timed_ms(|| assert_eq!(Topology::read(&root, None).unwrap().allowed().len(), 256));
+        let plain = timed_ms(|| all.iter().for_each(|file| assert!(std::fs::read(file).is_ok())));
+        reads.push(read);
+        ratios.push(read / plain);
+    }
+    let (median, high) = (quantile(&mut reads, 0.5), quantile(&mut reads, 0.975));
+    println!("{LARGEST}: {median:.2} ms median, {high:.2} ms at the 97.5th percentile of {PAIRS} reads");
+    println!(
+        "against reading all {} files of the tree: {:.2}x median [{:.2}, {:.2}]",
+        all.len(),
+        quantile(&mut ratios, 0.5),
+        quantile(&mut ratios, 0.025),
+        quantile(&mut ratios, 0.975)
+    );
+    if median < LIMIT_MS { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

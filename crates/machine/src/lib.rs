@@ -1,0 +1,17 @@
+//! What the machine is and who may run where: topology, CPU sets, placements, memory
+//! policies, pinning.
+//!
+//! `topology` reads a sysfs tree below a given root and nothing else; `placement` and `memory` are
+//! pure functions of a topology and a block's draw; `pin` and `hypervisor` alone look at the live process.
+
+pub mod cpuset;
+pub mod hypervisor;
+pub mod memory;
+pub mod pin;
+pub mod placement;
+pub mod topology;
+
+pub use cpuset::CpuSet;
+pub use memory::{Memory, MemoryBinding, MemoryMode};
+pub use placement::{Draw, Pin, Placement, PlacementError, Resolved};
+pub use topology::{Topology, TopologyError};

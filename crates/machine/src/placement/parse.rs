@@ -1,0 +1,304 @@
+//! Placement texts to their meaning. The grammar: docs/GLOSSARY.md, "Placement".
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Expression, Level, Name, Placement, PlacementError, Shape};
+use crate::CpuSet;
+use crate::cpuset::MAX_CPUS;
+
+/// The names of the grammar and what they mean.
+const NAMES: [(&str, Name); 6] = [
+    ("one-cpu", Name::OneCpu),
+    ("same-core", Name::SameCore),
+    ("same-package", Name::SamePackage),
+    ("cross-package", Name::CrossPackage),
+    ("all", Name::All),
+    ("no-smt", Name::NoSmt),
+];
+
+/// Level names that a path accepts; hwloc's own come first.
+const PATH_LEVELS: [(&str, Level); 7] = [
+    ("package", Level::Package),
+    ("socket", Level::Package),
+    ("numanode", Level::Node),
+    ("l3", Level::Llc),
+    ("llc", Level::Llc),
+    ("core", Level::Core),
+    ("pu", Level::Pu),
+];
+
+impl FromStr for Placement {
+    type Err = PlacementError;
+
+    /// Reads a shape, a sum of shapes, a name, `spread:N`, `packed:N`, a list or a path.
+    ///
+    /// # Errors
+    /// [`PlacementError::Grammar`] with the part that is wrong.
+    fn from_str(text: &str) -> Result<Self, PlacementError> {
+        let text = text.trim();
+        let expression = parse(text).map_err(|why| PlacementError::Grammar { text: text.to_owned(), why })?;
+        Ok(Self { text: text.to_owned(), expression })
+    }
+}
+
+fn parse(text: &str) -> Result<Expression, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if let Some((_, name)) = NAMES.iter().find(|(word, _)| *word == text) {
+        return Ok(Expression::Named(*name));
+    }
+    if let Some(count) = text.strip_prefix("spread:") {
+        return Ok(Expression::Spread(positive(count, "the number of logical CPUs after 'spread:'")?));
+    }
+    if let Some(count) = text.strip_prefix("packed:") {
+        return Ok(Expression::Packed(positive(count, "the number of logical CPUs after 'packed:'")?));
+    }
+    if text.contains(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | ':' | ' ')) {
+        return if text.starts_with(|c: char| c.is_ascii_digit()) {
+            text.split('+').map(|term| shape(term.trim())).collect::<Result<_, _>>().map(Expression::Shapes)
+        } else if text.contains(':') {
+            path(text).map(Expression::Path)
+        } else {
+            let names: Vec<&str> = NAMES.iter().map(|(word, _)| *word).collect();
+            Err(format!("no such name; names are {}, spread:N, packed:N", names.join(", ")))
+        };
+    }
+    indices(text, "logical CPU").map(Expression::List)
+}
+
+/// `[Ns]NcNt[@xN]`.
+fn shape(term: &str) -> Result<Shape, String> {
+    let (counts, restriction) = match term.split_once('@') {
+        Some((counts, restriction)) => (counts, Some(restriction)),
+        None => (term, None),
+    };
+    let wrong = || format!("'{term}' is not of the form NcNt or NsNcNt");
+    let (packages, rest) = match counts.split_once('s') {
+        Some((packages, rest)) => (Some(packages), rest),
+        None => (None, counts),
+    };
+    let (cores, rest) = rest.split_once('c').ok_or_else(wrong)?;
+    let threads = rest.strip_suffix('t').ok_or_else(wrong)?;
+    let count = |digits: &str, what: &str| {
+        if digits.is_empty() || digits.contains(|c: char| !c.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        positive(digits, &format!("the number of {what} in '{term}'"))
+    };
+    Ok(Shape {
+        packages: packages.map_or(Ok(1), |digits| count(digits, "packages"))?,
+        cores: count(cores, "cores")?,
+        threads: count(threads, "logical CPUs a core")?,
+        within: restriction.map(|restriction| within(restriction, term)).transpose()?,
+    })
+}
+
+fn within(restriction: &str, term: &str) -> Result<(Level, u32), String> {
+    let mut characters = restriction.chars();
+    let level = match characters.next() {
+        Some('n') => Level::Node,
+        Some('p') => Level::Package,
+        Some('l') => Level::Llc,
+        Some('k') => Level::Kind,
+        _ => {
+            return Err(format!(
+                "'@{restriction}' in '{term}' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)"
+            ));
+        }
+    };
+    Ok((level, number(characters.as_str(), &format!("the number after '@' in '{term}'"))?))
+}
+
+/// `package:0.core:1-3.pu:0`, outermost level first.
+fn path(text: &str) -> Result<Vec<(Level, Vec<u32>)>, String> {
+    let mut levels: Vec<(Level, Vec<u32>)> = Vec::new();
+    for part in text.split('.') {
+        let (word, list) =
+            part.split_once(':').ok_or_else(|| format!("'{part}' is not of the form LEVEL:INDEX"))?;
+        let Some((_, level)) = PATH_LEVELS.iter().find(|(name, _)| *name == word) else {
+            return Err(format!("no such level '{word}'; levels are package, numanode, l3, core, pu"));
+        };
+        if levels.iter().any(|(earlier, _)| earlier == level) {
+            return Err(format!("level '{word}' appears twice"));
+        }
+        if levels.last().is_some_and(|(earlier, _)| depth(*earlier) > depth(*level)) {
+            return Err(format!("'{word}' stands behind a smaller level; the outermost comes first"));
+        }
+        levels.push((*level, indices(list, word)?));
+    }
+    Ok(levels)
+}
+
+/// Packages, nodes and LLC domains nest differently from machine to machine, so their order is free.
+fn depth(level: Level) -> u32 {
+    match level {
+        Level::Package | Level::Node | Level::Llc | Level::Kind => 0,
+        Level::Core => 1,
+        Level::Pu => 2,
+    }
+}
+
+/// `0-3,8`, `0-30:2` in the order given, without duplicates.
+pub(crate) fn indices(list: &str, what: &str) -> Result<Vec<u32>, String> {
+    for part in list.split(',').map(str::trim) {
+        if part.is_empty() {
+            return Err(format!("there is no number where a {what} is expected"));
+        }
+        match part.split_once(':') {
+            Some((range, _)) if !range.contains('-') => {
+                return Err(format!("'{part}' has a step and no range, such as 0-6:2"));
+            }
+            Some((_, step)) if step.trim_matches('0').is_empty() => {
+                return Err(format!("the step of '{part}' is not a number above 0"));
+            }
+            _ => {}
+        }
+    }
+    let listed = CpuSet::parse_ordered(list).map_err(|error| error.why)?;
+    let mut seen = CpuSet::new();
+    for &index in &listed {
+        if seen.contains(index) {
+            return Err(format!("{what} {index} appears twice"));
+        }
+        seen.insert(index);
+    }
+    Ok(listed)
+}
+
+fn positive(digits: &str, what: &str) -> Result<u32, String> {
+    match number(digits, what)? {
+        0 => Err(format!("{what} is 0; at least 1 is needed")),
+        value => Ok(value),
+    }
+}
+
+fn number(digits: &str, what: &str) -> Result<u32, String> {
+    if digits.is_empty() || digits.contains(|c: char| !c.is_ascii_digit()) {
+        return Err(format!("{what} is '{digits}', not a number"));
+    }
+    match digits.parse() {
+        Ok(value) if value < MAX_CPUS => Ok(value),
+        _ => Err(format!("{what} is {digits}, above {}", MAX_CPUS - 1)),
+    }
+}
+
+/// As it is written: `2s8c2t@n0`.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.packages > 1 {
+            write!(f, "{}s", self.packages)?;
+        }
+        write!(f, "{}c{}t", self.cores, self.threads)?;
+        match self.within {
+            Some((Level::Node, index)) => write!(f, "@n{index}"),
+            Some((Level::Package, index)) => write!(f, "@p{index}"),
+            Some((Level::Llc, index)) => write!(f, "@l{index}"),
+            Some((Level::Kind, index)) => write!(f, "@k{index}"),
+            Some((Level::Core | Level::Pu, _)) | None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(text: &str) -> Expression {
+        text.parse::<Placement>().unwrap().expression
+    }
+
+    fn shape_of(packages: u32, cores: u32, threads: u32, within: Option<(Level, u32)>) -> Shape {
+        Shape { packages, cores, threads, within }
+    }
+
+    #[test]
+    fn shapes_and_sums() {
+        assert_eq!(meaning("6c1t"), Expression::Shapes(vec![shape_of(1, 6, 1, None)]));
+        assert_eq!(meaning(" 2s8c2t "), Expression::Shapes(vec![shape_of(2, 8, 2, None)]));
+        assert_eq!(
+            meaning("3c1t@k1 + 1c2t@n0"),
+            Expression::Shapes(vec![
+                shape_of(1, 3, 1, Some((Level::Kind, 1))),
+                shape_of(1, 1, 2, Some((Level::Node, 0)))
+            ])
+        );
+        assert_eq!(meaning("1c1t@l12"), Expression::Shapes(vec![shape_of(1, 1, 1, Some((Level::Llc, 12)))]));
+        for text in ["6c1t", "2s8c2t", "3c1t@k1", "1c2t@n0", "1c1t@l12", "1c1t@p3"] {
+            assert_eq!(shape(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn names_sweeps_lists_and_paths() {
+        assert_eq!(meaning("same-core"), Expression::Named(Name::SameCore));
+        assert_eq!(meaning("no-smt"), Expression::Named(Name::NoSmt));
+        assert_eq!(meaning("spread:5"), Expression::Spread(5));
+        assert_eq!(meaning("packed:1"), Expression::Packed(1));
+        assert_eq!(meaning("8,0-3"), Expression::List(vec![8, 0, 1, 2, 3]));
+        assert_eq!(meaning("0-6:2"), Expression::List(vec![0, 2, 4, 6]));
+        assert_eq!(meaning("7"), Expression::List(vec![7]));
+        assert_eq!(
+            meaning("package:0.core:1-3.pu:0"),
+            Expression::Path(vec![
+                (Level::Package, vec![0]),
+                (Level::Core, vec![1, 2, 3]),
+                (Level::Pu, vec![0])
+            ])
+        );
+        assert_eq!(
+            meaning("numanode:1.l3:0,2"),
+            Expression::Path(vec![(Level::Node, vec![1]), (Level::Llc, vec![0, 2])])
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, why) in [
+            ("", "it is empty"),
+            ("0c1t", "the number of cores in '0c1t' is 0; at least 1 is needed"),
+            ("1c0t", "the number of logical CPUs a core in '1c0t' is 0; at least 1 is needed"),
+            ("0s1c1t", "the number of packages in '0s1c1t' is 0; at least 1 is needed"),
+            ("spread:0", "the number of logical CPUs after 'spread:' is 0; at least 1 is needed"),
+            ("packed:x", "the number of logical CPUs after 'packed:' is 'x', not a number"),
+            ("3c1t+2c", "'2c' is not of the form NcNt or NsNcNt"),
+            ("3c1t+", "'' is not of the form NcNt or NsNcNt"),
+            (
+                "c1t",
+                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, spread:N, packed:N",
+            ),
+            (
+                "same_core",
+                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, spread:N, packed:N",
+            ),
+            ("2c1tx", "'2c1tx' is not of the form NcNt or NsNcNt"),
+            (
+                "2c1t@x3",
+                "'@x3' in '2c1t@x3' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
+            ),
+            ("2c1t@n", "the number after '@' in '2c1t@n' is '', not a number"),
+            ("99999c1t", "the number of cores in '99999c1t' is 99999, above 65535"),
+            ("99999999999c1t", "the number of cores in '99999999999c1t' is 99999999999, above 65535"),
+            ("0-3,2", "logical CPU 2 appears twice"),
+            ("3-1", "range 3-1 runs backwards"),
+            ("0,,1", "there is no number where a logical CPU is expected"),
+            ("4:2", "'4:2' has a step and no range, such as 0-6:2"),
+            ("0-6:0", "the step of '0-6:0' is not a number above 0"),
+            ("70000", "70000 is above 65536"),
+            ("package:0.chip:1", "no such level 'chip'; levels are package, numanode, l3, core, pu"),
+            ("core:0.package:0", "'package' stands behind a smaller level; the outermost comes first"),
+            ("core:0.core:1", "level 'core' appears twice"),
+            ("core:1,1", "core 1 appears twice"),
+            ("core:", "there is no number where a core is expected"),
+            ("core:0.1", "'1' is not of the form LEVEL:INDEX"),
+        ] {
+            let error = text.parse::<Placement>().unwrap_err();
+            assert_eq!(
+                error,
+                PlacementError::Grammar { text: text.to_owned(), why: why.to_owned() },
+                "{text}"
+            );
+        }
+    }
+}

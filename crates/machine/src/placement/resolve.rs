@@ -1,0 +1,292 @@
+//! Placements to logical CPUs: a pure function of placement, topology, draw and sessions.
+//!
+//! Only logical CPUs that are online and allowed are ever used. What the machine cannot do is an
+//! error that says what it lacks.
+
+use super::draw::package_of;
+use super::paths;
+use super::{Draw, Expression, Level, Name, Pin, Placement, PlacementError, Resolved, Shape};
+use crate::{CpuSet, Topology};
+
+/// Binds a placement to a machine and a block's draw.
+///
+/// # Errors
+/// What the machine lacks, or no session at all.
+pub fn resolve(
+    placement: &Placement,
+    topology: &Topology,
+    draw: &Draw,
+    sessions: u32,
+    pin: Pin,
+) -> Result<Resolved, PlacementError> {
+    if sessions == 0 {
+        return Err(PlacementError::NoSessions { text: placement.text.clone() });
+    }
+    let machine = Machine { topology, draw };
+    let lacking = |lacks: String| PlacementError::Lacking { text: placement.text.clone(), lacks };
+    let cpus = logical_cpus(&placement.expression, &machine).map_err(lacking)?;
+    if cpus.is_empty() {
+        return Err(lacking("no logical CPU is online and allowed".to_owned()));
+    }
+    let set: CpuSet = cpus.iter().copied().collect();
+    let seats: Vec<CpuSet> = (0..sessions as usize)
+        .map(|session| match pin {
+            Pin::Each => [cpus[session % cpus.len()]].into_iter().collect(),
+            Pin::Set => set.clone(),
+        })
+        .collect();
+    let left_over = left_over(topology, &seats);
+    Ok(Resolved { cpus, sessions: seats, left_over })
+}
+
+/// What the helpers of this module look at.
+struct Machine<'a> {
+    topology: &'a Topology,
+    draw: &'a Draw,
+}
+
+/// A core with the logical CPUs of it that a term may use, in the draw's order.
+struct Seat<'a> {
+    core: u32,
+    package: u32,
+    cpus: Vec<&'a u32>,
+}
+
+fn logical_cpus(expression: &Expression, machine: &Machine) -> Result<Vec<u32>, String> {
+    match expression {
+        Expression::Shapes(terms) => sum(terms, machine),
+        Expression::Named(name) => named(*name, machine),
+        Expression::Spread(count) => prefix(spread(machine), *count),
+        Expression::Packed(count) => prefix(packed(machine), *count),
+        Expression::List(listed) => {
+            listed.iter().try_for_each(|&cpu| usable(cpu, machine.topology))?;
+            Ok(listed.clone())
+        }
+        Expression::Path(levels) => paths::logical_cpus(levels, machine.topology),
+    }
+}
+
+fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
+    let shape = |packages, cores, threads| Shape { packages, cores, threads, within: None };
+    match name {
+        Name::OneCpu => prefix(spread(machine), 1),
+        Name::SameCore => {
+            sum(&[shape(1, 1, 2)], machine).map_err(|_| "no core here has 2 allowed SMT siblings".to_owned())
+        }
+        Name::SamePackage => sum(&[shape(1, 2, 1)], machine)
+            .map_err(|_| "no package here has 2 allowed cores of one kind".to_owned()),
+        Name::CrossPackage => sum(&[shape(2, 1, 1)], machine).map_err(|_| {
+            if machine.topology.packages.is_empty() {
+                "this machine declares no packages, so it counts as one".to_owned()
+            } else if machine.draw.packages.len() == 1 {
+                // Packages may be declared whose logical CPUs are all forbidden to us.
+                "this machine has 1 package with allowed logical CPUs".to_owned()
+            } else {
+                "no 2 packages here have allowed cores of one kind".to_owned()
+            }
+        }),
+        Name::All => Ok(spread(machine)),
+        Name::NoSmt => {
+            let first = |&core: &u32| machine.draw.siblings[core as usize].first().copied();
+            Ok(machine.draw.cores.iter().filter_map(first).collect())
+        }
+    }
+}
+
+/// Cores first, over all packages in turn; the next siblings only when every core has one.
+fn spread(machine: &Machine) -> Vec<u32> {
+    let threads = machine.draw.siblings.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |thread: usize| {
+        let pick = move |&core: &u32| machine.draw.siblings[core as usize].get(thread).copied();
+        machine.draw.cores.iter().filter_map(pick)
+    };
+    (0..threads).flat_map(at).collect()
+}
+
+/// All siblings of a core, core after core, package after package.
+fn packed(machine: &Machine) -> Vec<u32> {
+    let mut cpus = Vec::new();
+    for &package in &machine.draw.packages {
+        for &core in &machine.draw.cores {
+            if package_of(machine.topology, core) == package {
+                cpus.extend(&machine.draw.siblings[core as usize]);
+            }
+        }
+    }
+    cpus
+}
+
+fn prefix(mut cpus: Vec<u32>, count: u32) -> Result<Vec<u32>, String> {
+    if cpus.len() < count as usize {
+        return Err(format!("it needs {count} logical CPUs, and {} are allowed", cpus.len()));
+    }
+    cpus.truncate(count as usize);
+    Ok(cpus)
+}
+
+fn usable(cpu: u32, topology: &Topology) -> Result<(), String> {
+    match topology.cpu(cpu) {
+        None => Err(format!("there is no logical CPU {cpu}")),
+        Some(found) if !found.online => Err(format!("logical CPU {cpu} is offline")),
+        Some(found) if !found.allowed => Err(format!(
+            "logical CPU {cpu} is not allowed to this process, which may use {}",
+            topology.allowed()
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// All terms on one core kind, the fastest that can supply them all, unless a term names its own.
+fn sum(terms: &[Shape], machine: &Machine) -> Result<Vec<u32>, String> {
+    let kinds = machine.topology.kinds.len().max(1) as u32;
+    let mut first_failure = None;
+    for kind in 0..kinds {
+        match on_kind(terms, kind, machine) {
+            Ok(cpus) => return Ok(cpus),
+            Err(failed) => first_failure = first_failure.or(Some(failed)),
+        }
+    }
+    let failed = first_failure.and_then(|index: usize| terms.get(index));
+    Err(failed.map_or_else(|| "it has no terms".to_owned(), |shape| lacks(shape, terms.len(), machine)))
+}
+
+/// The terms' logical CPUs in the order written, or the index of the term that found no cores.
+fn on_kind(terms: &[Shape], kind: u32, machine: &Machine) -> Result<Vec<u32>, usize> {
+    // Hard terms choose first, so that `1c1t+2c2t` does not waste a core that has two siblings.
+    let mut order: Vec<usize> = (0..terms.len()).collect();
+    order.sort_by_key(|&index| {
+        let term = &terms[index];
+        std::cmp::Reverse((term.within.is_some(), term.threads, term.packages, term.cores))
+    });
+    let mut taken: Vec<u32> = Vec::new();
+    let mut found = vec![Vec::new(); terms.len()];
+    for index in order {
+        let seats = seats(&terms[index], kind, &taken, machine);
+        let (cpus, cores) = take(&terms[index], &seats, &machine.draw.packages).ok_or(index)?;
+        taken.extend(cores);
+        found[index] = cpus;
+    }
+    Ok(found.concat())
+}
+
+/// Cores that a shape may use, in the draw's order.
+fn seats<'a>(shape: &Shape, kind: u32, taken: &[u32], machine: &Machine<'a>) -> Vec<Seat<'a>> {
+    let topology = machine.topology;
+    let kind = match shape.within {
+        Some((Level::Kind, wanted)) => wanted,
+        _ => kind,
+    };
+    let inside = |cpu: &u32| match shape.within {
+        Some((Level::Node, index)) => {
+            in_group(topology.numa_nodes.get(index as usize).map(|node| &node.cpus), *cpu)
+        }
+        Some((Level::Llc, index)) => {
+            in_group(topology.llc_domains.get(index as usize).map(|llc| &llc.cpus), *cpu)
+        }
+        _ => true,
+    };
+    let to_seat = |&core: &u32| {
+        let package = package_of(topology, core);
+        let cpus: Vec<&u32> = machine.draw.siblings[core as usize].iter().filter(|cpu| inside(cpu)).collect();
+        let free = !taken.contains(&core)
+            && topology.cores[core as usize].kind == kind
+            && cpus.len() >= shape.threads as usize
+            && !matches!(shape.within, Some((Level::Package, wanted)) if wanted != package);
+        free.then_some(Seat { core, package, cpus })
+    };
+    machine.draw.cores.iter().filter_map(to_seat).collect()
+}
+
+fn in_group(group: Option<&CpuSet>, cpu: u32) -> bool {
+    group.is_some_and(|cpus| cpus.contains(cpu))
+}
+
+/// The first packages that have enough seats; logical CPUs come cores first, packages in turn, so
+/// that a smaller shape is a prefix of a larger one and few sessions do not share a core.
+fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
+    let (cores, threads) = (shape.cores as usize, shape.threads as usize);
+    let columns: Vec<Vec<&Seat>> = packages
+        .iter()
+        .map(|&package| seats.iter().filter(|seat| seat.package == package).take(cores).collect())
+        .filter(|column: &Vec<&Seat>| column.len() == cores)
+        .take(shape.packages as usize)
+        .collect();
+    if columns.len() < shape.packages as usize {
+        return None;
+    }
+    let mut cpus = Vec::with_capacity(columns.len() * cores * threads);
+    for thread in 0..threads {
+        for row in 0..cores {
+            cpus.extend(columns.iter().map(|column| *column[row].cpus[thread]));
+        }
+    }
+    Some((cpus, columns.concat().iter().map(|seat| seat.core).collect()))
+}
+
+/// What keeps a shape from being had, for a person.
+fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
+    if let Some(absent) = absent_group(shape, machine.topology) {
+        return absent;
+    }
+    let kinds = machine.topology.kinds.len().max(1) as u32;
+    let mut most_cores = 0;
+    let mut packages_with_enough = 0;
+    for kind in 0..kinds {
+        let seats = seats(shape, kind, &[], machine);
+        let on_package = |package: &u32| seats.iter().filter(|seat| seat.package == *package).count();
+        let counts: Vec<usize> = machine.draw.packages.iter().map(on_package).collect();
+        most_cores = most_cores.max(counts.iter().copied().max().unwrap_or(0));
+        let enough = counts.iter().filter(|&&count| count >= shape.cores as usize).count();
+        packages_with_enough = packages_with_enough.max(enough);
+    }
+    let of_kind = if kinds > 1 { " of one kind" } else { "" };
+    let have = if shape.threads == 1 {
+        "an allowed logical CPU".to_owned()
+    } else {
+        format!("{} allowed logical CPUs", shape.threads)
+    };
+    let cores = plural(shape.cores as usize, "core");
+    if packages_with_enough >= shape.packages as usize {
+        return format!("the {terms} terms together need more cores{of_kind} than are allowed");
+    }
+    if shape.packages == 1 {
+        format!("'{shape}' needs {cores}{of_kind} with {have} each on one package; the most is {most_cores}")
+    } else {
+        format!(
+            "'{shape}' needs {} packages with {cores}{of_kind} with {have} each; there are {packages_with_enough}",
+            shape.packages
+        )
+    }
+}
+
+fn plural(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+fn absent_group(shape: &Shape, topology: &Topology) -> Option<String> {
+    let (level, index) = shape.within?;
+    let (there, thing) = match level {
+        Level::Package => (topology.packages.len().max(1), "package"),
+        Level::Node => (topology.numa_nodes.len(), "NUMA node"),
+        Level::Llc => (topology.llc_domains.len(), "LLC domain"),
+        Level::Kind => (topology.kinds.len().max(1), "core kind"),
+        Level::Core | Level::Pu => return None,
+    };
+    (index as usize >= there).then(|| {
+        format!(
+            "'{shape}' names {thing} {index}, and this machine has {}, counted from 0",
+            plural(there, thing)
+        )
+    })
+}
+
+/// Online siblings of the cores that sessions sit on, less the logical CPUs of the sessions.
+fn left_over(topology: &Topology, seats: &[CpuSet]) -> CpuSet {
+    let mut used = CpuSet::new();
+    for seat in seats {
+        seat.iter().for_each(|cpu| used.insert(cpu));
+    }
+    let siblings = used.iter().filter_map(|cpu| topology.cpu(cpu)).flat_map(|cpu| cpu.siblings.iter());
+    let online = |cpu: &u32| topology.cpu(*cpu).is_none_or(|sibling| sibling.online);
+    siblings.filter(online).filter(|&cpu| !used.contains(cpu)).collect()
+}

@@ -1,0 +1,318 @@
+//! Logical CPUs, cores, packages, dies and clusters.
+//!
+//! Sources: kernel `Documentation/admin-guide/cputopology.rst` and
+//! `Documentation/ABI/stable/sysfs-devices-system-cpu`. A core is told by its sibling set and not
+//! by `core_id`, which is unique only within a package and on some machines only within a die.
+
+use super::sets::{Groups, SetForm, partition};
+use super::tree::{Dir, Tree};
+use super::{TopologyError, cpuinfo};
+use crate::CpuSet;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::Path;
+
+use SetForm::{List, Mask};
+
+const CORE_FILES: [(&str, SetForm); 4] = [
+    ("core_cpus_list", List),
+    ("core_cpus", Mask),
+    ("thread_siblings_list", List),
+    ("thread_siblings", Mask),
+];
+const PACKAGE_FILES: [(&str, SetForm); 4] = [
+    ("package_cpus_list", List),
+    ("package_cpus", Mask),
+    ("core_siblings_list", List),
+    ("core_siblings", Mask),
+];
+const DIE_FILES: [(&str, SetForm); 2] = [("die_cpus_list", List), ("die_cpus", Mask)];
+const CLUSTER_FILES: [(&str, SetForm); 2] = [("cluster_cpus_list", List), ("cluster_cpus", Mask)];
+
+/// What x86 kernels write as `cluster_id` of a CPU without one (`BAD_APICID`, 16 bits).
+const NO_CLUSTER: i64 = 0xffff;
+
+/// No kernel can be built for more (`CONFIG_NR_CPUS`); a longer list is damage and would only
+/// cost time.
+const MOST_CPUS: usize = 8192;
+
+/// The folders of the logical CPUs, and which CPUs are there.
+pub(super) struct Cpus<'t> {
+    /// CPUs that are present.
+    pub(super) present: CpuSet,
+    /// CPUs that are online.
+    pub(super) online: CpuSet,
+    dirs: BTreeMap<u32, CpuDir<'t>>,
+    /// The names of sibling and package sets, those first that this kernel uses.
+    core_files: Vec<(&'static str, SetForm)>,
+    package_files: Vec<(&'static str, SetForm)>,
+}
+
+struct CpuDir<'t> {
+    dir: Dir<'t>,
+    /// Looked for when it is first needed: in a group only the first CPU's is.
+    topology: OnceCell<Option<Dir<'t>>>,
+}
+
+/// Everything that groups logical CPUs into cores, packages, dies and clusters.
+pub(super) struct Structure {
+    pub(super) cores: Groups,
+    pub(super) packages: Groups,
+    pub(super) dies: Groups,
+    pub(super) clusters: Groups,
+    /// Online sibling sets of all cores, also of those without an allowed CPU.
+    pub(super) siblings: Vec<CpuSet>,
+    pub(super) core_ids: Vec<Option<i64>>,
+    pub(super) package_ids: Vec<Option<i64>>,
+    pub(super) die_ids: Vec<Option<i64>>,
+    pub(super) cluster_ids: Vec<Option<i64>>,
+}
+
+impl<'t> Cpus<'t> {
+    pub(super) fn read(tree: &'t Tree, root: &Path) -> Result<Self, TopologyError> {
+        let no_sys = || TopologyError::NoSys { root: root.to_owned() };
+        let system = tree.dir("sys/devices/system/cpu").ok_or_else(no_sys)?;
+        let found = system.numbered("cpu");
+        let online = match system.set(&[("online", List)])? {
+            Some(online) => online,
+            None => online_by_folder(&found)?,
+        };
+        if online.is_empty() {
+            let why = "it is missing, and no cpu0, cpu1 … beside it is online; give a complete root";
+            return Err(system.damage("online", why));
+        }
+        within_kernel(&system, "online", &online)?;
+        let folders: CpuSet = found.iter().map(|(cpu, _)| *cpu).collect();
+        let present = system.set(&[("present", List)])?.unwrap_or(folders).union(&online);
+        within_kernel(&system, "present", &present)?;
+        let entry = |(cpu, dir): (u32, Dir<'t>)| (cpu, CpuDir { dir, topology: OnceCell::new() });
+        let mut cpus = Self {
+            present,
+            online,
+            dirs: found.into_iter().map(entry).collect(),
+            core_files: CORE_FILES.to_vec(),
+            package_files: PACKAGE_FILES.to_vec(),
+        };
+        if let Some(first) = cpus.first_topology() {
+            let (core, package) = (first.in_order_here(&CORE_FILES), first.in_order_here(&PACKAGE_FILES));
+            (cpus.core_files, cpus.package_files) = (core, package);
+        }
+        Ok(cpus)
+    }
+
+    /// The folder of a CPU.
+    pub(super) fn dir(&self, cpu: u32) -> Option<&Dir<'t>> {
+        self.dirs.get(&cpu).map(|entry| &entry.dir)
+    }
+
+    fn topology(&self, cpu: u32) -> Option<&Dir<'t>> {
+        let entry = self.dirs.get(&cpu).filter(|_| self.online.contains(cpu))?;
+        entry.topology.get_or_init(|| entry.dir.sub("topology")).as_ref()
+    }
+
+    fn first_topology(&self) -> Option<&Dir<'t>> {
+        self.online.iter().find_map(|cpu| self.topology(cpu))
+    }
+
+    /// A number of the topology folder; negative means that the kernel does not know.
+    fn id(&self, cpu: u32, name: &str) -> Result<Option<i64>, TopologyError> {
+        let number = self.topology(cpu).map_or(Ok(None), |topology| topology.number(name))?;
+        Ok(number.filter(|&number| number >= 0))
+    }
+
+    fn ids(&self, groups: &Groups, name: &str) -> Result<Vec<Option<i64>>, TopologyError> {
+        let first = |group: &CpuSet| group.first().map_or(Ok(None), |cpu| self.id(cpu, name));
+        groups.online.iter().map(first).collect()
+    }
+
+    /// All groups, numbered for the allowed CPUs. A package without an allowed CPU still counts
+    /// when the process was given memory in it (`picked` are the CPUs of such nodes).
+    pub(super) fn structure(
+        &self,
+        tree: &Tree,
+        allowed: &CpuSet,
+        picked: &CpuSet,
+        about: &cpuinfo::Record,
+    ) -> Result<Structure, TopologyError> {
+        if self.first_topology().is_none() {
+            return Ok(self.structure_without_sysfs(&cpuinfo::core_ids(tree)?, allowed, picked));
+        }
+        let module_pairs = shares_modules(about);
+        let ids = self.ids_in_place_of_sets()?;
+        let siblings = partition(&self.online, |cpu| self.core_set(cpu, module_pairs, &ids))?;
+        let packages = Groups::with(self.package_sets(&ids)?, allowed, picked);
+        let dies = Groups::new(self.sets_where("die_id", &DIE_FILES, |_| true)?, allowed);
+        let clusters = self.sets_where("cluster_id", &CLUSTER_FILES, |id| id != NO_CLUSTER)?;
+        // x86 kernels derive clusters from the L2 cache; where each is one core they say nothing.
+        let clusters = if clusters == siblings { Vec::new() } else { clusters };
+        let clusters = Groups::new(clusters, allowed);
+        let cores = Groups::new(siblings.clone(), allowed);
+        Ok(Structure {
+            core_ids: self.ids(&cores, "core_id")?,
+            package_ids: self.ids(&packages, "physical_package_id")?,
+            die_ids: self.ids(&dies, "die_id")?,
+            cluster_ids: self.ids(&clusters, "cluster_id")?,
+            siblings,
+            cores,
+            packages,
+            dies,
+            clusters,
+        })
+    }
+
+    /// Package and core number of every CPU, for a kernel that declares no sets; else empty.
+    fn ids_in_place_of_sets(&self) -> Result<Ids, TopologyError> {
+        let mut ids = Ids::default();
+        let first = self.first_topology();
+        if first.map_or(Ok(None), |topology| topology.set(&self.core_files))?.is_some() {
+            return Ok(ids);
+        }
+        for cpu in self.online.iter() {
+            let (package, core) = (self.id(cpu, "physical_package_id")?, self.id(cpu, "core_id")?);
+            ids.insert(cpu, package, core);
+        }
+        Ok(ids)
+    }
+
+    /// The siblings of a CPU; where nothing declares them, the CPU alone.
+    fn core_set(&self, cpu: u32, module_pairs: bool, ids: &Ids) -> Result<Option<CpuSet>, TopologyError> {
+        let set = self.topology(cpu).map_or(Ok(None), |topology| topology.set(&self.core_files))?;
+        let Some(set) = set else { return Ok(Some(ids.core_of(cpu))) };
+        if !module_pairs || set.len() < 2 {
+            return Ok(Some(set));
+        }
+        let own = self.id(cpu, "core_id")?;
+        let mut same = CpuSet::new();
+        for other in set.iter() {
+            if self.id(other, "core_id")? == own {
+                same.insert(other);
+            }
+        }
+        Ok(Some(same))
+    }
+
+    /// Packages by their sets. Where the kernel knows no package id, a set still declares a
+    /// package, unless every set is one CPU: that is the kernel's default for "I do not know"
+    /// (`include/linux/topology.h`). A kernel without sets is taken by its ids.
+    fn package_sets(&self, ids: &Ids) -> Result<Vec<CpuSet>, TopologyError> {
+        let sets = partition(&self.online, |cpu| {
+            let Some(topology) = self.topology(cpu) else { return Ok(None) };
+            Ok(topology.set(&self.package_files)?.or_else(|| ids.package_of(cpu)))
+        })?;
+        if sets.iter().any(|set| set.len() > 1) {
+            return Ok(sets);
+        }
+        for cpu in sets.iter().filter_map(CpuSet::first) {
+            if self.id(cpu, "physical_package_id")?.is_some() {
+                return Ok(sets);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Groups that count only where the id beside the set is one. A kernel that declares none for
+    /// the first CPU declares none at all.
+    fn sets_where(
+        &self,
+        id: &str,
+        files: &[(&str, SetForm)],
+        counts: impl Fn(i64) -> bool,
+    ) -> Result<Vec<CpuSet>, TopologyError> {
+        let first = self.online.iter().find(|&cpu| self.topology(cpu).is_some());
+        let declared = |cpu: u32| Ok(self.id(cpu, id)?.is_some_and(&counts));
+        if !first.map_or(Ok(false), declared)? {
+            return Ok(Vec::new());
+        }
+        partition(&self.online, |cpu| match self.topology(cpu) {
+            Some(topology) if declared(cpu)? => topology.set(files),
+            _ => Ok(None),
+        })
+    }
+
+    /// No `topology` folder anywhere: each CPU is a core, unless /proc/cpuinfo says more.
+    fn structure_without_sysfs(
+        &self,
+        found: &BTreeMap<u32, (i64, i64)>,
+        allowed: &CpuSet,
+        picked: &CpuSet,
+    ) -> Structure {
+        let mut ids = Ids::default();
+        for (&cpu, &(package, core)) in found {
+            ids.insert(cpu, Some(package), Some(core));
+        }
+        let Ok(siblings) = partition(&self.online, |cpu| Ok::<_, Infallible>(Some(ids.core_of(cpu))));
+        let Ok(packages) = partition(&self.online, |cpu| Ok::<_, Infallible>(ids.package_of(cpu)));
+        let cores = Groups::new(siblings.clone(), allowed);
+        let packages = Groups::with(packages, allowed, picked);
+        let id_of = |group: &CpuSet| group.first().and_then(|cpu| found.get(&cpu));
+        Structure {
+            core_ids: cores.online.iter().map(|group| id_of(group).map(|id| id.1)).collect(),
+            package_ids: packages.online.iter().map(|group| id_of(group).map(|id| id.0)).collect(),
+            die_ids: Vec::new(),
+            cluster_ids: Vec::new(),
+            siblings,
+            cores,
+            packages,
+            dies: Groups::default(),
+            clusters: Groups::default(),
+        }
+    }
+}
+
+/// Package and core numbers, for where no sibling sets are declared.
+#[derive(Default)]
+struct Ids {
+    of: BTreeMap<u32, (Option<i64>, Option<i64>)>,
+    cores: BTreeMap<(Option<i64>, i64), CpuSet>,
+    packages: BTreeMap<i64, CpuSet>,
+}
+
+impl Ids {
+    fn insert(&mut self, cpu: u32, package: Option<i64>, core: Option<i64>) {
+        self.of.insert(cpu, (package, core));
+        if let Some(core) = core {
+            self.cores.entry((package, core)).or_default().insert(cpu);
+        }
+        if let Some(package) = package {
+            self.packages.entry(package).or_default().insert(cpu);
+        }
+    }
+
+    /// The CPUs of the same core; empty where the CPU's core number is not known.
+    fn core_of(&self, cpu: u32) -> CpuSet {
+        let key = self.of.get(&cpu).and_then(|&(package, core)| Some((package, core?)));
+        key.and_then(|key| self.cores.get(&key)).cloned().unwrap_or_default()
+    }
+
+    fn package_of(&self, cpu: u32) -> Option<CpuSet> {
+        let package = self.of.get(&cpu).and_then(|&(package, _)| package)?;
+        self.packages.get(&package).cloned()
+    }
+}
+
+fn within_kernel(folder: &Dir<'_>, name: &str, cpus: &CpuSet) -> Result<(), TopologyError> {
+    if cpus.words().len() * 64 <= MOST_CPUS {
+        return Ok(());
+    }
+    Err(folder.damage(name, &format!("it names CPUs from {MOST_CPUS} on, which no kernel has")))
+}
+
+/// Older kernels have no list of the online CPUs, but a file `online` in the folder of each CPU
+/// that can be taken offline.
+fn online_by_folder(folders: &[(u32, Dir<'_>)]) -> Result<CpuSet, TopologyError> {
+    let mut online = CpuSet::new();
+    for (cpu, dir) in folders {
+        if dir.number("online")?.unwrap_or(1) != 0 {
+            online.insert(*cpu);
+        }
+    }
+    Ok(online)
+}
+
+/// AMD family 15h (21): two cores share a module, and the kernel lists both as thread siblings
+/// though their core numbers differ (`arch/x86/kernel/smpboot.c`, `match_smt`).
+fn shares_modules(about: &cpuinfo::Record) -> bool {
+    let is = |key: &str, value: &str| about.get(key).is_some_and(|found| found == value);
+    is("vendor_id", "AuthenticAMD") && is("cpu family", "21")
+}

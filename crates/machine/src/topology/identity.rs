@@ -1,0 +1,143 @@
+//! What kind of machine it is; nothing here tells one machine of a kind from another.
+//!
+//! Sources: `proc_cpuinfo(5)`, `proc_meminfo(5)`, kernel `Documentation/ABI/stable/sysfs-hypervisor-xen`
+//! and `Documentation/ABI/testing/sysfs-firmware-dmi-entries`; the vendors' DMI texts are those
+//! that `systemd-detect-virt(1)` knows.
+
+use super::tree::{Tree, clean};
+use super::{Identity, TopologyError, cpuinfo};
+
+/// Where a name that stands for the processor is found, by architecture.
+const MODEL_KEYS: [&str; 7] =
+    ["model name", "Model Name", "cpu model", "cpu", "uarch", "Processor", "family"];
+/// Vendor and product texts of virtual machines, and the hypervisor that they stand for.
+const VIRTUAL_MACHINES: [(&str, &str); 15] = [
+    ("KVM", "KVM"),
+    ("QEMU", "QEMU/KVM"),
+    ("VMware", "VMware"),
+    ("VMW", "VMware"),
+    ("innotek GmbH", "VirtualBox"),
+    ("VirtualBox", "VirtualBox"),
+    ("Xen", "Xen"),
+    ("Bochs", "Bochs"),
+    ("Parallels", "Parallels"),
+    ("BHYVE", "bhyve"),
+    ("Virtual Machine", "Hyper-V"),
+    ("Amazon EC2", "Amazon EC2"),
+    ("Google Compute Engine", "Google Compute Engine"),
+    ("Alibaba Cloud", "Alibaba Cloud"),
+    ("OpenStack", "OpenStack"),
+];
+
+/// Reads all of it; whatever is missing is `None`.
+pub(super) fn read(tree: &Tree, about: &cpuinfo::Record) -> Result<Identity, TopologyError> {
+    Ok(Identity {
+        cpu_model: cpu_model(about),
+        cpu_vendor: cpu_vendor(about),
+        hypervisor: hypervisor(tree, about)?,
+        smt_control: word(tree, "sys/devices/system/cpu/smt", "control")?,
+        kernel: word(tree, "proc/sys/kernel", "osrelease")?,
+        memory_bytes: total_memory(tree)?,
+    })
+}
+
+/// The first line of a file, fit for a terminal.
+fn word(tree: &Tree, dir: &str, name: &str) -> Result<Option<String>, TopologyError> {
+    let text = tree.text(dir, name)?;
+    Ok(text.and_then(|text| shown(text.lines().next().unwrap_or(""))))
+}
+
+fn shown(text: &str) -> Option<String> {
+    Some(clean(text, 200)).filter(|text| !text.is_empty())
+}
+
+fn cpu_model(about: &cpuinfo::Record) -> Option<String> {
+    let arm = || {
+        let part = about.get("CPU part")?;
+        Some(format!("{} part {part}", cpu_vendor(about)?))
+    };
+    let named = MODEL_KEYS.iter().find_map(|key| about.get(*key));
+    named.and_then(|name| shown(name)).or_else(|| shown(&arm()?))
+}
+
+/// The vendor; Arm processors give a number (Arm Architecture Reference Manual, `MIDR_EL1`).
+fn cpu_vendor(about: &cpuinfo::Record) -> Option<String> {
+    if let Some(vendor) = about.get("vendor_id").or_else(|| about.get("vendor")) {
+        return shown(vendor);
+    }
+    let code = about.get("CPU implementer")?;
+    let name = match code.as_str() {
+        "0x41" => "Arm",
+        "0x42" => "Broadcom",
+        "0x43" => "Cavium",
+        "0x46" => "Fujitsu",
+        "0x48" => "HiSilicon",
+        "0x4e" => "NVIDIA",
+        "0x50" => "Applied Micro",
+        "0x51" => "Qualcomm",
+        "0x53" => "Samsung",
+        "0x61" => "Apple",
+        "0x6d" => "Microsoft",
+        "0xc0" => "Ampere",
+        _ => return shown(&format!("implementer {code}")),
+    };
+    Some(name.to_owned())
+}
+
+/// On x86 the processor itself says whether there is a hypervisor (the flag `hypervisor`), and
+/// DMI texts only name it: bare-metal machines of a cloud carry the cloud's texts too. Elsewhere
+/// the texts are all there is.
+fn hypervisor(tree: &Tree, about: &cpuinfo::Record) -> Result<Option<String>, TopologyError> {
+    let kind = word(tree, "sys/hypervisor", "type")?;
+    if let Some(kind) = kind {
+        return Ok(Some(if kind == "xen" { "Xen".to_owned() } else { kind }));
+    }
+    let vendor = word(tree, "sys/class/dmi/id", "sys_vendor")?.unwrap_or_default();
+    let product = word(tree, "sys/class/dmi/id", "product_name")?.unwrap_or_default();
+    let known = VIRTUAL_MACHINES
+        .iter()
+        .find(|(text, _)| product.starts_with(text) || vendor.starts_with(text))
+        .map(|(_, name)| (*name).to_owned());
+    Ok(match about.get("flags") {
+        Some(flags) if flags.split_whitespace().any(|flag| flag == "hypervisor") => {
+            known.or_else(|| Some("unknown hypervisor".to_owned()))
+        }
+        Some(_) => None,
+        None => known.filter(|_| !product.contains("metal")),
+    })
+}
+
+/// `MemTotal` of /proc/meminfo in bytes.
+pub(super) fn total_memory(tree: &Tree) -> Result<Option<u64>, TopologyError> {
+    let text = tree.text("proc", "meminfo")?.unwrap_or_default();
+    Ok(text.lines().find_map(|line| line.strip_prefix("MemTotal:")).and_then(kib))
+}
+
+/// `  8386704 kB` in bytes.
+pub(super) fn kib(amount: &str) -> Option<u64> {
+    amount.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(pairs: &[(&str, &str)]) -> cpuinfo::Record {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn names_of_several_architectures() {
+        let x86 = record(&[("vendor_id", "GenuineIntel"), ("model name", "  Xeon(R)   Gold \u{1b}[31m")]);
+        assert_eq!(cpu_model(&x86).as_deref(), Some("Xeon(R) Gold [31m"));
+        let arm = record(&[("CPU implementer", "0x41"), ("CPU part", "0xd0c")]);
+        assert_eq!(cpu_model(&arm).as_deref(), Some("Arm part 0xd0c"));
+        assert_eq!(cpu_model(&record(&[])), None);
+    }
+
+    #[test]
+    fn amounts_of_memory() {
+        assert_eq!(kib("  8386704 kB"), Some(8_386_704 * 1024));
+        assert_eq!([kib("12"), kib("-1 kB"), kib("99999999999999999999 kB")], [None; 3]);
+    }
+}

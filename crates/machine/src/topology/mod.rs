@@ -1,0 +1,223 @@
+//! The machine as the operating system declares it: packages, cores, logical CPUs, caches, nodes.
+//!
+//! Source of the files: kernel `Documentation/ABI/stable/sysfs-devices-system-cpu`,
+//! `Documentation/ABI/stable/sysfs-devices-node`, `cpuset(7)`, `cgroup-v2.rst`.
+
+mod caches;
+mod capture;
+mod cpuinfo;
+mod cpus;
+mod groups;
+mod identity;
+mod kinds;
+mod limits;
+mod nodes;
+mod read;
+mod sets;
+mod tree;
+
+pub use capture::{CaptureSummary, capture};
+
+use crate::CpuSet;
+use std::path::PathBuf;
+
+/// A machine as declared below a root. All ids are dense, machine-wide and ordered by the lowest
+/// logical CPU of the thing; the number that the system gave stands beside as `os_id`.
+/// Counts and lists of cores, packages and so on cover the allowed and online logical CPUs;
+/// `logical_cpus` covers every CPU that is present.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Topology {
+    /// Every present logical CPU, ascending by `os_id`.
+    pub logical_cpus: Vec<LogicalCpu>,
+    /// Physical cores.
+    pub cores: Vec<Core>,
+    /// Packages (sockets). Empty when the system declares none (package id −1 everywhere and no
+    /// package sets). Last come packages without an allowed CPU in which a cpuset gives the process
+    /// memory; their `cpus` are empty.
+    pub packages: Vec<Group>,
+    /// Dies, where there is more than one in a package or the system declares them.
+    pub dies: Vec<Group>,
+    /// Clusters of cores (kernel `cluster_id`), where declared.
+    pub clusters: Vec<Group>,
+    /// NUMA nodes, memory-only ones included (with empty `cpus`).
+    pub numa_nodes: Vec<NumaNode>,
+    /// Groups of CPUs that share a last-level cache.
+    pub llc_domains: Vec<Group>,
+    /// Every data or unified cache instance that an allowed CPU uses.
+    pub caches: Vec<Cache>,
+    /// Core kinds, fastest first; exactly one on a machine that is not hybrid.
+    pub kinds: Vec<CoreKind>,
+    /// Limits put on the recorded or live process.
+    pub limits: Limits,
+    /// What kind of machine it is.
+    pub identity: Identity,
+}
+
+/// One logical CPU (hwloc: PU).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LogicalCpu {
+    /// The operating system's number.
+    pub os_id: u32,
+    /// Index into [`Topology::cores`]; `None` for a CPU that is offline or not allowed.
+    pub core: Option<u32>,
+    /// Index into [`Topology::packages`].
+    pub package: Option<u32>,
+    /// Index into [`Topology::dies`].
+    pub die: Option<u32>,
+    /// Index into [`Topology::clusters`].
+    pub cluster: Option<u32>,
+    /// Index into [`Topology::numa_nodes`].
+    pub numa_node: Option<u32>,
+    /// Index into [`Topology::llc_domains`].
+    pub llc: Option<u32>,
+    /// OS numbers of all online logical CPUs of the same core, itself included, also those that
+    /// are not allowed (a left-over sibling matters even where we may not run).
+    pub siblings: CpuSet,
+    /// Index into [`Topology::kinds`].
+    pub kind: Option<u32>,
+    /// Whether this process may run there.
+    pub allowed: bool,
+    /// Whether the CPU is online.
+    pub online: bool,
+}
+
+/// A physical core.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Core {
+    /// The system's `core_id`, unique only within a package; `None` where it declares none.
+    pub os_id: Option<i64>,
+    /// Its allowed, online logical CPUs.
+    pub cpus: CpuSet,
+    /// Index into [`Topology::packages`].
+    pub package: Option<u32>,
+    /// Index into [`Topology::kinds`].
+    pub kind: u32,
+}
+
+/// A package, die, cluster or LLC domain.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Group {
+    /// The system's number for it, where it has one.
+    pub os_id: Option<i64>,
+    /// Its allowed, online logical CPUs.
+    pub cpus: CpuSet,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NumaNode {
+    /// The system's node number.
+    pub os_id: Option<i64>,
+    /// Its allowed, online logical CPUs; empty for memory alone.
+    pub cpus: CpuSet,
+    /// Its memory in bytes, where known.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A cache instance.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cache {
+    /// 1, 2, 3…
+    pub level: u32,
+    /// `Data` or `Unified` (instruction caches are left out).
+    pub kind: String,
+    /// Size in bytes, where known.
+    pub size_bytes: Option<u64>,
+    /// The allowed, online logical CPUs that share it.
+    pub cpus: CpuSet,
+}
+
+/// Cores of the same kind on a hybrid machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CoreKind {
+    /// `P-core`, `E-core`, … or `core` where there is one kind.
+    pub name: String,
+    /// What told the kinds apart (`cpu_core`/`cpu_atom` PMU, `cpu_capacity`, highest frequency).
+    pub evidence: String,
+    /// Its allowed, online logical CPUs.
+    pub cpus: CpuSet,
+}
+
+/// What keeps the process from some of the machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Limits {
+    /// CPUs of the cpuset (cgroup v1 or v2) that the process is in, where there is one.
+    pub cpuset: Option<CpuSet>,
+    /// The affinity mask of the live process; `None` for a recorded machine.
+    pub affinity: Option<CpuSet>,
+    /// CPU quota in CPUs (1.5 = 150 ms a period of 100 ms), the tightest on the path to the root.
+    pub quota_cpus: Option<f64>,
+    /// The file that set the quota, relative to the root.
+    pub quota_source: Option<PathBuf>,
+    /// Memory limit of the cgroup in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What kind of machine it is, without anything that names the individual machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Identity {
+    /// Processor model from /proc/cpuinfo.
+    pub cpu_model: Option<String>,
+    /// Vendor id from /proc/cpuinfo.
+    pub cpu_vendor: Option<String>,
+    /// Hypervisor, where one shows itself (`KVM`, `VMware`, … or `unknown hypervisor`).
+    pub hypervisor: Option<String>,
+    /// `on`, `off`, `forceoff`, `notsupported`, … from `smt/control`.
+    pub smt_control: Option<String>,
+    /// Kernel release from /proc/sys/kernel/osrelease.
+    pub kernel: Option<String>,
+    /// Memory in bytes from /proc/meminfo.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Why a topology could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    /// The root holds no CPU description.
+    #[error(
+        "{root} has no sys/devices/system/cpu: it is not a recorded machine or a Linux root; give --root a folder that has one"
+    )]
+    NoSys {
+        /// The root that was given.
+        root: PathBuf,
+    },
+    /// A file exists and cannot be used.
+    #[error("cannot read {path}: {why}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A machine cannot be recorded in the folder that was named.
+    #[error("cannot record the machine in {path}: {why}")]
+    Record {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// No CPU is left after limits.
+    #[error("no logical CPU is both online and allowed below {root}: check the cpuset and the affinity mask")]
+    NoCpu {
+        /// The root that was given.
+        root: PathBuf,
+    },
+}
+
+impl Topology {
+    /// The logical CPUs that are online and allowed.
+    pub fn allowed(&self) -> CpuSet {
+        self.logical_cpus.iter().filter(|cpu| cpu.allowed && cpu.online).map(|cpu| cpu.os_id).collect()
+    }
+
+    /// The logical CPU with this OS number.
+    pub fn cpu(&self, os_id: u32) -> Option<&LogicalCpu> {
+        self.logical_cpus.binary_search_by_key(&os_id, |cpu| cpu.os_id).ok().map(|at| &self.logical_cpus[at])
+    }
+
+    /// Most allowed logical CPUs on any core.
+    pub fn max_threads_per_core(&self) -> usize {
+        self.cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0)
+    }
+}

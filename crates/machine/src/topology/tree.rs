@@ -1,0 +1,271 @@
+//! Bounded reading of small files below a root, and of nothing else.
+//!
+//! A recorded machine comes from somebody else: its links may point anywhere, its files may be
+//! pipes or of any size. So every folder is resolved component by component, an absolute link
+//! counts from the root (as `chroot(2)` has it), files are opened without following links and
+//! without blocking (`open(2)`: `O_NOFOLLOW`, `O_NONBLOCK`), and every read has a limit.
+
+use super::TopologyError;
+use super::sets::SetForm;
+use crate::CpuSet;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Limit for a file of sysfs; the longest is a CPU mask or list of a very large machine.
+const SMALL_BYTES: usize = 256 * 1024;
+/// Limit for /proc/cpuinfo and /proc/mounts, which grow with CPUs and containers.
+pub(super) const LARGE_BYTES: usize = 32 * 1024 * 1024;
+/// As many links as the kernel follows (`path_resolution(7)`).
+const MAX_LINKS: u32 = 40;
+
+/// A root and everything below it.
+pub(super) struct Tree {
+    root: PathBuf,
+}
+
+/// A folder that is known to lie below the root.
+#[derive(Clone)]
+pub(super) struct Dir<'t> {
+    tree: &'t Tree,
+    path: PathBuf,
+}
+
+impl Tree {
+    /// Takes the root; the links on the way to it are the caller's own and are followed.
+    pub(super) fn open(root: &Path) -> Result<Self, TopologyError> {
+        let root = root.canonicalize().map_err(|_| TopologyError::NoSys { root: root.to_owned() })?;
+        Ok(Self { root })
+    }
+
+    /// A folder below the root, `None` if it is not there.
+    pub(super) fn dir(&self, relative: &str) -> Option<Dir<'_>> {
+        let path = self.resolve(&self.root, Path::new(relative))?;
+        path.is_dir().then_some(Dir { tree: self, path })
+    }
+
+    /// A file of a folder below the root.
+    pub(super) fn text(&self, dir: &str, name: &str) -> Result<Option<String>, TopologyError> {
+        self.dir(dir).map_or(Ok(None), |dir| dir.text(name))
+    }
+
+    /// Follows a path from a folder below the root; never leaves the root.
+    fn resolve(&self, from: &Path, relative: &Path) -> Option<PathBuf> {
+        let mut at = from.to_owned();
+        let mut pending = reversed_components(relative);
+        let mut links = 0;
+        while let Some(step) = pending.pop() {
+            if step == ".." {
+                if at != self.root {
+                    at.pop();
+                }
+                continue;
+            }
+            let next = at.join(&step);
+            if !fs::symlink_metadata(&next).ok()?.is_symlink() {
+                at = next;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return None;
+            }
+            let target = fs::read_link(&next).ok()?;
+            if target.is_absolute() {
+                at.clone_from(&self.root);
+            }
+            pending.extend(reversed_components(&target));
+        }
+        Some(at)
+    }
+}
+
+/// The steps of a path, last one first; `..` is kept, the leading `/` is not.
+fn reversed_components(path: &Path) -> Vec<OsString> {
+    let step = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    };
+    let mut steps: Vec<OsString> = path.components().filter_map(step).collect();
+    steps.reverse();
+    steps
+}
+
+impl<'t> Dir<'t> {
+    /// A folder in this one, `None` if it is not there.
+    pub(super) fn sub(&self, name: &str) -> Option<Self> {
+        let path = self.path.join(name);
+        let kind = fs::symlink_metadata(&path).ok()?.file_type();
+        if kind.is_dir() {
+            return Some(Self { tree: self.tree, path });
+        }
+        let path = self.tree.resolve(&self.path, Path::new(name))?;
+        path.is_dir().then_some(Self { tree: self.tree, path })
+    }
+
+    /// The folders named `PREFIX` and a number, in the order of their numbers.
+    pub(super) fn numbered(&self, prefix: &str) -> Vec<(u32, Self)> {
+        let Ok(entries) = fs::read_dir(&self.path) else { return Vec::new() };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(number) =
+                name.to_str().and_then(|name| name.strip_prefix(prefix)).and_then(plain_number)
+            else {
+                continue;
+            };
+            // The kind of entry comes with the listing, so a true folder costs no further call.
+            let dir = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => Some(Self { tree: self.tree, path: entry.path() }),
+                _ => name.to_str().and_then(|name| self.sub(name)),
+            };
+            found.extend(dir.map(|dir| (number, dir)));
+        }
+        found.sort_by_key(|(number, _)| *number);
+        found
+    }
+
+    /// A whole small file, `None` if there is none; a file that is too large is an error.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, TopologyError> {
+        // sysfs and small proc files come in one read; a second one that only finds the end would
+        // be a third of all calls on a large machine.
+        self.limited(name, SMALL_BYTES, true)
+    }
+
+    /// A whole file of up to `limit` bytes; a larger one is an error.
+    pub(super) fn text_within(&self, name: &str, limit: usize) -> Result<Option<String>, TopologyError> {
+        self.limited(name, limit, false)
+    }
+
+    fn limited(&self, name: &str, limit: usize, in_one_read: bool) -> Result<Option<String>, TopologyError> {
+        let Some(text) = self.decoded(name, limit + 1, in_one_read)? else { return Ok(None) };
+        if text.len() > limit {
+            return Err(self.damage(name, &format!("it is larger than {limit} bytes")));
+        }
+        Ok(Some(text))
+    }
+
+    /// The first `limit` bytes of a file, `None` if there is none.
+    pub(super) fn head(&self, name: &str, limit: usize) -> Result<Option<String>, TopologyError> {
+        self.decoded(name, limit, false)
+    }
+
+    fn decoded(&self, name: &str, limit: usize, in_one_read: bool) -> Result<Option<String>, TopologyError> {
+        match self.bytes(name, limit, in_one_read) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if is_gap(&error) => Ok(None),
+            Err(error) => Err(self.damage(name, &error.to_string())),
+        }
+    }
+
+    /// Up to `limit` bytes; `in_one_read` takes a read that does not fill the buffer for the end.
+    fn bytes(&self, name: &str, limit: usize, in_one_read: bool) -> io::Result<Vec<u8>> {
+        let mut file = match open_plain(&self.path.join(name)) {
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+                let resolved = self.tree.resolve(&self.path, Path::new(name));
+                open_plain(&resolved.ok_or(io::ErrorKind::NotFound)?)?
+            }
+            opened => opened?,
+        };
+        let mut bytes = vec![0; limit.min(4096)];
+        let mut filled = 0;
+        while filled < limit {
+            if filled == bytes.len() {
+                bytes.resize(limit.min(filled * 4), 0);
+            }
+            match file.read(&mut bytes[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+            if in_one_read && filled < bytes.len() {
+                break;
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// A decimal number in a file of its own; `None` if the file is not there or empty.
+    pub(super) fn number(&self, name: &str) -> Result<Option<i64>, TopologyError> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let text = trimmed(&text);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse()
+            .map(Some)
+            .map_err(|_| self.damage(name, &format!("'{}' is not a number", clean(text, 40))))
+    }
+
+    /// The first of these files that holds a set; `None` if none is there or all are empty. A file
+    /// that cannot be understood is an error only if no other one tells the same.
+    pub(super) fn set(&self, files: &[(&str, SetForm)]) -> Result<Option<CpuSet>, TopologyError> {
+        let mut damage = None;
+        for &(name, form) in files {
+            let Some(text) = self.text(name)? else { continue };
+            if trimmed(&text).is_empty() {
+                continue;
+            }
+            match form.parse(&text) {
+                Ok(set) => return Ok(Some(set)),
+                Err(error) => damage = damage.or(Some((name, error))),
+            }
+        }
+        match damage {
+            None => Ok(None),
+            Some((name, error)) => Err(self.damage(name, &clean(&error.to_string(), 120))),
+        }
+    }
+
+    /// The same files, those first that this folder has. Kernels differ in which names they use,
+    /// and on one machine it is the same for all CPUs.
+    pub(super) fn in_order_here<'f>(&self, files: &[(&'f str, SetForm)]) -> Vec<(&'f str, SetForm)> {
+        let mut files = files.to_vec();
+        files.sort_by_cached_key(|(name, _)| fs::symlink_metadata(self.path.join(name)).is_err());
+        files
+    }
+
+    /// The error that names a file of this folder.
+    pub(super) fn damage(&self, name: &str, why: &str) -> TopologyError {
+        TopologyError::File { path: self.path.join(name), why: why.to_owned() }
+    }
+
+    /// The folder's path from the root.
+    pub(super) fn relative(&self) -> &Path {
+        self.path.strip_prefix(&self.tree.root).unwrap_or(&self.path)
+    }
+}
+
+fn open_plain(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+}
+
+/// Whether the system merely has no such file, or does not give it to us or for this CPU.
+fn is_gap(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    let gaps = [libc::ENODEV, libc::ENXIO, libc::EINVAL, libc::EOPNOTSUPP];
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+        || error.raw_os_error().is_some_and(|code| gaps.contains(&code))
+}
+
+/// A number as the kernel writes it in a name: no sign, no leading zero, not absurd.
+fn plain_number(text: &str) -> Option<u32> {
+    let number: u32 = text.parse().ok()?;
+    (number < crate::cpuset::MAX_CPUS && number.to_string() == text).then_some(number)
+}
+
+/// Without the NUL bytes and white space around it.
+pub(super) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
+}
+
+/// One line fit for a terminal: no control characters, single spaces, at most `limit` characters.
+/// The text may come from somebody else's file.
+pub(super) fn clean(text: &str, limit: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    words.join(" ").chars().take(limit).collect()
+}
