@@ -1,0 +1,14 @@
+//! What is asked and what was seen: study, plan, run. Pure data and its seeded expansion.
+//!
+//! The vocabulary is that of the design of experiments (Montgomery, *Design and Analysis of
+//! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
+
+pub mod load;
+pub mod observation;
+pub mod plan;
+pub mod presets;
+pub mod study;
+
+pub use observation::{Counters, CpuTimes, Reading, Run, RunStatus, SessionSlice, Slice};
+pub use plan::{BlockPlan, PlanError, plan_block};
+pub use study::{Comparison, Design, OptionValue, Options, Role, Stopping, Study, Treatment};

@@ -1,0 +1,139 @@
+//! Rounds, slices and stopping, from the file and the command line; what 8 blocks need.
+
+use toml::Spanned;
+
+use super::{LoadError, Overrides, StudyFile};
+use crate::study::MIN_BLOCKS;
+use crate::{Design, Stopping, Study};
+
+/// Seconds where neither the file nor the command line names a budget.
+const DEFAULT_BUDGET_S: f64 = 90.0;
+/// What comes to the slices on a quiet machine: between them as a factor, and data and workers once in
+/// seconds.
+const OVERHEAD: (f64, f64) = (1.1, 2.0);
+/// The same with room to spare, for a budget that must not end before its last look.
+const ROOMY: (f64, f64) = (1.15, 10.0);
+/// Most blocks that an `until` study asks for by itself: its last look before the end.
+const UNTIL_BLOCKS: u32 = 64;
+
+/// The design before the treatments are known; [`settle`] completes its stopping rule.
+pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, LoadError> {
+    let raw = &file.raw.design;
+    let number =
+        |value: &Option<Spanned<f64>>, default: f64| value.as_ref().map_or(default, |found| *found.get_ref());
+    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
+    match (overrides.rounds, overrides.slice_ms, overrides.budget_s, overrides.until) {
+        (Some(rounds), ..) if !(1..=100_000).contains(&rounds) => {
+            return refused("--rounds", format!("{rounds} rounds; 1 to 100000 are allowed"));
+        }
+        (_, Some(ms), ..) if !(1.0..=3_600_000.0).contains(&ms) => {
+            return refused("--slice", format!("{ms} ms; 1 ms to 1 h is allowed"));
+        }
+        (.., Some(budget), _) if !(0.1..=31_536_000.0).contains(&budget) => {
+            return refused("--budget", format!("{budget} s; 0.1 s to a year is allowed"));
+        }
+        (.., Some(until)) if !(0.0001..=0.9).contains(&until) => {
+            return refused("--until", format!("{}%; 0.01% to 90% is allowed", until * 100.0));
+        }
+        _ => {}
+    }
+    let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;
+    let rounds = raw.rounds.as_ref().map_or(20, |rounds| *rounds.get_ref());
+    let design = Design {
+        rounds: overrides.rounds.unwrap_or(rounds),
+        slice_ns: nanoseconds(overrides.slice_ms.unwrap_or_else(|| number(&raw.slice_ms, 50.0))),
+        rewarm_ns: nanoseconds(number(&raw.rewarm_ms, 5.0)),
+        stopping: stopping(file, overrides),
+        level: number(&raw.level, 0.95),
+        target_half_width: number(&raw.target_half_width, 0.05),
+    };
+    check_slice(&design, file, overrides)?;
+    Ok(design)
+}
+
+/// A budget of 0 seconds stands for "none was named" until [`settle`] sees the treatments.
+fn stopping(file: &StudyFile, overrides: &Overrides) -> Stopping {
+    let raw = &file.raw.design;
+    let from_file = raw.budget_s.as_ref().map(|budget| *budget.get_ref());
+    let until = overrides.until.or_else(|| raw.until.as_ref().map(|until| *until.get_ref()));
+    match (until, &raw.blocks) {
+        (Some(half_width), _) => {
+            // A preset's budget is one for a fixed number of blocks.
+            let from_file = from_file.filter(|_| !file.is_preset);
+            Stopping::Until { half_width, budget_s: overrides.budget_s.or(from_file).unwrap_or(0.0) }
+        }
+        (None, Some(blocks)) if overrides.budget_s.is_none() => {
+            Stopping::Blocks { blocks: *blocks.get_ref() }
+        }
+        (None, _) => Stopping::Budget { budget_s: overrides.budget_s.or(from_file).unwrap_or(0.0) },
+    }
+}
+
+/// Most milliseconds of a slice or its re-warm where treatments take turns: far beyond what averages
+/// out between two interrupts, and short enough that drift stays between rounds.
+const MOST_SLICED_MS: f64 = 10_000.0;
+
+/// Seconds that a number of blocks needs, about.
+fn needed_s(study: &Study, blocks: u32, (factor, once_s): (f64, f64)) -> f64 {
+    (study.block_floor_s() * f64::from(blocks) * factor + once_s).ceil()
+}
+
+/// Refuses slices and re-warms that are too long to take turns with. A study of whole runs has one
+/// round.
+fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    let is_long = |ns: u64| ns as f64 > MOST_SLICED_MS * 1e6;
+    if design.rounds == 1 {
+        return Ok(());
+    }
+    let why = |what: &str, ns: u64| {
+        format!(
+            "{what} of {} s; at most {} s are allowed in a study of {} rounds (1 round for whole runs)",
+            ns as f64 / 1e9,
+            MOST_SLICED_MS / 1e3,
+            design.rounds
+        )
+    };
+    let raw = &file.raw.design;
+    let at = |value: &Option<Spanned<f64>>, why: String| {
+        file.source.at(value.as_ref().map_or(0..0, Spanned::span), why)
+    };
+    if is_long(design.slice_ns) {
+        let why = why("a slice", design.slice_ns);
+        return Err(match overrides.slice_ms {
+            Some(_) => LoadError::Override { option: "--slice".to_owned(), why },
+            None => at(&raw.slice_ms, why),
+        });
+    }
+    if is_long(design.rewarm_ns) {
+        return Err(at(&raw.rewarm_ms, why("a re-warm", design.rewarm_ns)));
+    }
+    Ok(())
+}
+
+/// Fits the budget to the treatments: raises one that nobody asked for, refuses one that somebody did.
+pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
+    let until_s = needed_s(study, UNTIL_BLOCKS, ROOMY);
+    let (budget_s, default_s) = match &mut study.design.stopping {
+        Stopping::Budget { budget_s } => (budget_s, DEFAULT_BUDGET_S),
+        Stopping::Until { budget_s, .. } => (budget_s, until_s),
+        Stopping::Blocks { .. } => return Ok(()),
+    };
+    let in_file = file.raw.design.budget_s.as_ref().filter(|_| !file.is_preset);
+    let is_asked_for = overrides.budget_s.is_some() || in_file.is_some();
+    if *budget_s == 0.0 {
+        *budget_s = default_s;
+    }
+    if *budget_s >= least_s {
+        return Ok(());
+    }
+    if !is_asked_for {
+        *budget_s = least_s;
+        return Ok(());
+    }
+    let error = LoadError::Budget { budget_s: *budget_s, needed_s: least_s as u64 };
+    match in_file.filter(|_| overrides.budget_s.is_none()) {
+        Some(budget) => Err(file.source.at(budget.span(), error.to_string())),
+        None => Err(error),
+    }
+}

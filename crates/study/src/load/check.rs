@@ -1,0 +1,355 @@
+//! What can be said about a study file without a machine: ranges, words, names.
+
+use threadwise_machine::placement::Service;
+use threadwise_machine::{Memory, Pin, Placement, PlacementError};
+use toml::{Spanned, Value};
+
+use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
+use super::{LoadError, MAX_SESSIONS, Source};
+use crate::OptionValue;
+
+/// Options of the workload `logical-io`; other workloads check theirs in their engine.
+const LOGICAL_IO: [&str; 10] = [
+    "data",
+    "blocks",
+    "scale",
+    "data_mib",
+    "work_unit",
+    "update_pct",
+    "think_time_us",
+    "hot_pct",
+    "hot_blocks",
+    "shared",
+];
+
+/// Most blocks of a table, 1 TiB of data.
+const MAX_BLOCKS: i64 = 1 << 28;
+
+/// Levels of the option `data`.
+pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
+
+/// Name of the baseline where the file gives none.
+pub(super) const ALONE: &str = "alone";
+
+/// Checks everything that needs no machine.
+pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    words(raw, source)?;
+    design(&raw.design, source)?;
+    let workload = raw.workload.get_ref();
+    options(&raw.options, workload, source)?;
+    options(&raw.engine_options, "", source)?;
+    factors(raw, source)?;
+    treatments(raw, source)?;
+    if let Some(sweep) = &raw.sweep {
+        self::sweep(sweep, raw, source)?;
+    }
+    comparisons(raw, source)?;
+    if raw.treatments.is_empty() && raw.sweep.is_none() {
+        return Err(source.at(
+            0..0,
+            "there is nothing to compare with the baseline: add a [[treatment]] with a placement, or a [sweep]",
+        ));
+    }
+    Ok(())
+}
+
+fn words(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    for (key, word) in [("name", &raw.name), ("engine", &raw.engine), ("workload", &raw.workload)] {
+        if word.get_ref().trim().is_empty() {
+            return Err(source.at(word.span(), format!("'{key}' is empty")));
+        }
+    }
+    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !raw.name.get_ref().chars().all(simple) {
+        let message = format!(
+            "name '{}' has other characters than letters, digits, - and _",
+            raw.name.get_ref().escape_debug()
+        );
+        return Err(source.at(raw.name.span(), message));
+    }
+    Ok(())
+}
+
+fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
+    type Range = (&'static str, f64, f64);
+    let within =
+        |value: &Option<Spanned<f64>>, (key, low, high): Range| match value {
+            Some(found) if !(low..=high).contains(found.get_ref()) => Err(source
+                .at(found.span(), format!("{key} is {}, and {low} to {high} is allowed", found.get_ref()))),
+            _ => Ok(()),
+        };
+    within(&design.slice_ms, ("slice_ms", 1.0, 3_600_000.0))?;
+    within(&design.rewarm_ms, ("rewarm_ms", 0.0, 60_000.0))?;
+    within(&design.level, ("level", 0.5, 0.9999))?;
+    within(&design.target_half_width, ("target_half_width", 0.0001, 0.9))?;
+    within(&design.budget_s, ("budget_s", 0.1, 31_536_000.0))?;
+    within(&design.until, ("until", 0.0001, 0.9))?;
+    for (key, count) in [("rounds", &design.rounds), ("blocks", &design.blocks)] {
+        if let Some(count) = count
+            && !(1..=100_000).contains(count.get_ref())
+        {
+            return Err(
+                source.at(count.span(), format!("{key} is {}, and 1 to 100000 is allowed", count.get_ref()))
+            );
+        }
+    }
+    if let Some(blocks) = &design.blocks
+        && (design.budget_s.is_some() || design.until.is_some())
+    {
+        return Err(source.at(blocks.span(), "blocks stands beside budget_s or until; give one of them"));
+    }
+    Ok(())
+}
+
+/// Why an option of a workload cannot be, or nothing.
+pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Option<String> {
+    if workload != "logical-io" {
+        return None;
+    }
+    if !LOGICAL_IO.contains(&key) {
+        return Some(format!("logical-io has no option '{key}'; its options are {}", LOGICAL_IO.join(", ")));
+    }
+    let is_whole = matches!(value, OptionValue::Integer(1..=MAX_BLOCKS));
+    let is_size =
+        is_whole || matches!(value, OptionValue::Number(mib) if *mib > 0.0 && *mib < MAX_BLOCKS as f64);
+    match (key, value) {
+        ("data", OptionValue::Text(level)) if DATA_LEVELS.contains(&level.as_str()) => None,
+        ("data", other) => Some(format!("data is '{other}'; its levels are {}", DATA_LEVELS.join(", "))),
+        ("blocks" | "scale" | "work_unit", other) if !is_whole => {
+            Some(format!("{key} is '{other}', not a whole number from 1 to {MAX_BLOCKS}"))
+        }
+        ("data_mib", other) if !is_size => {
+            Some(format!("data_mib is '{other}', not a number of MiB above 0"))
+        }
+        _ => None,
+    }
+}
+
+fn options(options: &RawOptions, workload: &str, source: &Source) -> Result<(), LoadError> {
+    for (key, value) in options {
+        let converted = scalar(key, value, source)?;
+        if let Some(fault) = option_fault(workload, key, &converted) {
+            return Err(source.at(value.span(), fault));
+        }
+    }
+    Ok(())
+}
+
+fn scalar(key: &str, value: &Spanned<Value>, source: &Source) -> Result<OptionValue, LoadError> {
+    option_value(value.get_ref()).ok_or_else(|| {
+        source.at(value.span(), format!("'{key}' is neither text nor a number nor true or false"))
+    })
+}
+
+fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    for (factor, levels) in &raw.factors {
+        if levels.get_ref().is_empty() {
+            return Err(source.at(levels.span(), format!("factor '{factor}' has no levels")));
+        }
+        if raw.options.contains_key(factor) {
+            return Err(
+                source.at(levels.span(), format!("'{factor}' is a factor and an option; keep one of them"))
+            );
+        }
+        let mut seen: Vec<OptionValue> = Vec::new();
+        for level in levels.get_ref() {
+            let value = scalar(factor, level, source)?;
+            if let Some(fault) = option_fault(raw.workload.get_ref(), factor, &value) {
+                return Err(source.at(level.span(), fault));
+            }
+            if seen.contains(&value) {
+                return Err(
+                    source.at(level.span(), format!("level '{value}' of factor '{factor}' appears twice"))
+                );
+            }
+            seen.push(value);
+        }
+    }
+    Ok(())
+}
+
+fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    let baseline = &raw.baseline;
+    placement(baseline.placement.as_ref(), source)?;
+    sessions(baseline.sessions.as_ref(), source)?;
+    pin(baseline.pin.as_ref(), source)?;
+    memory(baseline.memory.as_ref(), source)?;
+    service(baseline.service.as_ref(), raw, source)?;
+    let alone = baseline.name.as_ref().map_or(ALONE, |name| name.get_ref());
+    let mut names = vec![alone.to_owned(), format!("{alone}'")];
+    name(baseline.name.as_ref(), source)?;
+    for treatment in &raw.treatments {
+        placement(Some(&treatment.placement), source)?;
+        sessions(treatment.sessions.as_ref(), source)?;
+        pin(treatment.pin.as_ref(), source)?;
+        memory(treatment.memory.as_ref(), source)?;
+        service(treatment.service.as_ref(), raw, source)?;
+        name(treatment.name.as_ref(), source)?;
+        let name = treatment.name.as_ref().unwrap_or(&treatment.placement);
+        if names.contains(name.get_ref()) {
+            return Err(source.at(name.span(), format!("treatment '{}' appears twice", name.get_ref())));
+        }
+        names.push(name.get_ref().clone());
+    }
+    Ok(())
+}
+
+fn name(name: Option<&Spanned<String>>, source: &Source) -> Result<(), LoadError> {
+    let Some(name) = name else { return Ok(()) };
+    let text = name.get_ref();
+    if text.contains(char::is_control) {
+        let message = format!("name '{}' has a control character", text.escape_debug());
+        return Err(source.at(name.span(), message));
+    }
+    let bad = |c: char| matches!(c, '/' | '\'');
+    if text.trim().is_empty() || text.chars().count() > 60 || text.contains(bad) {
+        let message = format!("name '{text}' is empty, over 60 characters, or has a / or ' in it");
+        return Err(source.at(name.span(), message));
+    }
+    Ok(())
+}
+
+fn placement(text: Option<&Spanned<String>>, source: &Source) -> Result<(), LoadError> {
+    let Some(text) = text else { return Ok(()) };
+    match text.get_ref().parse::<Placement>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(source.at(text.span(), error.to_string())),
+    }
+}
+
+fn sessions(count: Option<&Spanned<u32>>, source: &Source) -> Result<(), LoadError> {
+    let Some(count) = count else { return Ok(()) };
+    session_fault(*count.get_ref()).map_or(Ok(()), |fault| Err(source.at(count.span(), fault)))
+}
+
+/// Why a number of sessions cannot be, or nothing.
+pub(super) fn session_fault(count: u32) -> Option<String> {
+    match count {
+        0 => Some("0 sessions; at least 1 is needed".to_owned()),
+        1..=MAX_SESSIONS => None,
+        _ => Some(format!("{count} sessions; at most {MAX_SESSIONS} are allowed")),
+    }
+}
+
+/// The meaning of `pin`.
+pub(super) fn pin(word: Option<&Spanned<String>>, source: &Source) -> Result<Pin, LoadError> {
+    match word.map(|word| (word.get_ref().as_str(), word.span())) {
+        None | Some(("each", _)) => Ok(Pin::Each),
+        Some(("set", _)) => Ok(Pin::Set),
+        Some((other, span)) => Err(source.at(
+            span,
+            format!("pin is '{other}'; each (a session on its own logical CPU) and set (it floats inside the placement) are allowed"),
+        )),
+    }
+}
+
+/// The meaning of `memory`.
+pub(super) fn memory(text: Option<&Spanned<String>>, source: &Source) -> Result<Memory, LoadError> {
+    let Some(text) = text else { return Ok(Memory::Local) };
+    text.get_ref().parse().map_err(|error: PlacementError| source.at(text.span(), error.to_string()))
+}
+
+/// No engine has service threads that could be placed; a key that does nothing would mislead.
+fn service(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    let Some(text) = text else { return Ok(()) };
+    let why = match text.get_ref().parse::<Service>() {
+        Ok(_) => {
+            let engine = raw.engine.get_ref();
+            format!("engine {engine} has no service threads to place; leave out service")
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(source.at(text.span(), why))
+}
+
+fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    if let Some(order) = &sweep.order
+        && !["spread", "packed"].contains(&order.get_ref().as_str())
+    {
+        let message = format!(
+            "order is '{}'; spread (cores first) and packed (siblings first) are allowed",
+            order.get_ref()
+        );
+        return Err(source.at(order.span(), message));
+    }
+    if let Some(past) = &sweep.past
+        && !(1.0..=16.0).contains(past.get_ref())
+    {
+        return Err(source.at(past.span(), format!("past is {}, and 1 to 16 is allowed", past.get_ref())));
+    }
+    pin(sweep.pin.as_ref(), source)?;
+    sweep_points(sweep, source)?;
+    for (factor, level) in &sweep.only {
+        let Some(levels) = raw.factors.get(factor) else {
+            let known: Vec<&str> = raw.factors.keys().map(String::as_str).collect();
+            let message = format!("there is no factor '{factor}' in [factors]; it has {}", listed(&known));
+            return Err(source.at(level.span(), message));
+        };
+        let wanted = scalar(factor, level, source)?;
+        let known: Vec<OptionValue> =
+            levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect();
+        if !known.contains(&wanted) {
+            let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+            let message =
+                format!("factor '{factor}' has no level '{wanted}'; its levels are {}", known.join(", "));
+            return Err(source.at(level.span(), message));
+        }
+    }
+    Ok(())
+}
+
+/// The listed points of a sweep; `None` for `auto`.
+pub(super) fn sweep_points(sweep: &RawSweep, source: &Source) -> Result<Option<Vec<u32>>, LoadError> {
+    let Some(value) = &sweep.sessions else { return Ok(None) };
+    let wrong = |why: &str| {
+        Err(source.at(
+            value.span(),
+            format!("sessions of a sweep: {why}; \"auto\" or a list such as [1, 2, 4] is allowed"),
+        ))
+    };
+    let points = match value.get_ref() {
+        Value::String(word) if word == "auto" => return Ok(None),
+        Value::Array(points) => points,
+        other => return wrong(&format!("{other} is neither")),
+    };
+    let mut counts = Vec::with_capacity(points.len());
+    for point in points {
+        let count = point.as_integer().and_then(|count| u32::try_from(count).ok());
+        match count.map(|count| (count, session_fault(count))) {
+            Some((count, None)) => counts.push(count),
+            Some((_, Some(fault))) => return wrong(&fault),
+            None => return wrong(&format!("{point} is no number of sessions")),
+        }
+    }
+    if counts.is_empty() { wrong("the list is empty") } else { Ok(Some(counts)) }
+}
+
+fn comparisons(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    let mut known: Vec<&str> = vec![raw.baseline.name.as_ref().map_or(ALONE, |name| name.get_ref())];
+    known.extend(
+        raw.treatments.iter().map(|one| one.name.as_ref().unwrap_or(&one.placement).get_ref().as_str()),
+    );
+    for (index, comparison) in raw.comparisons.iter().enumerate() {
+        for side in [&comparison.treatment, &comparison.baseline] {
+            if !known.contains(&side.get_ref().as_str()) {
+                let message =
+                    format!("there is no treatment '{}'; treatments are {}", side.get_ref(), listed(&known));
+                return Err(source.at(side.span(), message));
+            }
+        }
+        if comparison.treatment.get_ref() == comparison.baseline.get_ref() {
+            return Err(source.at(comparison.baseline.span(), "treatment and baseline are the same"));
+        }
+        name(Some(&comparison.name), source)?;
+        let earlier = &raw.comparisons[..index];
+        if earlier.iter().any(|other| other.name.get_ref() == comparison.name.get_ref()) {
+            let message = format!("comparison '{}' appears twice", comparison.name.get_ref());
+            return Err(source.at(comparison.name.span(), message));
+        }
+    }
+    Ok(())
+}
+
+fn listed(words: &[&str]) -> String {
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}

@@ -1,0 +1,108 @@
+//! What is compared with what: each treatment with its baseline, known pairs of placements, sweep
+//! steps, and the file's own comparisons.
+
+use super::expand::{Group, Seat};
+use super::sweep::Sweep;
+use super::{LoadError, StudyFile};
+use crate::{Comparison, Role};
+
+/// Comparisons that any study has where both sides are there with equal numbers of sessions: the
+/// kind, the placement on top, the placement below.
+const PAIRS: [(&str, &str, &str); 3] = [
+    ("smt-yield", "same-core", "one-cpu"),
+    ("cores", "same-package", "same-core"),
+    ("packages", "cross-package", "same-package"),
+];
+
+/// Names below: A and A′ where the baseline is meant, otherwise one treatment.
+fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
+    let alone = &group.seats[0].name;
+    if name == alone {
+        return vec![format!("{alone}{suffix}"), format!("{}{suffix}", group.seats[1].name)];
+    }
+    vec![format!("{name}{suffix}")]
+}
+
+/// Every treatment against its group's baseline.
+pub(super) fn against_baseline(group: &Group, suffix: &str) -> Vec<Comparison> {
+    let alone = &group.seats[0].name;
+    let compared = group.seats.iter().filter(|seat| seat.role == Role::Compared);
+    let against = |seat: &Seat| Comparison {
+        name: format!("{}{suffix} : {alone}", seat.name),
+        treatment: format!("{}{suffix}", seat.name),
+        baseline: below(alone, group, suffix),
+        kind: "baseline".to_owned(),
+    };
+    compared.map(against).collect()
+}
+
+/// The comparisons of [`PAIRS`] that a group has.
+pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
+    // Two memory policies would make a comparison of placements one of both.
+    let memory = &group.seats[0].memory;
+    let find = |placement: &str| {
+        group
+            .seats
+            .iter()
+            .find(|seat| seat.role == Role::Compared && seat.placement == placement && seat.memory == *memory)
+    };
+    let pair = |(kind, top, under): (&str, &str, &str)| {
+        let (top, under) = (find(top)?, find(under)?);
+        (top.sessions == under.sessions).then(|| Comparison {
+            name: format!("{kind}{suffix}"),
+            treatment: format!("{}{suffix}", top.name),
+            baseline: below(&under.name, group, suffix),
+            kind: kind.to_owned(),
+        })
+    };
+    PAIRS.into_iter().filter_map(pair).collect()
+}
+
+/// Each sweep point against the one before it; the first step is a comparison with the baseline
+/// already.
+pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Comparison> {
+    let step = |pair: &[(u32, String)]| {
+        let ((fewer, under), (more, top)) = (&pair[0], &pair[1]);
+        (*under != group.seats[0].name).then(|| Comparison {
+            name: format!("sweep-step {fewer}-{more}{suffix}"),
+            treatment: format!("{top}{suffix}"),
+            baseline: below(under, group, suffix),
+            kind: "sweep-step".to_owned(),
+        })
+    };
+    sweep.chain.windows(2).filter_map(step).collect()
+}
+
+/// The file's own comparisons, where both sides are there.
+pub(super) fn own_comparisons(
+    named: &mut Vec<Comparison>,
+    file: &StudyFile,
+    group: &Group,
+    suffix: &str,
+) -> Result<(), LoadError> {
+    let is_there = |name: &str| group.seats.iter().any(|seat| seat.name == name);
+    for raw in &file.raw.comparisons {
+        if !is_there(raw.treatment.get_ref()) || !is_there(raw.baseline.get_ref()) {
+            continue;
+        }
+        let comparison = Comparison {
+            name: format!("{}{suffix}", raw.name.get_ref()),
+            treatment: format!("{}{suffix}", raw.treatment.get_ref()),
+            baseline: below(raw.baseline.get_ref(), group, suffix),
+            kind: raw.kind.clone().unwrap_or_else(|| "named".to_owned()),
+        };
+        let same = |other: &&Comparison| {
+            other.treatment == comparison.treatment && other.baseline == comparison.baseline
+        };
+        if named.iter().any(|other| same(&other)) {
+            continue;
+        }
+        if named.iter().any(|other| other.name == comparison.name) {
+            let message =
+                format!("comparison '{}' has the name of one that every study has", raw.name.get_ref());
+            return Err(file.source.at(raw.name.span(), message));
+        }
+        named.push(comparison);
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! Levels of the option `data` to blocks: how much data is inside L2, inside the LLC, beyond it.
+//!
+//! One row of `logical-io` fills one page of 4096 bytes, so a block is that much memory. All workers
+//! of a block are parked at the same time, so the data of every session of every treatment counts.
+//!
+//! What a cache has to hold is less: a logical read touches the page's header, the row's first bytes
+//! and the engine's own bookkeeping, not the payload. [`TOUCHED_BYTES`] is what was measured, and
+//! levels are made from it: data whose pages exceed a cache may well be touched inside it.
+
+use threadwise_machine::Topology;
+
+use super::LoadError;
+use super::expand::Group;
+use crate::OptionValue;
+
+/// Bytes of a block.
+const BLOCK_BYTES: u64 = 4096;
+/// Bytes of cache lines that reading a block touches: 7.35 distinct lines of 64 bytes a row, counted
+/// with Valgrind's lackey (`--trace-mem=yes`) over one pass of 4,096 rows in SQLite, steps of 64 rows.
+const TOUCHED_BYTES: u64 = 470;
+/// One MiB in bytes.
+const MIB: u64 = 1 << 20;
+/// Fewest blocks of a level: fewer would leave no room for a random start.
+const MIN_BLOCKS: u64 = 128;
+/// Most data of a session that a level asks for by itself: far outside an L2, and warm in a moment.
+const SESSION_LIMIT_BYTES: u64 = 128 * MIB;
+/// Most data of a session where that much is what it takes to be beyond the LLC.
+const BEYOND_LIMIT_BYTES: u64 = 640 * MIB;
+/// Times the LLC that a session must touch to be called beyond it.
+const BEYOND: u64 = 2;
+/// Assumed where the system declares no L2 size: common on x86 servers since 2017.
+const ASSUMED_L2_BYTES: u64 = MIB;
+/// Assumed where the system declares no LLC size.
+const ASSUMED_LLC_BYTES: u64 = 32 * MIB;
+
+/// The cache sizes that levels are made from, bytes.
+struct Caches {
+    l2: u64,
+    smallest_llc: u64,
+    largest_llc: u64,
+}
+
+/// Sets `blocks` (and, where the data is small, `work_unit`) in the options of every group, takes
+/// the other size options out, and renames a level that the limits made untrue. Returns lines for
+/// `Study::left_out`.
+pub(super) fn size_groups(
+    groups: &mut [Group],
+    topology: &Topology,
+    memory_limit_bytes: Option<u64>,
+) -> Result<Vec<String>, LoadError> {
+    let explicit: Vec<Option<u64>> = explicit_blocks(groups);
+    let mut lines = Vec::new();
+    let caches = caches(topology, &mut lines);
+    if groups.iter().all(|group| level(group).is_none()) {
+        lines.clear();
+    }
+    let most_sessions =
+        groups.iter().flat_map(|group| &group.seats).map(|seat| seat.sessions).max().unwrap_or(1);
+    let mut blocks: Vec<Option<u64>> = Vec::with_capacity(groups.len());
+    for (group, explicit) in groups.iter().zip(&explicit) {
+        blocks.push(explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions)));
+    }
+    let allowed_bytes = memory_limit_bytes.map(|limit| limit / 2);
+    let beyond = beyond_llc_blocks(groups, &blocks, &caches, allowed_bytes);
+    for ((group, blocks), explicit) in groups.iter_mut().zip(&mut blocks).zip(&explicit) {
+        let is_beyond = level(group) == Some("memory");
+        let Some(count) = blocks.or(is_beyond.then_some(beyond)) else { continue };
+        *blocks = Some(count);
+        if is_beyond && count * TOUCHED_BYTES < BEYOND * caches.largest_llc {
+            group.labels.insert("data".to_owned(), "large".to_owned());
+            push_once(&mut lines, too_small_for_memory(count, &caches, explicit.is_some()));
+        }
+        group.options.insert("blocks".to_owned(), whole(count));
+        if explicit.is_none() {
+            lines.extend(shorter_steps(group, count));
+        }
+    }
+    if explicit.iter().any(Option::is_some) {
+        fits(groups, &blocks, allowed_bytes)?;
+    }
+    Ok(lines)
+}
+
+fn push_once(lines: &mut Vec<String>, line: String) {
+    if !lines.contains(&line) {
+        lines.push(line);
+    }
+}
+
+/// The level of `data` that a group asks for.
+fn level(group: &Group) -> Option<&'static str> {
+    let OptionValue::Text(word) = group.options.get("data")? else { return None };
+    super::check::DATA_LEVELS.into_iter().find(|level| level == word)
+}
+
+/// Sizes that the user wrote (`blocks`, its SLOB name `scale`, or `data_mib`), taken out of the
+/// options. Where a study has the level `memory`, a size meant for all levels is the size of that
+/// one: the others are there for their caches.
+fn explicit_blocks(groups: &mut [Group]) -> Vec<Option<u64>> {
+    let any_beyond = groups.iter().any(|group| level(group) == Some("memory"));
+    let taken = |group: &mut Group| {
+        let of_factor = ["blocks", "scale", "data_mib"].iter().any(|key| group.levels.contains_key(*key));
+        let mut take = |key: &str, factor: u64| match group.options.remove(key) {
+            Some(OptionValue::Integer(count)) => {
+                u64::try_from(count).ok().map(|count| count.saturating_mul(factor))
+            }
+            Some(OptionValue::Number(count)) => Some(((count * factor as f64) as u64).max(1)),
+            _ => None,
+        };
+        let (blocks, scale, mib) = (take("blocks", 1), take("scale", 1), take("data_mib", MIB / BLOCK_BYTES));
+        let found = blocks.or(scale).or(mib);
+        let meant = of_factor || !any_beyond || level(group) == Some("memory");
+        found.filter(|_| meant || level(group).is_none())
+    };
+    groups.iter_mut().map(taken).collect()
+}
+
+fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
+    let sizes = |level: u32| {
+        let used = topology.caches.iter().filter(move |cache| cache.level == level && !cache.cpus.is_empty());
+        used.filter_map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0)
+    };
+    let l2 = sizes(2).min().unwrap_or_else(|| {
+        lines.push(format!(
+            "the size of the L2 caches is not declared: {} is assumed",
+            size(ASSUMED_L2_BYTES)
+        ));
+        ASSUMED_L2_BYTES
+    });
+    let last = topology.caches.iter().map(|cache| cache.level).max().filter(|&level| level >= 2);
+    let llc = last.and_then(|level| Some((sizes(level).min()?, sizes(level).max()?)));
+    let (smallest_llc, largest_llc) = llc.unwrap_or_else(|| {
+        lines.push(format!("the size of the LLC is not declared: {} is assumed", size(ASSUMED_LLC_BYTES)));
+        (ASSUMED_LLC_BYTES, ASSUMED_LLC_BYTES)
+    });
+    Caches { l2, smallest_llc, largest_llc }
+}
+
+/// Blocks of the levels that a cache bounds; `None` for `memory`.
+fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32) -> Option<u64> {
+    // A quarter, so that two sessions on siblings and the engine's own memory fit as well.
+    let inside_l2 = (caches.l2 / 4 / TOUCHED_BYTES).max(MIN_BLOCKS);
+    match level {
+        "l2" => Some(inside_l2),
+        "llc" => {
+            let share = caches.smallest_llc / 4 / u64::from(most_sessions) / TOUCHED_BYTES;
+            Some(share.min(SESSION_LIMIT_BYTES / BLOCK_BYTES).max(inside_l2))
+        }
+        _ => None,
+    }
+}
+
+/// Blocks of the level `memory`: enough to touch more than the LLC holds, within the limits. Where
+/// that cannot be had, more than the usual limit would cost time and change nothing.
+fn beyond_llc_blocks(
+    groups: &[Group],
+    blocks: &[Option<u64>],
+    caches: &Caches,
+    allowed_bytes: Option<u64>,
+) -> u64 {
+    let open: u64 = groups
+        .iter()
+        .zip(blocks)
+        .filter(|(_, blocks)| blocks.is_none())
+        .map(|(group, _)| sessions(group))
+        .sum();
+    // Whole MiB upwards, so that rounding down below does not fall short of it.
+    let needed = (BEYOND * caches.largest_llc).div_ceil(TOUCHED_BYTES) * BLOCK_BYTES;
+    let needed = needed.next_multiple_of(MIB);
+    let share =
+        allowed_bytes.map_or(u64::MAX, |allowed| allowed.saturating_sub(bytes(groups, blocks)) / open.max(1));
+    let can = needed <= BEYOND_LIMIT_BYTES.min(share);
+    let most = if can { needed } else { SESSION_LIMIT_BYTES.min(share) };
+    // Whole MiB where there are any: the figure stands in reports.
+    let rounded = if most >= MIB { most / MIB * MIB } else { most };
+    (rounded / BLOCK_BYTES).max(MIN_BLOCKS)
+}
+
+/// What a level that could not be `memory` is instead.
+fn too_small_for_memory(blocks: u64, caches: &Caches, explicit: bool) -> String {
+    let touched = blocks * TOUCHED_BYTES;
+    let (llc, l2) = (touched as f64 / caches.largest_llc as f64, touched as f64 / caches.l2 as f64);
+    let remedy = if explicit { "" } else { " (--set data_mib=N for more)" };
+    format!(
+        "data beyond the LLC: it is declared as {}, so 'large' is {} a session instead, of which reads touch about {}, {l2:.1} x the L2 and {llc:.2} x the LLC{remedy}",
+        size(caches.largest_llc),
+        size(blocks * BLOCK_BYTES),
+        size(touched),
+    )
+}
+
+/// Where a level is small, a step must not read more than half of it, or every step would read the
+/// same blocks.
+fn shorter_steps(group: &mut Group, blocks: u64) -> Option<String> {
+    let longest = whole((blocks / 2).max(1));
+    match (group.options.get("work_unit"), &longest) {
+        (Some(OptionValue::Integer(asked)), OptionValue::Integer(most)) if asked > most => {
+            let label = group.labels.get("data").map_or("small", String::as_str);
+            let line =
+                format!("data={label}: {blocks} blocks, so a step reads {most} and not {asked} (work_unit)");
+            group.options.insert("work_unit".to_owned(), longest);
+            Some(line)
+        }
+        _ => None,
+    }
+}
+
+fn whole(count: u64) -> OptionValue {
+    OptionValue::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn sessions(group: &Group) -> u64 {
+    group.seats.iter().map(|seat| u64::from(seat.sessions)).sum()
+}
+
+fn bytes(groups: &[Group], blocks: &[Option<u64>]) -> u64 {
+    let of_group = |(group, blocks): (&Group, &Option<u64>)| {
+        sessions(group).saturating_mul(blocks.unwrap_or(0)).saturating_mul(BLOCK_BYTES)
+    };
+    groups.iter().zip(blocks).map(of_group).fold(0, u64::saturating_add)
+}
+
+fn fits(groups: &[Group], blocks: &[Option<u64>], allowed_bytes: Option<u64>) -> Result<(), LoadError> {
+    let (data, Some(allowed)) = (bytes(groups, blocks), allowed_bytes) else { return Ok(()) };
+    if data <= allowed {
+        return Ok(());
+    }
+    Err(LoadError::Memory {
+        sessions: groups.iter().map(sessions).sum(),
+        data_mib: data.div_ceil(MIB),
+        allowed_mib: allowed / MIB,
+    })
+}
+
+fn size(bytes: u64) -> String {
+    if bytes >= MIB { format!("{} MiB", bytes / MIB) } else { format!("{} KiB", bytes >> 10) }
+}

@@ -1,0 +1,382 @@
+//! A study file, a topology and the command line's settings to a resolved study.
+
+use std::collections::BTreeMap;
+
+use threadwise_machine::placement::{self, Expression, Name};
+use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology};
+use toml::Spanned;
+
+use super::check::{self, ALONE};
+use super::policy::Policies;
+use super::raw::{RawOptions, RawTreatment, option_value};
+use super::sweep::{self, Sweep};
+use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
+use crate::{OptionValue, Options, Role, Study, Treatment};
+
+/// Seed where neither the file nor the command line gives one.
+const DEFAULT_SEED: u64 = 1;
+
+/// A treatment before its factor levels are known.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seat {
+    pub name: String,
+    pub placement: String,
+    pub sessions: u32,
+    pub pin: Pin,
+    pub memory: Memory,
+    pub role: Role,
+}
+
+/// One combination of factor levels, and what runs under it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Group {
+    /// The levels by factor.
+    pub levels: Options,
+    /// The study's options with the levels set.
+    pub options: Options,
+    /// The levels as tables show them.
+    pub labels: BTreeMap<String, String>,
+    /// Baseline, twin, treatments, sweep points.
+    pub seats: Vec<Seat>,
+    /// Whether the sweep runs under these levels.
+    pub has_sweep: bool,
+}
+
+/// See [`StudyFile::resolve`].
+pub(super) fn expand(
+    file: &StudyFile,
+    topology: &Topology,
+    overrides: &Overrides,
+) -> Result<Study, LoadError> {
+    let raw = &file.raw;
+    let mut left_out = Vec::new();
+    let seed = overrides.seed.or(raw.seed).unwrap_or(DEFAULT_SEED);
+    let policies = Policies::new(file, topology, overrides, seed);
+    let seats = seats(file, topology, overrides, &policies, &mut left_out)?;
+    let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
+    let mut groups = groups(file, overrides, &seats)?;
+    if let Some(sweep) = &sweep {
+        add_sweep(&mut groups, sweep, file, &mut left_out);
+    }
+    something_compared(&groups, &left_out, file)?;
+    if raw.workload.get_ref() == "logical-io" {
+        left_out.extend(data::size_groups(&mut groups, topology, overrides.memory_limit_bytes)?);
+    }
+    let mut study = Study {
+        name: raw.name.get_ref().clone(),
+        title: title(file, overrides),
+        seed,
+        engine: overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone()),
+        engine_options: converted(&raw.engine_options),
+        workload: raw.workload.get_ref().clone(),
+        treatments: Vec::new(),
+        comparisons: Vec::new(),
+        design: budget::design(file, overrides)?,
+        left_out,
+    };
+    assemble(&mut study, &groups, sweep.as_ref(), file)?;
+    budget::settle(&mut study, file, overrides)?;
+    Ok(study)
+}
+
+/// The file's title, and what the command line changed in all treatments alike.
+fn title(file: &StudyFile, overrides: &Overrides) -> String {
+    match &overrides.memory {
+        Some(memory) if *memory != Memory::Local => format!("{} (memory={memory})", file.title()),
+        _ => file.title().to_owned(),
+    }
+}
+
+fn converted(options: &RawOptions) -> Options {
+    options.iter().filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?))).collect()
+}
+
+/// How many sessions a placement has when nobody says: one per logical CPU, and two for `one-cpu`.
+fn default_sessions(text: &str, topology: &Topology) -> Result<u32, PlacementError> {
+    let parsed: Placement = text.parse()?;
+    let found = placement::resolve(&parsed, topology, &Draw::identity(topology), 1, Pin::Each)?;
+    let is_one_cpu = parsed.expression == Expression::Named(Name::OneCpu);
+    Ok(if is_one_cpu { 2 } else { found.cpus.len() as u32 })
+}
+
+/// Baseline, twin, and the treatments that this machine can do.
+fn seats(
+    file: &StudyFile,
+    topology: &Topology,
+    overrides: &Overrides,
+    policies: &Policies,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Seat>, LoadError> {
+    let raw = &file.raw.baseline;
+    let text = raw.placement.as_ref().map_or("1c1t", |text| text.get_ref());
+    default_sessions(text, topology).map_err(|error| {
+        let span = raw.placement.as_ref().map_or(0..0, Spanned::span);
+        file.source.at(span, format!("the baseline: {error}"))
+    })?;
+    let alone = Seat {
+        name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
+        placement: text.to_owned(),
+        sessions: raw.sessions.as_ref().map_or(1, |count| *count.get_ref()),
+        pin: check::pin(raw.pin.as_ref(), &file.source)?,
+        memory: policies.of(raw.memory.as_ref())?,
+        role: Role::Baseline,
+    };
+    if let Some(lacks) = policies.lacks(&alone.memory, text) {
+        let span = raw.memory.as_ref().map_or(0..0, Spanned::span);
+        return Err(policies.refusal(&alone.memory, span, &lacks));
+    }
+    let twin = Seat { name: format!("{}'", alone.name), role: Role::BaselineTwin, ..alone.clone() };
+    let mut seats = vec![alone, twin];
+    if let Some(placements) = &overrides.placements {
+        seats.extend(asked_for(placements, topology, overrides, policies)?);
+        return Ok(seats);
+    }
+    for treatment in &file.raw.treatments {
+        match listed(treatment, file, topology, policies)? {
+            Ok(seat) => seats.push(seat),
+            Err(line) => left_out.push(line),
+        }
+    }
+    Ok(seats)
+}
+
+/// A treatment of the file, or the line that says why this machine leaves it out.
+fn listed(
+    treatment: &RawTreatment,
+    file: &StudyFile,
+    topology: &Topology,
+    policies: &Policies,
+) -> Result<Result<Seat, String>, LoadError> {
+    let text = &treatment.placement;
+    let name = treatment.name.as_ref().unwrap_or(text).get_ref().clone();
+    let sessions = match default_sessions(text.get_ref(), topology) {
+        Ok(sessions) => sessions,
+        Err(PlacementError::Lacking { lacks, .. }) if treatment.optional => {
+            return Ok(Err(format!("{name}: {lacks}")));
+        }
+        Err(error) => {
+            let message = format!("{error}; `optional = true` would leave the treatment out");
+            return Err(file.source.at(text.span(), message));
+        }
+    };
+    let memory = policies.of(treatment.memory.as_ref())?;
+    match policies.lacks(&memory, text.get_ref()) {
+        None => {}
+        Some(lacks) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
+        Some(lacks) => {
+            let span = treatment.memory.as_ref().unwrap_or(text).span();
+            let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
+            return Err(policies.refusal(&memory, span, &why));
+        }
+    }
+    Ok(Ok(Seat {
+        name,
+        placement: text.get_ref().clone(),
+        sessions: treatment.sessions.as_ref().map_or(sessions, |count| *count.get_ref()),
+        pin: check::pin(treatment.pin.as_ref(), &file.source)?,
+        memory,
+        role: Role::Compared,
+    }))
+}
+
+/// The treatments of `--placement` and `--sessions`.
+fn asked_for(
+    placements: &[String],
+    topology: &Topology,
+    overrides: &Overrides,
+    policies: &Policies,
+) -> Result<Vec<Seat>, LoadError> {
+    let refused = |why: String| LoadError::Override { option: "--placement".to_owned(), why };
+    let mut seats: Vec<Seat> = Vec::new();
+    for text in placements {
+        let own = default_sessions(text, topology).map_err(|error| refused(error.to_string()))?;
+        let memory = policies.of(None)?;
+        if let Some(lacks) = policies.lacks(&memory, text) {
+            return Err(policies.refusal(&memory, 0..0, &format!("{text}: {lacks}")));
+        }
+        let counts = match &overrides.sessions {
+            Some(counts) => session_list(counts)?,
+            None => vec![own],
+        };
+        for &sessions in &counts {
+            let text = text.trim();
+            let name = if counts.len() > 1 { format!("{text} s{sessions}") } else { text.to_owned() };
+            if seats.iter().any(|seat| seat.name == name) {
+                return Err(refused(format!("'{text}' appears twice")));
+            }
+            seats.push(Seat {
+                name,
+                placement: text.to_owned(),
+                sessions,
+                pin: Pin::Each,
+                memory: memory.clone(),
+                role: Role::Compared,
+            });
+        }
+    }
+    if seats.is_empty() {
+        return Err(refused("no placement is given".to_owned()));
+    }
+    Ok(seats)
+}
+
+/// The numbers of `--sessions`, ascending, each once.
+pub(super) fn session_list(counts: &[u32]) -> Result<Vec<u32>, LoadError> {
+    let refused = |why: String| LoadError::Override { option: "--sessions".to_owned(), why };
+    if let Some(fault) = counts.iter().find_map(|&count| check::session_fault(count)) {
+        return Err(refused(fault));
+    }
+    let mut counts = counts.to_vec();
+    counts.sort_unstable();
+    counts.dedup();
+    if counts.is_empty() { Err(refused("no number is given".to_owned())) } else { Ok(counts) }
+}
+
+/// One group for each combination of factor levels, the first factor changing slowest.
+fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec<Group>, LoadError> {
+    let workload = file.raw.workload.get_ref();
+    for (key, value) in &overrides.options {
+        if let Some(why) = check::option_fault(workload, key, value) {
+            return Err(LoadError::Override { option: format!("--set {key}={value}"), why });
+        }
+    }
+    let mut options = converted(&file.raw.options);
+    options.extend(overrides.options.clone());
+    let mut combinations: Vec<Options> = vec![Options::new()];
+    for (factor, levels) in &file.raw.factors {
+        let levels: Vec<OptionValue> = match overrides.options.get(factor) {
+            Some(only) => vec![only.clone()],
+            None => levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect(),
+        };
+        if combinations.len() * levels.len() * seats.len() > MAX_TREATMENTS {
+            return Err(too_many(file));
+        }
+        let with = |combination: &Options, level: &OptionValue| {
+            combination.clone().into_iter().chain([(factor.clone(), level.clone())]).collect()
+        };
+        combinations = combinations
+            .iter()
+            .flat_map(|combination| levels.iter().map(move |level| with(combination, level)))
+            .collect();
+    }
+    let group = |levels: Options| Group {
+        options: options.clone().into_iter().chain(levels.clone()).collect(),
+        labels: levels.iter().map(|(factor, level)| (factor.clone(), level.to_string())).collect(),
+        levels,
+        seats: seats.to_vec(),
+        has_sweep: false,
+    };
+    Ok(combinations.into_iter().map(group).collect())
+}
+
+fn too_many(file: &StudyFile) -> LoadError {
+    let message = format!("more than {MAX_TREATMENTS} treatments; take factors, levels or sweep points out");
+    file.source.at(0..0, message)
+}
+
+fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &mut Vec<String>) {
+    let only = file.raw.sweep.as_ref().map(|raw| converted(&raw.only)).unwrap_or_default();
+    for group in &mut *groups {
+        group.has_sweep = only.iter().all(|(factor, level)| group.levels.get(factor) == Some(level));
+        if group.has_sweep {
+            group.seats.extend(sweep.seats.clone());
+        }
+    }
+    if !groups.iter().any(|group| group.has_sweep) {
+        let only: Vec<String> = only.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+        left_out.push(format!("session sweep: it is for {} alone", only.join(" and ")));
+    }
+}
+
+/// Treatments and comparisons of all groups.
+fn assemble(
+    study: &mut Study,
+    groups: &[Group],
+    sweep: Option<&Sweep>,
+    file: &StudyFile,
+) -> Result<(), LoadError> {
+    let varying: Vec<&String> = file
+        .raw
+        .factors
+        .keys()
+        .filter(|factor| {
+            groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
+        })
+        .collect();
+    let mut named = Vec::new();
+    for group in groups {
+        let suffix = suffix(group, &varying);
+        let label = |factor: &&String| Some(format!("{factor}={}", group.labels.get(*factor)?));
+        let name: Vec<String> = varying.iter().filter_map(label).collect();
+        for seat in &group.seats {
+            study.treatments.push(Treatment {
+                name: format!("{}{suffix}", seat.name),
+                group: name.join(","),
+                role: seat.role,
+                placement: seat.placement.clone(),
+                sessions: seat.sessions,
+                pin: seat.pin,
+                memory: seat.memory.clone(),
+                options: group.options.clone(),
+                factors: factors(group, seat),
+            });
+        }
+        study.comparisons.extend(comparisons::against_baseline(group, &suffix));
+        named.extend(comparisons::pairs(group, &suffix));
+        if let Some(sweep) = sweep.filter(|_| group.has_sweep) {
+            named.extend(comparisons::steps(sweep, group, &suffix));
+        }
+        comparisons::own_comparisons(&mut named, file, group, &suffix)?;
+    }
+    study.comparisons.extend(named);
+    unique(study, file)
+}
+
+/// The levels of a treatment as tables show them: its group's, and its memory policy if it has one.
+fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
+    let mut factors = group.labels.clone();
+    if seat.memory != Memory::Local {
+        factors.entry("memory".to_owned()).or_insert_with(|| seat.memory.to_string());
+    }
+    factors
+}
+
+/// What tells a group's names from another's: the level alone where it is a word.
+fn suffix(group: &Group, varying: &[&String]) -> String {
+    let part = |factor: &&String| {
+        let label = group.labels.get(*factor)?;
+        let is_word = matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
+        Some(if is_word { label.clone() } else { format!("{factor}={label}") })
+    };
+    let parts: Vec<String> = varying.iter().filter_map(part).collect();
+    if parts.is_empty() { String::new() } else { format!("/{}", parts.join(",")) }
+}
+
+/// A study of A and A′ alone would run for its whole budget and say nothing.
+fn something_compared(groups: &[Group], left_out: &[String], file: &StudyFile) -> Result<(), LoadError> {
+    if groups.iter().flat_map(|group| &group.seats).any(|seat| seat.role == Role::Compared) {
+        return Ok(());
+    }
+    let left_out = match left_out.is_empty() {
+        true => String::new(),
+        false => format!("; left out here: {}", left_out.join("; ")),
+    };
+    let message = format!(
+        "nothing to compare: no treatment and no sweep point differs from the baseline{left_out}; add a placement or more sessions"
+    );
+    Err(file.source.at(0..0, message))
+}
+
+fn unique(study: &Study, file: &StudyFile) -> Result<(), LoadError> {
+    if study.treatments.len() > MAX_TREATMENTS {
+        return Err(too_many(file));
+    }
+    let mut names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            Err(file.source.at(0..0, format!("two treatments are called '{}'; rename one", pair[0])))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! The study file as it is written: what serde reads, with the place of each value.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::{FILE_VERSION, LoadError, Source};
+use crate::OptionValue;
+
+/// Options with their places.
+pub(super) type RawOptions = BTreeMap<String, Spanned<Value>>;
+
+/// A whole file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStudy {
+    #[serde(rename = "version")]
+    pub _version: i64,
+    pub name: Spanned<String>,
+    pub title: Option<String>,
+    pub engine: Spanned<String>,
+    #[serde(default)]
+    pub engine_options: RawOptions,
+    pub workload: Spanned<String>,
+    pub seed: Option<u64>,
+    #[serde(default)]
+    pub options: RawOptions,
+    #[serde(default)]
+    pub factors: BTreeMap<String, Spanned<Vec<Spanned<Value>>>>,
+    #[serde(default)]
+    pub design: RawDesign,
+    #[serde(default)]
+    pub baseline: RawBaseline,
+    #[serde(default, rename = "treatment")]
+    pub treatments: Vec<RawTreatment>,
+    pub sweep: Option<RawSweep>,
+    #[serde(default, rename = "comparison")]
+    pub comparisons: Vec<RawComparison>,
+}
+
+/// `[design]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDesign {
+    pub rounds: Option<Spanned<u32>>,
+    pub slice_ms: Option<Spanned<f64>>,
+    pub rewarm_ms: Option<Spanned<f64>>,
+    pub level: Option<Spanned<f64>>,
+    pub target_half_width: Option<Spanned<f64>>,
+    pub budget_s: Option<Spanned<f64>>,
+    pub until: Option<Spanned<f64>>,
+    pub blocks: Option<Spanned<u32>>,
+}
+
+/// `[baseline]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawBaseline {
+    pub name: Option<Spanned<String>>,
+    pub placement: Option<Spanned<String>>,
+    pub sessions: Option<Spanned<u32>>,
+    pub pin: Option<Spanned<String>>,
+    pub memory: Option<Spanned<String>>,
+    pub service: Option<Spanned<String>>,
+}
+
+/// `[[treatment]]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTreatment {
+    pub name: Option<Spanned<String>>,
+    pub placement: Spanned<String>,
+    pub sessions: Option<Spanned<u32>>,
+    pub pin: Option<Spanned<String>>,
+    pub memory: Option<Spanned<String>>,
+    pub service: Option<Spanned<String>>,
+    #[serde(default)]
+    pub optional: bool,
+}
+
+/// `[sweep]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSweep {
+    pub order: Option<Spanned<String>>,
+    pub sessions: Option<Spanned<Value>>,
+    pub past: Option<Spanned<f64>>,
+    pub pin: Option<Spanned<String>>,
+    pub max_logical_cpus: Option<u32>,
+    #[serde(default)]
+    pub only: RawOptions,
+}
+
+/// `[[comparison]]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawComparison {
+    pub name: Spanned<String>,
+    pub treatment: Spanned<String>,
+    pub baseline: Spanned<String>,
+    pub kind: Option<String>,
+}
+
+/// The version alone, read first: a newer file may have keys that this program does not know.
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: Option<Spanned<i64>>,
+}
+
+/// Reads a file's text.
+pub(super) fn read(source: &Source) -> Result<RawStudy, LoadError> {
+    let located = |error: toml::de::Error| source.at(error.span().unwrap_or(0..0), plain(error.message()));
+    let head: VersionOnly = toml::from_str(&source.text).map_err(located)?;
+    match head.version {
+        None => Err(source.at(
+            0..0,
+            format!("the key 'version' is missing; version = {FILE_VERSION} is what this program reads"),
+        )),
+        Some(version) if *version.get_ref() != FILE_VERSION => Err(source.at(
+            version.span(),
+            format!("version is {}, and this program reads version {FILE_VERSION}", version.get_ref()),
+        )),
+        Some(_) => toml::from_str(&source.text).map_err(located),
+    }
+}
+
+/// The parser's message in the words of a study file's author.
+fn plain(message: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        (
+            "invalid type: map, expected a sequence",
+            "invalid type: a table, expected a list ([[NAME]], twice in brackets)",
+        ),
+        ("invalid type: map", "invalid type: a table"),
+        ("expected a sequence", "expected a list"),
+        ("expected i64", "expected a whole number"),
+        ("expected u64", "expected a whole number of at least 0"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected f64", "expected a number"),
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+    ];
+    let mut text = message.replace('`', "'");
+    for (word, plain) in WORDS {
+        text = text.replace(word, plain);
+    }
+    match text.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected a table"),
+        None => text,
+    }
+}
+
+/// A scalar as an option's value.
+pub(super) fn option_value(value: &Value) -> Option<OptionValue> {
+    match value {
+        Value::String(text) => Some(OptionValue::Text(text.clone())),
+        Value::Integer(whole) => Some(OptionValue::Integer(*whole)),
+        Value::Float(number) => Some(OptionValue::Number(*number)),
+        Value::Boolean(flag) => Some(OptionValue::Flag(*flag)),
+        Value::Datetime(_) | Value::Array(_) | Value::Table(_) => None,
+    }
+}

@@ -1,0 +1,293 @@
+//! The text form of a resolved study, as the store keeps it: TOML, read back to the same value.
+//!
+//! The structures mirror those of `crate::study`, so that the pure types need no serde and a change
+//! of theirs cannot change what older stores mean.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use threadwise_machine::{Memory, Pin, PlacementError};
+use toml::{Table, Value};
+
+use super::{LoadError, Source};
+use crate::{Comparison, Design, OptionValue, Options, Role, Stopping, Study, Treatment};
+
+/// Version of the text form.
+const TEXT_VERSION: u32 = 1;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StudyText {
+    version: u32,
+    name: String,
+    title: String,
+    /// As text, since TOML's whole numbers end at 2^63 − 1.
+    seed: String,
+    engine: String,
+    workload: String,
+    left_out: Vec<String>,
+    engine_options: OptionsText,
+    design: DesignText,
+    #[serde(rename = "treatment", default)]
+    treatments: Vec<TreatmentText>,
+    #[serde(rename = "comparison", default)]
+    comparisons: Vec<ComparisonText>,
+}
+
+type OptionsText = BTreeMap<String, ValueText>;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ValueText {
+    Flag(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DesignText {
+    rounds: u32,
+    slice_ns: u64,
+    rewarm_ns: u64,
+    level: f64,
+    target_half_width: f64,
+    stopping: StoppingText,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum StoppingText {
+    Budget { budget_s: f64 },
+    Until { half_width: f64, budget_s: f64 },
+    Blocks { blocks: u32 },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TreatmentText {
+    name: String,
+    group: String,
+    role: RoleText,
+    placement: String,
+    sessions: u32,
+    pin: PinText,
+    /// Left out where it is `local`, as in texts from before there were others.
+    #[serde(default)]
+    memory: MemoryText,
+    options: OptionsText,
+    factors: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RoleText {
+    Baseline,
+    BaselineTwin,
+    Compared,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum PinText {
+    Each,
+    Set,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(try_from = "String")]
+struct MemoryText(Memory);
+
+impl TryFrom<String> for MemoryText {
+    type Error = PlacementError;
+
+    fn try_from(text: String) -> Result<Self, PlacementError> {
+        text.parse().map(Self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ComparisonText {
+    name: String,
+    treatment: String,
+    baseline: Vec<String>,
+    kind: String,
+}
+
+/// A resolved study as text; [`from_toml`] gives the same study back (durations up to 2^63 − 1 ns,
+/// which is 292 years).
+pub fn to_toml(study: &Study) -> String {
+    let list = |lines: &[String]| Value::Array(lines.iter().map(|line| text(line)).collect());
+    let comparison = |one: &Comparison| {
+        Value::Table(table([
+            ("name", text(&one.name)),
+            ("treatment", text(&one.treatment)),
+            ("baseline", list(&one.baseline)),
+            ("kind", text(&one.kind)),
+        ]))
+    };
+    let study = table([
+        ("version", Value::Integer(i64::from(TEXT_VERSION))),
+        ("name", text(&study.name)),
+        ("title", text(&study.title)),
+        ("seed", Value::String(study.seed.to_string())),
+        ("engine", text(&study.engine)),
+        ("workload", text(&study.workload)),
+        ("left_out", list(&study.left_out)),
+        ("engine_options", options_table(&study.engine_options)),
+        ("design", design_table(&study.design)),
+        ("treatment", Value::Array(study.treatments.iter().map(treatment_table).collect())),
+        ("comparison", Value::Array(study.comparisons.iter().map(comparison).collect())),
+    ]);
+    study.to_string()
+}
+
+fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn text(words: &str) -> Value {
+    Value::String(words.to_owned())
+}
+
+fn whole(count: u64) -> Value {
+    Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn options_table(options: &Options) -> Value {
+    let value = |value: &OptionValue| match value {
+        OptionValue::Flag(flag) => Value::Boolean(*flag),
+        OptionValue::Integer(whole) => Value::Integer(*whole),
+        OptionValue::Number(number) => Value::Float(*number),
+        OptionValue::Text(words) => text(words),
+    };
+    Value::Table(options.iter().map(|(key, option)| (key.clone(), value(option))).collect())
+}
+
+fn design_table(design: &Design) -> Value {
+    let (rule, parts) = match design.stopping {
+        Stopping::Budget { budget_s } => ("budget", table([("budget_s", Value::Float(budget_s))])),
+        Stopping::Until { half_width, budget_s } => {
+            let parts = [("half_width", Value::Float(half_width)), ("budget_s", Value::Float(budget_s))];
+            ("until", table(parts))
+        }
+        Stopping::Blocks { blocks } => ("blocks", table([("blocks", whole(u64::from(blocks)))])),
+    };
+    Value::Table(table([
+        ("rounds", whole(u64::from(design.rounds))),
+        ("slice_ns", whole(design.slice_ns)),
+        ("rewarm_ns", whole(design.rewarm_ns)),
+        ("level", Value::Float(design.level)),
+        ("target_half_width", Value::Float(design.target_half_width)),
+        ("stopping", Value::Table(table([(rule, Value::Table(parts))]))),
+    ]))
+}
+
+fn treatment_table(treatment: &Treatment) -> Value {
+    let role = match treatment.role {
+        Role::Baseline => "baseline",
+        Role::BaselineTwin => "baseline-twin",
+        Role::Compared => "compared",
+    };
+    let pin = match treatment.pin {
+        Pin::Each => "each",
+        Pin::Set => "set",
+    };
+    let factors = treatment.factors.iter().map(|(factor, level)| (factor.clone(), text(level)));
+    let mut table = table([
+        ("name", text(&treatment.name)),
+        ("group", text(&treatment.group)),
+        ("role", text(role)),
+        ("placement", text(&treatment.placement)),
+        ("sessions", whole(u64::from(treatment.sessions))),
+        ("pin", text(pin)),
+        ("options", options_table(&treatment.options)),
+        ("factors", Value::Table(factors.collect())),
+    ]);
+    if treatment.memory != Memory::Local {
+        table.insert("memory".to_owned(), Value::String(treatment.memory.to_string()));
+    }
+    Value::Table(table)
+}
+
+/// The resolved study of a text that [`to_toml`] made.
+///
+/// # Errors
+/// A text of another version or form, with its place.
+pub fn from_toml(text: &str) -> Result<Study, LoadError> {
+    let source = Source { name: "stored study".to_owned(), text: text.to_owned() };
+    let located = |error: toml::de::Error| source.at(error.span().unwrap_or(0..0), error.message());
+    let read: StudyText = toml::from_str(text).map_err(located)?;
+    if read.version != TEXT_VERSION {
+        let message = format!("version is {}, and this program reads version {TEXT_VERSION}", read.version);
+        return Err(source.at(0..0, message));
+    }
+    let seed =
+        read.seed.parse().map_err(|_| source.at(0..0, format!("seed '{}' is not a number", read.seed)))?;
+    Ok(Study {
+        name: read.name,
+        title: read.title,
+        seed,
+        engine: read.engine,
+        engine_options: options(read.engine_options),
+        workload: read.workload,
+        treatments: read.treatments.into_iter().map(Treatment::from).collect(),
+        comparisons: read.comparisons.into_iter().map(Comparison::from).collect(),
+        design: read.design.into(),
+        left_out: read.left_out,
+    })
+}
+
+fn options(read: OptionsText) -> Options {
+    let value = |value| match value {
+        ValueText::Flag(flag) => OptionValue::Flag(flag),
+        ValueText::Integer(whole) => OptionValue::Integer(whole),
+        ValueText::Number(number) => OptionValue::Number(number),
+        ValueText::Text(text) => OptionValue::Text(text),
+    };
+    read.into_iter().map(|(key, text)| (key, value(text))).collect()
+}
+
+impl From<DesignText> for Design {
+    fn from(text: DesignText) -> Self {
+        let DesignText { rounds, slice_ns, rewarm_ns, level, target_half_width, stopping } = text;
+        let stopping = match stopping {
+            StoppingText::Budget { budget_s } => Stopping::Budget { budget_s },
+            StoppingText::Until { half_width, budget_s } => Stopping::Until { half_width, budget_s },
+            StoppingText::Blocks { blocks } => Stopping::Blocks { blocks },
+        };
+        Self { rounds, slice_ns, rewarm_ns, stopping, level, target_half_width }
+    }
+}
+
+impl From<TreatmentText> for Treatment {
+    fn from(text: TreatmentText) -> Self {
+        Self {
+            name: text.name,
+            group: text.group,
+            role: match text.role {
+                RoleText::Baseline => Role::Baseline,
+                RoleText::BaselineTwin => Role::BaselineTwin,
+                RoleText::Compared => Role::Compared,
+            },
+            placement: text.placement,
+            sessions: text.sessions,
+            pin: match text.pin {
+                PinText::Each => Pin::Each,
+                PinText::Set => Pin::Set,
+            },
+            memory: text.memory.0,
+            options: options(text.options),
+            factors: text.factors,
+        }
+    }
+}
+
+impl From<ComparisonText> for Comparison {
+    fn from(text: ComparisonText) -> Self {
+        let ComparisonText { name, treatment, baseline, kind } = text;
+        Self { name, treatment, baseline, kind }
+    }
+}

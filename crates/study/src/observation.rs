@@ -1,0 +1,159 @@
+//! What was seen: runs, slices, sessions, readings. Raw; nothing here is an estimate.
+
+use std::collections::BTreeMap;
+
+/// Engine counters by name with the unit last (`logical_reads`, `physical_reads`).
+pub type Counters = BTreeMap<String, u64>;
+
+/// One treatment in one block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Number in the store; 0 before it is stored.
+    pub id: u64,
+    /// Block, from 0.
+    pub block: u32,
+    /// 0 for the first try at the block, 1 after one `--resume`, and so on.
+    pub attempt: u32,
+    /// Treatment name.
+    pub treatment: String,
+    /// The logical CPUs as resolved for this block, in order of use.
+    pub cpus: Vec<u32>,
+    /// How it ended.
+    pub status: RunStatus,
+    /// Its slices in the order in which they were taken; those of a failed run up to the failure.
+    pub slices: Vec<Slice>,
+    /// Seconds since the study's start at which its worker was started.
+    pub started_s: f64,
+    /// Duration of load, open and first warm-up in nanoseconds.
+    pub prepare_ns: u64,
+    /// Readings of samplers, added up over the run's slices. Each sampler's `window_ns` is the time in
+    /// which it read, and what a share is taken of.
+    pub readings: Vec<Reading>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Usable.
+    Valid,
+    /// It ended in an error (crash, timeout, engine error).
+    Failed {
+        /// `crash`, `timeout`, `engine`, `protocol`, `wrong-answer`, `memory-policy`.
+        kind: String,
+        /// One line.
+        message: String,
+    },
+    /// It ended, and its numbers must not be used.
+    Invalid {
+        /// `lost-pin`, `lost-memory-policy`, `not-cached`, `throttled`, …
+        kind: String,
+        /// One line.
+        message: String,
+    },
+    /// Finished in a block that was interrupted and redone by `--resume`.
+    Superseded,
+}
+
+impl RunStatus {
+    /// Whether the run's slices count.
+    pub fn is_valid(&self) -> bool {
+        *self == Self::Valid
+    }
+}
+
+/// One measured window of one treatment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice {
+    /// Number in the study's order of execution, from 0.
+    pub sequence: u64,
+    /// Round in the block, from 0.
+    pub round: u32,
+    /// Start of the window in nanoseconds since the study's start (CLOCK_MONOTONIC).
+    pub start_ns: u64,
+    /// Length of the window.
+    pub window_ns: u64,
+    /// One entry per session, in session order.
+    pub sessions: Vec<SessionSlice>,
+    /// Per-CPU times over the slice's command (re-warm and window together), all online CPUs.
+    pub cpu_times: Vec<CpuTimes>,
+}
+
+/// What one session did in one window.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionSlice {
+    /// Steps that ended inside the window.
+    pub steps: u64,
+    /// Rows that those steps read.
+    pub rows: u64,
+    /// Answers that were checked.
+    pub answers_checked: u64,
+    /// Answers that were wrong; more than 0 fails the run.
+    pub answers_wrong: u64,
+    /// CPU time of the session's thread inside the window, nanoseconds.
+    pub cpu_ns: u64,
+    /// Context switches that the thread asked for.
+    pub voluntary_switches: u64,
+    /// Context switches forced on it.
+    pub involuntary_switches: u64,
+    /// Nanoseconds that the thread waited on a run queue (`schedstat`), where known.
+    pub run_queue_wait_ns: Option<u64>,
+    /// The engine's own counters over the same steps.
+    pub counters: Counters,
+    /// Step latencies in nanoseconds, HdrHistogram V2 bytes (not base64); empty where the engine
+    /// has no steps of its own.
+    pub latency: Vec<u8>,
+}
+
+/// Times of one logical CPU between two readings of /proc/stat.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CpuTimes {
+    /// OS number.
+    pub cpu: u32,
+    /// Not idle and not waiting for I/O, steal left out, in nanoseconds.
+    pub busy_ns: u64,
+    /// Taken by the hypervisor.
+    pub steal_ns: u64,
+    /// All columns together.
+    pub total_ns: u64,
+}
+
+/// One number that a sampler took, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Sampler name.
+    pub sampler: String,
+    /// Metric name with the unit last.
+    pub metric: String,
+    /// Logical CPU, where it belongs to one.
+    pub cpu: Option<u32>,
+    /// Start of its first acquisition window, nanoseconds since the study's start.
+    pub start_ns: u64,
+    /// End of its last acquisition window; windows of a sum have gaps between them.
+    pub end_ns: u64,
+    /// The value; `None` is a gap.
+    pub value: Option<f64>,
+    /// Why there is a gap.
+    pub gap: Option<String>,
+}
+
+impl Slice {
+    /// Rows of all sessions together.
+    pub fn rows(&self) -> u64 {
+        self.sessions.iter().map(|session| session.rows).sum()
+    }
+
+    /// Rows of all sessions per second of the common window.
+    pub fn rows_per_s(&self) -> f64 {
+        self.rows() as f64 * 1e9 / self.window_ns as f64
+    }
+
+    /// Sum of one engine counter over the sessions.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.sessions.iter().filter_map(|session| session.counters.get(name)).sum()
+    }
+
+    /// CPU time of all sessions in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.sessions.iter().map(|session| session.cpu_ns).sum()
+    }
+}

@@ -1,0 +1,178 @@
+//! A resolved study: everything that was decided before the first measurement.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use threadwise_machine::{Memory, Pin};
+
+/// Options of an engine or a workload by name, ordered so that two equal studies print alike.
+pub type Options = BTreeMap<String, OptionValue>;
+
+/// One option's value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OptionValue {
+    /// Text, such as `l2`.
+    Text(String),
+    /// Whole number.
+    Integer(i64),
+    /// Any number.
+    Number(f64),
+    /// Yes or no.
+    Flag(bool),
+}
+
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Number(value) => write!(f, "{value}"),
+            Self::Flag(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+/// A study whose treatments are all spelled out for one machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Short name, such as `placement`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Seed of every draw, shuffle and workload generator.
+    pub seed: u64,
+    /// Engine name (`sqlite`, `simulated`).
+    pub engine: String,
+    /// Options of the engine, the same for all treatments.
+    pub engine_options: Options,
+    /// Workload name (`logical-io`).
+    pub workload: String,
+    /// Treatments in report order; each group's baseline first, its twin second.
+    pub treatments: Vec<Treatment>,
+    /// What is compared with what; every treatment against its group's baseline first.
+    pub comparisons: Vec<Comparison>,
+    /// Blocks, rounds, slices, stopping.
+    pub design: Design,
+    /// What this machine lacks, one line each (`no SMT: same-core left out`).
+    pub left_out: Vec<String>,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Treatment {
+    /// Unique in the study, such as `same-core/l2`.
+    pub name: String,
+    /// Treatments of a group share a baseline: the levels that the baseline shares with them, such
+    /// as `data=l2`; empty where there is one group.
+    pub group: String,
+    /// Its part in the comparison.
+    pub role: Role,
+    /// Placement text (grammar of `threadwise_machine::placement`).
+    pub placement: String,
+    /// Number of sessions.
+    pub sessions: u32,
+    /// How sessions are bound.
+    pub pin: Pin,
+    /// On which NUMA nodes its workers' memory lies.
+    pub memory: Memory,
+    /// Options of the workload for this treatment (the study's own with the factor levels set).
+    pub options: Options,
+    /// Factor levels by factor name, as shown in tables.
+    pub factors: BTreeMap<String, String>,
+}
+
+/// What a treatment is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A, the baseline of its group: one session alone.
+    Baseline,
+    /// A′, the same under another name.
+    BaselineTwin,
+    /// Everything else.
+    Compared,
+}
+
+/// A ratio that the analysis estimates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// Unique name, such as `same-core/l2 : alone` or `smt-yield/l2`.
+    pub name: String,
+    /// Name of the treatment on top.
+    pub treatment: String,
+    /// Names below: one treatment, or A and A′ (their logarithms are averaged).
+    pub baseline: Vec<String>,
+    /// What a ratio means to a reader: `baseline`, `smt-yield`, `cores`, `packages`, `sweep-step`.
+    pub kind: String,
+}
+
+/// How the study is spread over time. All durations in nanoseconds or seconds, as named.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Design {
+    /// Rounds in a block; at least 20 for sliced workloads, 1 for whole runs.
+    pub rounds: u32,
+    /// Window of one slice.
+    pub slice_ns: u64,
+    /// Re-warm before every slice.
+    pub rewarm_ns: u64,
+    /// When to stop.
+    pub stopping: Stopping,
+    /// Confidence level of every interval, such as 0.95.
+    pub level: f64,
+    /// Half-width (as a fraction, 0.05 = 5%) within which an estimate counts as conclusive.
+    pub target_half_width: f64,
+}
+
+/// When the study ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stopping {
+    /// As many blocks as fit into the budget, fixed after the first (calibration) block from its
+    /// duration alone; never fewer than 8; one look.
+    Budget {
+        /// Seconds for everything.
+        budget_s: f64,
+    },
+    /// Looks at 8, 16, 32, 64 blocks and at the end of the budget, each at alpha/5, until every
+    /// comparison's half-width is within `half_width`.
+    Until {
+        /// Fraction, 0.02 = 2%.
+        half_width: f64,
+        /// Seconds at most.
+        budget_s: f64,
+    },
+    /// Exactly this many blocks (tests, resumed studies).
+    Blocks {
+        /// Number of blocks.
+        blocks: u32,
+    },
+}
+
+/// Fewest blocks that an interval is made from.
+pub const MIN_BLOCKS: u32 = 8;
+
+impl Study {
+    /// The treatment of this name and its index.
+    pub fn treatment(&self, name: &str) -> Option<(usize, &Treatment)> {
+        self.treatments.iter().enumerate().find(|(_, treatment)| treatment.name == name)
+    }
+
+    /// Group names in order of first appearance.
+    pub fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = Vec::new();
+        for treatment in &self.treatments {
+            if !groups.contains(&treatment.group.as_str()) {
+                groups.push(&treatment.group);
+            }
+        }
+        groups
+    }
+
+    /// Shortest possible measured time of one block in seconds (slices and re-warms alone).
+    pub fn block_floor_s(&self) -> f64 {
+        let slices = self.treatments.len() as f64 * f64::from(self.design.rounds);
+        slices * (self.design.slice_ns + self.design.rewarm_ns) as f64 / 1e9
+    }
+
+    /// Whether its results come from a model and not from a machine.
+    pub fn is_simulated(&self) -> bool {
+        self.engine == "simulated"
+    }
+}
