@@ -1,0 +1,46 @@
+//! The light engines, and their registry: to add one, write its module and name it in [`all`].
+
+pub mod simulated;
+pub mod sqlite;
+
+use crate::{Engine, EngineError};
+
+/// Every engine that is built in, in the order in which `threadwise list` shows them.
+pub fn all() -> &'static [&'static dyn Engine] {
+    &[&sqlite::Sqlite, &simulated::Simulated]
+}
+
+/// The built-in engine of this name.
+///
+/// # Errors
+/// No engine has this name; the error lists those that there are.
+pub fn find(name: &str) -> Result<&'static dyn Engine, EngineError> {
+    find_in(all(), name)
+}
+
+/// The engine of this name among the given ones.
+///
+/// # Errors
+/// No engine has this name; the error lists those that there are.
+pub fn find_in(engines: &[&'static dyn Engine], name: &str) -> Result<&'static dyn Engine, EngineError> {
+    engines.iter().copied().find(|engine| engine.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+        let why = format!("no engine is called '{name}'; there are: {}", names.join(", "));
+        EngineError::Option { option: "engine".into(), why }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_found_by_their_own_names() {
+        for engine in all() {
+            assert_eq!(find(engine.name()).map(|found| found.name()), Ok(engine.name()));
+            assert!(!engine.about().contains('\n') && !engine.version().is_empty());
+        }
+        let message = find("oracle").map(|engine| engine.name()).unwrap_err().to_string();
+        assert!(message.contains("sqlite, simulated"), "{message}");
+    }
+}

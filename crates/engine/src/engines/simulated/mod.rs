@@ -1,0 +1,206 @@
+//! The engine `simulated`: slices from a known truth, at once and without a database. It tests the
+//! statistics and the runner; everything made from it is marked as simulated.
+
+mod model;
+
+use std::time::Duration;
+use threadwise_study::{Counters, SessionSlice};
+
+use crate::workloads::logical_io::{self, LogicalIo};
+use crate::{Engine, EngineError, LoadRequest, Loaded, Session, SessionRequest, Window, latency};
+pub use model::{KEYED_OPTIONS, Model, OPTIONS, OUTLIER_FACTOR, demonstration};
+
+/// Standard deviation of ln(latency) inside a slice.
+const LATENCY_SD: f64 = 0.2;
+
+/// Standard normal quantiles at (i + 0.5) / 10, from the lowest; enough for a plausible shape.
+const QUANTILES: [f64; 10] = [-1.645, -1.036, -0.674, -0.385, -0.126, 0.126, 0.385, 0.674, 1.036, 1.645];
+
+/// How long a session that is asked to hang sleeps.
+const HANG: Duration = Duration::from_secs(3600);
+
+/// The engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Simulated;
+
+impl Engine for Simulated {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn version(&self) -> String {
+        "model 1".into()
+    }
+
+    fn about(&self) -> &'static str {
+        "no database: slices drawn from a known truth with drift, noise, outliers and steal"
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        Model::new(&request.engine_options)?;
+        spec(request).map(drop)
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        let spec = spec(request)?;
+        Ok(Loaded {
+            bytes_per_session: 0,
+            rows_per_session: spec.blocks,
+            notes: vec!["simulated: no data was made and nothing was measured".into()],
+        })
+    }
+
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let model = Model::new(&request.load.engine_options)?.with_seed(request.load.seed);
+        let spec = spec(&request.load)?;
+        Ok(Box::new(SimulatedSession { model, spec, request: request.clone(), slices: 0 }))
+    }
+}
+
+fn spec(request: &LoadRequest) -> Result<LogicalIo, EngineError> {
+    if request.workload != logical_io::NAME {
+        let why = format!("simulated has no '{}'; it has: {}", request.workload, logical_io::NAME);
+        return Err(EngineError::Option { option: "workload".into(), why });
+    }
+    LogicalIo::parse(&request.options)
+}
+
+struct SimulatedSession {
+    model: Model,
+    spec: LogicalIo,
+    request: SessionRequest,
+    slices: u64,
+}
+
+impl SimulatedSession {
+    /// Whether the fault of this kind is due in this slice.
+    fn due(&self, kind: &str) -> bool {
+        self.model.keyed(kind, &self.request.load.treatment).is_some_and(|at| at as u64 == self.slices)
+    }
+}
+
+impl Session for SimulatedSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        self.slices += 1;
+        let treatment = &self.request.load.treatment;
+        if self.due("crash") {
+            return Err(EngineError::Failed {
+                engine: "simulated".into(),
+                action: format!("do slice {} of {treatment}", self.slices),
+                why: "it was told to crash".into(),
+            });
+        }
+        if self.due("hang") {
+            std::thread::sleep(HANG);
+        }
+        let window_ns = window.end_ns - window.start_ns;
+        let rate = self.model.rate(treatment, self.request.seed, window.sequence);
+        let stolen = self.model.steal_share(window.sequence);
+        let rows = rate * window_ns as f64 / 1e9 / f64::from(self.request.sessions.max(1));
+        let steps = (rows / self.spec.work_unit as f64).round() as u64;
+        let mut slice = work(steps, self.spec.work_unit, window_ns)?;
+        slice.cpu_ns = (window_ns as f64 * (1.0 - stolen)) as u64;
+        if self.due("wrong") {
+            slice.answers_wrong = 1;
+        }
+        if self.model.keyed("miss", treatment).is_some() {
+            slice.counters.insert("physical_reads".into(), slice.rows / 10 + 1);
+        }
+        Ok(slice)
+    }
+}
+
+/// A slice of so many steps, with the reads per row of a three-level tree and latencies that fill
+/// the window.
+fn work(steps: u64, work_unit: u64, window_ns: u64) -> Result<SessionSlice, EngineError> {
+    let rows = steps * work_unit;
+    let failed = |why: latency::LatencyError| EngineError::Failed {
+        engine: "simulated".into(),
+        action: "record latencies".into(),
+        why: why.to_string(),
+    };
+    let mut histogram = latency::histogram().map_err(failed)?;
+    if steps > 0 {
+        // The mean of a log-normal distribution is its median times exp(sd² / 2).
+        let median = window_ns as f64 / steps as f64 / (LATENCY_SD * LATENCY_SD / 2.0).exp();
+        for (index, quantile) in QUANTILES.iter().enumerate() {
+            let share = (steps + index as u64) / QUANTILES.len() as u64;
+            let latency_ns = (median * (LATENCY_SD * quantile).exp()) as u64;
+            histogram.saturating_record_n(latency_ns.max(1), share as u32);
+        }
+    }
+    Ok(SessionSlice {
+        steps,
+        rows,
+        answers_checked: steps,
+        run_queue_wait_ns: Some(0),
+        counters: Counters::from([
+            ("logical_reads".into(), rows * 2 + rows / 20),
+            ("physical_reads".into(), 0),
+        ]),
+        latency: latency::to_bytes(&histogram).map_err(failed)?,
+        ..SessionSlice::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::{OptionValue, Options};
+
+    fn slices(
+        engine_options: Options,
+        treatment: &str,
+        count: u64,
+    ) -> Vec<Result<SessionSlice, EngineError>> {
+        let load = LoadRequest {
+            workload: logical_io::NAME.into(),
+            options: Options::new(),
+            engine_options,
+            data_dir: "/nonexistent".into(),
+            treatment: treatment.into(),
+            sessions: 2,
+            seed: 3,
+        };
+        Simulated.check(&load).unwrap();
+        let request = SessionRequest {
+            load,
+            session: 0,
+            sessions: 2,
+            cpus: threadwise_machine::CpuSet::new(),
+            seed: 9,
+        };
+        let mut session = Simulated.open(&request).unwrap();
+        let window = |sequence| Window { sequence, start_ns: 1000, end_ns: 50_001_000 };
+        (0..count).map(|sequence| session.slice(&window(sequence))).collect()
+    }
+
+    #[test]
+    fn a_session_does_its_share_and_its_latencies_fill_the_window() {
+        let options = Options::from([("ratio.pair".into(), OptionValue::Number(1.5))]);
+        let slice = slices(options, "pair/l2", 1).remove(0).unwrap();
+        // 1.5 million rows/s over two sessions and 50 ms are 37,500 rows, 586 steps of 64.
+        assert_eq!((slice.steps, slice.rows, slice.answers_wrong), (586, 37_504, 0));
+        assert_eq!(latency::steps(&slice.latency), Ok(586));
+        assert_eq!(slice.cpu_ns, 50_000_000);
+        assert_eq!(slice.counters["physical_reads"], 0);
+    }
+
+    #[test]
+    fn faults_come_when_asked_for_and_only_to_their_treatment() {
+        let fault = |name: &str| Options::from([(name.to_owned(), OptionValue::Integer(2))]);
+        let crashed = slices(fault("crash.a"), "a/l2", 2);
+        assert!(crashed[0].is_ok());
+        assert_eq!(crashed[1].as_ref().unwrap_err().kind(), "engine");
+        assert!(slices(fault("crash.a"), "b", 3).iter().all(Result::is_ok));
+        let wrong: Vec<u64> =
+            slices(fault("wrong.a"), "a", 3).into_iter().map(|slice| slice.unwrap().answers_wrong).collect();
+        assert_eq!(wrong, [0, 1, 0]);
+        let missed = slices(fault("miss.a"), "a", 1).remove(0).unwrap();
+        assert!(missed.counters["physical_reads"] > 0);
+    }
+}

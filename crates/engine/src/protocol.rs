@@ -1,0 +1,428 @@
+//! The worker protocol: one JSON object a line. Documented for other languages in docs/WORKER.md.
+//!
+//! The runner writes [`Request`]s to the worker's stdin; the worker writes [`Reply`]s to the file
+//! descriptor named in the environment variable [`REPLY_FD`]; stdout and stderr go to a log.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+use threadwise_study::{OptionValue, Options, SessionSlice};
+
+use crate::{LoadRequest, latency};
+
+/// Version of the protocol; a worker of another major version is refused.
+pub const VERSION: u32 = 1;
+
+/// Environment variable that holds the number of the reply file descriptor.
+pub const REPLY_FD: &str = "THREADWISE_REPLY_FD";
+
+/// Longest line that either side accepts, bytes.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// An option value on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum WireValue {
+    /// Yes or no.
+    Flag(bool),
+    /// Whole number.
+    Integer(i64),
+    /// Any number.
+    Number(f64),
+    /// Text.
+    Text(String),
+}
+
+/// Options on the wire.
+pub type WireOptions = BTreeMap<String, WireValue>;
+
+/// What the data of a treatment is made from (mirrors `LoadRequest`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireLoad {
+    /// Workload name.
+    pub workload: String,
+    /// Workload options of the treatment.
+    pub options: WireOptions,
+    /// Engine options.
+    pub engine_options: WireOptions,
+    /// Folder for the data.
+    pub data_dir: String,
+    /// Treatment name.
+    pub treatment: String,
+    /// Most sessions that use this data at once.
+    pub sessions: u32,
+    /// The study's seed.
+    pub seed: u64,
+}
+
+/// One session in `prepare`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireSession {
+    /// CPU list (`3` or `0-3`) that the session's thread binds itself to.
+    pub cpus: String,
+}
+
+/// Runner to worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Make the data of one treatment. Answered by `loaded`.
+    Load {
+        /// Protocol version of the runner.
+        protocol: u32,
+        /// What to make.
+        load: WireLoad,
+    },
+    /// Open, bind and warm the sessions. Answered by `ready`.
+    Prepare {
+        /// Protocol version of the runner.
+        protocol: u32,
+        /// The data, as loaded.
+        load: WireLoad,
+        /// One entry per session.
+        sessions: Vec<WireSession>,
+        /// Seed of the block.
+        seed: u64,
+    },
+    /// Work for a slice. Answered by `slice`; may come any number of times.
+    Go {
+        /// Number of the slice in the study.
+        sequence: u64,
+        /// Work before the window.
+        warmup_ns: u64,
+        /// The window.
+        window_ns: u64,
+    },
+    /// End. Answered by `done`, then the worker exits with 0.
+    Stop,
+}
+
+/// Worker to runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Reply {
+    /// First line of every worker.
+    Hello {
+        /// Protocol version.
+        protocol: u32,
+        /// Engine name.
+        engine: String,
+        /// Engine version.
+        version: String,
+    },
+    /// Data is made.
+    Loaded {
+        /// Bytes of one session's data.
+        bytes_per_session: u64,
+        /// Rows of one session's data.
+        rows_per_session: u64,
+        /// Notes for the report.
+        #[serde(default)]
+        notes: Vec<String>,
+    },
+    /// Sessions are open, bound, warm and parked.
+    Ready {
+        /// OS thread id of each session's thread.
+        tids: Vec<u32>,
+    },
+    /// A slice is over; all sessions are parked again.
+    Slice {
+        /// As in `go`.
+        sequence: u64,
+        /// CLOCK_MONOTONIC at the window's start, nanoseconds.
+        start_ns: u64,
+        /// The window's length.
+        window_ns: u64,
+        /// One entry per session.
+        sessions: Vec<WireSessionSlice>,
+    },
+    /// The worker ends.
+    Done,
+    /// Something failed; the worker ends after this.
+    Failed {
+        /// `option`, `engine`, `wrong-answer`, `lost-pin`, `protocol`.
+        kind: String,
+        /// One line.
+        message: String,
+    },
+}
+
+/// What one session did in one window (mirrors `SessionSlice`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WireSessionSlice {
+    /// Steps that ended inside the window.
+    pub steps: u64,
+    /// Rows of those steps.
+    pub rows: u64,
+    /// Answers checked.
+    pub answers_checked: u64,
+    /// Answers that were wrong.
+    pub answers_wrong: u64,
+    /// CPU time of the session's thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// Voluntary context switches.
+    #[serde(default)]
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    #[serde(default)]
+    pub involuntary_switches: u64,
+    /// Run-queue wait, where known.
+    #[serde(default)]
+    pub run_queue_wait_ns: Option<u64>,
+    /// Engine counters.
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
+    /// HdrHistogram V2, base64; empty where there are no steps.
+    #[serde(default)]
+    pub latency: String,
+}
+
+/// Why a message could not be written, read or understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolError {
+    /// The other side sent a line without end.
+    #[error("the line is longer than {limit} bytes, the most that one message may have")]
+    TooLong {
+        /// Bytes that are allowed.
+        limit: usize,
+    },
+    /// The other side ended in the middle of a line.
+    #[error("the stream ended in the middle of a line, at '{start}'")]
+    CutOff {
+        /// How the line began.
+        start: String,
+    },
+    /// The line is no message.
+    #[error("'{start}' is not a message of protocol {VERSION}: {why}")]
+    NotMessage {
+        /// How the line began.
+        start: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The other side speaks another version.
+    #[error(
+        "the other side speaks protocol {theirs}, this program speaks {VERSION}: use a worker and a program of the same release"
+    )]
+    Version {
+        /// Its version.
+        theirs: u32,
+    },
+    /// A value that cannot go over the wire, or must not come over it.
+    #[error("{what}: {why}")]
+    Value {
+        /// Which value.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The stream failed.
+    #[error("cannot {action} the other side: {why}")]
+    Stream {
+        /// `read from` or `write to`.
+        action: &'static str,
+        /// The cause.
+        why: String,
+    },
+}
+
+/// The first characters of a line, fit for a message on one line.
+fn start_of(line: &[u8]) -> String {
+    let shown = line.len().min(60);
+    let dots = if line.len() > shown { "…" } else { "" };
+    format!("{}{dots}", String::from_utf8_lossy(&line[..shown]).escape_debug())
+}
+
+/// Reads one line without its end; `None` at the end of the stream.
+///
+/// # Errors
+/// A line above [`MAX_LINE_BYTES`], a line cut off by the end of the stream, text that is not
+/// UTF-8, or a failed read. The stream is of no use after any of them.
+pub fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ProtocolError> {
+    read_line_within(input, MAX_LINE_BYTES)
+}
+
+fn read_line_within(input: &mut impl BufRead, limit: usize) -> Result<Option<String>, ProtocolError> {
+    let mut line = Vec::new();
+    let length = input
+        .take(limit as u64 + 1)
+        .read_until(b'\n', &mut line)
+        .map_err(|cause| ProtocolError::Stream { action: "read from", why: cause.to_string() })?;
+    if length == 0 {
+        return Ok(None);
+    }
+    if line.pop_if(|last| *last == b'\n').is_none() {
+        return Err(match length > limit {
+            true => ProtocolError::TooLong { limit },
+            false => ProtocolError::CutOff { start: start_of(&line) },
+        });
+    }
+    match String::from_utf8(line) {
+        Ok(line) => Ok(Some(line)),
+        Err(cause) => {
+            Err(ProtocolError::NotMessage { start: start_of(cause.as_bytes()), why: "not UTF-8 text".into() })
+        }
+    }
+}
+
+/// A message as one line, line end included.
+///
+/// # Errors
+/// A line above [`MAX_LINE_BYTES`], which the other side would refuse.
+pub fn encode(message: &impl Serialize) -> Result<String, ProtocolError> {
+    let mut line = serde_json::to_string(message)
+        .map_err(|cause| ProtocolError::Value { what: "message".into(), why: cause.to_string() })?;
+    if line.len() > MAX_LINE_BYTES {
+        return Err(ProtocolError::TooLong { limit: MAX_LINE_BYTES });
+    }
+    line.push('\n');
+    Ok(line)
+}
+
+/// The message on a line: a [`Request`] in a worker, a [`Reply`] in the runner.
+///
+/// # Errors
+/// A line that is no such message, with its beginning and the place and kind of the fault.
+pub fn decode<M: DeserializeOwned>(line: &str) -> Result<M, ProtocolError> {
+    serde_json::from_str(line).map_err(|cause| ProtocolError::NotMessage {
+        start: start_of(line.as_bytes()),
+        why: cause.to_string(),
+    })
+}
+
+/// Checks the version that the other side names.
+///
+/// # Errors
+/// Any version but [`VERSION`].
+pub fn check_version(theirs: u32) -> Result<(), ProtocolError> {
+    if theirs == VERSION { Ok(()) } else { Err(ProtocolError::Version { theirs }) }
+}
+
+impl From<&OptionValue> for WireValue {
+    fn from(value: &OptionValue) -> Self {
+        match value {
+            OptionValue::Flag(value) => Self::Flag(*value),
+            OptionValue::Integer(value) => Self::Integer(*value),
+            OptionValue::Number(value) => Self::Number(*value),
+            OptionValue::Text(value) => Self::Text(value.clone()),
+        }
+    }
+}
+
+impl From<WireValue> for OptionValue {
+    fn from(value: WireValue) -> Self {
+        match value {
+            WireValue::Flag(value) => Self::Flag(value),
+            WireValue::Integer(value) => Self::Integer(value),
+            WireValue::Number(value) => Self::Number(value),
+            WireValue::Text(value) => Self::Text(value),
+        }
+    }
+}
+
+/// Options for the wire. JSON has no infinity and no NaN, so those are refused here.
+fn wire_options(options: &Options) -> Result<WireOptions, ProtocolError> {
+    let mut wire = WireOptions::new();
+    for (name, value) in options {
+        if matches!(value, OptionValue::Number(number) if !number.is_finite()) {
+            return Err(ProtocolError::Value {
+                what: format!("option '{name}'"),
+                why: format!("{value} is not a number that JSON can carry"),
+            });
+        }
+        wire.insert(name.clone(), value.into());
+    }
+    Ok(wire)
+}
+
+fn study_options(wire: WireOptions) -> Options {
+    wire.into_iter().map(|(name, value)| (name, value.into())).collect()
+}
+
+impl TryFrom<&LoadRequest> for WireLoad {
+    type Error = ProtocolError;
+
+    fn try_from(load: &LoadRequest) -> Result<Self, ProtocolError> {
+        let data_dir = load.data_dir.to_str().ok_or_else(|| ProtocolError::Value {
+            what: format!("data folder {}", load.data_dir.display()),
+            why: "its name is not UTF-8; choose another folder".into(),
+        })?;
+        Ok(Self {
+            workload: load.workload.clone(),
+            options: wire_options(&load.options)?,
+            engine_options: wire_options(&load.engine_options)?,
+            data_dir: data_dir.to_owned(),
+            treatment: load.treatment.clone(),
+            sessions: load.sessions,
+            seed: load.seed,
+        })
+    }
+}
+
+impl From<WireLoad> for LoadRequest {
+    fn from(wire: WireLoad) -> Self {
+        Self {
+            workload: wire.workload,
+            options: study_options(wire.options),
+            engine_options: study_options(wire.engine_options),
+            data_dir: PathBuf::from(wire.data_dir),
+            treatment: wire.treatment,
+            sessions: wire.sessions,
+            seed: wire.seed,
+        }
+    }
+}
+
+impl From<SessionSlice> for WireSessionSlice {
+    fn from(slice: SessionSlice) -> Self {
+        Self {
+            steps: slice.steps,
+            rows: slice.rows,
+            answers_checked: slice.answers_checked,
+            answers_wrong: slice.answers_wrong,
+            cpu_ns: slice.cpu_ns,
+            voluntary_switches: slice.voluntary_switches,
+            involuntary_switches: slice.involuntary_switches,
+            run_queue_wait_ns: slice.run_queue_wait_ns,
+            counters: slice.counters,
+            latency: STANDARD.encode(slice.latency),
+        }
+    }
+}
+
+/// Checks what a worker says of a session: the histogram must be whole, and hold one latency per
+/// step where there is one at all.
+impl TryFrom<WireSessionSlice> for SessionSlice {
+    type Error = ProtocolError;
+
+    fn try_from(wire: WireSessionSlice) -> Result<Self, ProtocolError> {
+        let refuse = |why: String| ProtocolError::Value { what: "latency of a session".into(), why };
+        let latency =
+            STANDARD.decode(&wire.latency).map_err(|cause| refuse(format!("not base64: {cause}")))?;
+        let held = latency::steps(&latency).map_err(|cause| refuse(cause.to_string()))?;
+        if !latency.is_empty() && held != wire.steps {
+            return Err(refuse(format!("{held} latencies for {} steps", wire.steps)));
+        }
+        Ok(Self {
+            steps: wire.steps,
+            rows: wire.rows,
+            answers_checked: wire.answers_checked,
+            answers_wrong: wire.answers_wrong,
+            cpu_ns: wire.cpu_ns,
+            voluntary_switches: wire.voluntary_switches,
+            involuntary_switches: wire.involuntary_switches,
+            run_queue_wait_ns: wire.run_queue_wait_ns,
+            counters: wire.counters,
+            latency,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The sessions of a worker: one OS thread each, bound before it touches data, parked on its own
+//! channel between slices. Sessions share nothing but the channel on which they hand in results,
+//! and that only after a window has ended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use threadwise_machine::CpuSet;
+use threadwise_machine::pin::pin_current_thread;
+use threadwise_study::SessionSlice;
+
+use crate::{Engine, EngineError, LoadRequest, Session, SessionRequest, Window};
+
+/// What a session's thread hands in.
+enum Event {
+    /// Open, bound and warm; the thread's OS id.
+    Ready(u32),
+    /// A window is over.
+    Slice(SessionSlice),
+}
+
+type Handed = (usize, Result<Event, EngineError>);
+
+struct Member {
+    windows: Sender<Window>,
+    thread: JoinHandle<()>,
+}
+
+/// All sessions of the worker, parked.
+pub(super) struct Crew {
+    members: Vec<Member>,
+    handed: Receiver<Handed>,
+}
+
+impl Crew {
+    /// Opens, binds and warms one session per CPU set, all at the same time.
+    ///
+    /// # Errors
+    /// The first error of any session.
+    pub(super) fn assemble(
+        engine: &'static dyn Engine,
+        load: &LoadRequest,
+        cpus: &[CpuSet],
+        seed: u64,
+    ) -> Result<(Self, Vec<u32>), EngineError> {
+        let (results, handed) = channel();
+        let mut members = Vec::new();
+        for (index, own_cpus) in cpus.iter().enumerate() {
+            let request = SessionRequest {
+                load: load.clone(),
+                session: index as u32,
+                sessions: cpus.len() as u32,
+                cpus: own_cpus.clone(),
+                seed,
+            };
+            members.push(start(engine, request, index, results.clone())?);
+        }
+        let crew = Self { members, handed };
+        let tids = crew.collect(|event| match event {
+            Event::Ready(tid) => Some(tid),
+            Event::Slice(_) => None,
+        })?;
+        Ok((crew, tids))
+    }
+
+    /// Lets every session work until the window's end.
+    ///
+    /// # Errors
+    /// The first error of any session.
+    pub(super) fn work(&self, window: Window) -> Result<Vec<SessionSlice>, EngineError> {
+        for member in &self.members {
+            member.windows.send(window).map_err(|_| thread_lost("take a slice"))?;
+        }
+        self.collect(|event| match event {
+            Event::Slice(slice) => Some(slice),
+            Event::Ready(_) => None,
+        })
+    }
+
+    /// Closes every session and waits for its thread.
+    pub(super) fn dismiss(self) {
+        for member in self.members {
+            drop(member.windows);
+            // A panic was handed in as an error before; nothing is left to learn from it here.
+            let _ = member.thread.join();
+        }
+    }
+
+    /// One event of the wanted kind from every session, in session order.
+    fn collect<T: Clone>(&self, wanted: impl Fn(Event) -> Option<T>) -> Result<Vec<T>, EngineError> {
+        let mut events = vec![None; self.members.len()];
+        for _ in 0..self.members.len() {
+            let (index, event) = self.handed.recv().map_err(|_| thread_lost("hand in a result"))?;
+            events[index] = wanted(event?);
+        }
+        events.into_iter().collect::<Option<Vec<T>>>().ok_or_else(|| thread_lost("keep to the order of work"))
+    }
+}
+
+fn thread_lost(action: &str) -> EngineError {
+    EngineError::Failed {
+        engine: "worker".into(),
+        action: action.into(),
+        why: "a session's thread ended before its time; the worker's log has its last words".into(),
+    }
+}
+
+fn start(
+    engine: &'static dyn Engine,
+    request: SessionRequest,
+    index: usize,
+    results: Sender<Handed>,
+) -> Result<Member, EngineError> {
+    let (windows, orders) = channel();
+    let body = move || {
+        let session = request.session;
+        let whole_life = catch_unwind(AssertUnwindSafe(|| live(engine, &request, index, &orders, &results)));
+        let error = match whole_life {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            Err(_) => thread_lost(&format!("keep session {session} running")),
+        };
+        // When nobody listens any more, the worker is ending and the error has no reader.
+        let _ = results.send((index, Err(error)));
+    };
+    let thread = thread::Builder::new().name(format!("session-{index}")).spawn(body).map_err(|cause| {
+        EngineError::Failed {
+            engine: "worker".into(),
+            action: format!("start the thread of session {index}"),
+            why: cause.to_string(),
+        }
+    })?;
+    Ok(Member { windows, thread })
+}
+
+/// A session's whole life on its own thread.
+fn live(
+    engine: &'static dyn Engine,
+    request: &SessionRequest,
+    index: usize,
+    orders: &Receiver<Window>,
+    results: &Sender<Handed>,
+) -> Result<(), EngineError> {
+    // First of all: memory is placed where it is first touched, so everything else comes after.
+    pin_current_thread(&request.cpus).map_err(|cause| EngineError::Pin {
+        session: request.session,
+        cpus: request.cpus.to_string(),
+        why: cause.to_string(),
+    })?;
+    let mut session: Box<dyn Session> = engine.open(request)?;
+    session.warm()?;
+    let tid = own_thread_id().ok_or_else(|| EngineError::Failed {
+        engine: "worker".into(),
+        action: "learn its thread id".into(),
+        why: "/proc/thread-self cannot be read; /proc must be mounted".into(),
+    })?;
+    let mut event = Event::Ready(tid);
+    loop {
+        if results.send((index, Ok(event))).is_err() {
+            return Ok(());
+        }
+        // Parked: a futex wait, no CPU. The sender is gone when the worker stops.
+        let Ok(window) = orders.recv() else { return Ok(()) };
+        event = Event::Slice(session.slice(&window)?);
+    }
+}
+
+/// The calling thread's OS id: the last part of the link `/proc/thread-self` (proc(5)).
+fn own_thread_id() -> Option<u32> {
+    let link = std::fs::read_link("/proc/thread-self").ok()?;
+    link.file_name()?.to_str()?.parse().ok()
+}

@@ -1,0 +1,183 @@
+//! The closed loop: one step after the other until the window's end, counted inside the window.
+//!
+//! A step counts when it *ends* inside (start, end], whatever it did before the start, so that the
+//! rate has no edge effect: in the long run as many steps end inside as belong there. A thread that
+//! has no CPU counts as active; its lost time is a result.
+//!
+//! Counters and CPU time cannot be read after every step (a `getrusage` costs more than 1% of a
+//! short step). They are read twice: at the first step boundary inside the window and at the first
+//! one after it. With n steps counted, that span holds exactly n steps too: it lacks the first
+//! counted step, which began before the window, and has the one that was under way at the end. So
+//! ratios such as logical reads per row compare equal numbers of steps, and the bias of counters
+//! and CPU time against the window is at most one step of work per session. The same holds for
+//! switches and run-queue wait, where a descheduling in the last step counts whole.
+
+use hdrhistogram::Histogram;
+use threadwise_study::{Counters, SessionSlice};
+
+use crate::clock::{self, RunQueueWait, Switches};
+use crate::{EngineError, Window, latency};
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StepResult {
+    /// Rows that it read or changed.
+    pub rows: u64,
+    /// Answers that were checked.
+    pub checked: u64,
+    /// Answers that were wrong.
+    pub wrong: u64,
+    /// Pause asked for after the step, nanoseconds; no part of its latency.
+    pub think_ns: u64,
+}
+
+/// Everything that is read at both ends of the counted span.
+struct Reading<const N: usize> {
+    cpu_ns: u64,
+    switches: Switches,
+    run_queue_wait_ns: Option<u64>,
+    counters: [(&'static str, u64); N],
+}
+
+impl<const N: usize> Reading<N> {
+    fn take(run_queue: &RunQueueWait, counters: [(&'static str, u64); N]) -> Self {
+        Self {
+            cpu_ns: clock::thread_cpu_ns(),
+            switches: clock::thread_switches(),
+            run_queue_wait_ns: run_queue.read_ns(),
+            counters,
+        }
+    }
+
+    fn add_since(&self, first: &Self, slice: &mut SessionSlice) {
+        slice.cpu_ns = self.cpu_ns.saturating_sub(first.cpu_ns);
+        slice.voluntary_switches = self.switches.voluntary.saturating_sub(first.switches.voluntary);
+        slice.involuntary_switches = self.switches.involuntary.saturating_sub(first.switches.involuntary);
+        slice.run_queue_wait_ns = match (self.run_queue_wait_ns, first.run_queue_wait_ns) {
+            (Some(now), Some(then)) => Some(now.saturating_sub(then)),
+            _ => None,
+        };
+        let names_and_ends = self.counters.iter().zip(&first.counters);
+        slice.counters = names_and_ends
+            .map(|((name, now), (_, then))| ((*name).to_owned(), now.saturating_sub(*then)))
+            .collect::<Counters>();
+    }
+}
+
+/// Steps until the window's end and counts what ended inside it. Works from the call on, so the
+/// time before `window.start_ns` is the re-warm. Costs one clock reading and one histogram entry a
+/// step. `counters` gives the engine's own counters, only ever growing, by name; it is called
+/// twice. A window in which no step ends gives a slice of zeros.
+///
+/// # Errors
+/// The first error of a step or of `counters`.
+pub fn closed_loop<const N: usize>(
+    window: &Window,
+    mut step: impl FnMut() -> Result<StepResult, EngineError>,
+    mut counters: impl FnMut() -> Result<[(&'static str, u64); N], EngineError>,
+) -> Result<SessionSlice, EngineError> {
+    let run_queue = RunQueueWait::of_this_thread();
+    let mut histogram = latency::histogram().map_err(latency_failed)?;
+    let mut slice = SessionSlice::default();
+    let mut first = None;
+    let mut began_ns = clock::monotonic_ns();
+    loop {
+        let result = step()?;
+        let ended_ns = clock::monotonic_ns();
+        if ended_ns > window.end_ns {
+            break;
+        }
+        let inside = ended_ns > window.start_ns;
+        if inside {
+            count(&mut slice, &mut histogram, result, ended_ns - began_ns);
+        }
+        began_ns = ended_ns;
+        if inside && first.is_none() {
+            first = Some(Reading::take(&run_queue, counters()?));
+            began_ns = clock::monotonic_ns();
+        }
+        if result.think_ns > 0 {
+            // Never beyond the end: the step that ends after it must still be done (see above).
+            clock::sleep_until_ns(window.end_ns.min(began_ns + result.think_ns));
+            began_ns = clock::monotonic_ns();
+        }
+    }
+    if let Some(first) = first {
+        Reading::take(&run_queue, counters()?).add_since(&first, &mut slice);
+    }
+    slice.latency = latency::to_bytes(&histogram).map_err(latency_failed)?;
+    Ok(slice)
+}
+
+#[inline]
+fn count(slice: &mut SessionSlice, histogram: &mut Histogram<u32>, result: StepResult, latency_ns: u64) {
+    slice.steps += 1;
+    slice.rows += result.rows;
+    slice.answers_checked += result.checked;
+    slice.answers_wrong += result.wrong;
+    histogram.saturating_record(latency_ns);
+}
+
+fn latency_failed(cause: latency::LatencyError) -> EngineError {
+    EngineError::Failed { engine: "worker".into(), action: "record latencies".into(), why: cause.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps whose work is counted by themselves, as an engine's counter would.
+    fn run(window_ns: u64, step_ns: u64, think_ns: u64) -> (SessionSlice, Window) {
+        let start_ns = clock::monotonic_ns() + 2_000_000;
+        let window = Window { sequence: 0, start_ns, end_ns: start_ns + window_ns };
+        let done = std::cell::Cell::new(0_u64);
+        let slice = closed_loop(
+            &window,
+            || {
+                let until = clock::monotonic_ns() + step_ns;
+                while clock::monotonic_ns() < until {}
+                done.set(done.get() + 1);
+                Ok(StepResult { rows: 3, checked: 1, wrong: 0, think_ns })
+            },
+            || Ok([("work", done.get())]),
+        );
+        (slice.unwrap(), window)
+    }
+
+    #[test]
+    fn counters_cover_exactly_as_many_steps_as_are_counted() {
+        for think_ns in [0, 300_000, 1_500_000] {
+            // On a machine that gives us no CPU for a whole window, another window will do.
+            let mut tries = (0..100).map(|_| run(5_000_000, 100_000, think_ns));
+            let (slice, window) = tries.find(|(slice, _)| slice.steps > 0).unwrap();
+            assert_eq!(slice.counters["work"], slice.steps);
+            assert_eq!((slice.rows, slice.answers_checked), (3 * slice.steps, slice.steps));
+            assert_eq!(latency::steps(&slice.latency), Ok(slice.steps));
+            // Every counted step took at least 100 µs, and one at most began before the window.
+            let most = (window.end_ns - window.start_ns) / (100_000 + think_ns) + 1;
+            assert!(slice.steps <= most, "{} steps, {most} fit", slice.steps);
+        }
+    }
+
+    #[test]
+    fn a_step_longer_than_the_window_counts_nothing() {
+        let (slice, _) = run(1_000, 6_000_000, 0);
+        assert_eq!(slice, SessionSlice::default());
+    }
+
+    #[test]
+    fn the_first_error_ends_the_loop() {
+        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX };
+        let mut left = 3;
+        let result = closed_loop(
+            &window,
+            || {
+                left -= 1;
+                let error = EngineError::WrongAnswer("5 rows instead of 4".into());
+                if left == 0 { Err(error) } else { Ok(StepResult::default()) }
+            },
+            || Ok([]),
+        );
+        assert_eq!(result, Err(EngineError::WrongAnswer("5 rows instead of 4".into())));
+    }
+}

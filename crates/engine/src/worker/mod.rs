@@ -1,0 +1,223 @@
+//! The worker process: an engine behind the protocol of docs/WORKER.md.
+//!
+//! The main thread reads requests and writes replies; it sleeps while sessions work. What sessions
+//! do is in `crew`, how a window is counted in `measure`.
+
+mod crew;
+mod measure;
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, Write};
+use threadwise_machine::CpuSet;
+
+use crate::protocol::{
+    self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLoad, WireSession, WireSessionSlice,
+};
+use crate::{Engine, EngineError, LoadRequest, Window, clock, engines};
+use crew::Crew;
+pub use measure::{StepResult, closed_loop};
+
+/// Time for the sessions' threads to wake up before the warm-up begins.
+const LEAD_NS: u64 = 200_000;
+
+/// Longest window or warm-up that is accepted, an hour: anything longer is a mistake in units.
+const MAX_WINDOW_NS: u64 = 3_600_000_000_000;
+
+/// Why a worker ended before its time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    /// The engine or a session failed; the runner was told.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The runner sent something that is no request, or in the wrong order.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The runner asked for something that cannot be done now.
+    #[error("request '{request}' cannot be followed: {why}")]
+    Order {
+        /// The request's name.
+        request: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Replies have nowhere to go.
+    #[error(
+        "{REPLY_FD} does not name a file descriptor to write to ({why}); a worker is started by threadwise, see docs/WORKER.md"
+    )]
+    ReplyFd {
+        /// The cause.
+        why: String,
+    },
+}
+
+impl WorkerError {
+    /// The kind in the reply `failed`: that of the engine's error, else `protocol`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Engine(error) => error.kind(),
+            Self::Protocol(_) | Self::Order { .. } | Self::ReplyFd { .. } => "protocol",
+        }
+    }
+}
+
+/// Opens the reply file descriptor that the environment names, by its path below /proc, which
+/// needs no unsafe code. The descriptor must be that of a pipe or a file; a socket cannot be opened
+/// this way.
+///
+/// # Errors
+/// The variable is missing or names nothing that can be written to.
+pub fn reply_from_environment() -> Result<File, WorkerError> {
+    let number = std::env::var(REPLY_FD).map_err(|cause| WorkerError::ReplyFd { why: cause.to_string() })?;
+    reply_file(&number)
+}
+
+fn reply_file(number: &str) -> Result<File, WorkerError> {
+    let fail = |why: String| WorkerError::ReplyFd { why };
+    let number: u32 = number.parse().map_err(|_| fail(format!("'{number}' is not a number")))?;
+    OpenOptions::new()
+        .append(true)
+        .open(format!("/proc/self/fd/{number}"))
+        .map_err(|cause| fail(format!("descriptor {number}: {cause}")))
+}
+
+/// Serves requests until `stop` or the end of `input`.
+///
+/// # Errors
+/// Whatever ended the worker early. The runner has been told by `failed`, if it still listens.
+pub fn run(
+    engines: &[&'static dyn Engine],
+    engine_name: &str,
+    mut input: impl BufRead,
+    mut output: impl Write,
+) -> Result<(), WorkerError> {
+    let result = serve(engines, engine_name, &mut input, &mut output);
+    if let Err(error) = &result {
+        let failed = Reply::Failed { kind: error.kind().into(), message: one_line(&error.to_string()) };
+        // The error itself is what counts; that nobody listens any more would only hide it.
+        let _ = send(&mut output, &failed);
+    }
+    result
+}
+
+fn serve(
+    engines: &[&'static dyn Engine],
+    engine_name: &str,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<(), WorkerError> {
+    let engine = engines::find_in(engines, engine_name)?;
+    let hello =
+        Reply::Hello { protocol: VERSION, engine: engine.name().to_owned(), version: engine.version() };
+    send(output, &hello)?;
+    let mut crew: Option<Crew> = None;
+    while let Some(line) = protocol::read_line(input)? {
+        let reply = match protocol::decode::<Request>(&line)? {
+            Request::Load { protocol, load } => load_data(engine, protocol, load)?,
+            Request::Prepare { protocol, load, sessions, seed } => {
+                if crew.is_some() {
+                    return Err(order("prepare", "sessions are open already"));
+                }
+                let (assembled, tids) = prepare(engine, protocol, load, &sessions, seed)?;
+                crew = Some(assembled);
+                Reply::Ready { tids }
+            }
+            Request::Go { sequence, warmup_ns, window_ns } => {
+                let crew = crew.as_ref().ok_or_else(|| order("go", "no session is open; prepare first"))?;
+                go(crew, sequence, warmup_ns, window_ns)?
+            }
+            Request::Stop => break,
+        };
+        send(output, &reply)?;
+    }
+    if let Some(crew) = crew {
+        crew.dismiss();
+    }
+    Ok(send(output, &Reply::Done)?)
+}
+
+fn load_data(engine: &dyn Engine, protocol: u32, load: WireLoad) -> Result<Reply, WorkerError> {
+    protocol::check_version(protocol)?;
+    let load = LoadRequest::from(load);
+    engine.check(&load)?;
+    let loaded = engine.load(&load)?;
+    Ok(Reply::Loaded {
+        bytes_per_session: loaded.bytes_per_session,
+        rows_per_session: loaded.rows_per_session,
+        notes: loaded.notes,
+    })
+}
+
+fn prepare(
+    engine: &'static dyn Engine,
+    protocol: u32,
+    load: WireLoad,
+    sessions: &[WireSession],
+    seed: u64,
+) -> Result<(Crew, Vec<u32>), WorkerError> {
+    protocol::check_version(protocol)?;
+    if sessions.is_empty() {
+        return Err(order("prepare", "it names no session"));
+    }
+    if sessions.len() > load.sessions as usize {
+        let why = format!("{} sessions, but data is loaded for {}", sessions.len(), load.sessions);
+        return Err(order("prepare", &why));
+    }
+    let cpus: Vec<CpuSet> = sessions
+        .iter()
+        .map(|session| {
+            CpuSet::parse_list(&session.cpus).map_err(|cause| order("prepare", &cause.to_string()))
+        })
+        .collect::<Result<_, _>>()?;
+    let load = LoadRequest::from(load);
+    engine.check(&load)?;
+    Ok(Crew::assemble(engine, &load, &cpus, seed)?)
+}
+
+fn go(crew: &Crew, sequence: u64, warmup_ns: u64, window_ns: u64) -> Result<Reply, WorkerError> {
+    if window_ns == 0 || window_ns > MAX_WINDOW_NS || warmup_ns > MAX_WINDOW_NS {
+        return Err(order("go", "window_ns must be 1 to 3600000000000, warmup_ns at most that"));
+    }
+    let start_ns = clock::monotonic_ns() + LEAD_NS + warmup_ns;
+    let slices = crew.work(Window { sequence, start_ns, end_ns: start_ns + window_ns })?;
+    let sessions = slices.into_iter().map(WireSessionSlice::from).collect();
+    Ok(Reply::Slice { sequence, start_ns, window_ns, sessions })
+}
+
+fn order(request: &'static str, why: &str) -> WorkerError {
+    WorkerError::Order { request, why: why.to_owned() }
+}
+
+fn send(output: &mut impl Write, reply: &Reply) -> Result<(), ProtocolError> {
+    let line = protocol::encode(reply)?;
+    let written = output.write_all(line.as_bytes()).and_then(|()| output.flush());
+    written.map_err(|cause| ProtocolError::Stream { action: "write to", why: cause.to_string() })
+}
+
+/// Engines' messages may span lines; the runner's log and table show one.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reply_descriptor_is_opened_by_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("replies");
+        let file = File::create(&path).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file).to_string();
+        let mut reply = reply_file(&number).unwrap();
+        send(&mut reply, &Reply::Done).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"type\":\"done\"}\n");
+        for bad in ["", "x", "-1", "999999"] {
+            assert!(matches!(reply_file(bad), Err(WorkerError::ReplyFd { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn messages_fit_on_one_line() {
+        assert_eq!(one_line("a\n  b\r\nc"), "a b c");
+    }
+}
