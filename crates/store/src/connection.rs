@@ -1,0 +1,190 @@
+//! Connections to a study file: hardened, bounded, and for writers alone with the file.
+//!
+//! Source of the settings: <https://www.sqlite.org/security.html>, section "Untrusted SQLite
+//! Database Files", and <https://www.sqlite.org/pragma.html>.
+
+use crate::error::{Fault, SPARE_MIB, StoreError};
+use crate::schema;
+use rusqlite::config::DbConfig;
+use rusqlite::ffi::ErrorCode;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Virtual machine steps that SQLite may still take for the present call; see [`Allowance::refill`].
+#[derive(Debug, Default)]
+pub(crate) struct Allowance(Arc<AtomicU64>);
+
+/// Steps between two calls of the progress handler.
+const STEPS: i32 = 10_000;
+/// Steps for a file of no size at all: about half a second.
+const STEPS_ANYWAY: u64 = 50_000_000;
+/// Steps per byte of the file. Reading everything takes about 1, since no row has fewer than about
+/// 10 bytes.
+const STEPS_PER_BYTE: u64 = 8;
+/// Steps for `quick_check`; after that it is left unfinished (every value is checked when it is
+/// read, so the check only finds damage earlier and in fewer words).
+const STEPS_QUICK_CHECK: u64 = 20_000_000;
+
+impl Allowance {
+    /// Starts the count anew for a file of this size, as every public function does.
+    pub fn refill(&self, file_bytes: u64) {
+        let steps = STEPS_ANYWAY.saturating_add(file_bytes.saturating_mul(STEPS_PER_BYTE));
+        self.0.store(steps, Ordering::Relaxed);
+    }
+
+    fn watch(&self, connection: &mut Connection) -> Result<(), Fault> {
+        let left = Arc::clone(&self.0);
+        let stop = move || {
+            let rest = left.load(Ordering::Relaxed).saturating_sub(STEPS as u64);
+            left.store(rest, Ordering::Relaxed);
+            rest == 0
+        };
+        Ok(connection.progress_handler(STEPS, Some(stop))?)
+    }
+}
+
+/// A new connection to an empty file that we just made, alone with it.
+pub(crate) fn for_creation(path: &Path) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    harden(&connection)?;
+    settle_for_writing(&connection)?;
+    Ok(connection)
+}
+
+/// A connection to an existing file. `path` is for messages, `real` is the file without links.
+pub(crate) fn for_existing(
+    path: &Path,
+    real: &Path,
+    bytes: u64,
+    writing: bool,
+) -> Result<(Connection, Allowance), StoreError> {
+    let access = match writing {
+        true => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        false => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
+    let opened = Connection::open_with_flags(real, access | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    let mut connection = opened.map_err(|error| Fault::from(error).on(path, "open", SPARE_MIB))?;
+    // SQLite falls back to reading when a file cannot be written.
+    if writing && connection.is_readonly("main").unwrap_or(true) {
+        return Err(StoreError::ReadOnly { path: path.to_owned() });
+    }
+    let allowance = Allowance::default();
+    allowance.refill(bytes);
+    let ready = allowance
+        .watch(&mut connection)
+        .and_then(|()| harden(&connection))
+        .and_then(|()| if writing { settle_for_writing(&connection) } else { Ok(()) });
+    ready.map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
+    check_identity(&connection, path)?;
+    schema::verify(&connection)
+        .and_then(|()| quick_check(&connection, &allowance))
+        .map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
+    allowance.refill(bytes);
+    Ok((connection, allowance))
+}
+
+/// Nothing that a file says may make SQLite run code, take much memory or write elsewhere.
+fn harden(connection: &Connection) -> Result<(), Fault> {
+    use DbConfig::*;
+    for (setting, value) in [
+        (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (SQLITE_DBCONFIG_DEFENSIVE, true),
+        (SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (SQLITE_DBCONFIG_ENABLE_FKEY, true),
+        (SQLITE_DBCONFIG_DQS_DML, false),
+        (SQLITE_DBCONFIG_DQS_DDL, false),
+    ] {
+        connection.set_db_config(setting, value)?;
+    }
+    use Limit::*;
+    for (limit, value) in [
+        (SQLITE_LIMIT_LENGTH, 8 << 20),
+        (SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
+        (SQLITE_LIMIT_COLUMN, 40),
+        (SQLITE_LIMIT_EXPR_DEPTH, 50),
+        (SQLITE_LIMIT_COMPOUND_SELECT, 10),
+        (SQLITE_LIMIT_VDBE_OP, 25_000),
+        (SQLITE_LIMIT_FUNCTION_ARG, 8),
+        (SQLITE_LIMIT_ATTACHED, 0),
+        (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
+        (SQLITE_LIMIT_VARIABLE_NUMBER, 40),
+        (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+        (SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        connection.set_limit(limit, value)?;
+    }
+    connection.busy_timeout(Duration::from_secs(1))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // None of these reads the file.
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+/// Takes the file for this process alone and makes commits durable. Undoes a transaction that a
+/// killed writer left.
+///
+/// `locking_mode=EXCLUSIVE` keeps the lock until the connection closes, also when the process is
+/// killed: two runs can never append to one study, and no reader can hold up a commit in the
+/// middle of a measurement. It also spares making and deleting a journal per run.
+fn settle_for_writing(connection: &Connection) -> Result<(), Fault> {
+    connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
+    connection.query_row("PRAGMA journal_mode=DELETE", [], |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?)
+}
+
+/// Makes SQLite delete, when the connection closes, the journal of a writer that was killed between
+/// two transactions. It does so only for a journal that it wrote to, so this writes something: the
+/// schema version that is there already. (A changed row will not do: SQLite leaves out equal ones.)
+pub(crate) fn sweep(connection: &Connection) -> Result<(), Fault> {
+    Ok(connection.pragma_update(None, "user_version", schema::VERSION)?)
+}
+
+/// The header's marks once more, through SQLite: a journal that was undone may have changed them.
+fn check_identity(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let pragma = |name: &str| -> Result<i64, StoreError> {
+        let value = connection.pragma_query_value(None, name, |row| row.get(0));
+        value.map_err(|error| Fault::from(error).on(path, "read", SPARE_MIB))
+    };
+    let path = path.to_owned();
+    if pragma("page_count")? == 0 {
+        return Err(StoreError::Empty { path });
+    }
+    let application_id = pragma("application_id")? as u32;
+    if application_id != schema::APPLICATION_ID {
+        return Err(StoreError::Foreign { path, application_id });
+    }
+    match pragma("user_version")? as i32 {
+        schema::VERSION => Ok(()),
+        found => Err(StoreError::Newer { path, found, known: schema::VERSION }),
+    }
+}
+
+/// SQLite's own look at the structure, up to the first fault or [`STEPS_QUICK_CHECK`].
+fn quick_check(connection: &Connection, allowance: &Allowance) -> Result<(), Fault> {
+    allowance.0.store(STEPS_QUICK_CHECK, Ordering::Relaxed);
+    let result = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match result {
+        Ok(text) if text == "ok" => Ok(()),
+        Ok(text) => Err(Fault::Damaged(crate::error::one_line(&text))),
+        Err(rusqlite::Error::SqliteFailure(failure, _))
+            if failure.code == ErrorCode::OperationInterrupted =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes the tables in a file that `header::create_exclusively` just made.
+pub(crate) fn make_tables(connection: &Connection) -> Result<(), Fault> {
+    Ok(connection.execute_batch(schema::SCHEMA)?)
+}

@@ -1,0 +1,310 @@
+//! Why a study file could not be used, in one line for a person, and how SQLite's codes become that.
+//!
+//! Source of the codes: <https://www.sqlite.org/rescode.html>.
+
+use rusqlite::ffi::{self, ErrorCode};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a study file could not be made, read or written. Every message is one line with what
+/// failed, on which file, and what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A new file was asked for, and there is one of this name.
+    #[error(
+        "{path} exists and is never overwritten: give another --output, or go on with it by `threadwise run --resume {path}`"
+    )]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A new file was asked for, and SQLite's side file of a former one would be taken for its own.
+    #[error("{path} is left over from another file: move it away or give another --output")]
+    LeftOver {
+        /// The side file.
+        path: PathBuf,
+    },
+    /// There is no such file.
+    #[error("there is no file {path}: check its name and folder")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The path names something else than a file.
+    #[error("{path} is {what}, not a file: give the study file itself")]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// `a folder`, `a device or pipe`.
+        what: &'static str,
+    },
+    /// A file of no bytes, such as a study that was killed before it began.
+    #[error("{path} is empty and holds no study: remove it and run the study again")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Not an SQLite file.
+    #[error("{path} is not a study file ({why}): give a file that `threadwise run` wrote")]
+    NotSqlite {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        why: String,
+    },
+    /// An SQLite file of another program.
+    #[error(
+        "{path} is an SQLite file of another program (application id {application_id:#010x}): give a file that `threadwise run` wrote"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The id that it has.
+        application_id: u32,
+    },
+    /// Written by a later version of this program.
+    #[error(
+        "{path} was written by a newer threadwise (schema {found}, this one reads up to {known}): update threadwise"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema version.
+        found: i32,
+        /// The newest version that this program knows.
+        known: i32,
+    },
+    /// Has our marks, and something in it that this program does not make.
+    #[error("{path} is not as threadwise writes it ({what}): use the original file")]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// Cut short, or with values that cannot be.
+    #[error("{path} is damaged ({why}): use a whole copy of it, or run the study again")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// A writer was killed inside a transaction, and undoing it needs to write.
+    #[error(
+        "{path} was interrupted while a run was being stored: `threadwise run --resume {path}` repairs it and goes on (if its folder is read-only, copy it there together with {path}-journal to one that is not)"
+    )]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process holds it.
+    #[error("{path} is in use, probably by a running study: wait until that ends, or stop it")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk, or the user's part of it, is full.
+    #[error(
+        "no space left for {path}: free {needed_mib} MiB or give --output on another disk; what was stored stays"
+    )]
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// Space that lets the study go on for a while, in MiB.
+        needed_mib: u64,
+    },
+    /// The file or its folder cannot be written.
+    #[error("{path} or its folder is read-only: give --output elsewhere, or make both writable")]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system says no.
+    #[error("no permission to {action} {path}: ask its owner, or give a file and folder that are your own")]
+    Denied {
+        /// The file.
+        path: PathBuf,
+        /// `read`, `write`, `make`.
+        action: &'static str,
+    },
+    /// A study is to go on, and its surroundings are no longer the same.
+    #[error("{path} cannot be resumed: {what}; its numbers would not compare, so start a new study")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What changed, from what to what.
+        what: String,
+    },
+    /// A value that the file cannot hold. Nothing was stored; a run with such a value is to be
+    /// stored as a failed one, without it.
+    #[error("cannot store this in {path}: {what}")]
+    Unstorable {
+        /// The file.
+        path: PathBuf,
+        /// The value and the limit.
+        what: String,
+    },
+    /// Anything else that the system or SQLite says.
+    #[error("cannot {action} {path}: {why}; check the disk")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's words.
+        why: String,
+    },
+}
+
+/// What can go wrong below, before it is known with which file.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Sql(rusqlite::Error),
+    Damaged(String),
+    NotOurs(String),
+    Unstorable(String),
+    ReadOnly,
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl Fault {
+    /// The same with the file's name. `needed_mib` is for a full disk.
+    pub(crate) fn on(self, path: &Path, action: &'static str, needed_mib: u64) -> StoreError {
+        let path = path.to_owned();
+        match self {
+            Self::Sql(error) => from_sqlite(error, path, action, needed_mib),
+            Self::Damaged(why) => StoreError::Damaged { path, why },
+            Self::NotOurs(what) => StoreError::NotOurs { path, what },
+            Self::Unstorable(what) => StoreError::Unstorable { path, what },
+            Self::ReadOnly => StoreError::ReadOnly { path },
+        }
+    }
+}
+
+/// Space asked for when nothing is known about the size of what is to come.
+pub(crate) const SPARE_MIB: u64 = 16;
+
+fn from_sqlite(error: rusqlite::Error, path: PathBuf, action: &'static str, needed_mib: u64) -> StoreError {
+    let rusqlite::Error::SqliteFailure(failure, _) = &error else {
+        return StoreError::Damaged { path, why: one_line(&error.to_string()) };
+    };
+    match (failure.code, failure.extended_code) {
+        // A hot journal, and we may not write: the pager's way of saying that it must be undone first.
+        (_, ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
+            StoreError::Interrupted { path }
+        }
+        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => StoreError::InUse { path },
+        (ErrorCode::DiskFull, _) => StoreError::NoSpace { path, needed_mib },
+        (ErrorCode::ReadOnly, _) => StoreError::ReadOnly { path },
+        (ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied, _) => {
+            StoreError::Denied { path, action }
+        }
+        // The journal could not be made beside a file that could be opened: the folder is read-only.
+        (ErrorCode::CannotOpen, _) if action != "open" => StoreError::ReadOnly { path },
+        (ErrorCode::NotADatabase, _) => StoreError::NotSqlite { path, why: "no SQLite file".into() },
+        (ErrorCode::OperationInterrupted, _) => {
+            StoreError::Damaged { path, why: "reading it takes far longer than its size explains".into() }
+        }
+        (ErrorCode::TooBig | ErrorCode::ConstraintViolation, _) if action != "read" => {
+            StoreError::Unstorable { path, what: one_line(&error.to_string()) }
+        }
+        (
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::TooBig
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TypeMismatch
+            | ErrorCode::Unknown,
+            _,
+        ) => StoreError::Damaged { path, why: one_line(&error.to_string()) },
+        _ => StoreError::Io { path, action, why: one_line(&error.to_string()) },
+    }
+}
+
+/// An error of the file system.
+pub(crate) fn from_io(error: &io::Error, path: &Path, action: &'static str) -> StoreError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound if action == "make" => {
+            StoreError::Io { path, action, why: "its folder does not exist; make the folder first".into() }
+        }
+        io::ErrorKind::NotFound => StoreError::Missing { path },
+        io::ErrorKind::AlreadyExists => StoreError::Exists { path },
+        io::ErrorKind::PermissionDenied => StoreError::Denied { path, action },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StoreError::NoSpace { path, needed_mib: SPARE_MIB }
+        }
+        io::ErrorKind::IsADirectory => StoreError::NotAFile { path, what: "a folder" },
+        _ => StoreError::Io { path, action, why: one_line(&error.to_string()) },
+    }
+}
+
+/// Text of a file or a library made fit for a line on a terminal: no control characters (an escape
+/// sequence from a hostile file would act on the reader's terminal), and not long.
+pub(crate) fn one_line(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = text.chars().take(200).map(clean).collect();
+    if text.chars().nth(200).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(code: i32, action: &'static str) -> String {
+        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        Fault::Sql(error).on(Path::new("a.tw"), action, 40).to_string()
+    }
+
+    #[test]
+    fn codes_become_advice() {
+        assert_eq!(
+            message(ffi::SQLITE_FULL, "write"),
+            "no space left for a.tw: free 40 MiB or give --output on another disk; what was stored stays"
+        );
+        for (code, action, word) in [
+            (ffi::SQLITE_READONLY_ROLLBACK, "read", "--resume"),
+            (ffi::SQLITE_READONLY, "write", "read-only"),
+            (ffi::SQLITE_READONLY_DIRECTORY, "write", "read-only"),
+            (ffi::SQLITE_CANTOPEN, "write", "read-only"),
+            (ffi::SQLITE_PERM, "open", "no permission"),
+            (ffi::SQLITE_BUSY, "open", "in use"),
+            (ffi::SQLITE_CORRUPT, "read", "damaged"),
+            (ffi::SQLITE_NOTADB, "read", "not a study file"),
+            (ffi::SQLITE_IOERR_FSYNC, "write", "check the disk"),
+            (ffi::SQLITE_INTERRUPT, "read", "longer than its size"),
+        ] {
+            let text = message(code, action);
+            assert!(text.contains(word) && !text.contains('\n'), "{code}: {text}");
+        }
+    }
+
+    #[test]
+    fn file_system_errors_become_advice() {
+        for (kind, word) in [
+            (io::ErrorKind::PermissionDenied, "no permission to read a.tw"),
+            (io::ErrorKind::ReadOnlyFilesystem, "read-only"),
+            (io::ErrorKind::StorageFull, "no space left"),
+            (io::ErrorKind::QuotaExceeded, "no space left"),
+            (io::ErrorKind::NotFound, "there is no file"),
+        ] {
+            let text = from_io(&kind.into(), Path::new("a.tw"), "read").to_string();
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_from_a_file_cannot_steer_a_terminal() {
+        assert_eq!(one_line("a\x1b[2Jb\nc"), "a [2Jb c");
+        assert_eq!(one_line(&"x".repeat(500)).chars().count(), 201);
+    }
+}

@@ -1,0 +1,161 @@
+//! What a file is, from its first 100 bytes and its surroundings, before SQLite touches it.
+//!
+//! SQLite would create side files next to a foreign file in WAL mode, and would carry out a
+//! journal that lies beside it; so whose file it is is decided first.
+//! Source of the layout: <https://www.sqlite.org/fileformat2.html>, section 1.3 (header) and 3
+//! (rollback journal).
+
+use crate::error::{StoreError, from_io};
+use crate::schema;
+use std::collections::BTreeSet;
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Ends a journal that names a super-journal (section 3 of the file format).
+const SUPER_JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// Files that this process has open for writing, by device and inode.
+static WRITERS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Keeps this process from opening a file that it is writing. SQLite's own lock keeps others away,
+/// but POSIX drops a process's locks on a file as soon as it closes *any* descriptor of that file
+/// (fcntl(2)), so that merely reading the header here would unlock the writer.
+#[derive(Debug)]
+pub(crate) struct Writer((u64, u64));
+
+impl Writer {
+    /// Enters the file; an error if this process is writing it already.
+    pub fn enter(path: &Path) -> Result<Self, StoreError> {
+        let id = identity(path)?;
+        let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if !writers.insert(id) {
+            return Err(StoreError::InUse { path: path.to_owned() });
+        }
+        Ok(Self(id))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        WRITERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
+
+fn identity(path: &Path) -> Result<(u64, u64), StoreError> {
+    let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// The name of SQLite's side file: the file's own name with an ending.
+fn side_file(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Makes the file, empty, if there is none and no side file that SQLite would take for its own.
+///
+/// # Errors
+/// The file or a side file exists, or the folder does not let us.
+pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
+    for ending in ["-journal", "-wal", "-shm"] {
+        let side = side_file(path, ending);
+        if side.symlink_metadata().is_ok() {
+            return Err(StoreError::LeftOver { path: side });
+        }
+    }
+    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    made.map(drop).map_err(|error| from_io(&error, path, "make"))
+}
+
+/// Checks the file from outside and gives its size and its name without links (SQLite puts the
+/// journal beside the file that a link points to).
+///
+/// # Errors
+/// Not a file, empty, not SQLite, not ours, newer, cut short, in WAL mode.
+pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
+    let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
+    if let Some(what) = no_file(metadata.file_type()) {
+        return Err(StoreError::NotAFile { path: path.to_owned(), what });
+    }
+    let id = (metadata.dev(), metadata.ino());
+    if WRITERS.lock().unwrap_or_else(PoisonError::into_inner).contains(&id) {
+        return Err(StoreError::InUse { path: path.to_owned() });
+    }
+    let real = path.canonicalize().map_err(|error| from_io(&error, path, "read"))?;
+    let has_journal = side_file(&real, "-journal").metadata().is_ok_and(|journal| journal.len() > 0);
+    let mut header = Vec::new();
+    let file = File::open(&real).map_err(|error| from_io(&error, path, "read"))?;
+    file.take(100).read_to_end(&mut header).map_err(|error| from_io(&error, path, "read"))?;
+    check(&header, metadata.len(), has_journal, path)?;
+    Ok((real, metadata.len()))
+}
+
+fn no_file(kind: FileType) -> Option<&'static str> {
+    match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_fifo() => Some("a pipe"),
+        _ => Some("a device or socket"),
+    }
+}
+
+/// Judges the first 100 bytes of a file of `len` bytes.
+fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), StoreError> {
+    let path = path.to_owned();
+    if header.is_empty() {
+        return Err(StoreError::Empty { path });
+    }
+    if !header.starts_with(MAGIC) {
+        return Err(StoreError::NotSqlite { path, why: "it is no SQLite file".into() });
+    }
+    let Some(header) = header.first_chunk::<100>() else {
+        return Err(StoreError::Damaged { path, why: format!("it ends after {len} bytes") });
+    };
+    let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let (application_id, version) = (word(68), word(60) as i32);
+    if application_id != schema::APPLICATION_ID {
+        return Err(StoreError::Foreign { path, application_id });
+    }
+    if version > schema::VERSION {
+        return Err(StoreError::Newer { path, found: version, known: schema::VERSION });
+    }
+    if version != schema::VERSION {
+        return Err(StoreError::Damaged { path, why: format!("schema {version} was never written") });
+    }
+    if header[18] != 1 || header[19] != 1 {
+        let what = "another program put it into WAL mode; `PRAGMA journal_mode=DELETE` undoes that";
+        return Err(StoreError::NotOurs { path, what: what.into() });
+    }
+    if word(56) != 1 {
+        return Err(StoreError::NotOurs { path, what: "its text is not UTF-8".into() });
+    }
+    let page_bytes = match u64::from(header[16]) << 8 | u64::from(header[17]) {
+        1 => 65536,
+        bytes => bytes,
+    };
+    let due = page_bytes * u64::from(word(28));
+    // While a journal waits to be undone, header and length may belong to different moments.
+    if len < due && !has_journal {
+        return Err(StoreError::Damaged { path, why: format!("it has {len} of its {due} bytes") });
+    }
+    Ok(())
+}
+
+/// Refuses a journal that names a super-journal: undoing it would delete the file named there,
+/// which may be any file of the user. A study file is one file, so its journals never do.
+pub(crate) fn check_journal(real: &Path) -> Result<(), StoreError> {
+    let journal = side_file(real, "-journal");
+    let Ok(mut file) = File::open(&journal) else { return Ok(()) };
+    let mut tail = [0; 8];
+    let tail_read = file.seek(SeekFrom::End(-8)).and_then(|_| file.read_exact(&mut tail));
+    if tail_read.is_ok() && tail == SUPER_JOURNAL_MAGIC {
+        let what = "it names other files to delete".to_owned();
+        return Err(StoreError::NotOurs { path: journal, what });
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! The study file: one SQLite file that holds a study, its machine and everything that was seen.
+//!
+//! A writer appends one durable transaction per run, so that whatever was stored stays, at whatever
+//! moment the program is killed. A reader trusts nothing in a file, because study files are mailed
+//! and attached to tickets. The tables are described in docs/STORE.md.
+
+// The hand-made studies of tests/ name the crate as any other user does.
+#[cfg(test)]
+extern crate self as threadwise_store;
+
+mod changes;
+mod connection;
+mod error;
+mod header;
+mod machine;
+mod read;
+mod schema;
+mod studies;
+#[cfg(test)]
+mod tests;
+mod value;
+mod write;
+
+pub use error::StoreError;
+pub use schema::VERSION;
+
+use connection::Allowance;
+use error::{Fault, SPARE_MIB};
+use header::Writer;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use threadwise_machine::Topology;
+use threadwise_study::{Run, Study};
+
+/// Which programs measured, and when they began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versions {
+    /// Version of threadwise.
+    pub program: String,
+    /// Engine name.
+    pub engine: String,
+    /// Version of the engine.
+    pub engine_version: String,
+    /// Date and time of the start in UTC, ISO 8601.
+    pub created_utc: String,
+}
+
+/// How a study ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndState {
+    /// It has not: it is running, or it was killed.
+    Running,
+    /// Everything that was planned is there.
+    Complete,
+    /// Its user stopped it.
+    Stopped,
+    /// It gave up.
+    Failed,
+}
+
+/// What has to be unchanged for a study to go on.
+#[derive(Debug, Clone, Copy)]
+pub struct Expectation<'a> {
+    /// The machine as it is now. Memory sizes and the kernel's release may differ.
+    pub topology: &'a Topology,
+    /// Version of threadwise.
+    pub program: &'a str,
+    /// Engine name.
+    pub engine: &'a str,
+    /// Version of the engine.
+    pub engine_version: &'a str,
+    /// The study as asked for now; `None` to go on with whatever the file holds.
+    pub study: Option<&'a Study>,
+}
+
+/// An open study file.
+///
+/// From [`Store::create`] and [`Store::resume`] it can be written, and no other process can open
+/// the file until the `Store` is dropped; from [`Store::open`] it can only be read.
+#[derive(Debug)]
+pub struct Store {
+    // Dropped in this order: SQLite closes the file before the process may open it again.
+    connection: Connection,
+    writer: Option<Writer>,
+    allowance: Allowance,
+    /// As the user wrote it, for messages.
+    path: PathBuf,
+    /// Without links.
+    real: PathBuf,
+    study: Study,
+    topology: Topology,
+    versions: Versions,
+}
+
+impl Store {
+    /// Makes a new study file and takes it for this process.
+    ///
+    /// # Errors
+    /// The file exists, its folder does not or cannot be written, there is no space, or the study
+    /// or the machine has something that cannot be stored. Nothing is left behind then.
+    pub fn create(
+        path: &Path,
+        study: &Study,
+        topology: &Topology,
+        versions: &Versions,
+    ) -> Result<Self, StoreError> {
+        machine::check(topology).map_err(|fault| fault.on(path, "make", SPARE_MIB))?;
+        header::create_exclusively(path)?;
+        let made = Self::fill(path, study, topology, versions);
+        if made.is_err() {
+            // Ours since a moment ago; when it cannot be removed, the error to tell is the first.
+            let _ = std::fs::remove_file(path);
+        }
+        made
+    }
+
+    fn fill(
+        path: &Path,
+        study: &Study,
+        topology: &Topology,
+        versions: &Versions,
+    ) -> Result<Self, StoreError> {
+        let writer = Writer::enter(path)?;
+        let real = path.canonicalize().map_err(|error| error::from_io(&error, path, "make"))?;
+        let build = || -> Result<Connection, Fault> {
+            let mut connection = connection::for_creation(&real)?;
+            let transaction = connection.transaction()?;
+            connection::make_tables(&transaction)?;
+            machine::write(&transaction, topology)?;
+            studies::write(&transaction, study)?;
+            studies::write_versions(&transaction, versions)?;
+            studies::write_state(&transaction, EndState::Running)?;
+            if machine::read(&transaction)? != *topology {
+                return Err(Fault::Unstorable("the machine is not the same when it is read back".into()));
+            }
+            transaction.commit()?;
+            Ok(connection)
+        };
+        let connection = build().map_err(|fault| fault.on(path, "make", SPARE_MIB))?;
+        Ok(Self {
+            connection,
+            writer: Some(writer),
+            allowance: Allowance::default(),
+            path: path.to_owned(),
+            real,
+            study: study.clone(),
+            topology: topology.clone(),
+            versions: versions.clone(),
+        })
+    }
+
+    /// Opens a study file for reading, wherever it comes from. Nothing beside it is written, and
+    /// nothing in it can make this program crash, hang, or use memory out of proportion to its size.
+    ///
+    /// # Errors
+    /// Each with its next step: not there, no file, empty, not ours, newer, cut short, damaged,
+    /// in use, or interrupted while a run was stored (undoing that needs [`Store::resume`]).
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let (real, bytes) = header::probe(path)?;
+        Self::load(path, real, bytes, None)
+    }
+
+    /// Opens a study of one's own to go on with it, and takes it for this process. A run that was
+    /// being stored when its writer was killed is undone.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; the file or its folder cannot be written; or the machine, the engine,
+    /// threadwise or the study is another one.
+    pub fn resume(path: &Path, expected: &Expectation<'_>) -> Result<Self, StoreError> {
+        let (real, bytes) = header::probe(path)?;
+        header::check_journal(&real)?;
+        let writer = Writer::enter(path)?;
+        let store = Self::load(path, real, bytes, Some(writer))?;
+        if let Some(what) = changes::first(&store, expected) {
+            return Err(StoreError::Changed { path: path.to_owned(), what });
+        }
+        let state = studies::write_state(&store.connection, EndState::Running);
+        let swept = state.and_then(|()| connection::sweep(&store.connection));
+        swept.map_err(|fault| fault.on(path, "write", SPARE_MIB))?;
+        Ok(store)
+    }
+
+    /// Undoes a run that was being stored when its writer was killed, and nothing else: for a
+    /// study of one's own that is to be read ([`StoreError::Interrupted`]) and not gone on with.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; the file or its folder cannot be written.
+    pub fn recover(path: &Path) -> Result<(), StoreError> {
+        let (real, bytes) = header::probe(path)?;
+        header::check_journal(&real)?;
+        let writer = Writer::enter(path)?;
+        let store = Self::load(path, real, bytes, Some(writer))?;
+        connection::sweep(&store.connection).map_err(|fault| fault.on(path, "write", SPARE_MIB))
+    }
+
+    fn load(path: &Path, real: PathBuf, bytes: u64, writer: Option<Writer>) -> Result<Self, StoreError> {
+        let (connection, allowance) = connection::for_existing(path, &real, bytes, writer.is_some())?;
+        let parts = || -> Result<(Study, Topology, Versions), Fault> {
+            let study = studies::read(&connection)?;
+            Ok((study, machine::read(&connection)?, studies::read_versions(&connection)?))
+        };
+        let (study, topology, versions) = parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
+        let path = path.to_owned();
+        Ok(Self { connection, writer, allowance, path, real, study, topology, versions })
+    }
+
+    /// The resolved study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// The machine that it ran on.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The programs that measured.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All runs in the order in which they were stored, superseded ones too.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or values in it that cannot be.
+    pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.reading(|connection| read::runs(connection, &self.study))
+    }
+
+    /// Notes in the order in which they were made.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn notes(&self) -> Result<Vec<String>, StoreError> {
+        self.reading(read::notes)
+    }
+
+    /// Numbers of the blocks that are complete, ascending.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn complete_blocks(&self) -> Result<Vec<u32>, StoreError> {
+        self.reading(read::complete_blocks)
+    }
+
+    /// The number that the next attempt at a block has: 0 for a block that was never begun.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn next_attempt(&self, block: u32) -> Result<u32, StoreError> {
+        self.reading(|connection| read::next_attempt(connection, block))
+    }
+
+    /// How the study ended.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn state(&self) -> Result<EndState, StoreError> {
+        self.reading(studies::read_state)
+    }
+
+    /// The number of blocks that the study is to have, once it is decided.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn planned_blocks(&self) -> Result<Option<u32>, StoreError> {
+        self.reading(studies::read_planned_blocks)
+    }
+
+    /// Stores one run, whole and durable when this returns. `run.id` is not looked at.
+    ///
+    /// A reading that is no finite number is stored as a gap, and a message is cut at 64 KiB.
+    ///
+    /// # Errors
+    /// No space, a block that was not started or is over, a treatment that the study does not have,
+    /// or a value that the file cannot hold ([`StoreError::Unstorable`]; the limits are in
+    /// docs/STORE.md). Nothing of the run is stored then, and everything before it stays.
+    pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
+        let needed_mib = SPARE_MIB.max(write::bytes_of(run) >> 19);
+        self.writing(needed_mib, |connection, study| write::run(connection, study, run))
+    }
+
+    /// Says that an attempt at a block begins, `started_s` seconds after the study's start.
+    ///
+    /// # Errors
+    /// The block is complete, or an attempt at it is not yet superseded; else as [`Store::append_run`].
+    pub fn block_started(&mut self, block: u32, attempt: u32, started_s: f64) -> Result<(), StoreError> {
+        self.writing(SPARE_MIB, |connection, _| write::block_started(connection, block, attempt, started_s))
+    }
+
+    /// Says that an attempt at a block is complete, `complete_s` seconds after the study's start.
+    ///
+    /// # Errors
+    /// The attempt was not started or is over; else as [`Store::append_run`].
+    pub fn block_complete(&mut self, block: u32, attempt: u32, complete_s: f64) -> Result<(), StoreError> {
+        self.writing(SPARE_MIB, |connection, _| write::block_complete(connection, block, attempt, complete_s))
+    }
+
+    /// Marks the blocks that were begun and never completed, and their runs, as superseded. Returns
+    /// their numbers, ascending. Nothing is deleted.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`].
+    pub fn supersede_incomplete_blocks(&mut self) -> Result<Vec<u32>, StoreError> {
+        self.writing(SPARE_MIB, |connection, _| write::supersede_incomplete_blocks(connection))
+    }
+
+    /// Stores a remark for whoever reads the report.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`].
+    pub fn note(&mut self, text: &str) -> Result<(), StoreError> {
+        self.writing(SPARE_MIB, |connection, _| write::note(connection, text))
+    }
+
+    /// Stores how many blocks the study is to have, so that a resumed study ends with the same plan.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`].
+    pub fn set_planned_blocks(&mut self, blocks: u32) -> Result<(), StoreError> {
+        self.writing(SPARE_MIB, |connection, _| {
+            studies::set_meta(connection, "planned_blocks", &blocks.to_string())
+        })
+    }
+
+    /// Stores how the study ended.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`].
+    pub fn finish(&mut self, state: EndState) -> Result<(), StoreError> {
+        self.writing(SPARE_MIB, |connection, _| studies::write_state(connection, state))
+    }
+
+    fn refill(&self) {
+        let bytes = self.real.metadata().map_or(0, |metadata| metadata.len());
+        self.allowance.refill(bytes);
+    }
+
+    fn reading<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
+        self.refill();
+        work(&self.connection).map_err(|fault| fault.on(&self.path, "read", SPARE_MIB))
+    }
+
+    /// Runs `work` in one transaction, which is durable when this returns.
+    fn writing<T>(
+        &mut self,
+        needed_mib: u64,
+        work: impl FnOnce(&Connection, &Study) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.refill();
+        let (connection, study) = (&mut self.connection, &self.study);
+        let transact = || {
+            let transaction = connection.transaction()?;
+            let value = work(&transaction, study)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        let done = if self.writer.is_some() { transact() } else { Err(Fault::ReadOnly) };
+        done.map_err(|fault| fault.on(&self.path, "write", needed_mib))
+    }
+}

@@ -1,0 +1,219 @@
+//! Reading runs back: one scan per table in the order of its key, put together by number.
+//!
+//! Nothing is sorted or joined by SQLite, every id must be the next of its series, and every
+//! reference must point to something that was read before: time and memory stay in proportion to
+//! the file's size, whatever its pages say.
+
+use crate::error::Fault;
+use crate::value::{
+    BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
+};
+use rusqlite::{Connection, OptionalExtension};
+use threadwise_machine::cpuset::MAX_CPUS;
+use threadwise_study::{Counters, CpuTimes, Reading, Run, RunStatus, SessionSlice, Slice, Study};
+
+const CPU_MAX: u64 = MAX_CPUS as u64 - 1;
+
+/// All runs with everything that belongs to them, in the order of storing.
+pub(crate) fn runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
+    let mut sessions = read_sessions(connection)?;
+    add_counters(connection, &mut sessions)?;
+    let mut slices = read_slices(connection)?;
+    for (slice, session, value) in sessions {
+        // Ids are numbered from 1.
+        let of = slices.get_mut(slice.wrapping_sub(1)).map(|(_, slice)| &mut slice.sessions);
+        match of {
+            Some(of) if of.len() == session => of.push(value),
+            _ => return Err(Fault::Damaged(format!("session {session} of slice {slice} is out of order"))),
+        }
+    }
+    add_cpu_times(connection, &mut slices)?;
+    let mut runs = read_runs(connection, study)?;
+    for (run, slice) in slices {
+        match runs.get_mut(run.wrapping_sub(1)) {
+            Some(run) => run.slices.push(slice),
+            None => return Err(Fault::Damaged(format!("a slice of run {run}, which is missing"))),
+        }
+    }
+    add_readings(connection, &mut runs)?;
+    Ok(runs)
+}
+
+fn read_runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
+    let sql = "SELECT id, block, attempt, treatment, cpus, status, kind, message, superseded, started_s,
+                 prepare_ns FROM runs ORDER BY id";
+    all(connection, "runs", sql, |row, at| {
+        row.next_id(0, at + 1)?;
+        let treatment = row.index(3, 0, study.treatments.len())?;
+        Ok(Run {
+            id: at + 1,
+            block: row.ordinal(1)?,
+            attempt: row.ordinal(2)?,
+            treatment: study.treatments[treatment].name.clone(),
+            cpus: row.cpus(4)?,
+            status: read_status(row)?,
+            slices: Vec::new(),
+            started_s: row.real(9)?,
+            prepare_ns: row.count(10)?,
+            readings: Vec::new(),
+        })
+    })
+}
+
+fn read_status(row: &Fields<'_, '_>) -> Result<RunStatus, Fault> {
+    let status = row.word(5, &[("valid", 0), ("failed", 1), ("invalid", 2)])?;
+    if row.flag(8)? {
+        return Ok(RunStatus::Superseded);
+    }
+    if status == 0 {
+        return Ok(RunStatus::Valid);
+    }
+    let (kind, message) = (row.text(6, NAME_BYTES)?.to_owned(), row.text(7, TEXT_BYTES)?.to_owned());
+    Ok(if status == 1 { RunStatus::Failed { kind, message } } else { RunStatus::Invalid { kind, message } })
+}
+
+/// Every slice with the number of its run.
+fn read_slices(connection: &Connection) -> Result<Vec<(usize, Slice)>, Fault> {
+    let sql = "SELECT id, run, sequence, round, start_ns, window_ns FROM slices ORDER BY id";
+    all(connection, "slices", sql, |row, at| {
+        row.next_id(0, at + 1)?;
+        let slice = Slice {
+            sequence: row.count(2)?,
+            round: row.ordinal(3)?,
+            start_ns: row.number(4, MOMENT_MAX)?,
+            window_ns: row.count(5)?,
+            sessions: Vec::new(),
+            cpu_times: Vec::new(),
+        };
+        if slice.window_ns == 0 {
+            return Err(Fault::Damaged(format!("slice {} has a window of 0 ns", at + 1)));
+        }
+        Ok((row.number(1, BYTES_MAX)? as usize, slice))
+    })
+}
+
+/// Every session's part in a slice, with the numbers of its slice and session.
+fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSlice)>, Fault> {
+    let sql = "SELECT id, slice, session, steps, rows, answers_checked, answers_wrong, cpu_ns,
+                 voluntary_switches, involuntary_switches, run_queue_wait_ns, latency
+               FROM session_slices ORDER BY id";
+    all(connection, "session_slices", sql, |row, at| {
+        row.next_id(0, at + 1)?;
+        let session = SessionSlice {
+            steps: row.count(3)?,
+            rows: row.count(4)?,
+            answers_checked: row.count(5)?,
+            answers_wrong: row.count(6)?,
+            cpu_ns: row.count(7)?,
+            voluntary_switches: row.count(8)?,
+            involuntary_switches: row.count(9)?,
+            run_queue_wait_ns: row.optional(10, COUNT_MAX)?,
+            counters: Counters::new(),
+            latency: row.blob(11, BLOB_BYTES)?.to_vec(),
+        };
+        Ok((row.number(1, BYTES_MAX)? as usize, row.number(2, ORDINAL_MAX)? as usize, session))
+    })
+}
+
+fn add_counters(connection: &Connection, sessions: &mut [(usize, usize, SessionSlice)]) -> Result<(), Fault> {
+    let names =
+        all(connection, "counter_names", "SELECT id, name FROM counter_names ORDER BY id", |row, at| {
+            row.next_id(0, at + 1)?;
+            Ok(row.text(1, NAME_BYTES)?.to_owned())
+        })?;
+    let sql = "SELECT session_slice, counter, value FROM counters ORDER BY session_slice, counter";
+    let mut rows = Ascending::default();
+    all(connection, "counters", sql, |row, _| {
+        let (session, counter) = (row.index(0, 1, sessions.len())?, row.index(1, 1, names.len())?);
+        rows.next("counters", session, counter)?;
+        sessions[session].2.counters.insert(names[counter].clone(), row.count(2)?);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn add_cpu_times(connection: &Connection, slices: &mut [(usize, Slice)]) -> Result<(), Fault> {
+    let sql = "SELECT slice, cpu, busy_ns, steal_ns, total_ns FROM cpu_times ORDER BY slice, cpu";
+    let mut rows = Ascending::default();
+    all(connection, "cpu_times", sql, |row, _| {
+        let (slice, cpu) = (row.index(0, 1, slices.len())?, row.number(1, CPU_MAX)? as u32);
+        rows.next("cpu_times", slice, cpu as usize)?;
+        slices[slice].1.cpu_times.push(CpuTimes {
+            cpu,
+            busy_ns: row.count(2)?,
+            steal_ns: row.count(3)?,
+            total_ns: row.count(4)?,
+        });
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn add_readings(connection: &Connection, runs: &mut [Run]) -> Result<(), Fault> {
+    let sql = "SELECT id, sampler, metric FROM metrics ORDER BY id";
+    let metrics = all(connection, "metrics", sql, |row, at| {
+        row.next_id(0, at + 1)?;
+        Ok((row.text(1, NAME_BYTES)?.to_owned(), row.text(2, NAME_BYTES)?.to_owned()))
+    })?;
+    let sql = "SELECT id, run, metric, cpu, start_ns, end_ns, value, gap FROM readings ORDER BY id";
+    all(connection, "readings", sql, |row, at| {
+        row.next_id(0, at + 1)?;
+        let (run, metric) = (row.index(1, 1, runs.len())?, row.index(2, 1, metrics.len())?);
+        let (sampler, metric) = metrics[metric].clone();
+        runs[run].readings.push(Reading {
+            sampler,
+            metric,
+            cpu: row.optional(3, CPU_MAX)?.map(|cpu| cpu as u32),
+            start_ns: row.number(4, MOMENT_MAX)?,
+            end_ns: row.number(5, MOMENT_MAX)?,
+            value: row.optional_real(6)?,
+            gap: row.optional_text(7, TEXT_BYTES)?.map(str::to_owned),
+        });
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Checks that pairs come strictly ascending.
+#[derive(Default)]
+struct Ascending(Option<(usize, usize)>);
+
+impl Ascending {
+    fn next(&mut self, table: &str, major: usize, minor: usize) -> Result<(), Fault> {
+        let pair = Some((major, minor));
+        if pair <= self.0 {
+            return Err(Fault::Damaged(format!("{table} has rows out of order")));
+        }
+        self.0 = pair;
+        Ok(())
+    }
+}
+
+/// Notes in order.
+pub(crate) fn notes(connection: &Connection) -> Result<Vec<String>, Fault> {
+    all(connection, "notes", "SELECT id, text FROM notes ORDER BY id", |row, at| {
+        row.next_id(0, at + 1)?;
+        Ok(row.text(1, TEXT_BYTES)?.to_owned())
+    })
+}
+
+/// Complete blocks, ascending.
+pub(crate) fn complete_blocks(connection: &Connection) -> Result<Vec<u32>, Fault> {
+    let sql = "SELECT block, attempt, complete_s, superseded FROM blocks ORDER BY block, attempt";
+    let mut rows = Ascending::default();
+    let blocks = all(connection, "blocks", sql, |row, _| {
+        let (block, attempt) = (row.ordinal(0)?, row.ordinal(1)?);
+        rows.next("blocks", block as usize, attempt as usize)?;
+        Ok((row.optional_real(2)?.is_some() && !row.flag(3)?).then_some(block))
+    })?;
+    Ok(blocks.into_iter().flatten().collect())
+}
+
+/// One more than the highest attempt at a block, or 0.
+pub(crate) fn next_attempt(connection: &Connection, block: u32) -> Result<u32, Fault> {
+    let mut statement = connection
+        .prepare_cached("SELECT attempt FROM blocks WHERE block = ? ORDER BY attempt DESC LIMIT 1")?;
+    let attempt = |row: &rusqlite::Row<'_>| Ok(Fields { row, table: "blocks" }.ordinal(0));
+    let last = statement.query_row([block], attempt).optional()?.transpose()?;
+    Ok(last.map_or(0, |attempt| attempt + 1))
+}

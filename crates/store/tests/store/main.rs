@@ -1,0 +1,8 @@
+//! The study file from outside: what goes in comes out, whatever happens to writer or file.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod hostile;
+mod kill;
+mod made;
+mod round_trip;
