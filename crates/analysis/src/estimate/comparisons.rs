@@ -1,0 +1,322 @@
+//! Ratios of treatments: d per block, t interval over blocks, Holm over the family, noise floor.
+//!
+//! Sources: Georges et al. 2007 and Kalibera, Jones 2013 (ratios over the highest level of
+//! repetition), Holm 1979 (family), docs/METHODOLOGY.md (rounds, floor, effect).
+
+use super::digest::{Digest, Latency};
+use super::observed::{Block, Observed};
+use crate::statistics::{MeanEstimate, holm, sign_flip_p, variance_inflation};
+use crate::{Estimate, NoiseFloor};
+use threadwise_study::study::MIN_BLOCKS;
+use threadwise_study::{Comparison, Role, Study};
+
+/// What is compared. Throughput is first: its comparisons are the study's question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    RowsPerS,
+    RowsPerSPerSession,
+    CpuNsPerRow,
+    LatencyP50,
+    LatencyP99,
+}
+
+const METRICS: [Metric; 5] = [
+    Metric::RowsPerS,
+    Metric::RowsPerSPerSession,
+    Metric::CpuNsPerRow,
+    Metric::LatencyP50,
+    Metric::LatencyP99,
+];
+
+impl Metric {
+    fn name(self) -> &'static str {
+        match self {
+            Self::RowsPerS => super::THROUGHPUT,
+            Self::RowsPerSPerSession => "rows_per_s_per_session",
+            Self::CpuNsPerRow => "cpu_ns_per_row",
+            Self::LatencyP50 => "latency_ns_p50",
+            Self::LatencyP99 => "latency_ns_p99",
+        }
+    }
+
+    fn direction(self) -> &'static str {
+        match self {
+            Self::RowsPerS | Self::RowsPerSPerSession => "higher-is-better",
+            Self::CpuNsPerRow | Self::LatencyP50 | Self::LatencyP99 => "lower-is-better",
+        }
+    }
+}
+
+/// One number per block.
+#[derive(Default)]
+struct Series {
+    blocks: Vec<u32>,
+    d: Vec<f64>,
+    empty_rounds: u32,
+}
+
+/// One comparison of a family, before it is judged.
+struct Member<'a> {
+    comparison: &'a Comparison,
+    metric: Metric,
+    series: Series,
+    mean: MeanEstimate,
+    floor: f64,
+    /// Value, low, high and number of blocks without flagged ones.
+    unflagged: Option<(f64, f64, f64, u32)>,
+}
+
+/// What a family of comparisons says of one of them, in logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgement {
+    /// Lower end of the Holm-adjusted interval.
+    pub holm_low: f64,
+    /// Upper end.
+    pub holm_high: f64,
+    /// The adjusted interval leaves 0 out and |d| exceeds the floor.
+    pub effect: bool,
+}
+
+/// Judges a family of comparisons together: each with its mean of d over blocks and the noise floor
+/// of its group (in logarithms; infinite where there is no A/A, so that nothing passes it).
+pub fn judge(family: &[(MeanEstimate, f64)], alpha: f64) -> Vec<Judgement> {
+    let p_values: Vec<f64> = family.iter().map(|(estimate, _)| estimate.p()).collect();
+    let steps = holm(&p_values, alpha);
+    family
+        .iter()
+        .zip(steps)
+        .map(|((estimate, floor), step)| {
+            let (holm_low, holm_high) = estimate.interval(step.interval_alpha);
+            let excludes_zero = holm_low > 0.0 || holm_high < 0.0;
+            Judgement { holm_low, holm_high, effect: excludes_zero && estimate.mean.abs() > *floor }
+        })
+        .collect()
+}
+
+/// d of one block: the mean, over the rounds in which all sides have a value, of the treatment's
+/// logarithm less the mean of the baselines' logarithms. Values are by round, NaN for none.
+///
+/// Degenerate cases: no baseline, or no round in common, gives `None`.
+pub fn block_difference(treatment: &[f64], baselines: &[&[f64]]) -> Option<f64> {
+    let rounds = baselines.iter().map(|side| side.len()).min()?.min(treatment.len());
+    let (mut count, mut sum) = (0u32, 0.0);
+    for (round, top) in treatment[..rounds].iter().enumerate() {
+        let below = baselines.iter().map(|side| side[round]).sum::<f64>() / baselines.len() as f64;
+        let difference = top - below;
+        if difference.is_finite() {
+            count += 1;
+            sum += difference;
+        }
+    }
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// A′/A of each group (first index) and metric (second): the mean of ln over blocks.
+pub struct Floors(Vec<[Option<MeanEstimate>; METRICS.len()]>);
+
+impl Floors {
+    /// max(|low|, |high|) of the A/A interval in logarithms; infinite without A/A.
+    fn floor(&self, group: usize, metric: Metric, alpha: f64) -> f64 {
+        let estimate = self.0[group][metric as usize];
+        estimate.map_or(f64::INFINITY, |a_a| {
+            let (low, high) = a_a.interval(alpha);
+            low.abs().max(high.abs())
+        })
+    }
+}
+
+/// Measures A′/A.
+pub fn floors(study: &Study, observed: &Observed) -> Floors {
+    let of_group = |group: usize| {
+        let with_role = |role: Role| {
+            let found = study.treatments.iter().enumerate();
+            found
+                .filter(|(at, _)| observed.group_of[*at] == group)
+                .find(|(_, t)| t.role == role)
+                .map(|(at, _)| at)
+        };
+        let (base, twin) = (with_role(Role::Baseline), with_role(Role::BaselineTwin));
+        METRICS.map(|metric| {
+            let series = series(study, observed, metric, twin?, &[base?])?;
+            MeanEstimate::of(&series.d)
+        })
+    };
+    Floors((0..observed.groups.len()).map(of_group).collect())
+}
+
+/// The floors of throughput as the report shows them, one per group that has A/A.
+pub fn noise_floors(study: &Study, floors: &Floors, alpha: f64) -> Vec<NoiseFloor> {
+    let groups = study.groups();
+    let found = groups.iter().zip(&floors.0).enumerate();
+    found
+        .filter_map(|(group, (name, estimates))| {
+            let (low, high) = estimates[Metric::RowsPerS as usize]?.interval(alpha);
+            Some(NoiseFloor {
+                group: (*name).to_owned(),
+                metric: Metric::RowsPerS.name().to_owned(),
+                low: low.exp(),
+                high: high.exp(),
+                floor: floors.floor(group, Metric::RowsPerS, alpha),
+            })
+        })
+        .collect()
+}
+
+/// All estimates: throughput first, each metric in the order of the study's comparisons.
+pub fn estimates(
+    study: &Study,
+    observed: &Observed,
+    floors: &Floors,
+    flagged: &[u32],
+    alpha: f64,
+) -> Vec<Estimate> {
+    let mut all = Vec::new();
+    for metric in METRICS {
+        let mut members: Vec<Member<'_>> = Vec::new();
+        for comparison in &study.comparisons {
+            let Some((top, below)) = sides(study, comparison) else { continue };
+            let Some(series) = series(study, observed, metric, top, &below) else { continue };
+            let Some(mean) = MeanEstimate::of(&series.d) else { continue };
+            let floor = floors.floor(observed.group_of[top], metric, alpha);
+            let unflagged = without_flagged(&series, flagged, alpha);
+            members.push(Member { comparison, metric, series, mean, floor, unflagged });
+        }
+        let family: Vec<(MeanEstimate, f64)> =
+            members.iter().map(|member| (member.mean, member.floor)).collect();
+        let judged = members.iter().zip(judge(&family, alpha));
+        all.extend(judged.map(|(member, judgement)| member.estimate(study, judgement, alpha)));
+    }
+    all
+}
+
+/// Indices of a comparison's treatments; `None` where the study does not have one of them.
+fn sides(study: &Study, comparison: &Comparison) -> Option<(usize, Vec<usize>)> {
+    let index = |name: &String| study.treatment(name).map(|(at, _)| at);
+    let below: Option<Vec<usize>> = comparison.baseline.iter().map(index).collect();
+    Some((index(&comparison.treatment)?, below.filter(|below| !below.is_empty())?))
+}
+
+/// d of every block in which all sides are usable; `None` where no block has one, or where any of
+/// those blocks has too few steps for a percentile (dropping only those would favour fast blocks).
+fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below: &[usize]) -> Option<Series> {
+    let mut series = Series::default();
+    for block in &observed.blocks {
+        let Some(treatment) = observed.usable(block, top) else { continue };
+        let baselines: Option<Vec<&Digest>> = below.iter().map(|at| observed.usable(block, *at)).collect();
+        let Some(baselines) = baselines else { continue };
+        match difference(metric, treatment, &baselines) {
+            Some(d) => series.push(block, d + per_session(study, metric, top, below)),
+            None if matches!(metric, Metric::LatencyP50 | Metric::LatencyP99) => return None,
+            None => continue,
+        }
+        series.empty_rounds +=
+            treatment.empty_rounds + baselines.iter().map(|run| run.empty_rounds).sum::<u32>();
+    }
+    (!series.d.is_empty()).then_some(series)
+}
+
+impl Series {
+    fn push(&mut self, block: &Block, d: f64) {
+        self.blocks.push(block.number);
+        self.d.push(d);
+    }
+}
+
+fn difference(metric: Metric, treatment: &Digest, baselines: &[&Digest]) -> Option<f64> {
+    let by_round = |side: fn(&Digest) -> &[f64]| {
+        let below: Vec<&[f64]> = baselines.iter().map(|run| side(run)).collect();
+        block_difference(side(treatment), &below)
+    };
+    match metric {
+        Metric::RowsPerS | Metric::RowsPerSPerSession => by_round(|run| &run.log_rate),
+        Metric::CpuNsPerRow => by_round(|run| &run.log_cpu_per_row),
+        Metric::LatencyP50 | Metric::LatencyP99 => {
+            let below: Option<Vec<f64>> = baselines.iter().map(|run| log_percentile(run, metric)).collect();
+            let below = below?;
+            Some(log_percentile(treatment, metric)? - below.iter().sum::<f64>() / below.len() as f64)
+        }
+    }
+}
+
+fn log_percentile(run: &Digest, metric: Metric) -> Option<f64> {
+    match run.latency {
+        Latency::Known { p50_ns, .. } if metric == Metric::LatencyP50 => Some((p50_ns as f64).ln()),
+        Latency::Known { p99_ns, .. } => Some((p99_ns as f64).ln()),
+        Latency::TooFew | Latency::Unreadable(_) => None,
+    }
+}
+
+/// What turns a ratio of totals into a ratio per session: a constant of the two treatments.
+fn per_session(study: &Study, metric: Metric, top: usize, below: &[usize]) -> f64 {
+    if metric != Metric::RowsPerSPerSession {
+        return 0.0;
+    }
+    let log = |at: &usize| f64::from(study.treatments[*at].sessions.max(1)).ln();
+    below.iter().map(log).sum::<f64>() / below.len() as f64 - log(&top)
+}
+
+/// Value, interval and number of blocks without flagged ones; `None` where none was flagged or
+/// fewer than half of the fewest blocks of a study remain.
+fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<(f64, f64, f64, u32)> {
+    let pairs = series.blocks.iter().zip(&series.d);
+    let rest: Vec<f64> = pairs.filter(|(block, _)| !flagged.contains(block)).map(|(_, d)| *d).collect();
+    if rest.len() == series.d.len() || rest.len() < (MIN_BLOCKS / 2) as usize {
+        return None;
+    }
+    let mean = MeanEstimate::of(&rest)?;
+    let (low, high) = mean.interval(alpha);
+    Some((mean.mean.exp(), low.exp(), high.exp(), rest.len() as u32))
+}
+
+impl Member<'_> {
+    fn estimate(&self, study: &Study, judgement: Judgement, alpha: f64) -> Estimate {
+        let (low, high) = self.mean.interval(alpha);
+        Estimate {
+            name: self.comparison.name.clone(),
+            kind: self.comparison.kind.clone(),
+            treatment: self.comparison.treatment.clone(),
+            baseline: self.comparison.baseline.join(" and "),
+            metric: self.metric.name().to_owned(),
+            value: self.mean.mean.exp(),
+            low: low.exp(),
+            high: high.exp(),
+            holm_low: judgement.holm_low.exp(),
+            holm_high: judgement.holm_high.exp(),
+            blocks: self.mean.n as u32,
+            level: 1.0 - alpha,
+            unit: "ratio".to_owned(),
+            method: self.method(study.design.rounds),
+            direction: self.metric.direction().to_owned(),
+            conclusive: self.mean.half_width(alpha).exp_m1() <= study.design.target_half_width,
+            effect: judgement.effect,
+            p_t: self.mean.p(),
+            p_sign_flip: sign_flip_p(&self.series.d, study.seed),
+            lag1: self.mean.lag1,
+            unflagged: self.unflagged,
+        }
+    }
+
+    /// The method in words.
+    fn method(&self, rounds: u32) -> String {
+        let mut text = format!("t over {}", plural(self.mean.n as u32, "block"));
+        match self.metric {
+            Metric::LatencyP50 | Metric::LatencyP99 => {
+                text += ", percentiles of each block's merged histograms";
+            }
+            _ => text += &format!(" of {}", plural(rounds, "round")),
+        }
+        text += &format!(", baseline {}", self.comparison.baseline.join(" and "));
+        let inflation = variance_inflation(self.mean.n, self.mean.lag1);
+        if inflation > 1.0 {
+            text += &format!(", variance times {inflation:.2} for correlation of blocks");
+        }
+        if self.series.empty_rounds > 0 {
+            text += &format!(", {} without a row skipped", plural(self.series.empty_rounds, "slice"));
+        }
+        text
+    }
+}
+
+fn plural(count: u32, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,229 @@
+//! One run boiled down to the numbers that the analysis uses.
+
+use crate::statistics::MergedLatency;
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::{Run, RunStatus, Slice};
+
+/// A run in which a larger share of its rounds read no row is invalid (`no-work`).
+pub const MAX_EMPTY_SHARE: f64 = 0.1;
+
+/// Fewest steps in a block from which a percentile is taken: the 99th then has ten steps above it.
+pub const MIN_STEPS: u64 = 1000;
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Its numbers count.
+    Usable,
+    /// It ended in an error; why, in one line.
+    Failed(String),
+    /// It ended, and its numbers must not be used; why, in one line.
+    Invalid(String),
+}
+
+/// One run's numbers.
+#[derive(Debug, Clone)]
+pub struct Digest {
+    /// Whether it counts.
+    pub state: State,
+    /// ln of rows per second by round; NaN where the round has none.
+    pub log_rate: Vec<f64>,
+    /// ln of CPU nanoseconds per row by round; NaN where the round has none.
+    pub log_cpu_per_row: Vec<f64>,
+    /// Rounds with a slice in which no row was read.
+    pub empty_rounds: u32,
+    /// Step latencies of all its slices and sessions.
+    pub latency: Latency,
+    /// Sums over its slices.
+    pub totals: Totals,
+}
+
+/// Percentiles of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Latency {
+    /// The engine has no steps of its own, or fewer than [`MIN_STEPS`].
+    TooFew,
+    /// Values in nanoseconds.
+    Known {
+        /// Median.
+        p50_ns: u64,
+        /// 99th percentile.
+        p99_ns: u64,
+    },
+    /// The histograms cannot be read.
+    Unreadable(String),
+}
+
+/// Sums over the slices of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// Windows.
+    pub window_ns: f64,
+    /// Windows times sessions.
+    pub session_ns: f64,
+    /// Rows.
+    pub rows: f64,
+    /// The engine's `logical_reads`.
+    pub logical_reads: f64,
+    /// Context switches of both kinds.
+    pub switches: f64,
+    /// Run-queue wait, where every session of every slice knows it.
+    pub wait_ns: Option<f64>,
+    /// The run's own logical CPUs.
+    pub own: CpuTotals,
+    /// Their siblings that no session uses.
+    pub left_over: CpuTotals,
+    /// All other online logical CPUs.
+    pub others: CpuTotals,
+}
+
+/// Times of a set of logical CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuTotals {
+    /// Busy.
+    pub busy_ns: f64,
+    /// Taken by the hypervisor.
+    pub steal_ns: f64,
+    /// All.
+    pub total_ns: f64,
+}
+
+impl CpuTotals {
+    /// Adds another set or time.
+    pub fn add(&mut self, other: &Self) {
+        self.busy_ns += other.busy_ns;
+        self.steal_ns += other.steal_ns;
+        self.total_ns += other.total_ns;
+    }
+
+    /// Busy share; `None` where no time passed.
+    pub fn busy_share(&self) -> Option<f64> {
+        (self.total_ns > 0.0).then(|| self.busy_ns / self.total_ns)
+    }
+
+    /// Steal share; `None` where no time passed.
+    pub fn steal_share(&self) -> Option<f64> {
+        (self.total_ns > 0.0).then(|| self.steal_ns / self.total_ns)
+    }
+}
+
+impl Digest {
+    /// Boils a run down. `merged` is working memory.
+    pub fn new(run: &Run, rounds: u32, topology: Option<&Topology>, merged: &mut MergedLatency) -> Self {
+        let mut digest = Self {
+            state: state(run),
+            log_rate: Vec::new(),
+            log_cpu_per_row: Vec::new(),
+            empty_rounds: 0,
+            latency: Latency::TooFew,
+            totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
+        };
+        if digest.state != State::Usable {
+            return digest;
+        }
+        let own: CpuSet = run.cpus.iter().copied().collect();
+        let left_over = left_over(&own, topology);
+        merged.clear();
+        // A round number beyond the design is damage; it must not cost memory.
+        for slice in run.slices.iter().filter(|slice| slice.round < rounds) {
+            digest.add_round(slice);
+            digest.totals.add(slice, &own, &left_over);
+            digest.add_latency(slice, merged);
+        }
+        if digest.latency == Latency::TooFew
+            && merged.steps() >= MIN_STEPS
+            && let (Some(p50_ns), Some(p99_ns)) = (merged.quantile(0.5), merged.quantile(0.99))
+        {
+            digest.latency = Latency::Known { p50_ns: p50_ns.max(1), p99_ns: p99_ns.max(1) };
+        }
+        digest.check_work();
+        digest
+    }
+
+    /// Whether its numbers count.
+    pub fn is_usable(&self) -> bool {
+        self.state == State::Usable
+    }
+
+    fn add_round(&mut self, slice: &Slice) {
+        let round = slice.round as usize;
+        if self.log_rate.len() <= round {
+            self.log_rate.resize(round + 1, f64::NAN);
+            self.log_cpu_per_row.resize(round + 1, f64::NAN);
+        }
+        let rows = slice.rows();
+        if rows == 0 || slice.window_ns == 0 {
+            self.empty_rounds += 1;
+            return;
+        }
+        self.log_rate[round] = slice.rows_per_s().ln();
+        let cpu_ns = slice.cpu_ns();
+        if cpu_ns > 0 {
+            self.log_cpu_per_row[round] = (cpu_ns as f64 / rows as f64).ln();
+        }
+    }
+
+    fn add_latency(&mut self, slice: &Slice, merged: &mut MergedLatency) {
+        for session in &slice.sessions {
+            if let Err(error) = merged.add(&session.latency) {
+                self.latency = Latency::Unreadable(error.to_string());
+                return;
+            }
+        }
+    }
+
+    /// A run that did (almost) nothing is invalid: ln 0 does not exist, and leaving its empty
+    /// rounds out would compare the others' good moments with its own.
+    fn check_work(&mut self) {
+        let rounds = self.log_rate.len() as u32;
+        if rounds == 0 {
+            self.state = State::Invalid("no-work: it has no slices".to_owned());
+        } else if f64::from(self.empty_rounds) > MAX_EMPTY_SHARE * f64::from(rounds) {
+            let (empty, s) = (self.empty_rounds, if rounds == 1 { "" } else { "s" });
+            self.state = State::Invalid(format!("no-work: {empty} of {rounds} round{s} read no row"));
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, slice: &Slice, own: &CpuSet, left_over: &CpuSet) {
+        self.window_ns += slice.window_ns as f64;
+        self.session_ns += slice.window_ns as f64 * slice.sessions.len() as f64;
+        self.rows += slice.rows() as f64;
+        self.logical_reads += slice.counter("logical_reads") as f64;
+        for session in &slice.sessions {
+            self.switches += (session.voluntary_switches + session.involuntary_switches) as f64;
+            self.wait_ns = self.wait_ns.zip(session.run_queue_wait_ns).map(|(sum, ns)| sum + ns as f64);
+        }
+        for times in &slice.cpu_times {
+            let set = if own.contains(times.cpu) {
+                &mut self.own
+            } else if left_over.contains(times.cpu) {
+                &mut self.left_over
+            } else {
+                &mut self.others
+            };
+            set.add(&CpuTotals {
+                busy_ns: times.busy_ns as f64,
+                steal_ns: times.steal_ns as f64,
+                total_ns: times.total_ns as f64,
+            });
+        }
+    }
+}
+
+fn state(run: &Run) -> State {
+    match &run.status {
+        RunStatus::Valid => State::Usable,
+        RunStatus::Failed { kind, message } => State::Failed(format!("{kind}: {message}")),
+        RunStatus::Invalid { kind, message } => State::Invalid(format!("{kind}: {message}")),
+        RunStatus::Superseded => State::Invalid("superseded: the block was redone".to_owned()),
+    }
+}
+
+/// Siblings of the run's own logical CPUs that are none of its own.
+fn left_over(own: &CpuSet, topology: Option<&Topology>) -> CpuSet {
+    let Some(topology) = topology else { return CpuSet::new() };
+    let used = own.iter().filter_map(|cpu| topology.cpu(cpu));
+    used.flat_map(|cpu| cpu.siblings.iter()).filter(|sibling| !own.contains(*sibling)).collect()
+}

@@ -1,0 +1,63 @@
+//! From runs to estimates: which runs count, one number d per block, intervals over blocks.
+//!
+//! The method and its sources are told in docs/METHODOLOGY.md. In short: a round gives every
+//! treatment one slice; d of a block is the mean over its rounds of ln(treatment / baseline); the
+//! interval is Student's t over blocks (Georges et al. 2007; Kalibera and Jones 2013).
+
+mod comparisons;
+mod covariates;
+mod digest;
+mod observed;
+mod treatments;
+
+#[cfg(test)]
+mod tests;
+
+pub use comparisons::{Judgement, block_difference, judge};
+pub use covariates::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE};
+pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
+
+use crate::Analysis;
+use observed::Observed;
+pub(crate) use observed::{first_reason, is_throttled};
+use threadwise_machine::Topology;
+use threadwise_study::{Run, Study};
+
+/// Name of the metric that throughput comparisons are about.
+pub const THROUGHPUT: &str = "rows_per_s";
+
+/// Looks once, without knowing which logical CPUs are siblings: busy left-over siblings then count
+/// among the other CPUs. See [`analyse_on`].
+pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
+    analyse_on(study, None, runs, alpha_share)
+}
+
+/// Looks once, telling left-over siblings from other CPUs where the machine is given.
+///
+/// `alpha_share` is 1 for a single look at the design's level, 1/5 for each of five looks; the
+/// level of every interval is 1 − (1 − design level) · share.
+/// Degenerate cases: without usable blocks there are no estimates and no floors; with one block a
+/// value has the interval (0, ∞).
+pub fn analyse_on(study: &Study, topology: Option<&Topology>, runs: &[Run], alpha_share: f64) -> Analysis {
+    let alpha = (1.0 - study.design.level) * alpha_share;
+    let observed = Observed::new(study, topology, runs);
+    let covariates = covariates::covariates(&observed);
+    let floors = comparisons::floors(study, &observed);
+    Analysis {
+        treatments: treatments::summaries(study, &observed, alpha),
+        estimates: comparisons::estimates(study, &observed, &floors, &covariates.flagged_blocks, alpha),
+        noise_floors: comparisons::noise_floors(study, &floors, alpha),
+        blocks: observed.usable_blocks(),
+        excluded_blocks: observed.left_out,
+        covariates,
+        simulated: study.is_simulated(),
+    }
+}
+
+/// Whether every throughput comparison's interval is within the half-width (a fraction, 0.02 = 2%):
+/// the question of `--until`. False where there is nothing to compare.
+pub fn reached(analysis: &Analysis, half_width: f64) -> bool {
+    let mut throughput =
+        analysis.estimates.iter().filter(|estimate| estimate.metric == THROUGHPUT).peekable();
+    throughput.peek().is_some() && throughput.all(|estimate| estimate.half_width() <= half_width)
+}

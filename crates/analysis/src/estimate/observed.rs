@@ -1,0 +1,189 @@
+//! Which runs count: the latest attempt of each block, without what is failed or invalid.
+//!
+//! Only runs that failed or were found invalid are left out, never runs whose numbers look odd: a
+//! study that drops its outliers measures its own taste. A left-out treatment takes its pair with
+//! it; a left-out baseline takes its group's whole block.
+
+use super::digest::{Digest, Latency, State};
+use crate::statistics::MergedLatency;
+use std::collections::BTreeMap;
+use threadwise_machine::Topology;
+use threadwise_study::{Role, Run, RunStatus, Study};
+
+/// Most threads that read histograms.
+const MAX_WORKERS: usize = 8;
+
+/// Fewer runs than this are not worth a thread of their own.
+const RUNS_WORTH_A_THREAD: usize = 500;
+
+/// The runs of a study by block and treatment.
+pub struct Observed {
+    /// In block order.
+    pub blocks: Vec<Block>,
+    /// Group names in study order.
+    pub groups: Vec<String>,
+    /// For each treatment the index of its group.
+    pub group_of: Vec<usize>,
+    /// What was left out and why, one line each.
+    pub left_out: Vec<String>,
+}
+
+/// The latest attempt of one block.
+pub struct Block {
+    /// Its number.
+    pub number: u32,
+    /// For each treatment of the study its run, where it has one.
+    pub runs: Vec<Option<Digest>>,
+    /// For each group whether its baseline runs are all usable.
+    pub group_usable: Vec<bool>,
+}
+
+impl Observed {
+    /// Sorts the runs.
+    pub fn new(study: &Study, topology: Option<&Topology>, runs: &[Run]) -> Self {
+        let groups: Vec<String> = study.groups().into_iter().map(str::to_owned).collect();
+        let at = |name: &str| groups.iter().position(|group| group == name).unwrap_or(0);
+        let group_of: Vec<usize> = study.treatments.iter().map(|treatment| at(&treatment.group)).collect();
+        let mut observed = Self { blocks: Vec::new(), groups, group_of, left_out: Vec::new() };
+        let index: BTreeMap<&str, usize> = study
+            .treatments
+            .iter()
+            .enumerate()
+            .map(|(at, treatment)| (treatment.name.as_str(), at))
+            .collect();
+        let latest = latest_attempts(runs);
+        let used: Vec<&Run> = latest.values().flatten().copied().collect();
+        let mut digests = digests(&used, study.design.rounds, topology).into_iter();
+        for (number, latest) in latest {
+            let mut by_treatment: Vec<Option<Digest>> = vec![None; study.treatments.len()];
+            for (run, digest) in latest.into_iter().zip(&mut digests) {
+                match index.get(run.treatment.as_str()) {
+                    Some(at) => by_treatment[*at] = Some(digest),
+                    None => observed.left_out.push(format!(
+                        "block {number}, a run of '{}': the study has no such treatment",
+                        run.treatment
+                    )),
+                }
+            }
+            observed.add_block(study, number, by_treatment);
+        }
+        observed
+    }
+
+    /// Blocks in which the baseline of at least one group is usable.
+    pub fn usable_blocks(&self) -> u32 {
+        self.blocks.iter().filter(|block| block.group_usable.contains(&true)).count() as u32
+    }
+
+    /// The run of a treatment in a block, where it and its group's baseline are usable.
+    pub fn usable<'a>(&self, block: &'a Block, treatment: usize) -> Option<&'a Digest> {
+        let run = block.runs[treatment].as_ref()?;
+        (block.group_usable[self.group_of[treatment]] && run.is_usable()).then_some(run)
+    }
+
+    fn add_block(&mut self, study: &Study, number: u32, runs: Vec<Option<Digest>>) {
+        let mut group_usable = vec![true; self.groups.len()];
+        for (group, usable) in group_usable.iter_mut().enumerate() {
+            let members = || (0..runs.len()).filter(|at| self.group_of[*at] == group);
+            if members().all(|at| runs[at].is_none()) {
+                *usable = false;
+                continue;
+            }
+            let where_at = place(number, &self.groups[group]);
+            for at in members() {
+                let name = &study.treatments[at].name;
+                let problem = match &runs[at] {
+                    None if study.treatments[at].role != Role::Compared => Some("missing".to_owned()),
+                    None => None,
+                    Some(run) => problem(run),
+                };
+                let Some(problem) = problem else { continue };
+                if study.treatments[at].role == Role::Compared {
+                    self.left_out.push(format!("{where_at}, {name} only: {problem}"));
+                } else {
+                    *usable = false;
+                    self.left_out.push(format!("{where_at}: baseline {name} {problem}"));
+                }
+            }
+            for at in members() {
+                if let Some(Digest { latency: Latency::Unreadable(why), .. }) = &runs[at] {
+                    let name = &study.treatments[at].name;
+                    self.left_out.push(format!("{where_at}, latencies of {name}: {why}"));
+                }
+            }
+        }
+        self.blocks.push(Block { number, runs, group_usable });
+    }
+}
+
+/// The runs of each block's latest attempt, by block. Superseded runs never count; of two runs of a
+/// treatment in an attempt the later one does, since it comes later in the list.
+fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<&Run>> {
+    let mut blocks: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.status != RunStatus::Superseded) {
+        let latest = blocks.entry(run.block).or_default();
+        let attempt = latest.first().map_or(run.attempt, |first| first.attempt);
+        if run.attempt > attempt {
+            latest.clear();
+        }
+        if run.attempt >= attempt {
+            latest.push(run);
+        }
+    }
+    blocks
+}
+
+/// Boils all runs down, in their order. Nearly all of the analysis' time is spent here, reading
+/// histograms, and runs do not depend on each other.
+fn digests(runs: &[&Run], rounds: u32, topology: Option<&Topology>) -> Vec<Digest> {
+    let some = |runs: &[&Run]| -> Vec<Digest> {
+        let mut merged = MergedLatency::new();
+        runs.iter().map(|run| Digest::new(run, rounds, topology, &mut merged)).collect()
+    };
+    let workers = std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(MAX_WORKERS));
+    let share = runs.len().div_ceil(workers).max(RUNS_WORTH_A_THREAD);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = runs.chunks(share).skip(1).map(|part| scope.spawn(move || some(part))).collect();
+        let mut all = some(&runs[..share.min(runs.len())]);
+        for part in parts {
+            match part.join() {
+                Ok(digests) => all.extend(digests),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    })
+}
+
+fn place(number: u32, group: &str) -> String {
+    if group.is_empty() { format!("block {number}") } else { format!("block {number}, {group}") }
+}
+
+/// Why the first run of a treatment was left out, by the lines of [`Observed::left_out`]: its own
+/// reason, or its group's baseline's. Without the words around it: `crash: worker ended`.
+pub fn first_reason<'a>(left_out: &'a [String], treatment: &str, group: &str) -> Option<&'a str> {
+    let own = [format!(", {treatment} only: "), format!(": baseline {treatment} ")];
+    let after = |mark: &String| left_out.iter().find_map(|line| Some(line.split_once(mark.as_str())?.1));
+    let of_group = |line: &&String| {
+        let place = line.split_once(": baseline ").map(|(place, _)| place);
+        place.is_some_and(|place| place.split_once(", ").map_or("", |(_, group)| group) == group)
+    };
+    if let Some(problem) = own.iter().find_map(after) {
+        let inner = problem.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+        return Some(inner.unwrap_or(problem));
+    }
+    left_out.iter().find(of_group)?.split_once(": ").map(|(_, problem)| problem)
+}
+
+/// Whether a line of [`Observed::left_out`] is about a CPU quota.
+pub fn is_throttled(line: &str) -> bool {
+    line.contains(" invalid (throttled: ")
+}
+
+fn problem(run: &Digest) -> Option<String> {
+    match &run.state {
+        State::Usable => None,
+        State::Failed(why) => Some(format!("failed ({why})")),
+        State::Invalid(why) => Some(format!("invalid ({why})")),
+    }
+}

@@ -1,0 +1,135 @@
+//! Each treatment's own numbers, over blocks.
+
+use super::digest::{Digest, Latency, State};
+use super::observed::Observed;
+use crate::statistics::MeanEstimate;
+use crate::{Interval, TreatmentSummary};
+use std::collections::BTreeMap;
+use threadwise_study::Study;
+
+/// How a metric is averaged over blocks.
+#[derive(Clone, Copy, PartialEq)]
+enum Mean {
+    /// Geometric, with the interval on logarithms: rates and times, which vary by factors. Left out
+    /// where a block has none or 0.
+    Geometric,
+    /// Arithmetic: shares and counts that may be 0. The interval ends at 0.
+    Arithmetic,
+}
+
+/// One metric of a treatment: its value in one block.
+struct Metric {
+    name: &'static str,
+    unit: &'static str,
+    mean: Mean,
+    of_block: fn(&Digest, f64) -> Option<f64>,
+}
+
+/// Every metric of a treatment. The second argument of a value is the number of sessions.
+const METRICS: [Metric; 13] = [
+    geometric("rows_per_s", "1/s", |run, _| mean_of_logs(&run.log_rate)),
+    geometric("rows_per_s_per_session", "1/s", |run, n| Some(mean_of_logs(&run.log_rate)? / n)),
+    geometric("logical_reads_per_s", "1/s", |run, _| {
+        per(run.totals.logical_reads * 1e9, run.totals.window_ns)
+    }),
+    geometric("reads_per_row", "1", |run, _| per(run.totals.logical_reads, run.totals.rows)),
+    geometric("cpu_ns_per_row", "ns", |run, _| mean_of_logs(&run.log_cpu_per_row)),
+    geometric("latency_ns_p50", "ns", |run, _| percentiles(run).map(|(p50, _)| p50)),
+    geometric("latency_ns_p99", "ns", |run, _| percentiles(run).map(|(_, p99)| p99)),
+    arithmetic("busy_share", "share", |run, _| run.totals.own.busy_share()),
+    arithmetic("steal_share", "share", |run, _| run.totals.own.steal_share()),
+    arithmetic("left_over_busy_share", "share", |run, _| run.totals.left_over.busy_share()),
+    arithmetic("others_busy_share", "share", |run, _| run.totals.others.busy_share()),
+    arithmetic("context_switches_per_s", "1/s", |run, _| {
+        per(run.totals.switches * 1e9, run.totals.window_ns)
+    }),
+    arithmetic("run_queue_wait_share", "share", |run, _| per(run.totals.wait_ns?, run.totals.session_ns)),
+];
+
+const fn geometric(
+    name: &'static str,
+    unit: &'static str,
+    of_block: fn(&Digest, f64) -> Option<f64>,
+) -> Metric {
+    Metric { name, unit, mean: Mean::Geometric, of_block }
+}
+
+const fn arithmetic(
+    name: &'static str,
+    unit: &'static str,
+    of_block: fn(&Digest, f64) -> Option<f64>,
+) -> Metric {
+    Metric { name, unit, mean: Mean::Arithmetic, of_block }
+}
+
+/// Summaries in study order, with intervals at level 1 − `alpha`.
+pub fn summaries(study: &Study, observed: &Observed, alpha: f64) -> Vec<TreatmentSummary> {
+    study
+        .treatments
+        .iter()
+        .enumerate()
+        .map(|(at, treatment)| {
+            let (mut failed, mut excluded) = (0, 0);
+            let mut used: Vec<&Digest> = Vec::new();
+            for block in &observed.blocks {
+                match (observed.usable(block, at), &block.runs[at]) {
+                    (Some(run), _) => used.push(run),
+                    (None, Some(Digest { state: State::Failed(_), .. })) => failed += 1,
+                    (None, Some(_)) => excluded += 1,
+                    (None, None) => {}
+                }
+            }
+            TreatmentSummary {
+                name: treatment.name.clone(),
+                group: treatment.group.clone(),
+                placement: treatment.placement.clone(),
+                sessions: treatment.sessions,
+                runs: used.len() as u32,
+                failed,
+                excluded,
+                metrics: metrics(&used, f64::from(treatment.sessions), alpha),
+            }
+        })
+        .collect()
+}
+
+fn metrics(used: &[&Digest], sessions: f64, alpha: f64) -> BTreeMap<String, Interval> {
+    METRICS
+        .iter()
+        .filter_map(|metric| {
+            let values: Option<Vec<f64>> = used.iter().map(|run| (metric.of_block)(run, sessions)).collect();
+            Some((metric.name.to_owned(), interval(metric, &values?, alpha)?))
+        })
+        .collect()
+}
+
+fn interval(metric: &Metric, values: &[f64], alpha: f64) -> Option<Interval> {
+    let unit = metric.unit.to_owned();
+    if metric.mean == Mean::Arithmetic {
+        let estimate = MeanEstimate::of(values)?;
+        let (low, high) = estimate.interval(alpha);
+        return Some(Interval { mean: estimate.mean, low: low.max(0.0), high, unit });
+    }
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let estimate = MeanEstimate::of(&logs)?;
+    let (low, high) = estimate.interval(alpha);
+    Some(Interval { mean: estimate.mean.exp(), low: low.exp(), high: high.exp(), unit })
+}
+
+/// exp of the mean of the known logarithms.
+fn mean_of_logs(logs: &[f64]) -> Option<f64> {
+    let (count, sum) =
+        logs.iter().filter(|log| !log.is_nan()).fold((0u32, 0.0), |(count, sum), log| (count + 1, sum + log));
+    (count > 0).then(|| (sum / f64::from(count)).exp())
+}
+
+fn per(above: f64, below: f64) -> Option<f64> {
+    (below > 0.0).then(|| above / below)
+}
+
+fn percentiles(run: &Digest) -> Option<(f64, f64)> {
+    match run.latency {
+        Latency::Known { p50_ns, p99_ns } => Some((p50_ns as f64, p99_ns as f64)),
+        Latency::TooFew | Latency::Unreadable(_) => None,
+    }
+}

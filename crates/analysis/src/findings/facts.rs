@@ -1,0 +1,131 @@
+//! What the findings look up: treatments by what they are, estimates by what they compare.
+//!
+//! Treatments are recognised by placement and number of sessions, comparisons by their two sides;
+//! names are the study's own business.
+
+use super::words::{bare, plural};
+use crate::estimate::THROUGHPUT;
+use crate::{Analysis, Estimate};
+use threadwise_machine::{Pin, Topology};
+use threadwise_study::{Role, Study, Treatment};
+
+/// What a treatment is, as far as the verdict cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// The group's baseline: one session alone, where the study does not say otherwise.
+    Alone,
+    /// Two sessions on one logical CPU.
+    OneCpu,
+    /// Two sessions on two siblings of one core.
+    SameCore,
+    /// Two sessions on two cores of one package.
+    SamePackage,
+    /// Two sessions on cores of two packages.
+    CrossPackage,
+    /// A point of a session sweep that spreads over cores first.
+    Spread,
+    /// Anything else.
+    Other,
+}
+
+/// The study, its machine and what was estimated.
+pub struct Facts<'a> {
+    /// What was asked.
+    pub study: &'a Study,
+    /// Where.
+    pub topology: &'a Topology,
+    /// What came out.
+    pub analysis: &'a Analysis,
+}
+
+impl<'a> Facts<'a> {
+    /// What a treatment is.
+    pub fn shape(treatment: &Treatment) -> Shape {
+        if treatment.role != Role::Compared {
+            return Shape::Alone;
+        }
+        match (treatment.placement.trim(), treatment.sessions) {
+            ("one-cpu", 2) => Shape::OneCpu,
+            ("same-core", 2) => Shape::SameCore,
+            ("same-package", 2) => Shape::SamePackage,
+            ("cross-package", 2) => Shape::CrossPackage,
+            ("all" | "no-smt", _) => Shape::Spread,
+            (text, _) if text.starts_with("spread:") => Shape::Spread,
+            _ => Shape::Other,
+        }
+    }
+
+    /// The first treatment of a group with a shape.
+    pub fn find(&self, group: &str, shape: Shape) -> Option<&'a Treatment> {
+        self.study.treatments.iter().find(|t| t.group == group && Self::shape(t) == shape)
+    }
+
+    /// What baselines are called: `single` where they are one session, which then has its logical
+    /// CPU to itself, otherwise by name: `two (2 sessions on 2c1t)`. A study has one baseline, under
+    /// each group's levels.
+    pub fn alone(&self, single: &str) -> String {
+        let mut baselines = self.study.treatments.iter().filter(|t| t.role == Role::Baseline);
+        let Some(other) = baselines.find(|t| t.sessions != 1) else { return single.to_owned() };
+        let pin = if other.pin == Pin::Set { ", pin=set" } else { "" };
+        let sessions = plural(other.sessions, "session");
+        format!("{} ({sessions} on {}{pin})", bare(&other.name), other.placement.trim())
+    }
+
+    /// Whether baselines are one session alone.
+    pub fn alone_is_one(&self) -> bool {
+        self.study.treatments.iter().all(|t| t.role != Role::Baseline || t.sessions == 1)
+    }
+
+    /// The estimate of a treatment against its group's baseline.
+    pub fn against_alone(&self, treatment: &Treatment, metric: &str) -> Option<&'a Estimate> {
+        self.estimate(treatment, metric, |below| {
+            below.iter().all(|treatment| treatment.role != Role::Compared)
+        })
+    }
+
+    /// The estimate of a treatment against one other treatment.
+    pub fn against(&self, treatment: &Treatment, other: &Treatment, metric: &str) -> Option<&'a Estimate> {
+        self.estimate(treatment, metric, |below| below.len() == 1 && below[0].name == other.name)
+    }
+
+    /// The estimate of a group's treatment of one shape against that of another.
+    pub fn shapes(&self, group: &str, top: Shape, below: Shape, metric: &str) -> Option<&'a Estimate> {
+        let top = self.find(group, top)?;
+        if below == Shape::Alone {
+            return self.against_alone(top, metric);
+        }
+        self.against(top, self.find(group, below)?, metric)
+    }
+
+    /// Throughput estimates in the study's order.
+    pub fn throughput(&self) -> impl Iterator<Item = &'a Estimate> + use<'a> {
+        self.analysis.estimates.iter().filter(|estimate| estimate.metric == THROUGHPUT)
+    }
+
+    /// The treatment that uses two cores with one session on each: `same-package`, or the sweep's
+    /// point of two sessions where that is the same thing.
+    pub fn two_cores(&self, group: &str) -> Option<&'a Treatment> {
+        let sweep = || {
+            self.study
+                .treatments
+                .iter()
+                .find(|t| t.group == group && Self::shape(t) == Shape::Spread && t.sessions == 2)
+                .filter(|_| self.topology.cores.len() >= 2)
+        };
+        self.find(group, Shape::SamePackage).or_else(sweep)
+    }
+
+    fn estimate(
+        &self,
+        treatment: &Treatment,
+        metric: &str,
+        baseline: impl Fn(&[&Treatment]) -> bool,
+    ) -> Option<&'a Estimate> {
+        let comparison = self.study.comparisons.iter().find(|comparison| {
+            let below: Option<Vec<&Treatment>> =
+                comparison.baseline.iter().map(|name| self.study.treatment(name).map(|(_, t)| t)).collect();
+            comparison.treatment == treatment.name && below.is_some_and(|below| baseline(&below))
+        })?;
+        self.analysis.estimates.iter().find(|e| e.name == comparison.name && e.metric == metric)
+    }
+}

@@ -1,0 +1,119 @@
+//! The machine in one line, as the operating system declares it.
+
+use super::finding;
+use super::words::plural;
+use crate::Finding;
+use std::collections::BTreeSet;
+use threadwise_machine::Topology;
+
+/// What the machine says it is.
+pub fn machine(topology: &Topology) -> Finding {
+    let identity = &topology.identity;
+    let name = match (&identity.hypervisor, &identity.cpu_model) {
+        (Some(hypervisor), Some(model)) => format!("{}, {model}, declared as", guest(hypervisor)),
+        (Some(hypervisor), None) => format!("{}, declared as", guest(hypervisor)),
+        (None, Some(model)) => format!("{model}, declared as"),
+        (None, None) => "Declared as".to_owned(),
+    };
+    let mut parts = vec![counts(topology), smt(topology), nodes(topology)];
+    if topology.kinds.len() > 1 {
+        let kinds: Vec<String> = topology
+            .kinds
+            .iter()
+            .map(|kind| format!("{} on {}s", plural(kind.cpus.len() as u32, "logical CPU"), kind.name))
+            .collect();
+        parts.push(kinds.join(", "));
+    }
+    parts.extend(kept_from_us(topology));
+    finding("machine", format!("{name} {}.", parts.join(", ")), &[])
+}
+
+/// A guest of a named hypervisor, or of one that only shows that it is there.
+fn guest(hypervisor: &str) -> String {
+    if hypervisor.starts_with("unknown") {
+        "Virtual machine".to_owned()
+    } else {
+        format!("{hypervisor} guest")
+    }
+}
+
+/// Whether any allowed core has a second allowed logical CPU.
+pub fn has_allowed_siblings(topology: &Topology) -> bool {
+    topology.max_threads_per_core() >= 2
+}
+
+/// Whether the system declares siblings, allowed or not.
+pub fn declares_siblings(topology: &Topology) -> bool {
+    topology.logical_cpus.iter().any(|cpu| cpu.siblings.len() >= 2)
+}
+
+/// Whether SMT is there and switched off.
+pub fn smt_switched_off(topology: &Topology) -> bool {
+    matches!(topology.identity.smt_control.as_deref(), Some("off" | "forceoff"))
+}
+
+/// `2 packages x 16 cores x 2 threads` where all are alike, else totals.
+fn counts(topology: &Topology) -> String {
+    let cores = topology.cores.len();
+    let cpus = topology.allowed().len();
+    let packages = topology.packages.len();
+    let threads: BTreeSet<usize> = topology.cores.iter().map(|core| core.cpus.len()).collect();
+    let per_package: BTreeSet<usize> = (0..packages as u32)
+        .map(|package| topology.cores.iter().filter(|core| core.package == Some(package)).count())
+        .collect();
+    if let (1, 1, Some(per), Some(threads @ 2..)) =
+        (threads.len(), per_package.len(), per_package.first(), threads.first())
+    {
+        let packages = plural(packages as u32, "package");
+        return format!("{packages} x {} x {threads} threads", plural(*per as u32, "core"));
+    }
+    let on = match packages {
+        0 => ", no package".to_owned(),
+        _ => format!(" of {}", plural(packages as u32, "package")),
+    };
+    format!("{} on {}{on}", plural(cpus as u32, "logical CPU"), plural(cores as u32, "core"))
+}
+
+fn smt(topology: &Topology) -> String {
+    let text = if smt_switched_off(topology) {
+        "SMT switched off"
+    } else if has_allowed_siblings(topology) {
+        "SMT on"
+    } else if declares_siblings(topology) {
+        "SMT on, one logical CPU of each core allowed to us"
+    } else if topology.identity.hypervisor.is_some() {
+        // What a guest is told need not be what there is.
+        "SMT undeclared"
+    } else {
+        "no SMT"
+    };
+    text.to_owned()
+}
+
+fn nodes(topology: &Topology) -> String {
+    let nodes = topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+    match nodes {
+        0 => "no NUMA node".to_owned(),
+        nodes => plural(nodes as u32, "NUMA node"),
+    }
+}
+
+/// What is there and not ours to use.
+fn kept_from_us(topology: &Topology) -> Vec<String> {
+    let count = |offline: bool| {
+        let cpus = topology.logical_cpus.iter();
+        cpus.filter(|cpu| if offline { !cpu.online } else { cpu.online && !cpu.allowed }).count() as u32
+    };
+    let mut parts = Vec::new();
+    let (offline, not_allowed) = (count(true), count(false));
+    if offline > 0 {
+        parts.push(format!("{} offline", plural(offline, "logical CPU")));
+    }
+    if not_allowed > 0 {
+        parts.push(format!("{} not allowed to us", plural(not_allowed, "logical CPU")));
+    }
+    if let Some(quota) = topology.limits.quota_cpus {
+        parts.push(format!("a quota of {quota} CPUs"));
+    }
+    parts
+}

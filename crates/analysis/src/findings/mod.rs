@@ -1,0 +1,74 @@
+//! Findings and the verdict: what the estimates say, what they do not, and how far to trust them.
+//!
+//! A finding calls nothing a difference that is no effect (docs/METHODOLOGY.md), and "not
+//! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
+
+mod facts;
+mod machine;
+mod scaling;
+mod smt;
+mod sweep;
+mod trust;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use words::group_words;
+
+use crate::{Analysis, Finding};
+use facts::Facts;
+use sweep::Sweep;
+use threadwise_machine::Topology;
+use threadwise_study::Study;
+
+/// The verdict: six lines or so, in the order in which they should be read.
+///
+/// Without a usable block it says that nothing can be said, and why.
+pub fn verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
+    let facts = Facts { study, topology, analysis };
+    let mut findings = Vec::new();
+    if analysis.simulated {
+        findings.push(finding("simulated", "SIMULATED: from a model, not from a machine".to_owned(), &[]));
+    }
+    findings.push(machine::machine(topology));
+    if facts.throughput().next().is_none() {
+        findings.push(trust::nothing(&facts));
+        findings.push(trust::scope(&facts, &[]));
+        return findings;
+    }
+    let sweeps = sweep::sweeps(&facts);
+    findings.extend(throughput(&facts, &sweeps));
+    findings.extend(sweep::advice(&facts, &sweeps));
+    findings.push(trust::trust(&facts));
+    findings.push(trust::scope(&facts, &sweeps));
+    findings
+}
+
+/// What the ratios of throughput say. The yield is told in any case, if only that there is none.
+fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
+    let first: Vec<Finding> =
+        [scaling::two_cores(facts), scaling::others(facts, sweeps)].into_iter().flatten().collect();
+    let smt_yield = smt::smt_yield(facts);
+    let rest = [
+        smt::half_busy(facts),
+        scaling::packages(facts),
+        sweep::growth(facts, sweeps),
+        scaling::asked(facts),
+    ];
+    let rest: Vec<Finding> = rest.into_iter().flatten().collect();
+    let is_all = first.is_empty() && rest.is_empty() && smt_yield.kind == "not-measurable";
+    let one_cpu = scaling::one_cpu(facts, is_all);
+    first.into_iter().chain(one_cpu).chain([smt_yield]).chain(rest).collect()
+}
+
+/// Puts a finding together; `evidence` names estimates or treatments.
+fn finding(kind: &str, text: String, evidence: &[&str]) -> Finding {
+    let mut names: Vec<String> = Vec::new();
+    for name in evidence {
+        if !names.iter().any(|known| known == name) {
+            names.push((*name).to_owned());
+        }
+    }
+    Finding { kind: kind.to_owned(), text, evidence: names }
+}

@@ -1,0 +1,174 @@
+//! Two sessions: on two cores, on one logical CPU, on two packages.
+
+use super::facts::{Facts, Shape};
+use super::finding;
+use super::smt::core_yield;
+use super::sweep::Sweep;
+use super::words::{bare, by_group, change, judged, plural, ratio};
+use crate::estimate::THROUGHPUT;
+use crate::{Estimate, Finding};
+use threadwise_machine::Pin;
+use threadwise_study::{Role, Treatment};
+
+/// Two sessions on two cores against one alone.
+pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
+    let of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
+    let found = estimates(facts, of);
+    let all_shown =
+        facts.alone_is_one() && found.iter().all(|estimate| estimate.effect && estimate.conclusive);
+    let text = by_group(facts, |group| {
+        let text = judged(of(group)?);
+        Some(if all_shown { format!("{text} one session's reads") } else { text })
+    })?;
+    let mut text = if all_shown {
+        format!("Two sessions on two cores do {text}.")
+    } else {
+        format!("Reads of two sessions on two cores against {}: {text}.", facts.alone("one session alone"))
+    };
+    text += &better_than_linear(facts).unwrap_or_default();
+    Some(finding("scaling", text, &names(&found)))
+}
+
+/// Two sessions that do more than twice the work of one: a reader would doubt the figure, so it is
+/// said, with what CPU per read did, and that the cause is not known here.
+fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
+    let text = by_group(facts, |group| {
+        let two = facts.two_cores(group)?;
+        let each = facts.against_alone(two, "rows_per_s_per_session")?;
+        if !facts.alone_is_one() || !each.effect || each.value <= 1.0 {
+            return None;
+        }
+        let cpu = facts.against_alone(two, "cpu_ns_per_row");
+        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per read {}", change(cpu)));
+        Some(format!("each session does {} of one alone{cpu}", ratio(each)))
+    })?;
+    Some(format!(" Better than linear: {text}; clocks and caches are not told apart here."))
+}
+
+/// Two sessions on one logical CPU against one alone: told only where it differs, since taking
+/// turns should change nothing, or where it is all that there is to tell.
+pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
+    let of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
+    let found = estimates(facts, of);
+    if !is_all && !found.iter().any(|estimate| estimate.effect) {
+        return None;
+    }
+    let text = by_group(facts, |group| Some(judged(of(group)?)))?;
+    let alone = facts.alone("one alone");
+    let text = format!("Two sessions taking turns on one logical CPU against {alone}: {text}.");
+    Some(finding("one-cpu", text, &names(&found)))
+}
+
+/// Most treatments of a group that [`others`] tells of.
+const MAX_OTHERS: usize = 4;
+
+/// Treatments that no other finding tells of, against the baseline.
+pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
+    let of = |group: &str| -> Vec<(&Treatment, &Estimate)> {
+        let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
+        of_group
+            .filter(|treatment| is_other(facts, sweeps, treatment))
+            .filter_map(|treatment| Some((treatment, facts.against_alone(treatment, THROUGHPUT)?)))
+            .collect()
+    };
+    let text = by_group(facts, |group| {
+        let found = of(group);
+        let tell = |(treatment, estimate): &(&Treatment, &Estimate)| {
+            format!("{} {}", label(treatment), judged(estimate))
+        };
+        let mut told: Vec<String> = found.iter().take(MAX_OTHERS).map(tell).collect();
+        if found.len() > MAX_OTHERS {
+            told.push(format!("and {} more in the table", found.len() - MAX_OTHERS));
+        }
+        (!told.is_empty()).then(|| told.join(", "))
+    })?;
+    let groups = facts.study.groups();
+    let found: Vec<&Estimate> =
+        groups.iter().flat_map(|group| of(group)).map(|(_, estimate)| estimate).collect();
+    let text = format!("Against {}: {text}.", facts.alone("one session alone"));
+    Some(finding("scaling", text, &names(&found)))
+}
+
+/// Whether no other finding tells of a treatment: it is of no known shape, or the second of its
+/// shape in its group, or what it would be compared with is not there.
+fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> bool {
+    let group = treatment.group.as_str();
+    let is = |known: Option<&Treatment>| known.is_some_and(|known| known.name == treatment.name);
+    let shape = Facts::shape(treatment);
+    let is_first = is(facts.find(group, shape));
+    let told = match shape {
+        Shape::Alone | Shape::OneCpu => is_first,
+        Shape::SameCore => is_first && core_yield(facts, group).is_some(),
+        Shape::CrossPackage => is_first && between_packages(facts, group).is_some(),
+        Shape::SamePackage | Shape::Spread | Shape::Other => false,
+    };
+    treatment.role == Role::Compared
+        && !told
+        && !is(facts.two_cores(group))
+        && !sweeps.iter().any(|sweep| sweep.has(treatment))
+}
+
+/// `A (2c1t, 2 sessions, pin=set)`: the placement where the name is another, and the binding where
+/// sessions float.
+fn label(treatment: &Treatment) -> String {
+    let (name, placement) = (bare(&treatment.name), treatment.placement.trim());
+    let mut about: Vec<String> = Vec::new();
+    if name != placement {
+        about.push(placement.to_owned());
+    }
+    about.push(plural(treatment.sessions, "session"));
+    if treatment.pin == Pin::Set {
+        about.push("pin=set".to_owned());
+    }
+    if let Some(memory) = treatment.factors.get("memory") {
+        about.push(format!("memory={memory}"));
+    }
+    format!("{name} ({})", about.join(", "))
+}
+
+/// Two sessions on two packages against two cores of one.
+pub fn packages(facts: &Facts<'_>) -> Option<Finding> {
+    let of = |group: &str| between_packages(facts, group);
+    let found = estimates(facts, of);
+    let text = by_group(facts, |group| Some(judged(of(group)?)))?;
+    let nodes = facts.topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+    let numa = if nodes < facts.topology.packages.len() {
+        " Fewer NUMA nodes than packages are declared, so this says nothing about local and remote memory."
+    } else {
+        ""
+    };
+    let text = format!("Two sessions on two packages against two cores of one: {text}.{numa}");
+    Some(finding("packages", text, &names(&found)))
+}
+
+fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
+    facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT)
+}
+
+/// Kinds of comparisons that other findings tell of.
+const KNOWN_KINDS: [&str; 5] = ["baseline", "smt-yield", "cores", "packages", "sweep-step"];
+
+/// Most of the study's own comparisons that the verdict tells of.
+const MAX_ASKED: usize = 6;
+
+/// The comparisons that the study's user wrote.
+pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
+    let own: Vec<&Estimate> =
+        facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind.as_str())).collect();
+    let tell = |estimate: &&Estimate| format!("{}: {}", estimate.name, judged(estimate));
+    let mut told: Vec<String> = own.iter().take(MAX_ASKED).map(tell).collect();
+    if own.len() > MAX_ASKED {
+        told.push(format!("and {} more", own.len() - MAX_ASKED));
+    }
+    (!own.is_empty()).then(|| finding("asked", format!("As asked: {}.", told.join("; ")), &names(&own)))
+}
+
+/// The estimates of all groups that have one.
+pub fn estimates<'a>(facts: &Facts<'a>, of: impl Fn(&str) -> Option<&'a Estimate>) -> Vec<&'a Estimate> {
+    facts.study.groups().into_iter().filter_map(of).collect()
+}
+
+/// Their names, as evidence.
+pub fn names<'a>(estimates: &[&'a Estimate]) -> Vec<&'a str> {
+    estimates.iter().map(|estimate| estimate.name.as_str()).collect()
+}

@@ -1,0 +1,111 @@
+//! The SMT yield of a core, what it costs each session, and what "50% busy" then means.
+//!
+//! Yield of a core: throughput with two siblings busy over one sibling busy, two sessions in both
+//! (docs/GLOSSARY.md).
+
+use super::facts::{Facts, Shape};
+use super::finding;
+use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
+use super::scaling::{estimates, names};
+use super::words::{by_group, change, judged, percent};
+use crate::estimate::THROUGHPUT;
+use crate::{Estimate, Finding};
+use threadwise_study::Treatment;
+
+/// The yield with its price, or why there is none to tell.
+pub fn smt_yield(facts: &Facts<'_>) -> Finding {
+    let of = |group: &str| core_yield(facts, group);
+    let found = estimates(facts, of);
+    let Some(text) = by_group(facts, |group| Some(judged(of(group)?))) else {
+        return not_measured(facts);
+    };
+    let mut evidence = names(&found);
+    let mut text = format!(
+        "SMT yield, two sessions on a core's two siblings against the same two on one of them: {text}."
+    );
+    let price = by_group(facts, |group| {
+        let per_session = facts.shapes(group, Shape::SameCore, Shape::Alone, "rows_per_s_per_session")?;
+        let cpu = facts.shapes(group, Shape::SameCore, Shape::Alone, "cpu_ns_per_row");
+        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per read {}", change(cpu)));
+        Some(format!("{}{cpu}", judged(per_session)))
+    });
+    if let Some(price) = price {
+        let alone = facts.alone("");
+        let alone = if alone.is_empty() { "one alone".to_owned() } else { format!("each of {alone}") };
+        text += &format!(" Each session against {alone}: {price}.");
+        evidence.extend(names(&estimates(facts, |group| {
+            facts.shapes(group, Shape::SameCore, Shape::Alone, THROUGHPUT)
+        })));
+    }
+    finding("smt-yield", text, &evidence)
+}
+
+/// What "50% busy" leaves: with one sibling of every core busy a system shows 50%, and the capacity
+/// in use is 1 / yield. The whole machine's figure is used where the sweep measured it directly.
+pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
+    let of = |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group));
+    let found = estimates(facts, of);
+    let text = by_group(facts, |group| {
+        let used = of(group)?;
+        let scope = if whole_machine(facts, group).is_some() { "all cores" } else { "one core" };
+        if !used.effect || used.value <= 1.0 {
+            return Some(format!("no yield is shown on {scope}, so nothing is known to be left"));
+        }
+        let (low, high) = (100.0 / used.high, 100.0 / used.low);
+        Some(format!("{:.0}% [{low:.0}, {high:.0}] of what {scope} did", 100.0 / used.value))
+    })?;
+    let text = format!("With one sibling of each core busy, \"50% busy\" is: {text}.");
+    Some(finding("capacity", text, &names(&found)))
+}
+
+/// Two siblings over one of them, two sessions on both sides.
+pub fn core_yield<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
+    facts.shapes(group, Shape::SameCore, Shape::OneCpu, THROUGHPUT)
+}
+
+/// One session per logical CPU against one per core, over the whole machine, where every core has
+/// two logical CPUs (only then is one of each "50%") and the study compares the two directly.
+fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
+    let cores = facts.topology.cores.len();
+    if cores < 2 || facts.topology.cores.iter().any(|core| core.cpus.len() != 2) {
+        return None;
+    }
+    let with =
+        |sessions: usize| -> Option<&'a Treatment> {
+            facts.study.treatments.iter().find(|t| {
+                t.group == group && Facts::shape(t) == Shape::Spread && t.sessions as usize == sessions
+            })
+        };
+    facts.against(with(2 * cores)?, with(cores)?, THROUGHPUT)
+}
+
+fn not_measured(facts: &Facts<'_>) -> Finding {
+    let topology = facts.topology;
+    let why = if smt_switched_off(topology) {
+        "SMT is switched off".to_owned()
+    } else if has_allowed_siblings(topology) {
+        let text = match facts.study.treatments.iter().any(|t| Facts::shape(t) == Shape::SameCore) {
+            true => "SMT yield: not measured, no block has usable runs of both sides.",
+            false => "SMT yield: not part of this study; cores with siblings are there.",
+        };
+        return finding("not-measurable", text.to_owned(), &[]);
+    } else if declares_siblings(topology) {
+        "siblings are there and not allowed to us".to_owned()
+    } else {
+        match &topology.identity.hypervisor {
+            Some(_) => {
+                "no core is declared with two logical CPUs, and a hypervisor may hide siblings".to_owned()
+            }
+            None => "no core has two logical CPUs".to_owned(),
+        }
+    };
+    let text = format!("SMT yield: not measurable here ({why}); that does not mean none.");
+    finding("not-measurable", text, &[])
+}
+
+/// Share of siblings' busy time, for the trust line.
+pub fn left_over_text(facts: &Facts<'_>) -> Option<String> {
+    let share = facts.analysis.covariates.left_over_busy_share;
+    (declares_siblings(facts.topology) && share > 0.0)
+        .then(|| format!("siblings left free were busy {}", percent(share)))
+}

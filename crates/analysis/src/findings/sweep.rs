@@ -1,0 +1,251 @@
+//! Throughput against sessions: where it stops growing, what more sessions cost, how many to use.
+
+use super::facts::{Facts, Shape};
+use super::finding;
+use super::words::{change, count, count_capital, group_words, judged, ratio};
+use crate::estimate::THROUGHPUT;
+use crate::{Estimate, Finding};
+use threadwise_study::{Role, Treatment};
+
+/// The points of one group by number of sessions, the baseline among them.
+pub struct Sweep<'a> {
+    /// Group name.
+    pub group: &'a str,
+    /// At least two.
+    points: Vec<Point<'a>>,
+}
+
+/// One number of sessions.
+struct Point<'a> {
+    treatment: &'a Treatment,
+    /// Against the baseline; `None` for the baseline itself.
+    alone: Option<&'a Estimate>,
+    /// Against the point before.
+    step: Option<&'a Estimate>,
+    /// Step latency against the point before.
+    step_p99: Option<&'a Estimate>,
+    /// What the step shows.
+    growth: Growth,
+}
+
+/// What a step from one number of sessions to the next shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Growth {
+    Grows,
+    /// No difference shown, and the interval is narrow enough to say so.
+    Flat,
+    /// No difference shown, and a large one is not ruled out; or not compared.
+    Unclear,
+    Falls,
+}
+
+impl Point<'_> {
+    fn sessions(&self) -> u32 {
+        self.treatment.sessions
+    }
+}
+
+impl<'a> Sweep<'a> {
+    /// Index of the point after which no step grows.
+    fn knee(&self) -> usize {
+        self.points.iter().rposition(|point| point.growth == Growth::Grows).unwrap_or(0)
+    }
+
+    /// The step that tells whether more sessions than the knee's are of use; `None` where the knee is
+    /// the last point.
+    fn decisive(&self) -> Option<&Point<'a>> {
+        self.points.get(self.knee() + 1)
+    }
+
+    /// Whether a treatment is one of the points.
+    pub fn has(&self, treatment: &Treatment) -> bool {
+        self.points.iter().any(|point| point.treatment.name == treatment.name)
+    }
+
+    /// Index of the last point before a step on which p99 rises by a larger factor than throughput:
+    /// the point of most "power", throughput over delay (Kleinrock, "Power and deterministic rules
+    /// of thumb for probabilistic problems in computer communications", ICC 1979), with p99 as delay.
+    fn latency_knee(&self) -> usize {
+        let costs_more = |point: &Point<'_>| {
+            let both = point.step_p99.zip(point.step);
+            both.is_some_and(|(p99, step)| p99.effect && p99.value > step.value.max(1.0))
+        };
+        let first = self.points.iter().position(costs_more).unwrap_or(self.points.len());
+        first.saturating_sub(1).min(self.knee())
+    }
+}
+
+/// The sweeps of all groups that have one, of at least two points beside the baseline.
+pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
+    facts.study.groups().into_iter().filter_map(|group| sweep(facts, group)).collect()
+}
+
+fn sweep<'a>(facts: &Facts<'a>, group: &'a str) -> Option<Sweep<'a>> {
+    // A sweep's point may be one of the named placements: `same-package` is two sessions on a
+    // machine of two cores. The steps of the sweep tell.
+    let in_a_step = |t: &Treatment| {
+        let mut steps = facts.study.comparisons.iter().filter(|c| c.kind == "sweep-step");
+        steps.any(|step| step.treatment == t.name || step.baseline == [t.name.as_str()])
+    };
+    let in_points = |t: &Treatment| Facts::shape(t) == Shape::Spread || in_a_step(t);
+    let of_group = || facts.study.treatments.iter().filter(|t| t.group == group);
+    let mut treatments: Vec<&Treatment> =
+        of_group().filter(|t| t.role == Role::Compared && in_points(t)).collect();
+    // The fewest sessions are compared with the baseline; one of several sessions somewhere else
+    // is no point.
+    let is_point = |baseline: &&Treatment| {
+        let fewer = of_group().any(|t| in_points(t) && t.sessions <= baseline.sessions);
+        baseline.sessions == 1 || in_a_step(baseline) || !fewer
+    };
+    treatments.extend(of_group().find(|t| t.role == Role::Baseline).filter(is_point));
+    treatments.sort_by_key(|t| (t.sessions, t.role == Role::Compared));
+    treatments.dedup_by_key(|t| t.sessions);
+    let mut points: Vec<Point<'a>> = Vec::new();
+    for treatment in treatments {
+        if let Some(point) = point(facts, treatment, points.last()) {
+            points.push(point);
+        }
+    }
+    (points.len() >= 3).then_some(Sweep { group, points })
+}
+
+/// A point, unless it was not measured.
+fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<'a>>) -> Option<Point<'a>> {
+    if treatment.role != Role::Compared {
+        let against = |metric: &str| facts.against(treatment, before?.treatment, metric);
+        let (step, step_p99) = (against(THROUGHPUT), against("latency_ns_p99"));
+        let growth = step.map_or(Growth::Unclear, growth_of);
+        return Some(Point { treatment, alone: None, step, step_p99, growth });
+    }
+    let alone = facts.against_alone(treatment, THROUGHPUT)?;
+    let against_before = |metric: &str| {
+        let before = before?.treatment;
+        if before.role != Role::Compared {
+            return facts.against_alone(treatment, metric);
+        }
+        facts.against(treatment, before, metric)
+    };
+    let step = against_before(THROUGHPUT);
+    let growth = match (step, before.and_then(|before| before.alone)) {
+        (Some(step), _) => growth_of(step),
+        // Without a direct comparison only intervals that do not touch show a difference.
+        (None, Some(before)) if alone.effect && alone.holm_low > before.holm_high => Growth::Grows,
+        (None, Some(before)) if alone.holm_high < before.holm_low => Growth::Falls,
+        (None, _) => Growth::Unclear,
+    };
+    Some(Point { treatment, alone: Some(alone), step, step_p99: against_before("latency_ns_p99"), growth })
+}
+
+fn growth_of(step: &Estimate) -> Growth {
+    match (step.effect, step.conclusive) {
+        (true, _) if step.value > 1.0 => Growth::Grows,
+        (true, _) => Growth::Falls,
+        (false, true) => Growth::Flat,
+        (false, false) => Growth::Unclear,
+    }
+}
+
+/// Where throughput stops growing, one sentence a group.
+pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
+    let named = facts.study.groups().len() > 1;
+    let mut evidence: Vec<&str> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
+    for sweep in sweeps {
+        let place = if named { group_words(facts.study, sweep.group) } else { String::new() };
+        sentences.push(sentence(facts, sweep, &place));
+        evidence.extend(sweep.points.iter().filter_map(|point| Some(point.alone?.name.as_str())));
+        evidence.extend(sweep.points.iter().filter_map(|point| Some(point.step?.name.as_str())));
+    }
+    (!sentences.is_empty()).then(|| finding("sweep", sentences.join(" "), &evidence))
+}
+
+fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> String {
+    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+    let knee = &sweep.points[sweep.knee()];
+    let Some(next) = sweep.decisive() else {
+        let one = facts.alone("one");
+        let reached = knee.alone.map_or_else(String::new, |alone| format!(" ({} of {one})", ratio(alone)));
+        return format!(
+            "Throughput{place} still grows at {} sessions{reached}, the most that were tried.",
+            count(knee.sessions())
+        );
+    };
+    // The first step of a sweep is the comparison with the baseline.
+    let alone = next.alone.filter(|alone| next.step.is_none_or(|step| step.name != alone.name));
+    let alone = alone.map(|alone| format!("{} of {}", ratio(alone), facts.alone("one alone")));
+    let figures: Vec<String> = next.step.map(judged).into_iter().chain(alone).collect();
+    let figures = figures.join("; ");
+    let wait = match next.step_p99 {
+        Some(p99) if p99.effect && p99.value > 1.0 => format!("; each waits longer: p99 {}", change(p99)),
+        Some(p99) => format!("; p99 {}", change(p99)),
+        None => String::new(),
+    };
+    let (fewer, more) = (count(knee.sessions()), next.sessions());
+    let verb = match next.growth {
+        Growth::Falls => "do less than",
+        Growth::Flat => "add nothing to",
+        // A step that grows is never behind the knee.
+        Growth::Grows | Growth::Unclear => {
+            let more = count(more);
+            return format!(
+                "Whether {more} sessions{place} do more than {fewer} is not decided ({figures}){wait}."
+            );
+        }
+    };
+    format!("{} sessions{place} {verb} {fewer} ({figures}){wait}.", count_capital(more))
+}
+
+/// How many sessions of one sweep to use, given the step behind its knee.
+fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> String {
+    let (knee, latency) = (sweep.knee(), sweep.latency_knee());
+    let most = count(sweep.points[knee].sessions());
+    if next.growth == Growth::Unclear {
+        let why = if next.step.is_some() { "inconclusive" } else { "not compared directly" };
+        let more = plural_words(next.sessions());
+        return format!("not decided (the step from {most} to {more} is {why})");
+    }
+    let fewer = count(sweep.points[latency].sessions());
+    match sweep.points[knee].step_p99 {
+        _ if latency + 1 < knee => format!("{fewer} for latency, {most} for throughput"),
+        Some(p99) if latency < knee => {
+            format!("{fewer} for latency, {most} for throughput (p99 {})", change(p99))
+        }
+        _ => most,
+    }
+}
+
+/// `one session`, `two sessions`.
+fn plural_words(sessions: u32) -> String {
+    format!("{} session{}", count(sessions), if sessions == 1 { "" } else { "s" })
+}
+
+/// How many busy sessions to use.
+pub fn advice(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
+    let named = facts.study.groups().len() > 1;
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for sweep in sweeps {
+        if let Some(next) = sweep.decisive() {
+            parts.push((sweep.group.to_owned(), advised(sweep, next)));
+        }
+    }
+    let (_, first) = parts.first()?;
+    let text = if parts.iter().all(|(_, text)| text == first) && parts.len() == facts.study.groups().len() {
+        format!("Busy sessions to use: {first}.")
+    } else {
+        let each: Vec<String> = parts
+            .iter()
+            .map(
+                |(group, text)| {
+                    if named { format!("{text} {}", group_words(facts.study, group)) } else { text.clone() }
+                },
+            )
+            .collect();
+        format!("Busy sessions to use: {}.", each.join("; "))
+    };
+    let evidence: Vec<&str> = sweeps
+        .iter()
+        .flat_map(|sweep| &sweep.points)
+        .filter_map(|point| Some(point.alone?.name.as_str()))
+        .collect();
+    Some(finding("advice", text, &evidence))
+}

@@ -1,0 +1,243 @@
+//! How far to trust the figures, what they are about, and what to run next.
+
+use super::facts::Facts;
+use super::finding;
+use super::smt::left_over_text;
+use super::sweep::Sweep;
+use super::words::{by_group, data_words, levels, list, percent, plural};
+use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, first_reason, is_throttled};
+use crate::{Estimate, Finding, TreatmentSummary};
+use threadwise_study::OptionValue;
+use threadwise_study::study::MIN_BLOCKS;
+
+/// Most names or reasons that one line lists.
+const MAX_LISTED: usize = 3;
+
+/// Noise floor, disturbances, what was left out, what is inconclusive.
+pub fn trust(facts: &Facts<'_>) -> Finding {
+    let analysis = facts.analysis;
+    let mut parts = vec![noise_floor(facts), blocks(facts)];
+    parts.extend(disturbances(facts));
+    let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.conclusive).collect();
+    if !open.is_empty() {
+        let names: Vec<String> = open.iter().map(|estimate| inconclusive(estimate)).collect();
+        parts.push(format!("inconclusive: {}", shortened(&names)));
+    }
+    let not_shown = facts.throughput().filter(|estimate| !estimate.effect).count() as u32;
+    if not_shown > 0 {
+        let all = facts.throughput().count();
+        parts.push(format!("no difference shown in {not_shown} of {}", plural(all as u32, "comparison")));
+    }
+    let missing = not_measured(facts);
+    if !missing.is_empty() {
+        parts.push(format!("not measured: {}", shortened(&missing)));
+    }
+    let evidence: Vec<&str> = open.iter().map(|estimate| estimate.name.as_str()).collect();
+    let mut text = format!("Trust: {}.", parts.join("; "));
+    if !analysis.excluded_blocks.is_empty() {
+        text += &format!(" Left out: {}.", shortened(&analysis.excluded_blocks));
+    }
+    finding("trust", text, &evidence)
+}
+
+/// Nothing can be said, and why.
+pub fn nothing(facts: &Facts<'_>) -> Finding {
+    let analysis = facts.analysis;
+    let (runs, failed, excluded) = counts(facts);
+    let lost = format!("{} failed, {excluded} left out", plural(failed, "run"));
+    let why = if runs + failed + excluded == 0 {
+        "no run is finished".to_owned()
+    } else if analysis.blocks == 0 {
+        format!("no block has a usable baseline ({lost})")
+    } else {
+        format!("no comparison has usable runs of both sides ({lost})")
+    };
+    let mut text = format!("Nothing can be said: {why}.");
+    if !analysis.excluded_blocks.is_empty() {
+        text += &format!(" Left out: {}.", shortened(&analysis.excluded_blocks));
+    }
+    finding("not-measurable", text, &[])
+}
+
+/// Engine, workload, data, what is left out, what to run next.
+pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
+    let study = facts.study;
+    let mut parts = vec![format!("engine {}, workload {}", study.engine, study.workload)];
+    parts.extend(factors(facts));
+    parts.push("reads are rows read from the engine's cache".to_owned());
+    parts.push(writes(facts));
+    let mut text = format!("Scope: {}.", parts.join(", "));
+    if !study.left_out.is_empty() {
+        let what: Vec<String> = study.left_out.iter().map(|line| headline(line)).collect();
+        text += &format!(" Left out: {}.", list(&what));
+    }
+    if let Some(next) = next(facts, sweeps) {
+        text += &format!(" Next: {next}.");
+    }
+    finding("scope", text, &[])
+}
+
+/// The levels that groups differ in: `data inside L2 and beyond the LLC`, `with update_pct=0 and 20`.
+fn factors(facts: &Facts<'_>) -> Vec<String> {
+    let (mut data, mut others): (Vec<String>, Vec<(&str, Vec<String>)>) = Default::default();
+    for group in facts.study.groups() {
+        for level in levels(group) {
+            if let Some(words) = data_words(facts.study, group, level) {
+                if !data.contains(&words) {
+                    data.push(words);
+                }
+                continue;
+            }
+            let (factor, value) = level.split_once('=').unwrap_or((level, ""));
+            let at = others.iter().position(|(known, _)| *known == factor).unwrap_or_else(|| {
+                others.push((factor, Vec::new()));
+                others.len() - 1
+            });
+            if !others[at].1.iter().any(|known| known == value) {
+                others[at].1.push(value.to_owned());
+            }
+        }
+    }
+    let others: Vec<String> =
+        others.iter().map(|(factor, values)| format!("{factor}={}", list(values))).collect();
+    let mut parts = Vec::new();
+    if !data.is_empty() {
+        parts.push(format!("data {}", list(&data)));
+    }
+    if !others.is_empty() {
+        parts.push(format!("with {}", others.join(", ")));
+    }
+    parts
+}
+
+/// What a line of `Study::left_out` is about; its reason stands in the report's method section.
+fn headline(line: &str) -> String {
+    line.split_once(':').map_or(line, |(what, _)| what).to_owned()
+}
+
+fn noise_floor(facts: &Facts<'_>) -> String {
+    let floor = by_group(facts, |group| {
+        let floor = facts.analysis.noise_floors.iter().find(|floor| floor.group == group)?;
+        // One block has no interval, so the floor is not known.
+        let share = floor.floor.exp_m1();
+        // Beyond a factor of two the figure says no more than that.
+        floor.floor.is_finite().then(|| match share > 1.0 {
+            true => "above ±100%: nothing can be told apart".to_owned(),
+            false => format!("±{}", percent(share)),
+        })
+    });
+    floor.map_or_else(|| "noise floor unknown".to_owned(), |floor| format!("noise floor {floor}"))
+}
+
+fn blocks(facts: &Facts<'_>) -> String {
+    let blocks = facts.analysis.blocks;
+    let mut text = plural(blocks, "block");
+    if blocks < MIN_BLOCKS {
+        text += &format!(", fewer than the {MIN_BLOCKS} that a study needs");
+    }
+    let (_, failed, excluded) = counts(facts);
+    if failed > 0 {
+        text += &format!(", {} failed", plural(failed, "run"));
+    }
+    if excluded > 0 {
+        text += &format!(", {} excluded", plural(excluded, "run"));
+    }
+    text
+}
+
+/// Runs of all treatments: used, failed, left out.
+fn counts(facts: &Facts<'_>) -> (u32, u32, u32) {
+    let sum = |of: fn(&TreatmentSummary) -> u32| facts.analysis.treatments.iter().map(of).sum::<u32>();
+    (sum(|t| t.runs), sum(|t| t.failed), sum(|t| t.excluded))
+}
+
+/// Treatments without a usable run, each with the first reason.
+fn not_measured(facts: &Facts<'_>) -> Vec<String> {
+    let without = facts.analysis.treatments.iter().filter(|treatment| treatment.runs == 0);
+    without
+        .map(|treatment| {
+            let reason = first_reason(&facts.analysis.excluded_blocks, &treatment.name, &treatment.group);
+            format!("{} ({})", treatment.name, reason.unwrap_or("no run is finished"))
+        })
+        .collect()
+}
+
+fn disturbances(facts: &Facts<'_>) -> Vec<String> {
+    let covariates = &facts.analysis.covariates;
+    let mut parts = Vec::new();
+    if covariates.steal_share_max > 0.0 {
+        let (all, most) = (percent(covariates.steal_share), percent(covariates.steal_share_max));
+        parts.push(format!("steal {all}, at most {most} in a block"));
+    } else {
+        parts.push("no steal seen".to_owned());
+    }
+    parts.extend(left_over_text(facts));
+    if covariates.others_busy_share > 0.0 {
+        parts.push(format!("other CPUs were busy {}", percent(covariates.others_busy_share)));
+    }
+    let flagged = covariates.flagged_blocks.len() as u32;
+    if flagged > 0 {
+        parts.push(format!(
+            "{} flagged (steal above {} or CPUs that we left free busy above {}): trust ratios, not rates",
+            plural(flagged, "block"),
+            percent(STEAL_FLAG_SHARE),
+            percent(BUSY_FLAG_SHARE)
+        ));
+    }
+    parts
+}
+
+fn inconclusive(estimate: &Estimate) -> String {
+    if estimate.blocks < 2 {
+        return format!("{} (1 block)", estimate.name);
+    }
+    format!("{} ±{}", estimate.name, percent(estimate.half_width()))
+}
+
+/// The first few, and how many more.
+fn shortened(lines: &[String]) -> String {
+    let shown = lines[..lines.len().min(MAX_LISTED)].join("; ");
+    match lines.len().saturating_sub(MAX_LISTED) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}
+
+fn writes(facts: &Facts<'_>) -> String {
+    let updates = |value: &OptionValue| match value {
+        OptionValue::Integer(value) => *value != 0,
+        OptionValue::Number(value) => *value != 0.0,
+        OptionValue::Flag(value) => *value,
+        OptionValue::Text(_) => false,
+    };
+    let any = facts.study.treatments.iter().flat_map(|treatment| &treatment.options);
+    let writing = any.filter(|(name, _)| name.contains("update")).any(|(_, value)| updates(value));
+    if writing { "with updates" } else { "no writes" }.to_owned()
+}
+
+/// The command that answers most of what is still open.
+fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
+    if facts.analysis.simulated {
+        return Some("`threadwise run`, on the machine that the answer is for".to_owned());
+    }
+    if mostly_throttled(facts) {
+        // More blocks under the same quota are left out just the same.
+        return Some("take the CPU quota away or use a cpuset".to_owned());
+    }
+    let open = facts.throughput().any(|estimate| !estimate.conclusive) || facts.throughput().next().is_none();
+    if open {
+        let target = percent(facts.study.design.target_half_width).replace(".0%", "%");
+        return Some(format!("the same with `--until {target}`"));
+    }
+    let swept = !sweeps.is_empty() || facts.topology.allowed().len() < 2;
+    (!swept).then(|| "`threadwise run session-sweep`".to_owned())
+}
+
+/// Whether more than half of the runs are left out, and most reasons for it are a CPU quota. Runs
+/// whose baseline was throttled have no reason of their own.
+fn mostly_throttled(facts: &Facts<'_>) -> bool {
+    let (runs, failed, excluded) = counts(facts);
+    let reasons = &facts.analysis.excluded_blocks;
+    let throttled = reasons.iter().filter(|line| is_throttled(line)).count();
+    2 * excluded > runs + failed + excluded && 2 * throttled > reasons.len()
+}

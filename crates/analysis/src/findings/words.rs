@@ -1,0 +1,225 @@
+//! Figures as text: ratios with intervals, percentages, counts.
+
+use super::facts::Facts;
+use crate::Estimate;
+use threadwise_study::{OptionValue, Study};
+
+/// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.
+pub fn ratio(estimate: &Estimate) -> String {
+    if estimate.blocks < 2 {
+        return format!("{}x (1 block, no interval)", figure(estimate.value));
+    }
+    interval(estimate.value, estimate.low, estimate.high)
+}
+
+/// A ratio with given ends.
+pub fn interval(value: f64, low: f64, high: f64) -> String {
+    format!("{}x [{}, {}]", figure(value), figure(low), figure(high))
+}
+
+/// A ratio with what may be said of it: whether a difference is shown, and whether it is conclusive.
+pub fn judged(estimate: &Estimate) -> String {
+    let mut text = ratio(estimate);
+    if !estimate.effect {
+        text += not_shown(estimate);
+    }
+    if !estimate.conclusive && estimate.blocks >= 2 {
+        text += &format!(", inconclusive ±{}", percent(estimate.half_width()));
+    }
+    text
+}
+
+/// That no difference is shown, and why where the interval alone would show one.
+fn not_shown(estimate: &Estimate) -> &'static str {
+    if estimate.holm_low > 1.0 || estimate.holm_high < 1.0 {
+        ", no difference shown (within the noise floor)"
+    } else if estimate.low > 1.0 || estimate.high < 1.0 {
+        ", no difference shown (not after adjusting for all comparisons)"
+    } else {
+        ", no difference shown"
+    }
+}
+
+/// `+57% [52, 62]`, or that no difference is shown, of a ratio's distance from 1.
+pub fn change(estimate: &Estimate) -> String {
+    if estimate.blocks < 2 {
+        return format!("{} (1 block, no interval)", signed_percent(estimate.value - 1.0));
+    }
+    let reason = if estimate.effect { "" } else { not_shown(estimate) };
+    if estimate.value >= 3.0 {
+        // Beyond that a factor is read more easily than hundreds of percent.
+        return format!("{}{reason}", ratio(estimate));
+    }
+    let decimals = usize::from((estimate.value - 1.0).abs() < 0.1);
+    let end = |ratio: f64| plain(100.0 * (ratio - 1.0), decimals);
+    let value = signed_percent(estimate.value - 1.0);
+    format!("{value} [{}, {}]{reason}", end(estimate.low), end(estimate.high))
+}
+
+/// `±` figures and shares: two significant digits below 10%, whole above.
+pub fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    format!("{}%", plain(value, usize::from(value.abs() < 9.95)))
+}
+
+fn signed_percent(share: f64) -> String {
+    let sign = if share >= 0.0 { "+" } else { "" };
+    format!("{sign}{}", percent(share))
+}
+
+/// A number with so many decimals and never as `-0`.
+fn plain(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+        text.trim_start_matches('-').to_owned()
+    } else {
+        text
+    }
+}
+
+/// A ratio's digits: hundredths, tenths from 10 on, thousandths below 0.1.
+fn figure(value: f64) -> String {
+    let decimals = if value >= 9.995 {
+        1
+    } else if value < 0.0995 {
+        3
+    } else {
+        2
+    };
+    plain(value, decimals)
+}
+
+/// `one`, `two`, … `twelve`, then digits.
+pub fn count(number: u32) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    WORDS.get(number as usize).map_or_else(|| number.to_string(), |word| (*word).to_owned())
+}
+
+/// The same with a capital.
+pub fn count_capital(number: u32) -> String {
+    let text = count(number);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `1 block`, `8 blocks`.
+pub fn plural(number: u32, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names that a study
+/// file gives have no `/`.
+pub fn bare(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(bare, _)| bare)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn list(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
+pub fn group_words(study: &Study, group: &str) -> String {
+    levels(group)
+        .map(|level| data_words(study, group, level).unwrap_or_else(|| format!("({level})")))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The levels of a group, such as `data=l2`.
+pub fn levels(group: &str) -> impl Iterator<Item = &str> {
+    group.split(',').map(str::trim).filter(|level| !level.is_empty())
+}
+
+/// Where data lies under a level of `data`; `None` for levels of other factors.
+pub fn data_words(study: &Study, group: &str, level: &str) -> Option<String> {
+    Some(match level.strip_prefix("data=")? {
+        "l2" => "inside L2".to_owned(),
+        "llc" => "inside the LLC".to_owned(),
+        "memory" => "beyond the LLC".to_owned(),
+        "large" => format!("with {} a session", data_size(study, group)),
+        other => format!("({other})"),
+    })
+}
+
+/// Data of one session of a group: its blocks of 4,096 bytes.
+fn data_size(study: &Study, group: &str) -> String {
+    let treatment = study.treatments.iter().find(|treatment| treatment.group == group);
+    match treatment.and_then(|treatment| treatment.options.get("blocks")) {
+        Some(OptionValue::Integer(blocks)) if *blocks >= 256 => format!("{} MiB", blocks / 256),
+        Some(OptionValue::Integer(blocks)) => format!("{} KiB", blocks * 4),
+        _ => "data of unknown size".to_owned(),
+    }
+}
+
+/// One text per group, each with its group's name where there is more than one group.
+pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let groups = facts.study.groups();
+    let place = |group: &str| if groups.len() < 2 { String::new() } else { group_words(facts.study, group) };
+    let parts: Vec<String> = groups
+        .iter()
+        .filter_map(|group| Some(format!("{} {}", text(group)?, place(group)).trim_end().to_owned()))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::estimate;
+
+    #[test]
+    fn ratios_and_what_may_be_said_of_them() {
+        let shown = estimate("x", 1.94, 1.90, 1.98);
+        assert_eq!(judged(&shown), "1.94x [1.90, 1.98]");
+        let none = Estimate { effect: false, ..estimate("x", 1.01, 0.99, 1.03) };
+        assert_eq!(judged(&none), "1.01x [0.99, 1.03], no difference shown");
+        let floor = Estimate { effect: false, ..estimate("x", 1.02, 1.01, 1.03) };
+        assert_eq!(judged(&floor), "1.02x [1.01, 1.03], no difference shown (within the noise floor)");
+        let adjusted = Estimate { holm_low: 0.99, holm_high: 1.05, ..floor.clone() };
+        assert!(judged(&adjusted).ends_with("(not after adjusting for all comparisons)"));
+        let tail = Estimate { value: 2.89, low: 1.14, high: 7.32, ..adjusted.clone() };
+        let reason = "no difference shown (not after adjusting for all comparisons)";
+        assert_eq!(change(&tail), format!("+189% [14, 632], {reason}"));
+        assert_eq!(change(&Estimate { value: 3.5, ..tail }), format!("3.50x [1.14, 7.32], {reason}"));
+        assert!(change(&floor).ends_with("no difference shown (within the noise floor)"));
+        let wide = Estimate { conclusive: false, ..estimate("x", 1.2, 1.1, 1.309) };
+        assert_eq!(judged(&wide), "1.20x [1.10, 1.31], inconclusive ±9.1%");
+        let one = Estimate { blocks: 1, ..estimate("x", 12.34, 0.0, f64::INFINITY) };
+        assert_eq!(ratio(&one), "12.3x (1 block, no interval)");
+        assert_eq!(interval(0.05, 0.041, 0.06), "0.050x [0.041, 0.060]");
+    }
+
+    #[test]
+    fn changes_and_percentages() {
+        assert_eq!(change(&estimate("x", 1.6, 1.52, 1.69)), "+60% [52, 69]");
+        assert_eq!(change(&estimate("x", 0.98, 0.97, 0.99)), "-2.0% [-3.0, -1.0]");
+        let none = Estimate { effect: false, ..estimate("x", 1.0001, 0.99, 1.01) };
+        assert_eq!(change(&none), "+0.0% [-1.0, 1.0], no difference shown");
+        assert_eq!(
+            (percent(0.011).as_str(), percent(0.22).as_str(), percent(-0.0001).as_str()),
+            ("1.1%", "22%", "0.0%")
+        );
+    }
+
+    #[test]
+    fn counts_and_lists() {
+        assert_eq!(
+            (count(2).as_str(), count(13).as_str(), count_capital(3).as_str()),
+            ("two", "13", "Three")
+        );
+        assert_eq!((plural(1, "block").as_str(), plural(8, "block").as_str()), ("1 block", "8 blocks"));
+        let parts = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        assert_eq!(
+            (list(&parts).as_str(), list(&parts[..2]).as_str(), list(&[]).as_str()),
+            ("a, b and c", "a and b", "")
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! Small studies and runs for tests.
+
+use crate::Estimate;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use std::collections::BTreeMap;
+use threadwise_machine::topology::{Core, Group, LogicalCpu, NumaNode};
+use threadwise_machine::{Pin, Topology};
+use threadwise_study::{
+    Comparison, CpuTimes, Design, Role, Run, RunStatus, SessionSlice, Slice, Stopping, Study, Treatment,
+};
+
+/// A throughput estimate that is an effect and conclusive.
+pub fn estimate(name: &str, value: f64, low: f64, high: f64) -> Estimate {
+    Estimate {
+        name: name.to_owned(),
+        kind: "baseline".to_owned(),
+        treatment: String::new(),
+        baseline: String::new(),
+        metric: "rows_per_s".to_owned(),
+        value,
+        low,
+        high,
+        holm_low: low,
+        holm_high: high,
+        blocks: 8,
+        level: 0.95,
+        unit: "ratio".to_owned(),
+        method: String::new(),
+        direction: "higher-is-better".to_owned(),
+        conclusive: true,
+        effect: true,
+        p_t: 0.0,
+        p_sign_flip: 0.0,
+        lag1: 0.0,
+        unflagged: None,
+    }
+}
+
+/// A study with `A` and `A'` in each group and the treatments given as
+/// `name placement sessions`; every treatment is compared with its baseline.
+/// With several groups, names get `/GROUP` appended.
+pub fn study(groups: &[&str], treatments: &[&str]) -> Study {
+    let mut all = Vec::new();
+    let mut comparisons = Vec::new();
+    for group in groups {
+        let named = |name: &str| if groups.len() < 2 { name.to_owned() } else { format!("{name}/{group}") };
+        let baselines = [("A", Role::Baseline), ("A'", Role::BaselineTwin)];
+        for (name, role) in baselines {
+            all.push(treatment(named(name), group, role, "one-cpu", 1));
+        }
+        for line in treatments {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            all.push(treatment(named(words[0]), group, Role::Compared, words[1], words[2].parse().unwrap()));
+            comparisons.push(comparison(&named(words[0]), &[&named("A"), &named("A'")], "baseline"));
+        }
+    }
+    Study {
+        name: "placement".to_owned(),
+        title: "test".to_owned(),
+        seed: 1,
+        engine: "sqlite".to_owned(),
+        engine_options: BTreeMap::new(),
+        workload: "logical-io".to_owned(),
+        treatments: all,
+        comparisons,
+        design: Design {
+            rounds: 20,
+            slice_ns: 50_000_000,
+            rewarm_ns: 5_000_000,
+            stopping: Stopping::Blocks { blocks: 8 },
+            level: 0.95,
+            target_half_width: 0.05,
+        },
+        left_out: Vec::new(),
+    }
+}
+
+fn treatment(name: String, group: &str, role: Role, placement: &str, sessions: u32) -> Treatment {
+    Treatment {
+        name,
+        group: group.to_owned(),
+        role,
+        placement: placement.to_owned(),
+        sessions,
+        pin: Pin::Each,
+        memory: Default::default(),
+        options: BTreeMap::new(),
+        factors: BTreeMap::new(),
+    }
+}
+
+/// A comparison named `TOP : BASELINES`.
+pub fn comparison(top: &str, baseline: &[&str], kind: &str) -> Comparison {
+    Comparison {
+        name: format!("{top} : {}", baseline.join("+")),
+        treatment: top.to_owned(),
+        baseline: baseline.iter().map(|name| (*name).to_owned()).collect(),
+        kind: kind.to_owned(),
+    }
+}
+
+/// A valid run on logical CPU 0 whose slices of 1 s read so many rows, at 100 ns of CPU a row.
+pub fn run(block: u32, treatment: &str, rows: &[u64]) -> Run {
+    let slice = |(round, rows): (usize, &u64)| Slice {
+        sequence: 0,
+        round: round as u32,
+        start_ns: 0,
+        window_ns: 1_000_000_000,
+        sessions: vec![SessionSlice {
+            rows: *rows,
+            cpu_ns: 100 * rows,
+            counters: BTreeMap::from([("logical_reads".to_owned(), 2 * rows)]),
+            run_queue_wait_ns: Some(10_000_000),
+            voluntary_switches: 3,
+            involuntary_switches: 1,
+            ..SessionSlice::default()
+        }],
+        cpu_times: Vec::new(),
+    };
+    Run {
+        id: 0,
+        block,
+        attempt: 0,
+        treatment: treatment.to_owned(),
+        cpus: vec![0],
+        status: RunStatus::Valid,
+        slices: rows.iter().enumerate().map(slice).collect(),
+        started_s: 0.0,
+        prepare_ns: 0,
+        readings: Vec::new(),
+    }
+}
+
+/// Times of a logical CPU over one second, shares in percent.
+pub fn cpu_times(cpu: u32, busy: u64, steal: u64) -> CpuTimes {
+    CpuTimes { cpu, busy_ns: busy * 10_000_000, steal_ns: steal * 10_000_000, total_ns: 1_000_000_000 }
+}
+
+/// A latency histogram with `steps` steps of each of the given nanoseconds.
+pub fn latency(steps: u64, values_ns: &[u64]) -> Vec<u8> {
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    for value in values_ns {
+        histogram.record_n(*value, steps).unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+    bytes
+}
+
+/// A machine of so many packages, cores in each, and logical CPUs on each core; siblings are
+/// numbered one after the other.
+pub fn machine(packages: u32, cores: u32, threads: u32) -> Topology {
+    let mut topology = Topology::default();
+    for package in 0..packages {
+        let mut in_package = Group { os_id: Some(i64::from(package)), ..Group::default() };
+        for core in package * cores..(package + 1) * cores {
+            let cpus: threadwise_machine::CpuSet = (core * threads..(core + 1) * threads).collect();
+            for cpu in cpus.iter() {
+                in_package.cpus.insert(cpu);
+                topology.logical_cpus.push(LogicalCpu {
+                    os_id: cpu,
+                    core: Some(core),
+                    package: Some(package),
+                    siblings: cpus.clone(),
+                    kind: Some(0),
+                    allowed: true,
+                    online: true,
+                    ..LogicalCpu::default()
+                });
+            }
+            topology.cores.push(Core { os_id: None, cpus, package: Some(package), kind: 0 });
+        }
+        topology.packages.push(in_package);
+    }
+    topology.numa_nodes.push(NumaNode { os_id: Some(0), cpus: topology.allowed(), memory_bytes: None });
+    topology
+}

@@ -1,0 +1,167 @@
+//! Observations to estimates and findings. Pure: no I/O, no engine, no clock.
+//!
+//! Methods and their sources: docs/METHODOLOGY.md.
+
+pub mod estimate;
+pub mod findings;
+pub mod statistics;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use estimate::{analyse, analyse_on, reached};
+
+use std::collections::BTreeMap;
+
+/// What one look at the observations gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// In study order.
+    pub treatments: Vec<TreatmentSummary>,
+    /// One per comparison and metric, throughput first.
+    pub estimates: Vec<Estimate>,
+    /// One per group, of throughput.
+    pub noise_floors: Vec<NoiseFloor>,
+    /// Blocks whose baseline was usable.
+    pub blocks: u32,
+    /// Blocks that were left out, with the reason, one line each.
+    pub excluded_blocks: Vec<String>,
+    /// Covariates over the study.
+    pub covariates: Covariates,
+    /// Whether the results come from a model.
+    pub simulated: bool,
+}
+
+/// One treatment's own numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TreatmentSummary {
+    /// Treatment name.
+    pub name: String,
+    /// Group.
+    pub group: String,
+    /// Placement text.
+    pub placement: String,
+    /// Sessions.
+    pub sessions: u32,
+    /// Valid runs.
+    pub runs: u32,
+    /// Failed runs.
+    pub failed: u32,
+    /// Runs left out as invalid, or because their block's baseline was.
+    pub excluded: u32,
+    /// By metric name: `rows_per_s`, `logical_reads_per_s`, `cpu_ns_per_row`, `latency_ns_p50`,
+    /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`, …
+    pub metrics: BTreeMap<String, Interval>,
+}
+
+/// A value with its interval over blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Centre.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Unit, such as `1/s` or `ns`.
+    pub unit: String,
+}
+
+/// A ratio of two treatments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// Comparison name.
+    pub name: String,
+    /// Comparison kind (see `threadwise_study::Comparison::kind`).
+    pub kind: String,
+    /// Treatment name.
+    pub treatment: String,
+    /// Baseline treatments, joined by ` and `.
+    pub baseline: String,
+    /// Metric name.
+    pub metric: String,
+    /// exp(mean of d).
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Lower end of the Holm-adjusted interval. The family is all comparisons of the same metric;
+    /// that of `rows_per_s` is the study's own question.
+    pub holm_low: f64,
+    /// Upper end of the Holm-adjusted interval.
+    pub holm_high: f64,
+    /// Blocks used.
+    pub blocks: u32,
+    /// Confidence level.
+    pub level: f64,
+    /// Always `ratio`.
+    pub unit: String,
+    /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`.
+    pub method: String,
+    /// `higher-is-better` or `lower-is-better`.
+    pub direction: String,
+    /// Half-width within the target.
+    pub conclusive: bool,
+    /// Holm-adjusted interval excludes 1 and |d| exceeds the noise floor (the A/A interval of the
+    /// same metric and group; without A/A nothing is called an effect).
+    pub effect: bool,
+    /// Two-sided t test p.
+    pub p_t: f64,
+    /// Two-sided sign-flip permutation p.
+    pub p_sign_flip: f64,
+    /// Lag-1 correlation of d over blocks.
+    pub lag1: f64,
+    /// The same estimate without blocks flagged by a covariate, where any was.
+    pub unflagged: Option<(f64, f64, f64, u32)>,
+}
+
+/// The A/A interval of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoiseFloor {
+    /// Group.
+    pub group: String,
+    /// Metric name.
+    pub metric: String,
+    /// Lower end of A′/A as a ratio.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// max(|ln low|, |ln high|).
+    pub floor: f64,
+}
+
+/// What disturbed the study.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Covariates {
+    /// Share of CPU time taken by the hypervisor while slices ran, on the treatments' own CPUs.
+    pub steal_share: f64,
+    /// Largest share in any block.
+    pub steal_share_max: f64,
+    /// Blocks flagged (steal above 1%, a left-over sibling or another CPU busy above 10%, …).
+    pub flagged_blocks: Vec<u32>,
+    /// Busy share of left-over siblings.
+    pub left_over_busy_share: f64,
+    /// Busy share of CPUs that no session used, left-over siblings apart.
+    pub others_busy_share: f64,
+}
+
+impl Estimate {
+    /// Half of the interval's width as a fraction: 0.02 where it reaches from value / 1.02 to
+    /// value · 1.02. Infinite with one block.
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
+}
+
+/// Something worth telling.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
+    /// study's own comparisons), `not-measurable`, `trust`, `scope`, `advice`, `simulated`.
+    pub kind: String,
+    /// One line, figures with intervals.
+    pub text: String,
+    /// Names of the estimates or treatments that it rests on.
+    pub evidence: Vec<String>,
+}

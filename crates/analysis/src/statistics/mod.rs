@@ -1,0 +1,17 @@
+//! Quantiles, intervals, permutation tests, adjustment for many comparisons, percentiles.
+//!
+//! Pure functions on plain numbers. Each says what it computes, what it assumes, where it comes
+//! from, and what it answers when there is too little to compute with.
+//! Sources in one place: docs/METHODOLOGY.md.
+
+pub mod holm;
+pub mod latency;
+pub mod mean;
+pub mod permutation;
+pub mod student;
+
+pub use holm::{HolmStep, holm};
+pub use latency::{HistogramError, MergedLatency};
+pub use mean::{MIN_BLOCKS_FOR_INFLATION, MeanEstimate, lag1_correlation, variance_inflation};
+pub use permutation::{EXACT_SIGN_FLIP_LIMIT, SIGN_FLIPS, sign_flip_p};
+pub use student::{Summary, summary, t_quantile, t_two_sided_p};
