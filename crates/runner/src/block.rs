@@ -1,0 +1,444 @@
+//! One block: a warmed, parked worker per treatment, and rounds of slices in the plan's order.
+//!
+//! While one treatment runs, every other worker blocks in `read(2)` and no thread of it runs.
+
+use crate::clock::Clock;
+use crate::guard::BlockUse;
+use crate::load::Folders;
+use crate::memory;
+use crate::settings::Settings;
+use crate::watch::{self, Watch};
+use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession, WireSessionSlice};
+use threadwise_machine::{CpuSet, MemoryBinding, Resolved, pin};
+use threadwise_study::{BlockPlan, Reading, Run, RunStatus, SessionSlice, Slice, Study};
+
+/// Most physical reads per logical read of a run that counts as cached.
+const MOST_PHYSICAL_SHARE: f64 = 0.001;
+/// Windows longer than this are given up when the study is stopped; shorter ones are awaited, so that
+/// nothing of ours wakes up during them.
+const LONG_WINDOW_NS: u64 = 1_000_000_000;
+/// What the study file holds at most as a count or duration; more is damage.
+const MOST_COUNT: u64 = (1 << 50) - 1;
+
+/// What a block is made from.
+pub struct Input<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// What this block does.
+    pub plan: &'a BlockPlan,
+    /// Number of tries at this block before.
+    pub attempt: u32,
+    /// Data of each treatment.
+    pub loads: &'a [WireLoad],
+    /// Programs and deadlines.
+    pub settings: &'a Settings,
+    /// The study's clock.
+    pub clock: Clock,
+    /// Where data and logs are.
+    pub folders: Folders<'a>,
+    /// How many workers may open and warm their sessions at once.
+    pub concurrent: usize,
+    /// Ends the block after the present slice.
+    pub stop: &'a AtomicBool,
+}
+
+/// What a block gave.
+#[derive(Debug)]
+pub struct Output {
+    /// One run per treatment, in study order.
+    pub runs: Vec<Run>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// What was used and waited for during its rounds, where known; a model competes with nobody.
+    pub used: Option<BlockUse>,
+}
+
+/// A treatment's worker and its run so far.
+struct Lane<'a> {
+    name: &'a str,
+    placement: &'a Resolved,
+    memory: &'a MemoryBinding,
+    load: &'a WireLoad,
+    worker: Option<WorkerProcess>,
+    tids: Vec<u32>,
+    started_ns: u64,
+    prepare_ns: u64,
+    status: RunStatus,
+    slices: Vec<Slice>,
+    readings: Vec<Reading>,
+}
+
+/// Runs a block. `on_slice` is told of every slice that was taken or left out: its number in the
+/// block, the treatment, and the slice.
+pub fn run_block(
+    input: &Input<'_>,
+    watch: &mut Watch,
+    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
+) -> Output {
+    let mut lanes = lanes(input);
+    prepare_all(input, &mut lanes);
+    let before = watch.mark(lanes.iter().filter_map(|lane| lane.worker.as_ref()));
+    let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
+    let rounds_ns = input.clock.now_ns();
+    let interrupted = !run_rounds(input, &mut lanes, watch, on_slice);
+    let block_ns = input.clock.now_ns().saturating_sub(rounds_ns);
+    let after = watch.mark(lanes.iter().filter_map(|lane| lane.worker.as_ref()));
+    // The times of a worker that ended in between are gone with it.
+    let same = alive == lanes.iter().filter(|lane| lane.worker.is_some()).count();
+    let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
+    finish_all(&mut lanes);
+    let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
+    Output { runs, interrupted, used }
+}
+
+fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
+    let treatments = input.study.treatments.iter();
+    treatments
+        .zip(&input.plan.placements)
+        .zip(&input.plan.memories)
+        .zip(input.loads)
+        .map(|(((treatment, placement), memory), load)| Lane {
+            name: &treatment.name,
+            placement,
+            memory,
+            load,
+            worker: None,
+            tids: Vec::new(),
+            started_ns: 0,
+            prepare_ns: 0,
+            status: RunStatus::Valid,
+            slices: Vec::new(),
+            readings: Vec::new(),
+        })
+        .collect()
+}
+
+/// Starts all workers and has them open and warm their sessions, a few at once.
+fn prepare_all(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
+    let mut busy = VecDeque::new();
+    for at in 0..lanes.len() {
+        if busy.len() >= input.concurrent.max(1)
+            && let Some(first) = busy.pop_front()
+        {
+            await_ready(input, &mut lanes[first]);
+        }
+        start(input, at, &mut lanes[at]);
+        busy.push_back(at);
+    }
+    for at in busy {
+        await_ready(input, &mut lanes[at]);
+    }
+}
+
+fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
+    lane.started_ns = input.clock.now_ns();
+    let log = input.folders.logs.join(format!("block-{}-treatment-{at}.log", input.plan.block));
+    let cpus = lane.placement.set();
+    let place = Place { cpus: &cpus, memory: lane.memory, folder: input.folders.data, log: &log };
+    let sessions = lane.placement.sessions.iter();
+    let prepare = Request::Prepare {
+        protocol: VERSION,
+        load: lane.load.clone(),
+        sessions: sessions.map(|cpus| WireSession { cpus: cpus.to_string() }).collect(),
+        seed: input.plan.seed,
+    };
+    let started = WorkerProcess::start(&input.settings.worker, place, input.settings.deadlines);
+    // `prepare` waits in the pipe while the worker starts, so that workers start side by side.
+    match started.and_then(|mut worker| worker.send(&prepare).map(|()| worker)) {
+        Ok(worker) => lane.worker = Some(worker),
+        Err(failure) => lane.fail(failure),
+    }
+}
+
+fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
+    let Some(worker) = &mut lane.worker else { return };
+    let deadline = input.settings.deadlines.prepare;
+    let ready = worker.hello(input.stop).and_then(|_| {
+        match worker.receive("prepare", deadline, Some(input.stop))? {
+            Reply::Ready { tids } if tids.len() == lane.placement.sessions.len() => Ok(tids),
+            other => Err(worker.unexpected("ready with a thread id per session", &other)),
+        }
+    });
+    match ready {
+        Ok(tids) => {
+            lane.tids = tids;
+            lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
+            check_binding(lane);
+        }
+        Err(failure) => lane.fail(failure),
+    }
+}
+
+/// Compares every session's mask with its placement, and the memory policy with the one that was
+/// asked for; a worker that differs takes no slices.
+fn check_binding(lane: &mut Lane<'_>) {
+    let Some(pid) = lane.worker.as_ref().map(WorkerProcess::pid) else { return };
+    let read = |tid: &u32| pin::thread_affinity(pid, *tid);
+    let masks: Vec<io::Result<CpuSet>> = lane.tids.iter().map(read).collect();
+    if let Some(message) = lost_pin(&lane.placement.sessions, &masks) {
+        lane.worker = None;
+        lane.invalidate("lost-pin", message);
+    } else if let Some(message) = memory::lost_policy(lane.memory, pid, &lane.tids) {
+        lane.worker = None;
+        lane.invalidate("lost-memory-policy", message);
+    }
+}
+
+/// What is wrong with the masks, in one line; `None` if nothing is.
+fn lost_pin(wanted: &[CpuSet], masks: &[io::Result<CpuSet>]) -> Option<String> {
+    let mut pairs = wanted.iter().zip(masks).enumerate();
+    pairs.find_map(|(session, (wanted, mask))| match mask {
+        Ok(mask) if mask == wanted => None,
+        Ok(mask) => Some(format!("session {session} may run on CPUs {mask} instead of {wanted}")),
+        Err(error) => Some(format!("the mask of session {session} cannot be read: {error}")),
+    })
+}
+
+/// Runs all rounds. `false` when stopped before the end.
+fn run_rounds(
+    input: &Input<'_>,
+    lanes: &mut [Lane<'_>],
+    watch: &mut Watch,
+    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
+) -> bool {
+    let first = first_sequence(input.study, input.plan.block);
+    let mut number = 0;
+    for (round, order) in input.plan.rounds.iter().enumerate() {
+        for &treatment in order {
+            if input.stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let Some(lane) = lanes.get_mut(treatment) else { continue };
+            let taken = take_slice(input, lane, watch, first + number, round as u32);
+            on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
+            number += 1;
+        }
+    }
+    let stopped = |lane: &Lane<'_>| matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == STOPPED);
+    !lanes.iter().any(stopped)
+}
+
+/// Number of a block's first slice: its place in the plan, so that a block that is done again has
+/// the same numbers.
+pub fn first_sequence(study: &Study, block: u32) -> u64 {
+    u64::from(block) * study.treatments.len() as u64 * u64::from(study.design.rounds)
+}
+
+/// One slice of one treatment. `false` where none was taken.
+fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequence: u64, round: u32) -> bool {
+    let Some(worker) = &mut lane.worker else { return false };
+    let design = &input.study.design;
+    let clock = input.clock;
+    watch.start(clock);
+    let stop = (design.slice_ns > LONG_WINDOW_NS).then_some(input.stop);
+    let go = Request::Go { sequence, warmup_ns: design.rewarm_ns, window_ns: design.slice_ns };
+    let deadline = Duration::from_nanos(design.rewarm_ns)
+        + Duration::from_nanos(design.slice_ns)
+        + input.settings.deadlines.slice;
+    let reply = worker.send(&go).and_then(|()| match worker.receive("slice", deadline, stop)? {
+        reply @ Reply::Slice { .. } => Ok(reply),
+        other => Err(worker.unexpected("slice", &other)),
+    });
+    let cpu_times = watch.finish(clock, &mut lane.readings);
+    let taken = reply.and_then(|reply| accept(reply, sequence, round, lane.tids.len(), clock));
+    let mut slice = match taken {
+        Ok(slice) => slice,
+        Err(failure) => {
+            lane.fail(failure);
+            return false;
+        }
+    };
+    // The CPUs did nothing that belongs to a model's slice.
+    if !input.study.is_simulated() {
+        slice.cpu_times = cpu_times;
+    }
+    let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
+    lane.slices.push(slice);
+    if wrong > 0 {
+        let checked: u64 =
+            lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
+        lane.fail(Failure::new(
+            "wrong-answer",
+            format!("{wrong} wrong answers of {checked} that were checked"),
+        ));
+    }
+    true
+}
+
+/// Checks that a reply is the slice that was asked for and that its numbers can be true.
+fn accept(reply: Reply, asked: u64, round: u32, count: usize, clock: Clock) -> Result<Slice, Failure> {
+    let refuse = |why: String| Failure::new("protocol", format!("slice {asked}: {why}"));
+    let Reply::Slice { sequence, start_ns, window_ns, sessions } = reply else {
+        return Err(refuse("no slice".to_owned()));
+    };
+    if sequence != asked {
+        return Err(refuse(format!("the worker answered with slice {sequence}")));
+    }
+    if sessions.len() != count {
+        return Err(refuse(format!("{} sessions instead of {count}", sessions.len())));
+    }
+    if window_ns == 0 || window_ns > MOST_COUNT {
+        return Err(refuse(format!("a window of {window_ns} ns")));
+    }
+    let sessions = sessions
+        .into_iter()
+        .map(|session| {
+            check_counts(&session)?;
+            SessionSlice::try_from(session).map_err(|error| error.to_string())
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(refuse)?;
+    let start_ns = clock.at_ns(start_ns).min(MOST_COUNT);
+    Ok(Slice { sequence, round, start_ns, window_ns, sessions, cpu_times: Vec::new() })
+}
+
+fn check_counts(session: &WireSessionSlice) -> Result<(), String> {
+    let counts = [
+        session.steps,
+        session.rows,
+        session.answers_checked,
+        session.answers_wrong,
+        session.cpu_ns,
+        session.voluntary_switches,
+        session.involuntary_switches,
+        session.run_queue_wait_ns.unwrap_or(0),
+    ];
+    match counts.iter().chain(session.counters.values()).find(|count| **count > MOST_COUNT) {
+        Some(count) => Err(format!("a count of {count} cannot be true")),
+        None => Ok(()),
+    }
+}
+
+/// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.
+fn finish_all(lanes: &mut [Lane<'_>]) {
+    for lane in lanes.iter_mut() {
+        check_binding(lane);
+        if let Some(worker) = &mut lane.worker {
+            worker.ask_to_stop();
+        }
+    }
+    for lane in lanes.iter_mut() {
+        if let Some(worker) = lane.worker.take() {
+            // Its slices are whole; one that cannot stop is killed.
+            let _ = worker.stopped();
+        }
+        if lane.status.is_valid() {
+            if let Some(message) = not_cached(&lane.slices) {
+                lane.invalidate("not-cached", message);
+            } else if watch::throttled_periods(&lane.readings) > 0.0 {
+                let periods = watch::throttled_periods(&lane.readings);
+                lane.invalidate("throttled", format!("a CPU quota stopped it, periods: {periods}"));
+            }
+        }
+    }
+}
+
+/// Why the run's data was not cached; `None` if it was.
+fn not_cached(slices: &[Slice]) -> Option<String> {
+    let sum = |name: &str| slices.iter().map(|slice| slice.counter(name)).sum::<u64>();
+    let (physical, logical) = (sum("physical_reads"), sum("logical_reads"));
+    (physical as f64 > MOST_PHYSICAL_SHARE * logical as f64)
+        .then(|| format!("{physical} physical reads to {logical} logical reads: the data was not all cached"))
+}
+
+impl Lane<'_> {
+    fn fail(&mut self, failure: Failure) {
+        self.worker = None;
+        // A worker says `lost-pin` of itself when its threads cannot be bound.
+        self.status = match failure.kind.as_str() {
+            "lost-pin" => RunStatus::Invalid { kind: failure.kind, message: failure.message },
+            _ => RunStatus::Failed { kind: failure.kind, message: failure.message },
+        };
+    }
+
+    fn invalidate(&mut self, kind: &str, message: String) {
+        self.status = RunStatus::Invalid { kind: kind.to_owned(), message };
+    }
+}
+
+fn run_of(input: &Input<'_>, lane: Lane<'_>) -> Run {
+    Run {
+        id: 0,
+        block: input.plan.block,
+        attempt: input.attempt,
+        treatment: lane.name.to_owned(),
+        cpus: lane.placement.cpus.clone(),
+        status: lane.status,
+        slices: lane.slices,
+        started_s: lane.started_ns as f64 / 1e9,
+        prepare_ns: lane.prepare_ns,
+        readings: lane.readings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn reply(sequence: u64, window_ns: u64, sessions: Vec<WireSessionSlice>) -> Reply {
+        Reply::Slice { sequence, start_ns: 1000, window_ns, sessions }
+    }
+
+    fn refused(reply: Reply) -> String {
+        accept(reply, 7, 0, 1, Clock { zero_ns: 0 }).unwrap_err().message
+    }
+
+    #[test]
+    fn a_slice_must_be_the_one_that_was_asked_for_and_possible() {
+        let session = WireSessionSlice::default;
+        let slice = accept(reply(7, 50, vec![session()]), 7, 3, 1, Clock { zero_ns: 400 }).unwrap();
+        assert_eq!((slice.sequence, slice.round, slice.start_ns, slice.window_ns), (7, 3, 600, 50));
+        assert!(refused(reply(8, 50, vec![session()])).contains("slice 8"));
+        assert!(refused(reply(7, 50, vec![])).contains("0 sessions instead of 1"));
+        assert!(refused(reply(7, 0, vec![session()])).contains("window of 0 ns"));
+        assert!(refused(reply(7, u64::MAX, vec![session()])).contains("window"));
+        let huge = WireSessionSlice { rows: u64::MAX, ..session() };
+        assert!(refused(reply(7, 50, vec![huge])).contains("cannot be true"));
+        let counters = BTreeMap::from([("logical_reads".to_owned(), 1 << 50)]);
+        assert!(
+            refused(reply(7, 50, vec![WireSessionSlice { counters, ..session() }])).contains("cannot be")
+        );
+        let damaged = WireSessionSlice { latency: "*".into(), ..session() };
+        assert!(refused(reply(7, 50, vec![damaged])).contains("base64"));
+        assert!(refused(Reply::Done).contains("no slice"));
+    }
+
+    #[test]
+    fn masks_are_compared_session_by_session() {
+        let set = |text: &str| CpuSet::parse_list(text).unwrap();
+        let wanted = [set("0"), set("1")];
+        assert_eq!(lost_pin(&wanted, &[Ok(set("0")), Ok(set("1"))]), None);
+        let message = lost_pin(&wanted, &[Ok(set("0")), Ok(set("0-1"))]).unwrap();
+        assert_eq!(message, "session 1 may run on CPUs 0-1 instead of 1");
+        let gone = io::Error::from(io::ErrorKind::NotFound);
+        assert!(lost_pin(&wanted, &[Err(gone), Ok(set("1"))]).unwrap().contains("session 0"));
+    }
+
+    #[test]
+    fn a_run_that_read_from_the_disk_is_not_cached() {
+        let slice = |physical: u64, logical: u64| Slice {
+            sequence: 0,
+            round: 0,
+            start_ns: 0,
+            window_ns: 1,
+            sessions: vec![SessionSlice {
+                counters: BTreeMap::from([
+                    ("physical_reads".to_owned(), physical),
+                    ("logical_reads".to_owned(), logical),
+                ]),
+                ..SessionSlice::default()
+            }],
+            cpu_times: Vec::new(),
+        };
+        assert_eq!(not_cached(&[slice(1, 1000), slice(0, 0)]), None);
+        assert!(not_cached(&[slice(1, 999)]).unwrap().contains("1 physical reads to 999"));
+        assert!(not_cached(&[slice(1, 0)]).is_some());
+        assert_eq!(not_cached(&[]), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! The only orchestrator: loads data, starts workers, runs blocks of rounds of slices, stores runs.
+//!
+//! `run` drives a study; `block` one block of it; `worker_process` one worker; `guard` decides when
+//! not to measure; `workdir` leaves nothing behind. Workers die with the thread that calls [`run`],
+//! so that thread must live as long as the study.
+
+mod block;
+mod clock;
+pub mod guard;
+mod load;
+mod memory;
+mod pace;
+mod run;
+mod settings;
+mod spawn;
+mod watch;
+pub mod workdir;
+mod worker_process;
+
+pub use load::engine_version;
+pub use run::{Decision, Event, Outcome, Reason, run};
+pub use settings::{Deadlines, Settings, Worker, find_worker};
+pub use workdir::janitor;
+pub use worker_process::Failure;
+
+use std::path::PathBuf;
+
+/// Why a study did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// The machine is not fit for measuring now.
+    #[error(transparent)]
+    Refused(#[from] guard::Refusal),
+    /// The private folder failed.
+    #[error("folder {}: {why}", path.display())]
+    Workdir {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A program could not be started.
+    #[error("cannot start {}: {why}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// No such engine.
+    #[error(
+        "there is no engine '{engine}': built in are {known}; another one is a program threadwise-engine-{engine} on PATH"
+    )]
+    NoEngine {
+        /// Its name.
+        engine: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The engine's worker did not even say hello.
+    #[error("the engine's worker {} does not work: {failure}", program.display())]
+    Worker {
+        /// The program.
+        program: PathBuf,
+        /// The cause.
+        failure: Failure,
+    },
+    /// A treatment's data could not be made.
+    #[error("the data of treatment '{treatment}' could not be made: {failure}")]
+    Load {
+        /// Treatment name.
+        treatment: String,
+        /// The cause.
+        failure: Failure,
+    },
+    /// A block could not be planned.
+    #[error(transparent)]
+    Plan(#[from] threadwise_study::PlanError),
+    /// The study file failed.
+    #[error(transparent)]
+    Store(#[from] threadwise_store::StoreError),
+    /// Nothing can be compared with a baseline that never works.
+    #[error(
+        "the baseline '{treatment}' had no usable run in the first two blocks, so that nothing could be compared: {why}"
+    )]
+    Baseline {
+        /// Treatment name.
+        treatment: String,
+        /// What happened in the last one.
+        why: String,
+    },
+    /// Asked to stop before anything was measured.
+    #[error("stopped before the first block; nothing was measured")]
+    Stopped,
+}

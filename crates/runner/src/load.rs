@@ -1,0 +1,209 @@
+//! Making the data of every treatment, once per study, by one worker.
+
+use crate::guard;
+use crate::settings::Settings;
+use crate::workdir::Workdir;
+use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::{Event, RunnerError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use threadwise_engine::LoadRequest;
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
+use threadwise_machine::{CpuSet, MemoryBinding};
+use threadwise_study::{OptionValue, Study, Treatment};
+
+/// Bytes of a block of the workload `logical-io`.
+const BLOCK_BYTES: u64 = 4096;
+
+/// The data of a study.
+#[derive(Debug)]
+pub struct Data {
+    /// What each treatment's workers are told about it, in study order.
+    pub loads: Vec<WireLoad>,
+    /// Notes of the engine, each once.
+    pub notes: Vec<String>,
+}
+
+/// Starts a worker only to ask for the engine's version, which a study file holds from its start.
+///
+/// # Errors
+/// The worker cannot be started, speaks another protocol, or says nothing in time.
+pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
+    let workdir = Workdir::create(&settings.data_root)?;
+    let log = workdir.path().join("hello.log");
+    let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
+    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log };
+    let ask = || {
+        let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
+        let version = worker.hello(&AtomicBool::new(false))?;
+        worker.ask_to_stop();
+        worker.stopped()?;
+        Ok(version)
+    };
+    ask().map_err(|failure| RunnerError::Worker { program: settings.worker.program.clone(), failure })
+}
+
+/// What a treatment's data is made from. Treatments with the same options can share their data, and
+/// must then ask for the same number of sessions; the engine knows whether it may be shared.
+fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest {
+    let alike = study.treatments.iter().filter(|other| other.options == treatment.options);
+    LoadRequest {
+        workload: study.workload.clone(),
+        options: treatment.options.clone(),
+        engine_options: study.engine_options.clone(),
+        data_dir: data_dir.to_owned(),
+        treatment: treatment.name.clone(),
+        sessions: alike.map(|other| other.sessions).max().unwrap_or(treatment.sessions),
+        seed: study.seed,
+    }
+}
+
+/// Bytes that the data of all treatments takes on disk at the least, as far as the study tells: for
+/// every number of blocks a template, and a copy for each session of the treatment with most of them.
+/// 0 where nothing is known; a model has no data.
+fn known_bytes(study: &Study) -> u64 {
+    if study.workload != "logical-io" || study.is_simulated() {
+        return 0;
+    }
+    let mut files: BTreeMap<u64, u64> = BTreeMap::new();
+    for treatment in &study.treatments {
+        let Some(OptionValue::Integer(blocks)) = treatment.options.get("blocks") else { continue };
+        let is_shared = treatment.options.get("shared") == Some(&OptionValue::Flag(true));
+        let copies = if is_shared { 1 } else { u64::from(treatment.sessions) };
+        let most = files.entry(u64::try_from(*blocks).unwrap_or(0)).or_default();
+        *most = copies.max(*most);
+    }
+    let sizes = files.into_iter().map(|(blocks, copies)| blocks.saturating_mul(BLOCK_BYTES * (copies + 1)));
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// Makes the data of all treatments, and checks as it grows that memory and disk suffice.
+///
+/// # Errors
+/// The worker fails, memory or disk do not suffice, or the study is stopped.
+pub fn load_all(
+    study: &Study,
+    settings: &Settings,
+    allowed: &CpuSet,
+    folders: Folders<'_>,
+    memory_limit: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Result<Data, RunnerError> {
+    let fail = |treatment: &Treatment, failure: Failure| match failure.is_stop() {
+        true => RunnerError::Stopped,
+        false => RunnerError::Load { treatment: treatment.name.clone(), failure },
+    };
+    let mut data = Data { loads: Vec::new(), notes: Vec::new() };
+    let Some(first) = study.treatments.first() else { return Ok(data) };
+    guard::check_memory(settings.planned_bytes, memory_limit)?;
+    let planned = settings.planned_bytes.max(known_bytes(study));
+    guard::check_disk(folders.data, planned, guard::read_free_bytes(folders.data))?;
+    let log = folders.logs.join("load.log");
+    // What the loader makes is files; the caches that are measured belong to other workers.
+    let memory = MemoryBinding::default();
+    let place = Place { cpus: allowed, memory: &memory, folder: folders.data, log: &log };
+    let mut worker =
+        WorkerProcess::start(&settings.worker, place, settings.deadlines).map_err(|why| fail(first, why))?;
+    worker.hello(stop).map_err(|why| fail(first, why))?;
+    let mut notes = BTreeSet::new();
+    let mut memory_bytes = 0_u64;
+    for (number, treatment) in study.treatments.iter().enumerate() {
+        observer(Event::Loading { what: &treatment.name, number, count: study.treatments.len() });
+        let wire = WireLoad::try_from(&request(study, treatment, folders.data))
+            .map_err(|error| fail(treatment, Failure::new("protocol", error.to_string())))?;
+        let loaded = load_one(&mut worker, &wire, settings, stop).map_err(|why| fail(treatment, why))?;
+        // Every parked worker keeps its own cache.
+        memory_bytes = memory_bytes.saturating_add(loaded.0.saturating_mul(u64::from(treatment.sessions)));
+        guard::check_memory(memory_bytes, memory_limit)?;
+        guard::check_disk(folders.data, loaded.0, guard::read_free_bytes(folders.data))?;
+        data.notes.extend(loaded.1.into_iter().filter(|note| notes.insert(note.clone())));
+        data.loads.push(wire);
+    }
+    worker.ask_to_stop();
+    // The data is whole; how the worker goes does not matter any more.
+    let _ = worker.stopped();
+    Ok(data)
+}
+
+/// Folders inside the private one.
+#[derive(Debug, Clone, Copy)]
+pub struct Folders<'a> {
+    /// For data.
+    pub data: &'a Path,
+    /// For logs.
+    pub logs: &'a Path,
+}
+
+/// Bytes of one session's data, and notes.
+fn load_one(
+    worker: &mut WorkerProcess,
+    load: &WireLoad,
+    settings: &Settings,
+    stop: &AtomicBool,
+) -> Result<(u64, Vec<String>), Failure> {
+    worker.send(&Request::Load { protocol: VERSION, load: load.clone() })?;
+    match worker.receive("load", settings.deadlines.load, Some(stop))? {
+        Reply::Loaded { bytes_per_session, notes, .. } => Ok((bytes_per_session, notes)),
+        other => Err(worker.unexpected("loaded", &other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_machine::{Memory, Pin};
+    use threadwise_study::{Design, Options, Role, Stopping};
+
+    fn treatment(sessions: u32, options: &[(&str, OptionValue)]) -> Treatment {
+        Treatment {
+            name: "one".into(),
+            group: String::new(),
+            role: Role::Compared,
+            placement: "1c1t".into(),
+            sessions,
+            pin: Pin::Each,
+            memory: Memory::Local,
+            options: options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+            factors: BTreeMap::new(),
+        }
+    }
+
+    fn study(treatments: Vec<Treatment>) -> Study {
+        Study {
+            name: "x".into(),
+            title: "x".into(),
+            seed: 1,
+            engine: "sqlite".into(),
+            engine_options: Options::new(),
+            workload: "logical-io".into(),
+            treatments,
+            comparisons: Vec::new(),
+            design: Design {
+                rounds: 20,
+                slice_ns: 1,
+                rewarm_ns: 1,
+                stopping: Stopping::Blocks { blocks: 8 },
+                level: 0.95,
+                target_half_width: 0.05,
+            },
+            left_out: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn data_is_counted_once_for_each_number_of_blocks() {
+        let blocks = |count: i64| ("blocks", OptionValue::Integer(count));
+        let small = || treatment(1, &[blocks(100)]);
+        let mut one =
+            study(vec![small(), small(), treatment(3, &[blocks(100)]), treatment(2, &[blocks(1000)])]);
+        assert_eq!(known_bytes(&one), 4096 * (100 * 4 + 1000 * 3));
+        one.engine = "simulated".into();
+        assert_eq!(known_bytes(&one), 0);
+        let shared = ("shared", OptionValue::Flag(true));
+        assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(10), shared])])), 4096 * 20);
+        assert_eq!(known_bytes(&study(vec![treatment(9, &[])])), 0);
+        assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(i64::MAX)])])), u64::MAX);
+    }
+}

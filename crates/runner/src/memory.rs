@@ -1,0 +1,87 @@
+//! Reading back the memory policy of a running worker.
+//!
+//! Source: `numa(7)`: the second word of every line of `/proc/PID/numa_maps` is the policy of that
+//! mapping, and where it has none of its own (heap and stack have none) that of the thread whose
+//! file it is (kernel `fs/proc/task_mmu.c`, `show_numa_map`).
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind};
+use threadwise_machine::{MemoryBinding, MemoryMode};
+
+/// What is wrong with the memory policy of a process and its threads, in one line; `None` where
+/// nothing is, and where no policy was asked for.
+pub fn lost_policy(wanted: &MemoryBinding, pid: u32, tids: &[u32]) -> Option<String> {
+    if wanted.mode == MemoryMode::Default {
+        return None;
+    }
+    let wanted = wanted.to_string();
+    // The first thread too: what belongs to all sessions is often its own.
+    std::iter::once(&pid).chain(tids).find_map(|tid| {
+        let path = format!("/proc/{pid}/task/{tid}/numa_maps");
+        match File::open(&path).and_then(|file| policy(BufReader::new(file))) {
+            Ok(found) if found == wanted => None,
+            Ok(found) => Some(format!("thread {tid} has the memory policy {found} instead of {wanted}")),
+            Err(error) => Some(unreadable(&path, &error)),
+        }
+    })
+}
+
+fn unreadable(path: &str, error: &io::Error) -> String {
+    let why = match error.kind() {
+        ErrorKind::NotFound => {
+            "it is not there: the thread has ended, or the kernel was built without NUMA".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    format!("the memory policy cannot be read back from {path}: {why}")
+}
+
+/// The policy of heap or stack, whichever comes first: the kernel walks the pages of every line
+/// that is read, so no more is read than is needed.
+fn policy(lines: impl BufRead) -> io::Result<String> {
+    for line in lines.lines() {
+        let line = line?;
+        let mut words = line.split(' ').skip(1);
+        if let Some(policy) = words.next()
+            && words.any(|word| matches!(word, "heap" | "stack"))
+        {
+            return Ok(policy.to_owned());
+        }
+    }
+    Err(io::Error::new(ErrorKind::InvalidData, "it names neither a heap nor a stack"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+55e4f5a6f000 default file=/usr/bin/stack mapped=2 N0=2 kernelpagesize_kB=4
+55e4f6d3a000 interleave:0-1 heap anon=33 dirty=33 active=0 N0=17 N1=16 kernelpagesize_kB=4
+7f1c1a000000 bind:1 anon=2 dirty=2 N1=2 kernelpagesize_kB=4
+7ffd8f6f7000 default stack anon=3 dirty=3 N0=3 kernelpagesize_kB=4
+";
+
+    #[test]
+    fn the_policy_of_the_heap_is_found_and_that_of_the_stack_without_one() {
+        assert_eq!(policy(MAPS.as_bytes()).unwrap(), "interleave:0-1");
+        let without = MAPS.replace(" heap", "");
+        assert_eq!(policy(without.as_bytes()).unwrap(), "default");
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for text in ["", "\n", "55e4f5a6f000\n", "1 bind:0 file=/heap mapped=1\n"] {
+            assert!(policy(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_is_told_and_nothing_is_asked_without_a_policy() {
+        let wanted = MemoryBinding { mode: MemoryMode::Bind, nodes: vec![0] };
+        let message = lost_policy(&wanted, u32::MAX, &[1]).unwrap();
+        assert!(message.contains("/proc/4294967295/task/4294967295/numa_maps"), "{message}");
+        assert!(message.contains("without NUMA"), "{message}");
+        assert_eq!(lost_policy(&MemoryBinding::default(), u32::MAX, &[1]), None);
+    }
+}

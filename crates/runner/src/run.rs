@@ -1,0 +1,394 @@
+//! A whole study: data, blocks, looks, storing, and what was measured before a resume.
+
+use crate::RunnerError;
+use crate::block::{self, Input, Output};
+use crate::clock::Clock;
+use crate::guard::{self, OthersWatch};
+use crate::load::{self, Data, Folders};
+use crate::pace::{self, Next, Progress};
+use crate::settings::Settings;
+use crate::watch::Watch;
+use crate::workdir::{self, Workdir};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use threadwise_machine::Topology;
+use threadwise_store::{EndState, Store, StoreError};
+use threadwise_study::{Role, Run, RunStatus, Slice, Study, plan_block};
+
+/// Blocks in which A or A′ may fail at the start before the study gives up.
+const BASELINE_TRIES: u32 = 2;
+
+/// What a progress display needs to know.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A remark for the user; it is also in the study file.
+    Note(&'a str),
+    /// Data of a treatment is being made.
+    Loading {
+        /// Treatment name.
+        what: &'a str,
+        /// Its number, from 0.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The number of blocks is fixed.
+    Planned {
+        /// Blocks of the whole study.
+        blocks: u32,
+        /// Seconds still to come.
+        eta_s: Option<f64>,
+    },
+    /// A block begins: its workers are started and warmed.
+    BlockStarted {
+        /// Block, from 0.
+        block: u32,
+        /// Blocks of the whole study, once fixed.
+        blocks: Option<u32>,
+    },
+    /// A slice was taken, or left out since its treatment's worker is gone.
+    SliceFinished {
+        /// Slices of the study until here, this one included.
+        done: u64,
+        /// Slices of the whole study, once the number of blocks is fixed; until then those of this
+        /// block.
+        total: u64,
+        /// Treatment name.
+        treatment: &'a str,
+        /// The slice; `None` where it was left out.
+        slice: Option<&'a Slice>,
+    },
+    /// A run is in the study file.
+    RunStored(&'a Run),
+    /// A block is complete.
+    BlockFinished {
+        /// Block, from 0.
+        block: u32,
+        /// Seconds still to come; with `--until` at the most.
+        eta_s: Option<f64>,
+    },
+    /// The study has ended and its folder is about to go.
+    Finished {
+        /// Complete blocks.
+        blocks: u32,
+    },
+}
+
+/// What a look decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Measure on.
+    Continue,
+    /// Every comparison is within its target.
+    Stop,
+}
+
+/// Why the study ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// All blocks of the plan are there.
+    PlanDone,
+    /// A look found every comparison within its target.
+    TargetReached,
+    /// The budget or the largest number of blocks was reached before the target was.
+    BudgetOver,
+    /// Asked to stop; it can be resumed.
+    Interrupted,
+    /// Others wanted the CPUs while we measured, in one line; it can be resumed.
+    OthersWaited(String),
+}
+
+/// How the study ended. What was measured is in the study file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Complete blocks, those before a resume included.
+    pub blocks: u32,
+    /// Why it ended.
+    pub reason: Reason,
+}
+
+/// Runs a study into its file: all of it, or what a resumed file lacks. Looks at the results only
+/// where `--until` is due to look: `decide` gets all runs and the number of complete blocks.
+///
+/// Whether the machine is fit for measuring is asked before the file is made: [`guard::check_start`].
+///
+/// Workers die with the calling thread. `stop` ends the study after the present slice; what
+/// belongs to a complete block stays.
+///
+/// # Errors
+/// See [`RunnerError`]; what was stored stays.
+pub fn run(
+    topology: &Topology,
+    settings: &Settings,
+    store: &mut Store,
+    observer: &mut dyn FnMut(Event<'_>),
+    decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    stop: &AtomicBool,
+) -> Result<Outcome, RunnerError> {
+    let mut whole = || {
+        let workdir = open_workdir(settings, observer)?;
+        let folders = (workdir.folder("data")?, workdir.folder("logs")?);
+        Driver::new(topology, settings, store, observer, stop, folders)?.drive(decide)
+    };
+    let result = whole();
+    let state = match result.as_ref().map(|outcome| &outcome.reason) {
+        Ok(Reason::PlanDone | Reason::TargetReached | Reason::BudgetOver) => EndState::Complete,
+        Ok(Reason::Interrupted) | Err(RunnerError::Stopped) => EndState::Stopped,
+        Ok(Reason::OthersWaited(_)) | Err(_) => EndState::Failed,
+    };
+    let stored = store.finish(state);
+    let outcome = result?;
+    stored?;
+    observer(Event::Finished { blocks: outcome.blocks });
+    Ok(outcome)
+}
+
+fn open_workdir(settings: &Settings, observer: &mut dyn FnMut(Event<'_>)) -> Result<Workdir, RunnerError> {
+    let swept = workdir::sweep(&settings.data_root);
+    if swept > 0 {
+        observer(Event::Note(&format!("removed {swept} work folders of studies that were killed")));
+    }
+    let mut workdir = Workdir::create(&settings.data_root)?;
+    if let Some(program) = &settings.janitor {
+        workdir.start_janitor(&program.program, &program.args)?;
+    }
+    Ok(workdir)
+}
+
+/// A study under way.
+struct Driver<'a> {
+    study: Study,
+    topology: &'a Topology,
+    settings: &'a Settings,
+    store: &'a mut Store,
+    observer: &'a mut dyn FnMut(Event<'_>),
+    stop: &'a AtomicBool,
+    data_folder: PathBuf,
+    log_folder: PathBuf,
+    clock: Clock,
+    progress: Progress,
+    /// Blocks of this run of the program.
+    blocks_here: u32,
+    /// When its first block began, seconds since the study's start.
+    first_block_s: f64,
+    /// For each treatment the blocks of this run in which its run was of no use.
+    useless: Vec<u32>,
+    others: OthersWatch,
+}
+
+impl<'a> Driver<'a> {
+    fn new(
+        topology: &'a Topology,
+        settings: &'a Settings,
+        store: &'a mut Store,
+        observer: &'a mut dyn FnMut(Event<'_>),
+        stop: &'a AtomicBool,
+        (data_folder, log_folder): (PathBuf, PathBuf),
+    ) -> Result<Self, RunnerError> {
+        store.supersede_incomplete_blocks()?;
+        let study = store.study().clone();
+        let progress = Progress {
+            blocks_done: u32::try_from(store.complete_blocks()?.len()).unwrap_or(u32::MAX),
+            planned: store.planned_blocks()?,
+            elapsed_s: 0.0,
+            block_s: 0.0,
+        };
+        let clock = Clock::resumed(last_moment_ns(&store.runs()?));
+        let useless = vec![0; study.treatments.len()];
+        Ok(Self {
+            study,
+            topology,
+            settings,
+            store,
+            observer,
+            stop,
+            data_folder,
+            log_folder,
+            clock,
+            progress,
+            blocks_here: 0,
+            first_block_s: 0.0,
+            useless,
+            others: OthersWatch::default(),
+        })
+    }
+
+    fn drive(mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
+        let stopping = self.study.design.stopping;
+        self.plan()?;
+        // A study that is complete already has nothing left to load.
+        if pace::next(stopping, &self.progress) == Next::End {
+            return Ok(self.outcome(Reason::PlanDone));
+        }
+        let (mut watch, notes) = Watch::new();
+        let data = self.load()?;
+        for note in notes.iter().chain(&data.notes) {
+            self.note(note)?;
+        }
+        self.first_block_s = self.now_s();
+        loop {
+            if let Some(reason) = self.block(&data, &mut watch)? {
+                return Ok(self.outcome(reason));
+            }
+            match pace::next(stopping, &self.progress) {
+                // Asked to stop after the block's last slice: the block is whole.
+                Next::Block if self.stop.load(Ordering::Relaxed) => {
+                    return Ok(self.outcome(Reason::Interrupted));
+                }
+                Next::Block => {}
+                Next::End => return Ok(self.outcome(Reason::PlanDone)),
+                look @ (Next::Look | Next::LastLook) => {
+                    let decision = decide(&self.store.runs()?, self.progress.blocks_done);
+                    match (decision, look) {
+                        (Decision::Stop, _) => return Ok(self.outcome(Reason::TargetReached)),
+                        (_, Next::LastLook) => return Ok(self.outcome(Reason::BudgetOver)),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn load(&mut self) -> Result<Data, RunnerError> {
+        let limit = guard::memory_limit_bytes(Path::new("/"), self.topology.limits.memory_bytes);
+        let folders = Folders { data: &self.data_folder, logs: &self.log_folder };
+        let allowed = self.topology.allowed();
+        load::load_all(&self.study, self.settings, &allowed, folders, limit, self.stop, self.observer)
+    }
+
+    /// Runs and stores one block. A reason ends the study.
+    fn block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
+        let block = self.progress.blocks_done;
+        let plan = plan_block(&self.study, self.topology, block)?;
+        let attempt = self.store.next_attempt(block)?;
+        self.store.block_started(block, attempt, self.now_s())?;
+        let planned = self.progress.planned;
+        (self.observer)(Event::BlockStarted { block, blocks: planned });
+        let input = Input {
+            study: &self.study,
+            plan: &plan,
+            attempt,
+            loads: &data.loads,
+            settings: self.settings,
+            folders: Folders { data: &self.data_folder, logs: &self.log_folder },
+            clock: self.clock,
+            concurrent: self.topology.allowed().len(),
+            stop: self.stop,
+        };
+        let first = block::first_sequence(&self.study, block);
+        let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
+        let observer = &mut *self.observer;
+        let output = block::run_block(&input, watch, &mut |number, treatment, slice| {
+            observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
+        });
+        for run in &output.runs {
+            self.append(run)?;
+        }
+        if output.interrupted {
+            self.store.supersede_incomplete_blocks()?;
+            return Ok(Some(Reason::Interrupted));
+        }
+        self.store.block_complete(block, attempt, self.now_s())?;
+        self.after_block(&output)
+    }
+
+    /// Stores a run. One that the file cannot hold is what its worker said, and costs only itself.
+    fn append(&mut self, run: &Run) -> Result<(), RunnerError> {
+        match self.store.append_run(run) {
+            Err(error @ StoreError::Unstorable { .. }) => {
+                let status = RunStatus::Failed { kind: "protocol".to_owned(), message: error.to_string() };
+                let bare = Run { status, slices: Vec::new(), readings: Vec::new(), ..run.clone() };
+                self.store.append_run(&bare)?;
+                (self.observer)(Event::RunStored(&bare));
+            }
+            stored => {
+                stored?;
+                (self.observer)(Event::RunStored(run));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a complete block, and says what speaks against another one.
+    fn after_block(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
+        let block = self.progress.blocks_done;
+        self.blocks_here += 1;
+        self.progress.blocks_done += 1;
+        self.progress.elapsed_s = self.now_s();
+        self.progress.block_s = (self.progress.elapsed_s - self.first_block_s) / f64::from(self.blocks_here);
+        self.plan()?;
+        let eta_s = pace::eta_s(self.study.design.stopping, &self.progress);
+        (self.observer)(Event::BlockFinished { block, eta_s });
+        self.check_baselines(&output.runs)?;
+        if self.settings.allow_busy {
+            return Ok(None);
+        }
+        let why = self.others.block(output.used.as_ref(), &self.topology.allowed());
+        if let Some(why) = &why {
+            self.note(why)?;
+        }
+        Ok(why.map(Reason::OthersWaited))
+    }
+
+    /// Fixes the number of blocks as soon as it can be.
+    fn plan(&mut self) -> Result<(), RunnerError> {
+        let stopping = self.study.design.stopping;
+        if self.progress.planned.is_none() {
+            self.progress.planned = pace::planned_blocks(stopping, &self.progress);
+            if let Some(blocks) = self.progress.planned {
+                self.store.set_planned_blocks(blocks)?;
+                let eta_s = pace::eta_s(stopping, &self.progress);
+                (self.observer)(Event::Planned { blocks, eta_s });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_baselines(&mut self, runs: &[Run]) -> Result<(), RunnerError> {
+        for (useless, run) in self.useless.iter_mut().zip(runs) {
+            *useless += u32::from(!run.status.is_valid());
+        }
+        if self.blocks_here != BASELINE_TRIES {
+            return Ok(());
+        }
+        let failing =
+            self.study.treatments.iter().zip(&self.useless).zip(runs).find(|((treatment, useless), _)| {
+                treatment.role != Role::Compared && **useless == BASELINE_TRIES
+            });
+        match failing {
+            Some(((treatment, _), run)) => {
+                Err(RunnerError::Baseline { treatment: treatment.name.clone(), why: told(&run.status) })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, text: &str) -> Result<(), RunnerError> {
+        self.store.note(text)?;
+        (self.observer)(Event::Note(text));
+        Ok(())
+    }
+
+    fn now_s(&self) -> f64 {
+        self.clock.now_ns() as f64 / 1e9
+    }
+
+    fn outcome(&self, reason: Reason) -> Outcome {
+        Outcome { blocks: self.progress.blocks_done, reason }
+    }
+}
+
+fn told(status: &RunStatus) -> String {
+    match status {
+        RunStatus::Failed { kind, message } | RunStatus::Invalid { kind, message } => {
+            format!("{message} ({kind})")
+        }
+        RunStatus::Valid | RunStatus::Superseded => String::new(),
+    }
+}
+
+/// The end of the last slice, in nanoseconds since the study's start: where its clock goes on.
+fn last_moment_ns(runs: &[Run]) -> u64 {
+    let ends = runs.iter().flat_map(|run| &run.slices);
+    ends.map(|slice| slice.start_ns.saturating_add(slice.window_ns)).max().unwrap_or(0)
+}

@@ -1,0 +1,135 @@
+//! What the runner is told beside the study: programs, folders, deadlines.
+
+use crate::RunnerError;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use threadwise_engine::engines;
+
+/// A program that speaks the worker protocol, and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, such as `worker --engine sqlite`.
+    pub args: Vec<String>,
+}
+
+/// How long to wait for a worker before it counts as hanging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlines {
+    /// From its start to `hello`.
+    pub hello: Duration,
+    /// For the data of one treatment.
+    pub load: Duration,
+    /// From `prepare` to `ready`.
+    pub prepare: Duration,
+    /// For a slice, beyond its re-warm and window.
+    pub slice: Duration,
+    /// From `stop` to its end.
+    pub stop: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            hello: Duration::from_secs(30),
+            load: Duration::from_secs(1800),
+            prepare: Duration::from_secs(300),
+            slice: Duration::from_secs(30),
+            stop: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Everything that the runner is told beside the study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Program that workers run.
+    pub worker: Worker,
+    /// Program that removes the private folder when this process was killed; it is called with the
+    /// folder as its last argument and must call [`crate::janitor`]. `None` leaves the folder of a
+    /// killed process to the next start.
+    pub janitor: Option<Worker>,
+    /// Folder below which the private folder is made, such as `std::env::temp_dir()`.
+    pub data_root: PathBuf,
+    /// Measure also on a busy machine and beside database servers.
+    pub allow_busy: bool,
+    /// How long to wait for workers.
+    pub deadlines: Deadlines,
+    /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
+    /// and disk are checked only when the data is there.
+    pub planned_bytes: u64,
+}
+
+impl Settings {
+    /// Settings with the usual values: data below the system's folder for temporary files, no
+    /// janitor.
+    pub fn new(worker: Worker) -> Self {
+        Self {
+            worker,
+            janitor: None,
+            data_root: std::env::temp_dir(),
+            allow_busy: false,
+            deadlines: Deadlines::default(),
+            planned_bytes: 0,
+        }
+    }
+}
+
+/// The worker program of an engine: `current_exe` itself for one that is built in, otherwise
+/// `threadwise-engine-NAME` from the folders of `path` (the value of `PATH`). A folder that is not
+/// absolute is passed over, since it would mean another program in every working folder.
+///
+/// # Errors
+/// The engine is neither built in nor such a program.
+pub fn find_worker(engine: &str, current_exe: &Path, path: &std::ffi::OsStr) -> Result<Worker, RunnerError> {
+    if engines::find(engine).is_ok() {
+        let args = ["worker", "--engine", engine].map(str::to_owned).to_vec();
+        return Ok(Worker { program: current_exe.to_owned(), args });
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let named = !engine.is_empty() && engine.chars().all(is_plain);
+    std::env::split_paths(path)
+        .filter(|folder| named && folder.is_absolute())
+        .map(|folder| folder.join(format!("threadwise-engine-{engine}")))
+        .find(|program| is_program(program))
+        .map(|program| Worker { program, args: Vec::new() })
+        .ok_or_else(|| RunnerError::NoEngine {
+            engine: engine.to_owned(),
+            known: engines::all().iter().map(|engine| engine.name()).collect::<Vec<_>>().join(", "),
+        })
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|entry| entry.is_file() && entry.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn built_in_engines_run_in_our_own_program() {
+        let worker = find_worker("sqlite", Path::new("/bin/threadwise"), OsStr::new("")).unwrap();
+        assert_eq!(worker.program, Path::new("/bin/threadwise"));
+        assert_eq!(worker.args, ["worker", "--engine", "sqlite"]);
+    }
+
+    #[test]
+    fn other_engines_are_programs_on_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("threadwise-engine-mine");
+        let path =
+            std::env::join_paths([Path::new("relative"), Path::new("/nowhere"), folder.path()]).unwrap();
+        let find = |name: &str| find_worker(name, Path::new("/bin/threadwise"), &path);
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        assert!(find("mine").is_err(), "not executable");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find("mine").unwrap().program, program);
+        let error = find("absent").unwrap_err().to_string();
+        assert!(error.contains("threadwise-engine-absent on PATH") && error.contains("sqlite"), "{error}");
+        assert!(find("../mine").is_err() && find("").is_err());
+    }
+}

@@ -1,0 +1,280 @@
+//! What is read around a slice and around the rounds of a block: CPU times, samplers, waits.
+
+use crate::clock::Clock;
+use crate::guard::{BlockUse, ThreadTimes};
+use crate::worker_process::WorkerProcess;
+use std::fs;
+use std::path::Path;
+use threadwise_study::{CpuTimes, Reading};
+use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
+use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};
+use threadwise_telemetry::{Sampler, Status};
+
+/// Everything that is read while treatments run.
+pub struct Watch {
+    stat: Option<ProcStat>,
+    before: Vec<CpuTicks>,
+    after: Vec<CpuTicks>,
+    samplers: Vec<Box<dyn Sampler>>,
+    /// Readings of the present slice.
+    readings: Vec<Reading>,
+    pressure: Pressure,
+}
+
+impl Watch {
+    /// Opens what can be read on this system, and says in one line each what cannot.
+    pub fn new() -> (Self, Vec<String>) {
+        let root = Path::new("/");
+        let mut notes = Vec::new();
+        let mut ready = Vec::new();
+        for sampler in samplers::all(root) {
+            match sampler.status() {
+                Status::Ready => ready.push(sampler),
+                Status::Unsupported { why } => {
+                    notes.push(format!("no readings of {}: {why}", sampler.name()))
+                }
+                Status::Denied { why, remedy } => {
+                    notes.push(format!("no readings of {}: {why}; {remedy}", sampler.name()));
+                }
+            }
+        }
+        let stat = ProcStat::open(root)
+            .map_err(|error| notes.push(format!("no CPU times: /proc/stat: {error}")))
+            .ok();
+        let watch = Self {
+            stat,
+            before: Vec::new(),
+            after: Vec::new(),
+            samplers: ready,
+            readings: Vec::new(),
+            pressure: Pressure::new(root),
+        };
+        (watch, notes)
+    }
+
+    /// Before a slice.
+    pub fn start(&mut self, clock: Clock) {
+        let now_ns = clock.now_ns();
+        for sampler in &mut self.samplers {
+            sampler.start(now_ns);
+        }
+        read_ticks(&mut self.stat, &mut self.before);
+    }
+
+    /// After a slice: CPU times (empty where they cannot be read), and the samplers' readings and
+    /// `window_ns` of each sampler added to those of the run's earlier slices.
+    pub fn finish(&mut self, clock: Clock, totals: &mut Vec<Reading>) -> Vec<CpuTimes> {
+        read_ticks(&mut self.stat, &mut self.after);
+        let now_ns = clock.now_ns();
+        self.readings.clear();
+        for sampler in &mut self.samplers {
+            sampler.finish(now_ns, &mut self.readings);
+        }
+        for reading in self.readings.iter().chain(&windows(&self.readings)) {
+            add(totals, reading);
+        }
+        proc_stat::difference(&self.before, &self.after)
+    }
+
+    /// What was used and waited for until now. `None` where that of our own threads is not known:
+    /// what others did could not be told from it.
+    pub fn mark<'a>(&mut self, workers: impl Iterator<Item = &'a WorkerProcess>) -> Option<Mark> {
+        let root = Path::new("/");
+        let mut ours = process_times(root, std::process::id())?;
+        for worker in workers {
+            let times = process_times(root, worker.pid())?;
+            ours.cpu_ns += times.cpu_ns;
+            ours.wait_ns += times.wait_ns;
+        }
+        let mut ticks = Vec::new();
+        read_ticks(&mut self.stat, &mut ticks);
+        Some(Mark { some_ns: self.pressure.some_ns().ok(), ours, ticks })
+    }
+}
+
+/// Sums since ever, at one moment.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    /// Time with waiters on the whole system, where it is counted.
+    some_ns: Option<u64>,
+    /// All our own threads.
+    ours: ThreadTimes,
+    /// All logical CPUs; empty where they cannot be read.
+    ticks: Vec<CpuTicks>,
+}
+
+fn read_ticks(stat: &mut Option<ProcStat>, ticks: &mut Vec<CpuTicks>) {
+    if stat.as_mut().is_none_or(|stat| stat.read(ticks).is_err()) {
+        ticks.clear();
+    }
+}
+
+/// Times of all present threads of a process together, since each began: `/proc/PID/task/*/schedstat`
+/// (kernel `Documentation/scheduler/sched-stats.rst`). `None` where the kernel does not keep them or
+/// the process is gone.
+fn process_times(root: &Path, pid: u32) -> Option<ThreadTimes> {
+    let tasks = fs::read_dir(root.join(format!("proc/{pid}/task"))).ok()?;
+    // A thread may end between the listing and the read.
+    let texts = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
+    texts.filter_map(|text| schedstat::parse(&text)).fold(None, |sum, times| {
+        let sum: ThreadTimes = sum.unwrap_or_default();
+        Some(ThreadTimes { cpu_ns: sum.cpu_ns + times.cpu_ns, wait_ns: sum.wait_ns + times.wait_ns })
+    })
+}
+
+/// What happened between two marks. `None` where one is missing, or our threads were not the same.
+pub fn block_use(before: Option<Mark>, after: Option<Mark>, block_ns: u64) -> Option<BlockUse> {
+    let (before, after) = (before?, after?);
+    let some_ns = after.some_ns.zip(before.some_ns).and_then(|(after, before)| after.checked_sub(before));
+    Some(BlockUse {
+        some_ns,
+        cpu_times: proc_stat::difference(&before.ticks, &after.ticks),
+        ours: ThreadTimes {
+            cpu_ns: after.ours.cpu_ns.checked_sub(before.ours.cpu_ns)?,
+            wait_ns: after.ours.wait_ns.checked_sub(before.ours.wait_ns)?,
+        },
+        block_ns,
+    })
+}
+
+/// For each sampler in a slice's readings the length of its acquisition window, as a reading
+/// `window_ns`. Added up like the others, it is what a run's sums are shares of: `start_ns` to
+/// `end_ns` of a sum also covers the slices of other treatments in between.
+fn windows(readings: &[Reading]) -> Vec<Reading> {
+    let mut windows: Vec<Reading> = Vec::new();
+    for reading in readings {
+        if windows.iter().all(|window| window.sampler != reading.sampler) {
+            windows.push(Reading {
+                metric: "window_ns".to_owned(),
+                cpu: None,
+                value: Some(reading.end_ns.saturating_sub(reading.start_ns) as f64),
+                gap: None,
+                ..reading.clone()
+            });
+        }
+    }
+    windows
+}
+
+/// Adds a reading to the sum of its kind, which goes from the start of the first slice to the end of
+/// the last. One gap makes the sum a gap.
+fn add(totals: &mut Vec<Reading>, reading: &Reading) {
+    let same = |total: &&mut Reading| {
+        total.sampler == reading.sampler && total.metric == reading.metric && total.cpu == reading.cpu
+    };
+    let Some(total) = totals.iter_mut().find(same) else {
+        totals.push(reading.clone());
+        return;
+    };
+    total.end_ns = reading.end_ns;
+    total.value = total.value.zip(reading.value).map(|(sum, value)| sum + value);
+    total.gap = total.gap.take().or_else(|| reading.gap.clone());
+}
+
+/// Periods in which a CPU quota stopped us during a run's slices.
+pub fn throttled_periods(totals: &[Reading]) -> f64 {
+    totals
+        .iter()
+        .filter(|reading| reading.sampler == "quota" && reading.metric == "throttled_periods")
+        .filter_map(|reading| reading.value)
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(metric: &str, end_ns: u64, value: Option<f64>) -> Reading {
+        Reading {
+            sampler: "quota".into(),
+            metric: metric.into(),
+            cpu: None,
+            start_ns: end_ns - 1,
+            end_ns,
+            value,
+            gap: value.is_none().then(|| "gone".into()),
+        }
+    }
+
+    #[test]
+    fn readings_of_a_run_are_added_and_a_gap_stays_a_gap() {
+        let mut totals = Vec::new();
+        add(&mut totals, &reading("throttled_periods", 10, Some(1.0)));
+        add(&mut totals, &reading("throttled_ns", 10, Some(5.0)));
+        add(&mut totals, &reading("throttled_periods", 20, Some(2.0)));
+        assert_eq!(totals.len(), 2);
+        assert_eq!((totals[0].start_ns, totals[0].end_ns, totals[0].value), (9, 20, Some(3.0)));
+        assert_eq!(throttled_periods(&totals), 3.0);
+        add(&mut totals, &reading("throttled_periods", 30, None));
+        add(&mut totals, &reading("throttled_periods", 40, Some(1.0)));
+        assert_eq!(totals[0].value, None);
+        assert_eq!(totals[0].gap.as_deref(), Some("gone"));
+        assert_eq!(throttled_periods(&totals), 0.0);
+    }
+
+    #[test]
+    fn a_run_s_readings_tell_how_long_was_looked() {
+        let slice = |start_ns: u64, end_ns: u64, sampler: &str, cpu: Option<u32>| Reading {
+            sampler: sampler.into(),
+            cpu,
+            start_ns,
+            ..reading("value", end_ns, Some(1.0))
+        };
+        let mut totals = Vec::new();
+        for (start_ns, end_ns) in [(100, 160), (500, 550)] {
+            let readings = [
+                slice(start_ns, end_ns, "a", Some(0)),
+                slice(start_ns, end_ns, "a", Some(1)),
+                slice(start_ns, end_ns + 5, "b", None),
+            ];
+            for reading in &windows(&readings) {
+                add(&mut totals, reading);
+            }
+        }
+        let seen: Vec<_> = totals.iter().map(|one| (one.sampler.as_str(), one.cpu, one.value)).collect();
+        assert_eq!(seen, [("a", None, Some(110.0)), ("b", None, Some(120.0))]);
+        assert!(totals.iter().all(|one| one.metric == "window_ns" && one.start_ns == 100));
+        assert!(windows(&[]).is_empty());
+    }
+
+    fn mark(some_ns: Option<u64>, cpu_ns: u64, busy: u64) -> Mark {
+        let ticks = vec![CpuTicks { cpu: 0, busy, ..CpuTicks::default() }];
+        Mark { some_ns, ours: ThreadTimes { cpu_ns, wait_ns: 1 }, ticks }
+    }
+
+    #[test]
+    fn what_a_block_used_needs_both_sides() {
+        assert_eq!(block_use(None, Some(mark(None, 1, 1)), 5), None);
+        assert_eq!(block_use(Some(mark(None, 5, 1)), Some(mark(None, 4, 1)), 5), None, "a thread is gone");
+        let block = block_use(Some(mark(Some(1), 1, 1)), Some(mark(Some(4), 3, 2)), 5).unwrap();
+        assert_eq!(
+            (block.some_ns, block.ours, block.block_ns),
+            (Some(3), ThreadTimes { cpu_ns: 2, wait_ns: 0 }, 5)
+        );
+        assert_eq!(block.cpu_times[0].busy_ns, proc_stat::TICK_NS);
+        let without = block_use(Some(mark(None, 1, 1)), Some(mark(Some(4), 3, 1)), 5).unwrap();
+        assert_eq!(without.some_ns, None);
+    }
+
+    #[test]
+    fn threads_of_a_process_are_added() {
+        let root = tempfile::tempdir().unwrap();
+        for (thread, text) in [(7, "100 40 3\n"), (8, "100 2 3\n"), (9, "junk")] {
+            let folder = root.path().join(format!("proc/7/task/{thread}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("schedstat"), text).unwrap();
+        }
+        assert_eq!(process_times(root.path(), 7), Some(ThreadTimes { cpu_ns: 200, wait_ns: 42 }));
+        assert_eq!(process_times(root.path(), 8), None);
+    }
+
+    #[test]
+    fn the_live_system_gives_cpu_times() {
+        let (mut watch, _) = Watch::new();
+        let clock = Clock::resumed(0);
+        let mut totals = Vec::new();
+        watch.start(clock);
+        assert!(!watch.finish(clock, &mut totals).is_empty());
+        assert!(totals.iter().all(|reading| reading.value.is_some() != reading.gap.is_some()));
+    }
+}

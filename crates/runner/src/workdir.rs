@@ -1,0 +1,338 @@
+//! The private folder that holds a study's data and logs, and its removal in every case: at the
+//! end, on an error, after Ctrl-C, and (by the janitor and the next start) after a kill.
+//!
+//! A folder counts as ours only by the marker file inside, made by the same user; symbolic links
+//! are never followed. Source: `flock(2)` (a lock lives as long as its owner's open file, also
+//! across PID namespaces, where process numbers say nothing), `proc_pid_stat(5)`.
+
+use crate::RunnerError;
+use crate::spawn;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Duration;
+
+/// Name of the marker file.
+const MARKER: &str = ".threadwise-folder";
+/// First line of the marker file.
+const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when its process has ended";
+/// What every folder's name begins with.
+const PREFIX: &str = "threadwise-";
+
+/// A private folder, removed when dropped.
+#[derive(Debug)]
+pub struct Workdir {
+    path: PathBuf,
+    /// Open and locked as long as we live.
+    _marker: File,
+    janitor: Option<Child>,
+}
+
+impl Workdir {
+    /// Makes the folder `threadwise-PID-START` with mode 0700 below `root`.
+    ///
+    /// # Errors
+    /// The folder or its marker cannot be made.
+    pub fn create(root: &Path) -> Result<Self, RunnerError> {
+        let pid = std::process::id();
+        let fail = |path: &Path, error: io::Error| RunnerError::Workdir {
+            path: path.to_owned(),
+            why: format!("{error}; give another data folder"),
+        };
+        let start = start_time(pid).unwrap_or(0);
+        // One process may run several studies, one after the other or at once.
+        for number in 0..1000_u32 {
+            let suffix = if number == 0 { String::new() } else { format!("-{number}") };
+            let path = root.join(format!("{PREFIX}{pid}-{start}{suffix}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(fail(&path, error)),
+                Ok(()) => {}
+            }
+            return match write_marker(&path, pid, start) {
+                Ok(marker) => Ok(Self { path, _marker: marker, janitor: None }),
+                Err(error) => {
+                    // Nothing of anybody can be inside yet but our own marker.
+                    let _ = fs::remove_dir_all(&path);
+                    Err(fail(&path, error))
+                }
+            };
+        }
+        Err(fail(root, io::Error::other("a thousand folders of this process are there already")))
+    }
+
+    /// Starts the janitor: `program args… FOLDER`, which removes the folder when we are gone. It
+    /// must call [`janitor`].
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_janitor(&mut self, program: &Path, args: &[String]) -> Result<(), RunnerError> {
+        let mut words: Vec<&std::ffi::OsStr> = args.iter().map(std::ffi::OsStr::new).collect();
+        words.push(self.path.as_os_str());
+        let child = spawn::detached(program, &words)
+            .map_err(|error| RunnerError::Program { program: program.to_owned(), why: error.to_string() })?;
+        self.janitor = Some(child);
+        Ok(())
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a folder inside, if it is not there, and gives its path.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn folder(&self, name: &str) -> Result<PathBuf, RunnerError> {
+        let path = self.path.join(name);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(RunnerError::Workdir { path, why: error.to_string() })
+            }
+            _ => Ok(path),
+        }
+    }
+}
+
+impl Drop for Workdir {
+    fn drop(&mut self) {
+        // What cannot be removed here is removed by the janitor or the next start.
+        let _ = remove(&self.path);
+        if let Some(mut janitor) = self.janitor.take() {
+            drop(janitor.stdin.take());
+            let _ = janitor.wait();
+        }
+    }
+}
+
+/// Makes the marker so that it is locked from the moment it can be seen under its name.
+fn write_marker(folder: &Path, pid: u32, start: u64) -> io::Result<File> {
+    let unfinished = folder.join(".unfinished");
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    writeln!(file, "{MARKER_LINE}\npid {pid}\nstart {start}")?;
+    // A file system without locks only costs us the sweeping after a kill.
+    let _ = file.try_lock();
+    fs::rename(&unfinished, folder.join(MARKER))?;
+    Ok(file)
+}
+
+/// Removes a folder of ours. `false` when it was not there.
+///
+/// # Errors
+/// The path is a symbolic link or no folder, belongs to another user, or has no marker of ours; or
+/// something inside cannot be removed.
+pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
+    let refuse = |why: &str| RunnerError::Workdir { path: folder.to_owned(), why: why.to_owned() };
+    let entry = match fs::symlink_metadata(folder) {
+        Ok(entry) => entry,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(refuse(&error.to_string())),
+    };
+    if !entry.is_dir() {
+        return Err(refuse("is no folder; nothing was removed"));
+    }
+    if entry.uid() != rustix::process::getuid().as_raw() {
+        return Err(refuse("belongs to another user; nothing was removed"));
+    }
+    if read_marker(folder).is_none() {
+        return Err(refuse("does not carry threadwise's marker; nothing was removed"));
+    }
+    // The marker goes last, so that what is left of an interrupted removal is still ours.
+    let clear = || -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name() == MARKER {
+                continue;
+            }
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        fs::remove_file(folder.join(MARKER))?;
+        fs::remove_dir(folder)
+    };
+    clear().map(|()| true).map_err(|error| refuse(&format!("could not be removed whole: {error}")))
+}
+
+/// Who made the folder: process number and start time. `None` without a marker of ours.
+fn read_marker(folder: &Path) -> Option<(u32, u64)> {
+    let path = folder.join(MARKER);
+    if !fs::symlink_metadata(&path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    File::open(&path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    let mut lines = text.lines();
+    (lines.next()? == MARKER_LINE).then_some(())?;
+    let pid = lines.next()?.strip_prefix("pid ")?.parse().ok()?;
+    let start = lines.next()?.strip_prefix("start ")?.parse().ok()?;
+    Some((pid, start))
+}
+
+/// Removes what killed processes of this user left below `root`; gives how many folders went.
+/// What cannot be removed is left for another time.
+pub fn sweep(root: &Path) -> usize {
+    let Ok(entries) = fs::read_dir(root) else { return 0 };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+        .map(|entry| entry.path())
+        .filter(|path| is_stale(path))
+        .filter(|path| matches!(remove(path), Ok(true)))
+        .count()
+}
+
+/// Whether the process that made the folder is dead: its number and start time are gone and its
+/// lock is free.
+fn is_stale(folder: &Path) -> bool {
+    let ours = fs::symlink_metadata(folder)
+        .is_ok_and(|entry| entry.is_dir() && entry.uid() == rustix::process::getuid().as_raw());
+    if !ours {
+        return false;
+    }
+    let Some((pid, start)) = read_marker(folder) else { return false };
+    if start_time(pid) == Some(start) {
+        return false;
+    }
+    File::open(folder.join(MARKER)).is_ok_and(|marker| marker.try_lock().is_ok())
+}
+
+/// Start time of a process in ticks since the machine's start: field 22 of /proc/PID/stat.
+fn start_time(pid: u32) -> Option<u64> {
+    start_time_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn start_time_in(stat: &str) -> Option<u64> {
+    // The name of the program stands in brackets and may itself hold brackets and spaces.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// What the hidden process `threadwise janitor FOLDER` does: waits until its stdin ends, which is
+/// when the process that measures is gone, however it went, and removes the folder.
+///
+/// # Errors
+/// The folder is not ours, or could not be removed within ten seconds.
+pub fn janitor(folder: &Path, stdin: &mut dyn Read) -> Result<(), RunnerError> {
+    let mut buffer = [0; 64];
+    loop {
+        match stdin.read(&mut buffer) {
+            Ok(0) => break,
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
+            _ => {}
+        }
+    }
+    // Workers die with their parent, but not at once: one may still be writing.
+    for _ in 0..100 {
+        if remove(folder).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    remove(folder).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn stale_folder(root: &Path, name: &str) -> PathBuf {
+        let path = root.join(name);
+        fs::create_dir(&path).unwrap();
+        // A process number above the kernel's limit of 2^22 is never alive.
+        drop(write_marker(&path, 1 << 23, 1).unwrap());
+        fs::write(path.join("data"), "x").unwrap();
+        path
+    }
+
+    #[test]
+    fn the_folder_is_private_and_goes_when_dropped() {
+        let root = tempfile::tempdir().unwrap();
+        let workdir = Workdir::create(root.path()).unwrap();
+        let second = Workdir::create(root.path()).unwrap();
+        assert_ne!(workdir.path(), second.path());
+        let path = workdir.path().to_owned();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::write(workdir.folder("data").unwrap().join("file"), "x").unwrap();
+        assert!(path.join("data/file").exists());
+        drop(workdir);
+        assert!(!path.exists());
+        assert!(second.path().exists());
+    }
+
+    #[test]
+    fn a_root_that_cannot_be_written_is_an_error_with_a_next_step() {
+        let error = Workdir::create(Path::new("/proc/nowhere")).unwrap_err();
+        assert!(error.to_string().contains("data folder"), "{error}");
+    }
+
+    #[test]
+    fn only_marked_folders_are_removed_and_no_links_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let precious = root.path().join("precious");
+        fs::create_dir(&precious).unwrap();
+        fs::write(precious.join("file"), "x").unwrap();
+        assert!(remove(&precious).unwrap_err().to_string().contains("marker"));
+        let ours = stale_folder(root.path(), "threadwise-1-1");
+        let link = root.path().join("threadwise-2-2");
+        symlink(&ours, &link).unwrap();
+        assert!(remove(&link).unwrap_err().to_string().contains("no folder"));
+        assert!(ours.join("data").exists());
+        symlink(&precious, ours.join("link-inside")).unwrap();
+        assert!(remove(&ours).unwrap());
+        assert!(precious.join("file").exists());
+        assert!(!remove(&ours).unwrap());
+        // A marker that is itself a link is none.
+        fs::write(root.path().join("fake"), format!("{MARKER_LINE}\npid 1\nstart 1\n")).unwrap();
+        symlink(root.path().join("fake"), precious.join(MARKER)).unwrap();
+        assert!(remove(&precious).is_err());
+    }
+
+    #[test]
+    fn sweeping_takes_the_dead_and_leaves_the_living() {
+        let root = tempfile::tempdir().unwrap();
+        let dead = stale_folder(root.path(), "threadwise-8388608-1");
+        let living = Workdir::create(root.path()).unwrap();
+        let unmarked = root.path().join("threadwise-9-9");
+        fs::create_dir(&unmarked).unwrap();
+        let other_name = stale_folder(root.path(), "other-8388608-1");
+        // Another PID namespace: the number means nothing here, the lock is held.
+        let elsewhere = root.path().join("threadwise-8388609-1");
+        fs::create_dir(&elsewhere).unwrap();
+        let lock = write_marker(&elsewhere, (1 << 23) + 1, 1).unwrap();
+        assert_eq!(sweep(root.path()), 1);
+        assert!(!dead.exists());
+        assert!(living.path().exists() && unmarked.exists() && other_name.exists() && elsewhere.exists());
+        drop(lock);
+        assert_eq!(sweep(root.path()), 1);
+        assert_eq!(sweep(&root.path().join("missing")), 0);
+    }
+
+    #[test]
+    fn the_janitor_waits_for_the_end_of_its_stdin() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = stale_folder(root.path(), "threadwise-1-1");
+        let (mut reader, writer) = io::pipe().unwrap();
+        let watched = folder.clone();
+        let thread = std::thread::spawn(move || janitor(&watched, &mut reader));
+        (&writer).write_all(b"still here").unwrap();
+        assert!(folder.exists());
+        drop(writer);
+        thread.join().unwrap().unwrap();
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn the_start_time_is_found_behind_any_program_name() {
+        let fields: Vec<String> = (3..=24).map(|field| field.to_string()).collect();
+        let stat = format!("12 (a) b (c)) {}", fields.join(" "));
+        assert_eq!(start_time_in(&stat), Some(22));
+        assert_eq!(start_time_in("garbage"), None);
+        assert!(start_time(std::process::id()).is_some());
+    }
+}

@@ -1,0 +1,426 @@
+//! One worker: its process, what is said to it and what it answers, each with a deadline.
+//!
+//! One thread suffices: stdin and the reply pipe do not block and are waited for with `poll(2)`,
+//! so that nothing of ours wakes up while a slice runs. Source of the order in [`end`]:
+//! `waitid(2)` with WNOWAIT keeps the process number ours until the whole group was killed.
+//!
+//! [`end`]: WorkerProcess::end
+
+use crate::settings::{Deadlines, Worker};
+use crate::spawn::{self, Launch, LaunchError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use threadwise_engine::protocol::{self, MAX_LINE_BYTES, ProtocolError, Reply, Request};
+use threadwise_machine::{CpuSet, MemoryBinding};
+
+/// How long a wait lasts before the request to stop is looked at again.
+const STOP_CHECK: Duration = Duration::from_millis(100);
+
+/// Kind of a failure that is none of the worker's: we were asked to stop.
+pub const STOPPED: &str = "stopped";
+
+/// Why a worker's run failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// `crash`, `timeout`, `protocol`, `stopped`, `memory-policy`, or the worker's own kind (`engine`, `option`,
+    /// `wrong-answer`, `lost-pin`).
+    pub kind: String,
+    /// One line.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with a message for people.
+    pub fn new(kind: &str, message: impl Into<String>) -> Self {
+        Self { kind: kind.to_owned(), message: message.into() }
+    }
+
+    fn protocol(error: &ProtocolError) -> Self {
+        Self::new("protocol", error.to_string())
+    }
+
+    /// Whether the worker did nothing wrong and we were asked to stop.
+    pub fn is_stop(&self) -> bool {
+        self.kind == STOPPED
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.kind)
+    }
+}
+
+/// A running worker. Its process group is killed and its process reaped when it is dropped.
+#[derive(Debug)]
+pub struct WorkerProcess {
+    child: Child,
+    replies: PipeReader,
+    /// What came over the reply pipe and is no whole line yet.
+    pending: Vec<u8>,
+    /// How much of `pending` is known to hold no line end.
+    scanned: usize,
+    log: PathBuf,
+    deadlines: Deadlines,
+    ended: Option<ExitStatus>,
+}
+
+/// Where and on what a worker runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Logical CPUs of the whole process; empty for all that we have.
+    pub cpus: &'a CpuSet,
+    /// Its memory policy.
+    pub memory: &'a MemoryBinding,
+    /// Folder that it works in.
+    pub folder: &'a Path,
+    /// Its log file.
+    pub log: &'a Path,
+}
+
+impl WorkerProcess {
+    /// Starts the program; its `hello` is awaited by [`WorkerProcess::hello`].
+    ///
+    /// # Errors
+    /// Kind `crash`: it cannot be started; kind `memory-policy`: the kernel refused its policy.
+    pub fn start(worker: &Worker, place: Place<'_>, deadlines: Deadlines) -> Result<Self, Failure> {
+        let fail = |error: io::Error| {
+            let program = worker.program.display();
+            Failure::new("crash", format!("{program} cannot be started on CPUs {}: {error}", place.cpus))
+        };
+        let launch = Launch {
+            program: &worker.program,
+            args: &worker.args,
+            cpus: place.cpus,
+            memory: place.memory,
+            folder: place.folder,
+            log: place.log,
+        };
+        let launched = spawn::worker(launch).map_err(|error| match error {
+            LaunchError::Start(error) => fail(error),
+            LaunchError::MemoryPolicy { .. } => Failure::new("memory-policy", error.to_string()),
+        })?;
+        let process = Self {
+            child: launched.child,
+            replies: launched.replies,
+            pending: Vec::new(),
+            scanned: 0,
+            log: place.log.to_owned(),
+            deadlines,
+            ended: None,
+        };
+        rustix::io::ioctl_fionbio(&process.replies, true).map_err(|error| fail(error.into()))?;
+        if let Some(stdin) = &process.child.stdin {
+            rustix::io::ioctl_fionbio(stdin, true).map_err(|error| fail(error.into()))?;
+        }
+        Ok(process)
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for `hello` and gives the engine's version.
+    ///
+    /// # Errors
+    /// No `hello` in time, one of another protocol version, or the worker's end.
+    pub fn hello(&mut self, stop: &AtomicBool) -> Result<String, Failure> {
+        match self.receive("hello", self.deadlines.hello, Some(stop))? {
+            Reply::Hello { protocol, version, .. } => {
+                protocol::check_version(protocol).map_err(|error| self.refuse(&error))?;
+                Ok(version)
+            }
+            other => Err(self.unexpected("hello", &other)),
+        }
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// The worker has ended, or does not read.
+    pub fn send(&mut self, request: &Request) -> Result<(), Failure> {
+        let line = protocol::encode(request).map_err(|error| Failure::protocol(&error))?;
+        let until = Instant::now() + self.deadlines.hello;
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            let Some(mut stdin) = self.child.stdin.as_ref() else {
+                return Err(Failure::new("crash", "the worker's stdin is closed"));
+            };
+            match stdin.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let remaining = until.saturating_duration_since(Instant::now());
+                    if remaining.is_zero() {
+                        return Err(self.hang("read its request", self.deadlines.hello));
+                    }
+                    wait_for(PollFd::new(stdin, PollFlags::OUT), remaining);
+                }
+                // The pipe is broken: it ended, perhaps after a last word that is still unread.
+                Err(_) => return Err(self.last_word()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer to a request.
+    ///
+    /// # Errors
+    /// `timeout` (the worker is killed), `crash`, `protocol`, `stopped`, or what the worker says of
+    /// itself.
+    pub fn receive(
+        &mut self,
+        phase: &str,
+        deadline: Duration,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Reply, Failure> {
+        let until = Instant::now() + deadline;
+        loop {
+            if let Some(line) = self.take_line().map_err(|error| self.refuse(&error))? {
+                return self.understand(&line);
+            }
+            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Err(Failure::new(STOPPED, "the study was stopped"));
+            }
+            let remaining = until.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
+                return Err(self.hang(&format!("finish '{phase}'"), deadline));
+            }
+            let step = if stop.is_some() { remaining.min(STOP_CHECK) } else { remaining };
+            wait_for(PollFd::new(&self.replies, PollFlags::IN), step);
+            // A worker that says why it fails ends at once: its last line and the pipe's end may
+            // come together, and the line counts.
+            if !self.fill() && !self.pending[self.scanned..].contains(&b'\n') {
+                return Err(self.crash());
+            }
+        }
+    }
+
+    fn understand(&mut self, line: &str) -> Result<Reply, Failure> {
+        match protocol::decode(line).map_err(|error| self.refuse(&error))? {
+            Reply::Failed { kind, message } => {
+                self.end();
+                Err(Failure { kind: plain(&kind, 40), message: plain(&message, 500) })
+            }
+            reply => Ok(reply),
+        }
+    }
+
+    /// Reads what is there. `false` at the end of the pipe.
+    fn fill(&mut self) -> bool {
+        let mut chunk = [0_u8; 16 << 10];
+        loop {
+            match self.replies.read(&mut chunk) {
+                Ok(0) => return false,
+                Ok(length) => self.pending.extend_from_slice(&chunk[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(_) => return false,
+            }
+            if self.pending.len() > MAX_LINE_BYTES {
+                return true;
+            }
+        }
+    }
+
+    /// The next whole line, without its end.
+    fn take_line(&mut self) -> Result<Option<String>, ProtocolError> {
+        let Some(at) = self.pending[self.scanned..].iter().position(|&byte| byte == b'\n') else {
+            self.scanned = self.pending.len();
+            return match self.scanned > MAX_LINE_BYTES {
+                true => Err(ProtocolError::TooLong { limit: MAX_LINE_BYTES }),
+                false => Ok(None),
+            };
+        };
+        let end = self.scanned + at + 1;
+        self.scanned = 0;
+        let bytes: Vec<u8> = self.pending.drain(..end).collect();
+        protocol::read_line(&mut bytes.as_slice())
+    }
+
+    /// A reply that is in order and not the one that was asked for.
+    pub fn unexpected(&mut self, wanted: &str, reply: &Reply) -> Failure {
+        self.end();
+        let got = format!("{reply:?}");
+        Failure::new("protocol", plain(&format!("the worker answered {got} and not '{wanted}'"), 200))
+    }
+
+    fn refuse(&mut self, error: &ProtocolError) -> Failure {
+        self.end();
+        let mut failure = Failure::protocol(error);
+        failure.message = plain(&failure.message, 500);
+        failure
+    }
+
+    fn hang(&mut self, what: &str, deadline: Duration) -> Failure {
+        self.end();
+        let message = format!("the worker did not {what} within {} s and was killed", deadline.as_secs_f64());
+        Failure::new("timeout", self.with_log(message))
+    }
+
+    /// After a broken stdin: what the worker said before it ended, or its crash.
+    fn last_word(&mut self) -> Failure {
+        match self.receive("its end", Duration::from_secs(2), None) {
+            Err(failure) => failure,
+            Ok(reply) => self.unexpected("nothing, its stdin being closed", &reply),
+        }
+    }
+
+    /// The reply pipe has ended without a word.
+    fn crash(&mut self) -> Failure {
+        // It may still be on its way out; its own end says more than our kill would.
+        self.wait_for_exit(Duration::from_secs(2));
+        let how = match self.end() {
+            Some(status) => match (status.signal(), status.code()) {
+                (Some(signal), _) => format!("was ended by signal {signal}{}", signal_name(signal)),
+                (None, Some(code)) => format!("ended with exit code {code}"),
+                (None, None) => format!("ended: {status}"),
+            },
+            None => "ended".to_owned(),
+        };
+        Failure::new("crash", self.with_log(format!("the worker {how} without an answer")))
+    }
+
+    fn with_log(&self, message: String) -> String {
+        match last_line(&self.log) {
+            Some(line) => format!("{message}; last line of its log: {line}"),
+            None => message,
+        }
+    }
+
+    /// Waits until the process has ended, without reaping it.
+    fn wait_for_exit(&self, limit: Duration) -> bool {
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return true };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let until = Instant::now() + limit;
+        loop {
+            // An error means that there is nothing to wait for any more.
+            if !matches!(waitid(WaitId::Pid(pid), options), Ok(None)) {
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Kills what is left of the process group and reaps the worker.
+    pub fn end(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+                // It may have ended by itself, with nothing left to kill.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            self.ended = self.child.wait().ok();
+        }
+        self.ended
+    }
+
+    /// Asks for the end; awaited by [`WorkerProcess::stopped`].
+    pub fn ask_to_stop(&mut self) {
+        // A worker that cannot be told is killed when its deadline is over.
+        let _ = self.send(&Request::Stop);
+    }
+
+    /// Waits for the end that was asked for. A worker that does not go by itself is killed.
+    ///
+    /// # Errors
+    /// It did not end in order, which takes nothing from slices that it finished before.
+    pub fn stopped(mut self) -> Result<(), Failure> {
+        match self.receive("stop", self.deadlines.stop, None)? {
+            Reply::Done => {}
+            other => return Err(self.unexpected("done", &other)),
+        }
+        if !self.wait_for_exit(self.deadlines.stop) {
+            return Err(self.hang("end after 'done'", self.deadlines.stop));
+        }
+        match self.end() {
+            Some(status) if !status.success() => Err(Failure::new(
+                "crash",
+                self.with_log(format!("after 'done' the worker ended with {status}")),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Waits until a descriptor is ready or the time is over. An interrupted wait ends early, and the
+/// caller looks again.
+fn wait_for(descriptor: PollFd<'_>, limit: Duration) {
+    let limit = Timespec::try_from(limit).ok();
+    let _ = poll(&mut [descriptor], limit.as_ref());
+}
+
+/// Text from a worker made fit for one line of a table: no control characters, at most `most`
+/// characters.
+fn plain(text: &str, most: usize) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// The last line of a log that is not blank.
+fn last_line(log: &Path) -> Option<String> {
+    let mut file = File::open(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(4096))).ok()?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).ok()?;
+    let tail = String::from_utf8_lossy(&tail);
+    tail.lines().map(str::trim).rfind(|line| !line.is_empty()).map(|line| plain(line, 200))
+}
+
+/// Names of the signals by which programs end; numbers are those of x86, ARM and POWER alike.
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        2 => " (SIGINT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL: killed, perhaps for want of memory)",
+        11 => " (SIGSEGV)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_worker_is_tamed() {
+        assert_eq!(plain("a\n\u{1b}[31mb", 40), "a  [31mb");
+        assert_eq!(plain("äöü", 2), "äö…");
+    }
+
+    #[test]
+    fn the_last_line_of_a_log_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        assert_eq!(last_line(&log), None);
+        std::fs::write(&log, format!("{}\nsecond\nlast \n\n \n", "x".repeat(9000))).unwrap();
+        assert_eq!(last_line(&log).unwrap(), "last");
+        std::fs::write(&log, b"\xff\xfe").unwrap();
+        assert!(last_line(&log).is_some());
+    }
+}
