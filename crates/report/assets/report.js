@@ -1,0 +1,222 @@
+// Draws the report's charts with Observable Plot. All figures were aggregated by the program;
+// nothing here computes a statistic. Texts only ever become text nodes and attributes.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const labels = data.labels;
+  const names = labels.map((_, i) => i);
+  const colors = names.map(i => `var(--c${i % 8})`);
+  const shapes = ["circle", "triangle", "square", "diamond", "star", "wye", "cross"];
+  // A symbol of its own beside the colour: colour alone is not enough for everybody.
+  const symbols = names.map(i => shapes[(i + Math.floor(i / 8)) % shapes.length]);
+  const rate = d3.format(".4s");
+  const percent = value => (value > 0 && value < 0.0005 ? "<0.1%" : value > 0 ? d3.format(".1%")(value) : "0");
+  // Ends of intervals, which a dot would hide where they are short.
+  const cap = (dx, dy) => ({ draw(context, size) { const r = Math.sqrt(size); context.moveTo(-r * dx, -r * dy); context.lineTo(r * dx, r * dy); } });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const band = i => [`logical CPU ${data.usage.cpus[i]}`];
+
+  const base = (box, width, options) => ({
+    width,
+    style: { fontFamily: "inherit", fontSize: "12px", background: "transparent", overflow: "visible" },
+    ariaLabel: box.dataset.title,
+    ariaDescription: box.dataset.description,
+    ...options,
+  });
+  const color = { domain: names, range: colors };
+  const symbol = { domain: names, range: symbols };
+
+  // Colours and symbols by name, for the charts that have both.
+  function legend(used) {
+    const list = document.createElement("ul");
+    list.className = "legend";
+    for (const i of names.filter(i => used.has(i))) {
+      const item = document.createElement("li");
+      const svg = d3.create("svg").attr("width", 14).attr("height", 14).attr("viewBox", "-7 -7 14 14").attr("aria-hidden", "true");
+      svg.append("path").attr("d", d3.symbol(d3[`symbol${symbols[i].replace(/^./, c => c.toUpperCase())}`], 50)()).attr("fill", colors[i]);
+      item.append(svg.node(), document.createTextNode(" " + labels[i]));
+      list.append(item);
+    }
+    return list;
+  }
+
+  const tip = (rows, options, title) =>
+    Plot.tip(rows, Plot.pointer({ ...options, title, fontSize: 12, lineHeight: 1.35, textPadding: 8 }));
+
+  function throughput(box, index, width) {
+    const chart = data.throughput[index];
+    const points = chart.points;
+    const offset = shift(points);
+    const xs = [...new Set(points.map(p => p.sessions))].sort(d3.ascending);
+    const marks = [Plot.ruleY([0], { stroke: "var(--muted)" })];
+    for (const line of chart.lines) {
+      marks.push(Plot.line(line.map(i => points[i]), { x: "sessions", y: "mean", stroke: "var(--muted)", strokeWidth: 1.25, strokeDasharray: "4 3" }));
+    }
+    points.forEach((p, i) => {
+      const place = { x: "sessions", dx: offset[i] };
+      marks.push(Plot.ruleX([p], { ...place, y1: "low", y2: "high", stroke: colors[p.label], strokeWidth: 2 }));
+      for (const y of ["low", "high"]) marks.push(Plot.dot([p], { ...place, y, symbol: cap(1, 0), stroke: colors[p.label], strokeWidth: 2, r: 3.5 }));
+      marks.push(Plot.dot([p], { ...place, y: "mean", fill: "label", symbol: "label", r: 4 }));
+    });
+    marks.push(tip(points, { x: "sessions", y: "mean" }, p =>
+      `${labels[p.label]} (${p.placement})\n${p.sessions} session${p.sessions === 1 ? "" : "s"}\n${rate(p.mean)} rows/s [${rate(p.low)}, ${rate(p.high)}]`));
+    const plot = Plot.plot(base(box, width, {
+      height: Math.min(360, Math.max(260, width * 0.6)),
+      marginLeft: 52, marginRight: 24, marginBottom: 40, color, symbol,
+      x: { label: "sessions", ticks: xs.length <= 10 ? xs : 10, tickFormat: "d", inset: 18, labelAnchor: "center", labelArrow: "none", type: "linear" },
+      y: { label: "rows/s", grid: true, tickFormat: "~s", zero: true, labelArrow: "none", ticks: 6 },
+      marks,
+    }));
+    return [legend(new Set(points.map(p => p.label))), plot];
+  }
+
+  // Points with the same number of sessions stand side by side, in pixels.
+  function shift(points) {
+    const bySessions = d3.group(points.map((p, i) => [p, i]), ([p]) => p.sessions);
+    const offset = [];
+    for (const members of bySessions.values()) {
+      members.forEach(([, i], at) => { offset[i] = (at - (members.length - 1) / 2) * 9; });
+    }
+    return offset;
+  }
+
+  // The first that fit are taken: 1 always, then round numbers, then those between.
+  const TICKS = [1, 2, 0.5, 4, 0.25, 8, 16, 32, 64, 128, 256, 512, 0.1, 0.01, 1.5, 3, 0.75, 6, 12, 24, 48, 96, 1.2, 0.8, 1.1, 0.9, 2.5, 5, 1.05, 0.95, 1.02, 0.98];
+
+  function ratios(box, index, width) {
+    const chart = data.ratios[index];
+    const all = data.ratios.flatMap(c => [c.floor_low, c.floor_high, ...c.rows.flatMap(r => [r.low, r.high])]).filter(v => v > 0);
+    const [least, most] = d3.extent([...all, 1]);
+    const domain = [least / 1.04, most * 1.04];
+    const narrow = width < 460;
+    // Names of comparisons may be long: they get up to two fifths, the rest stands in the tip.
+    const longest = d3.max(chart.rows, r => Math.max(r.label.length * 6.8, r.against.length * 5.9)) ?? 0;
+    const marginLeft = narrow ? 8 : Math.min(Math.max(150, longest + 18), width * 0.4);
+    const cut = (text, size) => { const room = Math.floor((marginLeft - 16) / size); return text.length > room ? text.slice(0, room - 1) + "…" : text; };
+    const marginRight = narrow ? 16 : 128;
+    const scale = d3.scaleLog(domain, [marginLeft, width - marginRight]);
+    const ticks = [];
+    for (const t of TICKS) {
+      if (t > domain[0] && t < domain[1] && ticks.every(other => Math.abs(scale(other) - scale(t)) > 38)) ticks.push(t);
+    }
+    const rows = chart.rows.map((row, i) => ({ ...row, i }));
+    const marks = [];
+    if (chart.floor_low !== null) {
+      marks.push(Plot.rect([chart], { x1: "floor_low", x2: "floor_high", fill: "var(--muted)", fillOpacity: 0.3 }));
+    }
+    const text = { y: "i", fontSize: 12, fill: "var(--ink)" };
+    marks.push(
+      Plot.gridX(ticks, { stroke: "var(--rule)", strokeOpacity: 1 }),
+      Plot.ruleX([1], { stroke: "var(--ink)", strokeWidth: 1.25 }),
+      Plot.ruleY(rows, { y: "i", x1: "low", x2: "high", stroke: "var(--c0)", strokeWidth: 2 }),
+      ...["low", "high"].map(x => Plot.dot(rows, { y: "i", x, symbol: cap(0, 1), stroke: "var(--c0)", strokeWidth: 2, r: 4 })),
+      Plot.dot(rows, { y: "i", x: "value", stroke: "var(--c0)", strokeWidth: 2, fill: d => (d.effect ? "var(--c0)" : "var(--paper)"), r: 4 }),
+    );
+    if (narrow) {
+      marks.push(Plot.text(rows, { ...text, text: d => `${d.label} ${d.against}`, frameAnchor: "left", textAnchor: "start", dy: -15, stroke: "var(--paper)", strokeWidth: 4 }));
+    } else {
+      marks.push(
+        Plot.text(rows, { ...text, text: d => cut(d.label, 6.8), frameAnchor: "left", textAnchor: "end", dx: -12, dy: -7 }),
+        Plot.text(rows, { ...text, text: d => cut(d.against, 5.9), frameAnchor: "left", textAnchor: "end", dx: -12, dy: 8, fontSize: 10.5, fill: "var(--muted)" }),
+        Plot.text(rows, { ...text, text: "figures", frameAnchor: "right", textAnchor: "start", dx: 10, fontVariant: "tabular-nums" }),
+      );
+    }
+    marks.push(tip(rows, { x: "value", y: "i" }, d => `${d.label} ${d.against}\n${d.figures}\n${d.mark}`));
+    return [Plot.plot(base(box, width, {
+      height: rows.length * (narrow ? 52 : 42) + 56, marginLeft, marginRight, marginTop: 10, marginBottom: 38,
+      x: { type: "log", domain, ticks, tickFormat: d => `${d}x`, label: "ratio of rows/s", labelAnchor: "center", labelArrow: "none", tickSize: 0 },
+      y: { type: "band", domain: rows.map(r => r.i), axis: null, padding: 0 },
+      marks,
+    }))];
+  }
+
+  function roles(box, _index, width) {
+    const ROLES = width < 560 ? ["used", "siblings", "others"] : ["used by sessions", "idle siblings", "all others"];
+    const cells = data.usage.rows.flatMap(row => row.roles.map((role, i) => role && { name: row.name, role: ROLES[i], busy: role[0], steal: role[1] }).filter(Boolean));
+    return [heat(box, width, cells, "role", ROLES.filter(r => cells.some(c => c.role === r)), d => d.busy, d =>
+      `${d.name}\n${d.role}: ${percent(d.busy)} busy, ${percent(d.steal)} stolen`, true, null)];
+  }
+
+  function byCpu(part) {
+    return (box, _index, width) => {
+      const cells = data.usage.rows.flatMap(row => row.cells.map((cell, i) => ({ name: row.name, cpu: i, busy: cell[0], steal: cell[1], used: cell[2] })));
+      const top = part === "steal" ? Math.max(0.01, d3.max(cells, d => d.steal)) : 1;
+      return [heat(box, width, cells, "cpu", data.usage.cpus.map((_, i) => i), d => d[part] / top, d =>
+        `${d.name}\n${band(d.cpu)}\n${percent(d.busy)} busy, ${percent(d.steal)} stolen\n${d.used > 0 ? `used by sessions in ${percent(d.used)} of the slices` : "not used by sessions"}`,
+        width / data.usage.cpus.length > 60, i => data.usage.cpus[i], d => percent(d[part]))];
+    };
+  }
+
+  // Rows are treatments; a cell's ink is its share.
+  function heat(box, width, cells, column, columns, share, title, written, tickFormat, words = d => percent(share(d))) {
+    const treatments = data.usage.rows.map(row => row.name);
+    // From this share on the other ink has the better contrast (WCAG 2, relative luminance).
+    const turn = dark.matches ? 0.62 : 0.85;
+    const narrow = width < 560;
+    const longest = column === "cpu" ? d3.max(data.usage.cpus, name => name.length) : 0;
+    const every = Math.ceil(columns.length * (longest * 7 + 12) / (width - 180));
+    const marks = [
+      Plot.cell(cells, { x: column, y: "name", fill: "var(--heat)", fillOpacity: d => Math.min(1, 0.04 + 0.96 * share(d)), inset: columns.length > 64 ? 0 : 1, rx: 2 }),
+    ];
+    if (written) {
+      marks.push(Plot.text(cells, { x: column, y: "name", text: words, fontSize: 11, fontVariant: "tabular-nums", fill: d => (share(d) > turn ? "var(--on-heat)" : "var(--ink)") }));
+    }
+    marks.push(tip(cells, { x: column, y: "name" }, title));
+    return Plot.plot(base(box, width, {
+      height: treatments.length * 24 + 50, marginLeft: narrow ? 134 : 170, marginRight: 8, marginTop: 28, marginBottom: 8,
+      x: { domain: columns, axis: "top", label: column === "cpu" ? "logical CPU" : null, labelArrow: "none", tickSize: 0, ticks: columns.filter((_, i) => i % every === 0), tickFormat: tickFormat ?? undefined, labelAnchor: "left" },
+      y: { domain: treatments, label: null, tickSize: 0, tickFormat: d => (narrow && d.length > 17 ? d.slice(0, 16) + "…" : d) },
+      opacity: { type: "identity" },
+      marks,
+    }));
+  }
+
+  function slices(box, index, width) {
+    const points = data.slices[index].points;
+    const last = d3.max(points, p => p[0]) ?? 0;
+    const [unit, per] = last > 7200 ? ["h", 3600] : last > 180 ? ["min", 60] : ["s", 1];
+    const starts = [...d3.rollup(points, group => d3.min(group, p => p[0]), p => p[3]).values()];
+    const few = points.length < 4000;
+    const x = p => p[0] / per;
+    const style = { x, y: p => p[1], r: few ? 2.2 : 1.4, fillOpacity: few ? 0.75 : 0.5 };
+    const plot = Plot.plot(base(box, width, {
+      height: Math.min(420, Math.max(280, width * 0.36)), marginLeft: 52, marginRight: 12, marginBottom: 40, color, symbol,
+      x: { label: `time since the start (${unit})`, labelAnchor: "center", labelArrow: "none" },
+      y: { label: "rows/s", grid: true, tickFormat: "~s", zero: true, labelArrow: "none" },
+      marks: [
+        Plot.ruleX(starts.map(s => s / per), { stroke: "var(--rule)" }),
+        Plot.ruleY([0], { stroke: "var(--muted)" }),
+        Plot.dot(points, { ...style, fill: p => p[2], symbol: p => p[2] }),
+        tip(points, { x, y: p => p[1] }, p => `${labels[p[2]]}\n${rate(p[1])} rows/s\nblock ${p[3]}, round ${p[4]}, ${d3.format(".3f")(x(p))} ${unit}`),
+      ],
+    }));
+    return [legend(new Set(points.map(p => p[2]))), plot];
+  }
+
+  const draw = { throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices };
+
+  function drawAll() {
+    let drawn = 0;
+    for (const box of document.querySelectorAll(".chart")) {
+      const width = Math.max(280, Math.floor(box.clientWidth));
+      if (box.dataset.width === String(width)) { drawn += 1; continue; }
+      try {
+        box.replaceChildren(...draw[box.dataset.chart](box, Number(box.dataset.index), width));
+        box.dataset.width = String(width);
+        drawn += 1;
+      } catch (fault) {
+        box.textContent = "This chart could not be drawn; the table below has its figures.";
+        console.error(`${box.dataset.chart}: ${fault}`);
+      }
+    }
+    document.documentElement.dataset.charts = String(drawn);
+  }
+
+  let timer = 0;
+  addEventListener("resize", () => { clearTimeout(timer); timer = setTimeout(drawAll, 120); });
+  dark.addEventListener("change", () => {
+    for (const box of document.querySelectorAll(".chart")) delete box.dataset.width;
+    drawAll();
+  });
+  drawAll();
+})();

@@ -1,0 +1,270 @@
+//! What the page's template and its charts are given: plain values, aggregated here and not in the
+//! browser. One of the two modules of this crate that know serde.
+
+use crate::ReportError;
+use crate::text::is_deceptive;
+use serde::Serialize;
+
+/// Everything that the charts draw. Kept small: short arrays where there are many.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Charts {
+    /// Whether the results come from a model.
+    pub simulated: bool,
+    /// Names that colours and symbols stand for, over all groups.
+    pub labels: Vec<String>,
+    /// Throughput against sessions, one chart a group.
+    pub throughput: Vec<RateChart>,
+    /// Ratios, one chart a group.
+    pub ratios: Vec<RatioChart>,
+    /// Busy and stolen time, by treatment.
+    pub usage: Usage,
+    /// Every slice in time order, one chart a group.
+    pub slices: Vec<SliceChart>,
+}
+
+/// Throughput of a group's treatments.
+#[derive(Debug, Clone, Serialize)]
+pub struct RateChart {
+    /// Group name.
+    pub group: String,
+    /// One per treatment.
+    pub points: Vec<RatePoint>,
+    /// Sweeps: indices of points, by sessions.
+    pub lines: Vec<Vec<usize>>,
+}
+
+/// Throughput of a treatment, rows per second.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatePoint {
+    /// Index into [`Charts::labels`].
+    pub label: usize,
+    /// Placement text.
+    pub placement: String,
+    /// Sessions.
+    pub sessions: u32,
+    /// Centre.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Ratios of a group.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatioChart {
+    /// Group name.
+    pub group: String,
+    /// Noise floor as a ratio below 1.
+    pub floor_low: Option<f64>,
+    /// Noise floor as a ratio above 1.
+    pub floor_high: Option<f64>,
+    /// One per comparison.
+    pub rows: Vec<RatioRow>,
+}
+
+/// One ratio.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatioRow {
+    /// What is on top, or the comparison's own name.
+    pub label: String,
+    /// What it is compared with, or what is compared.
+    pub against: String,
+    /// Centre.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The mark in words.
+    pub mark: &'static str,
+    /// Whether it is an effect.
+    pub effect: bool,
+    /// Figures as the table has them.
+    pub figures: String,
+}
+
+/// Busy and stolen CPU time by treatment.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Usage {
+    /// Logical CPUs, or spans of them, in order.
+    pub cpus: Vec<String>,
+    /// Logical CPUs in a span.
+    pub span: usize,
+    /// One per treatment with readings.
+    pub rows: Vec<UsageRow>,
+    /// Whether any CPU lost 0.1% or more to the hypervisor.
+    pub steal: bool,
+}
+
+/// One treatment's busy and stolen shares.
+#[derive(Debug, Clone, Serialize)]
+pub struct UsageRow {
+    /// Treatment name.
+    pub name: String,
+    /// By role: used, left-over siblings, others; (busy, steal), `None` where there is no such CPU.
+    pub roles: [Option<(f64, f64)>; 3],
+    /// By span: busy, steal, share of the slices in which it was used.
+    pub cells: Vec<(f64, f64, f64)>,
+}
+
+/// The slices of a group.
+#[derive(Debug, Clone, Serialize)]
+pub struct SliceChart {
+    /// Group name.
+    pub group: String,
+    /// Seconds since the start, rows per second, index into labels, block, round.
+    pub points: Vec<(f64, f64, usize, u32, u32)>,
+}
+
+/// The page around the charts.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Page {
+    /// Study title.
+    pub title: String,
+    /// Engine, workload, date, file: one line.
+    pub subtitle: String,
+    /// Whether the results come from a model.
+    pub simulated: bool,
+    /// The verdict, each line as parts.
+    pub verdict: Vec<Vec<Part>>,
+    /// Figures beside the verdict.
+    pub facts: Vec<Fact>,
+    /// The sections below it.
+    pub sections: Vec<Section>,
+    /// The machine as boxes.
+    pub machine: Machine,
+    /// Last line.
+    pub footer: String,
+}
+
+/// A piece of a verdict line.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Part {
+    /// `""`, `figure`, `interval` or `command`.
+    pub class: &'static str,
+    /// The text.
+    pub text: String,
+}
+
+/// A figure with its name.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fact {
+    /// Name.
+    pub name: &'static str,
+    /// Figure with its unit.
+    pub value: String,
+    /// What it means.
+    pub note: String,
+}
+
+/// A section of the page.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Section {
+    /// Anchor.
+    pub id: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// Paragraphs.
+    pub paragraphs: Vec<String>,
+    /// Whether the machine drawing stands here.
+    pub machine: bool,
+    /// Charts.
+    pub figures: Vec<Figure>,
+    /// Tables that stand open.
+    pub tables: Vec<TableView>,
+    /// Text kept as it is.
+    pub verbatim: Option<String>,
+}
+
+/// A chart with its table.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figure {
+    /// Which drawing function takes it.
+    pub chart: &'static str,
+    /// Which entry of its data.
+    pub index: usize,
+    /// Full width, or beside its neighbour.
+    pub wide: bool,
+    /// Heading.
+    pub title: String,
+    /// What is drawn, for those who cannot see it too.
+    pub description: String,
+    /// The same figures.
+    pub table: TableView,
+}
+
+/// A table of texts.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct TableView {
+    /// Heading.
+    pub caption: String,
+    /// Column names.
+    pub headers: Vec<String>,
+    /// How many columns from the left hold text; the rest hold figures.
+    pub text_columns: usize,
+    /// Cells.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The machine as boxes.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Machine {
+    /// The machine in one line.
+    pub line: String,
+    /// `few`, `many`: how large a logical CPU is drawn.
+    pub size: &'static str,
+    /// Package, node, LLC boxes.
+    pub packages: Vec<Nest>,
+    /// CPUs outside every box.
+    pub outside: Vec<Spot>,
+    /// Limits, one line each.
+    pub limits: Vec<String>,
+    /// States that occur: class and words.
+    pub legend: Vec<(&'static str, &'static str)>,
+}
+
+/// A box with boxes in it; the innermost has cores.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Nest {
+    /// Heading.
+    pub name: String,
+    /// Boxes inside.
+    pub inner: Vec<Nest>,
+    /// Cores inside: name and logical CPUs.
+    pub cores: Vec<(String, Vec<Spot>)>,
+}
+
+/// A logical CPU.
+#[derive(Debug, Clone, Serialize)]
+pub struct Spot {
+    /// OS number.
+    pub cpu: u32,
+    /// `allowed`, `barred`, `offline`.
+    pub class: &'static str,
+    /// The state in words.
+    pub words: &'static str,
+}
+
+/// Chart data as JSON that can stand inside a `<script>` element: `<`, `>` and `&` only as
+/// escapes (WHATWG HTML, "restrictions for contents of script elements"), deceptive characters
+/// replaced.
+pub fn script_json(charts: &Charts) -> Result<String, ReportError> {
+    let json = serde_json::to_string(charts).map_err(|error| ReportError::Template(error.to_string()))?;
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' => text.push_str("\\u003c"),
+            '>' => text.push_str("\\u003e"),
+            '&' => text.push_str("\\u0026"),
+            c if is_deceptive(c) => text.push_str("\\ufffd"),
+            c => text.push(c),
+        }
+    }
+    Ok(text)
+}
+
+/// The page as the template takes it.
+pub fn template_value(page: &Page) -> minijinja::Value {
+    minijinja::Value::from(minijinja::value::Serde(page))
+}

@@ -1,0 +1,71 @@
+//! The HTML report: one file that needs no network, can be mailed, and can be read without its
+//! scripts (every chart has a table).
+//!
+//! The charts are drawn by Observable Plot on d3 (assets/README.md). The page's Content Security
+//! Policy (W3C CSP Level 3) allows the four scripts of this program by their hashes and no network
+//! at all, so that a text which slipped through escaping still could not run or send anything.
+
+mod charts;
+mod data;
+mod machine;
+mod method;
+mod page;
+mod tables;
+mod usage;
+
+use crate::text::is_deceptive;
+use crate::{Document, ReportError};
+use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
+
+const TEMPLATE: &str = include_str!("../../templates/report.html");
+const STYLE: &str = include_str!("../../assets/report.css");
+const WATCH: &str = include_str!("../../assets/watch.js");
+const D3: &str = include_str!("../../assets/d3.min.js");
+const PLOT: &str = include_str!("../../assets/plot.umd.min.js");
+const CHARTS: &str = include_str!("../../assets/report.js");
+
+/// SHA-256 of the four scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
+/// them and prints the right ones.
+const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
+
+/// The report as one HTML file.
+///
+/// # Errors
+/// [`ReportError::Template`], a fault of the program.
+pub fn render(document: &Document) -> Result<String, ReportError> {
+    let (charts, slices) = charts::charts(document);
+    let page = page::page(document, &charts, slices);
+    let data = data::script_json(&charts)?;
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(format_value);
+    let fault = |error: Error| ReportError::Template(format!("{error:#}"));
+    environment.add_template("report.html", TEMPLATE).map_err(fault)?;
+    let template = environment.get_template("report.html").map_err(fault)?;
+    let trusted = |text: &str| Value::from_safe_string(text.to_owned());
+    let context = Value::from_pairs([
+        ("page", data::template_value(&page)),
+        ("style", trusted(STYLE)),
+        ("watch_script", trusted(WATCH)),
+        ("d3_script", trusted(D3)),
+        ("plot_script", trusted(PLOT)),
+        ("charts_script", trusted(CHARTS)),
+        ("hashes", trusted(SCRIPT_HASHES.trim())),
+        ("data", trusted(&data)),
+    ]);
+    template.render(context).map_err(fault)
+}
+
+/// Every value of the template passes here: deceptive characters are replaced, then the template
+/// engine escapes for HTML.
+fn format_value(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_deceptive)) {
+        Some(text) => {
+            let line_end = |c| matches!(c, '\n' | '\t');
+            let clean: String =
+                text.chars().map(|c| if is_deceptive(c) && !line_end(c) { '\u{fffd}' } else { c }).collect();
+            minijinja::escape_formatter(out, state, &Value::from(clean))
+        }
+        None => minijinja::escape_formatter(out, state, value),
+    }
+}

@@ -1,0 +1,252 @@
+//! The page's sections in order: verdict, throughput, comparison, CPUs, machine, time, table,
+//! method, configuration, failures.
+
+use super::charts::MAX_POINTS;
+use super::data::{Charts, Fact, Figure, Page, Part, Section};
+use super::{machine, method, tables};
+use crate::Document;
+use crate::text::{counted, set_share, share};
+
+/// Everything around the charts. `slices` is the number of slices in all.
+pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
+    let study = document.study;
+    let engine = format!("{} {}", study.engine, document.engine_version);
+    let subtitle = [engine.trim(), &study.workload, document.created_utc, document.source];
+    let subtitle: Vec<&str> = subtitle.into_iter().filter(|part| !part.is_empty()).collect();
+    let title = if study.title.is_empty() { &study.name } else { &study.title };
+    Page {
+        title: title.clone(),
+        subtitle: subtitle.join(" · "),
+        simulated: document.is_simulated(),
+        verdict: document.findings.iter().map(|finding| parts(&finding.text)).collect(),
+        facts: facts(document),
+        sections: vec![
+            throughput(document, charts),
+            comparison(document, charts),
+            usage(document, charts),
+            Section { id: "machine", title: "The machine", machine: true, ..Section::default() },
+            time_order(document, charts, slices),
+            all_treatments(document),
+            method::method(document),
+            method::configuration(document),
+            method::failures(document),
+        ],
+        machine: machine::machine(document.topology),
+        footer: format!(
+            "threadwise {} · study {} · seed {}",
+            document.program_version, study.name, study.seed
+        ),
+    }
+}
+
+/// Cuts a line where figures, intervals and commands begin and end, so that they can be set apart:
+/// `1.27x [1.24, 1.30]`.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut push = |class: &'static str, text: &str| match parts.last_mut().filter(|last| last.class == class)
+    {
+        Some(last) => last.text.push_str(text),
+        None if text.is_empty() => {}
+        None => parts.push(Part { class, text: text.to_owned() }),
+    };
+    for (at, piece) in text.split('`').enumerate() {
+        if at % 2 == 1 {
+            push("command", piece);
+            continue;
+        }
+        let mut bracket = false;
+        for word in piece.split_inclusive(' ') {
+            bracket |= word
+                .strip_prefix('[')
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
+            let (class, end) = match () {
+                () if bracket => ("interval", word.find(']').map_or(word.len(), |end| end + 1)),
+                () => figure_end(word).map_or(("", word.len()), |end| ("figure", end)),
+            };
+            bracket &= !word.contains(']');
+            push(class, &word[..end]);
+            push("", &word[end..]);
+        }
+    }
+    parts
+}
+
+/// Where a ratio or share at the start of a word ends: `1.27x`, `+57%`, `±0.9%`.
+fn figure_end(word: &str) -> Option<usize> {
+    let bare = word.trim_end().trim_end_matches([',', '.', ';', ':', ')']);
+    let number = bare.trim_start_matches(['+', '-', '±', '−', '~']);
+    let unit = number.ends_with('x') || number.ends_with('%');
+    (unit && number.starts_with(|c: char| c.is_ascii_digit())).then_some(bare.len())
+}
+
+fn facts(document: &Document) -> Vec<Fact> {
+    let analysis = document.analysis;
+    let mut facts = Vec::new();
+    facts.push(Fact {
+        name: "blocks",
+        value: analysis.blocks.to_string(),
+        note: format!("of {}", counted(document.study.design.rounds as usize, "round")),
+    });
+    if let Some(value) = method::floor_words(document) {
+        let name = document.common_baseline();
+        facts.push(Fact { name: "noise floor", value, note: format!("{name} against {name}") });
+    }
+    let steal = share(analysis.covariates.steal_share);
+    let worst = format!("worst block {}", share(analysis.covariates.steal_share_max));
+    facts.push(Fact { name: "stolen time", value: steal, note: worst });
+    let valid = document.runs.iter().filter(|run| run.status.is_valid()).count();
+    let excluded = counted(analysis.excluded_blocks.len(), "block");
+    facts.push(Fact {
+        name: "valid runs",
+        value: format!("{valid}/{}", document.runs.len()),
+        note: format!("{excluded} left out"),
+    });
+    facts
+}
+
+fn titled(document: &Document, title: &str, group: &str) -> String {
+    let simulated = if document.is_simulated() { "SIMULATED · " } else { "" };
+    format!("{simulated}{title} {}", document.group_words(group)).trim_end().to_owned()
+}
+
+fn throughput(document: &Document, charts: &Charts) -> Section {
+    let level = set_share(document.level());
+    let figure = |(index, chart): (usize, &super::data::RateChart)| Figure {
+        chart: "throughput",
+        index,
+        wide: charts.throughput.len() == 1,
+        title: titled(document, "Throughput", &chart.group),
+        description: format!("Rows per second of all sessions together, with {level} intervals over blocks."),
+        table: tables::rates(charts, chart),
+    };
+    Section {
+        id: "throughput",
+        title: "Throughput against sessions",
+        figures: charts.throughput.iter().enumerate().map(figure).collect(),
+        ..Section::default()
+    }
+}
+
+fn comparison(document: &Document, charts: &Charts) -> Section {
+    let level = set_share(document.level());
+    let figure = |(index, chart): (usize, &super::data::RatioChart)| Figure {
+        chart: "ratios",
+        index,
+        wide: charts.ratios.len() == 1,
+        title: titled(document, "Ratio of throughput", &chart.group),
+        description: format!(
+            "Rows per second as a ratio, with {level} intervals. A filled dot is an effect, a hollow one is not. \
+             The band around 1 is the noise floor."
+        ),
+        table: tables::ratios(chart),
+    };
+    Section {
+        id: "comparison",
+        title: "Placements compared",
+        figures: charts.ratios.iter().enumerate().map(figure).collect(),
+        ..Section::default()
+    }
+}
+
+fn usage(document: &Document, charts: &Charts) -> Section {
+    let usage = &charts.usage;
+    let figure = |chart, title: &str, description: String, table| Figure {
+        chart,
+        index: 0,
+        wide: true,
+        title: titled(document, title, ""),
+        description,
+        table,
+    };
+    let spans = match usage.span {
+        0 | 1 => String::new(),
+        span => format!(" Each column is the mean of {span} neighbours."),
+    };
+    let mut figures = Vec::new();
+    let mut paragraphs = Vec::new();
+    if usage.rows.is_empty() {
+        paragraphs.push("No readings of /proc/stat were taken.".to_owned());
+    } else {
+        let words = "Mean busy share while the treatment's slices ran: of the logical CPUs that its sessions used, of \
+                     the idle siblings of their cores, and of all others. Blocks draw different cores.";
+        figures.push(figure("roles", "Busy time by use", words.to_owned(), tables::roles(usage)));
+        let words = format!(
+            "Mean busy share of each logical CPU while the treatment's slices ran, over all blocks.{spans}"
+        );
+        figures.push(figure("busy", "Busy time by logical CPU", words, tables::by_cpu(usage, false)));
+        if usage.steal {
+            let words = format!("Mean share of time that the hypervisor took from each logical CPU.{spans}");
+            figures.push(figure("steal", "Stolen time by logical CPU", words, tables::by_cpu(usage, true)));
+        } else {
+            paragraphs
+                .push("The hypervisor took less than 0.1% of the time of every logical CPU.".to_owned());
+        }
+    }
+    Section {
+        id: "cpus",
+        title: "Logical CPUs during each treatment",
+        paragraphs,
+        figures,
+        ..Section::default()
+    }
+}
+
+fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
+    let shown: usize = charts.slices.iter().map(|chart| chart.points.len()).sum();
+    let thinned = match shown < slices {
+        true => format!(
+            " Of {slices} slices {shown} are drawn, one in {} of each treatment: more than {MAX_POINTS} points would \
+             slow the page down. `threadwise export --what slices` writes them all.",
+            slices.div_ceil(MAX_POINTS)
+        ),
+        false => String::new(),
+    };
+    let figure = |(index, chart): (usize, &super::data::SliceChart)| Figure {
+        chart: "slices",
+        index,
+        wide: true,
+        title: titled(document, "Every slice in time order", &chart.group),
+        description: "Rows per second of each slice; thin lines mark the starts of blocks.".to_owned(),
+        table: tables::block_means(document, &chart.group),
+    };
+    Section {
+        id: "time",
+        title: "Drift",
+        paragraphs: vec![format!(
+            "A machine that slows down or speeds up during the study shows here as a slope common to all treatments; \
+             the ratios above are taken within rounds, where it cancels.{thinned}"
+        )],
+        figures: charts.slices.iter().enumerate().map(figure).collect(),
+        ..Section::default()
+    }
+}
+
+fn all_treatments(document: &Document) -> Section {
+    let groups = document.groups();
+    let tables = groups.iter().map(|(group, members)| tables::treatments(document, group, members)).collect();
+    Section { id: "table", title: "All treatments", tables, ..Section::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_intervals_are_set_apart() {
+        let cut = parts("A core does 1.27x [1.24, 1.30], CPU per read +57%. See [a]: `list`");
+        let classes: Vec<(&str, &str)> = cut.iter().map(|part| (part.class, part.text.as_str())).collect();
+        assert_eq!(
+            classes,
+            [
+                ("", "A core does "),
+                ("figure", "1.27x"),
+                ("", " "),
+                ("interval", "[1.24, 1.30]"),
+                ("", ", CPU per read "),
+                ("figure", "+57%"),
+                ("", ". See [a]: "),
+                ("command", "list"),
+            ]
+        );
+    }
+}

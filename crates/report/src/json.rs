@@ -1,0 +1,346 @@
+//! The JSON forms that others build on: version 1, documented in docs/JSON.md, only ever added to.
+//!
+//! Unknown is `null`; a number that is not finite is `null` too (serde_json makes it so). One of
+//! the two modules of this crate that know serde.
+
+use crate::csv::status_words;
+use crate::layout::{CpuState, in_state};
+use crate::{Document, ReportError};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use threadwise_analysis::{Estimate, Interval, NoiseFloor, TreatmentSummary};
+use threadwise_machine::topology::{Group, LogicalCpu};
+use threadwise_machine::{CpuSet, Pin, Topology};
+use threadwise_study::{OptionValue, Options, Role, Run, SessionSlice, Slice, Stopping};
+
+/// Version of both forms.
+pub const VERSION: u32 = 1;
+
+/// The report: study, machine, treatments, estimates, noise floors, findings.
+pub fn report(document: &Document) -> String {
+    let analysis = document.analysis;
+    let list = |items: &mut dyn Iterator<Item = Value>| -> Value { items.collect() };
+    pretty(&json!({
+        "version": VERSION,
+        "program": {"name": "threadwise", "version": document.program_version},
+        "source": document.source,
+        "created_utc": document.created_utc,
+        "simulated": document.is_simulated(),
+        "study": study(document),
+        "machine": machine(document.topology),
+        "blocks": analysis.blocks,
+        "treatments": list(&mut analysis.treatments.iter().map(|summary| treatment(document, summary))),
+        "estimates": list(&mut analysis.estimates.iter().map(estimate)),
+        "noise_floor": document.widest_floor().map(noise_floor),
+        "noise_floors": list(&mut analysis.noise_floors.iter().map(noise_floor)),
+        "covariates": {
+            "steal_share": analysis.covariates.steal_share,
+            "steal_share_max": analysis.covariates.steal_share_max,
+            "left_over_busy_share": analysis.covariates.left_over_busy_share,
+            "others_busy_share": analysis.covariates.others_busy_share,
+            "flagged_blocks": analysis.covariates.flagged_blocks,
+        },
+        "excluded_blocks": analysis.excluded_blocks,
+        "failures": list(&mut document.runs.iter().filter(|run| !run.status.is_valid()).map(run_head)),
+        "findings": list(&mut document.findings.iter().map(|finding| json!({
+            "kind": finding.kind, "text": finding.text, "evidence": finding.evidence,
+        }))),
+        "notes": document.notes,
+    }))
+}
+
+/// The machine: counts over allowed and online logical CPUs, lists over all.
+pub fn topology(topology: &Topology) -> String {
+    let ids = Ids::new(topology);
+    let cpus = topology.logical_cpus.iter().enumerate();
+    let caches = topology.caches.iter().map(|cache| {
+        let own = json!({"level": cache.level, "kind": cache.kind, "size_bytes": cache.size_bytes});
+        merged(own, ids.members(&cache.cpus))
+    });
+    let kinds = topology.kinds.iter().enumerate().map(|(id, kind)| {
+        merged(json!({"id": id, "name": kind.name, "evidence": kind.evidence}), ids.members(&kind.cpus))
+    });
+    let nodes = topology.numa_nodes.iter().enumerate().map(|(id, node)| {
+        let own = json!({"id": id, "os_id": node.os_id, "memory_bytes": node.memory_bytes});
+        merged(own, ids.members(&node.cpus))
+    });
+    let cores = topology.cores.iter().enumerate().map(|(id, core)| {
+        let own = json!({"id": id, "os_id": core.os_id, "package": core.package, "kind": core.kind});
+        merged(own, ids.members(&core.cpus))
+    });
+    pretty(&json!({
+        "version": VERSION,
+        "counts": counts(topology),
+        "logical_cpus": cpus.map(|(id, cpu)| logical_cpu(id, cpu, &ids)).collect::<Value>(),
+        "cores": cores.collect::<Value>(),
+        "packages": groups(&topology.packages, &ids),
+        "dies": groups(&topology.dies, &ids),
+        "clusters": groups(&topology.clusters, &ids),
+        "numa_nodes": nodes.collect::<Value>(),
+        "llc_domains": groups(&topology.llc_domains, &ids),
+        "caches": caches.collect::<Value>(),
+        "kinds": kinds.collect::<Value>(),
+        "limits": limits(topology),
+        "identity": identity(topology),
+    }))
+}
+
+/// One JSON object a line and run: its fields, status and readings, without its slices.
+///
+/// # Errors
+/// The writer's.
+pub fn runs_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+    document.runs.iter().try_for_each(|run| {
+        let readings = run.readings.iter().map(|reading| {
+            json!({
+                "sampler": reading.sampler, "metric": reading.metric, "cpu": reading.cpu,
+                "start_ns": reading.start_ns, "end_ns": reading.end_ns,
+                "value": reading.value, "gap": reading.gap,
+            })
+        });
+        let own = json!({
+            "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
+            "slices": run.slices.len(), "readings": readings.collect::<Value>(),
+        });
+        line(out, &merged(run_head(run), own))
+    })
+}
+
+/// One JSON object a line and slice, with every session (its histogram too) and every CPU.
+///
+/// # Errors
+/// The writer's.
+pub fn slices_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+    document
+        .runs
+        .iter()
+        .try_for_each(|run| run.slices.iter().try_for_each(|slice| line(out, &slice_json(run, slice))))
+}
+
+/// Something that can be run, or a placement that this machine can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListEntry {
+    /// `preset`, `engine`, `workload`, `placement`.
+    pub kind: String,
+    /// Name as the command line takes it.
+    pub name: String,
+    /// One line.
+    pub about: String,
+}
+
+/// The entries of `threadwise list --json`.
+pub fn listing(entries: &[ListEntry]) -> String {
+    let entry = |entry: &ListEntry| json!({"kind": entry.kind, "name": entry.name, "about": entry.about});
+    pretty(&json!({"version": VERSION, "entries": entries.iter().map(entry).collect::<Value>()}))
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+fn line(out: &mut dyn Write, value: &Value) -> Result<(), ReportError> {
+    Ok(writeln!(out, "{value}")?)
+}
+
+/// The fields of both objects; the second's win.
+fn merged(first: Value, second: Value) -> Value {
+    match (first, second) {
+        (Value::Object(mut first), Value::Object(second)) => {
+            first.extend(second);
+            Value::Object(first)
+        }
+        (first, _) => first,
+    }
+}
+
+fn study(document: &Document) -> Value {
+    let study = document.study;
+    let design = &study.design;
+    let stopping = match design.stopping {
+        Stopping::Budget { budget_s } => json!({"kind": "budget", "budget_s": budget_s}),
+        Stopping::Until { half_width, budget_s } => {
+            json!({"kind": "until", "half_width": half_width, "budget_s": budget_s})
+        }
+        Stopping::Blocks { blocks } => json!({"kind": "blocks", "blocks": blocks}),
+    };
+    json!({
+        "name": study.name, "title": study.title, "seed": study.seed.to_string(),
+        "engine": study.engine, "engine_version": document.engine_version,
+        "engine_options": options(&study.engine_options), "workload": study.workload,
+        "design": {
+            "rounds": design.rounds, "slice_ns": design.slice_ns, "rewarm_ns": design.rewarm_ns,
+            "level": design.level, "target_half_width": design.target_half_width, "stopping": stopping,
+        },
+        "left_out": study.left_out,
+    })
+}
+
+fn options(options: &Options) -> Value {
+    let value = |value: &OptionValue| match value {
+        OptionValue::Text(text) => json!(text),
+        OptionValue::Integer(number) => json!(number),
+        OptionValue::Number(number) => json!(number),
+        OptionValue::Flag(flag) => json!(flag),
+    };
+    Value::Object(options.iter().map(|(name, option)| (name.clone(), value(option))).collect())
+}
+
+fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
+    let interval = |interval: &Interval| json!({"mean": interval.mean, "low": interval.low, "high": interval.high, "unit": interval.unit});
+    let metrics: Map<String, Value> =
+        summary.metrics.iter().map(|(name, metric)| (name.clone(), interval(metric))).collect();
+    let own = json!({
+        "name": summary.name, "group": summary.group, "placement": summary.placement,
+        "sessions": summary.sessions, "runs": summary.runs, "failed": summary.failed,
+        "excluded": summary.excluded, "metrics": metrics,
+    });
+    let Some((_, planned)) = document.study.treatment(&summary.name) else { return own };
+    let role = match planned.role {
+        Role::Baseline => "baseline",
+        Role::BaselineTwin => "baseline-twin",
+        Role::Compared => "compared",
+    };
+    let pin = match planned.pin {
+        Pin::Each => "each",
+        Pin::Set => "set",
+    };
+    let more = json!({
+        "role": role, "pin": pin, "options": options(&planned.options), "factors": planned.factors,
+    });
+    merged(own, more)
+}
+
+fn estimate(estimate: &Estimate) -> Value {
+    let unflagged = estimate.unflagged.map(
+        |(value, low, high, blocks)| json!({"value": value, "low": low, "high": high, "blocks": blocks}),
+    );
+    json!({
+        "name": estimate.name, "kind": estimate.kind, "treatment": estimate.treatment,
+        "baseline": estimate.baseline, "metric": estimate.metric, "value": estimate.value,
+        "low": estimate.low, "high": estimate.high, "holm_low": estimate.holm_low,
+        "holm_high": estimate.holm_high, "blocks": estimate.blocks, "level": estimate.level,
+        "unit": estimate.unit, "method": estimate.method, "direction": estimate.direction,
+        "conclusive": estimate.conclusive, "effect": estimate.effect, "p_t": estimate.p_t,
+        "p_sign_flip": estimate.p_sign_flip, "lag1": estimate.lag1, "unflagged": unflagged,
+    })
+}
+
+fn noise_floor(floor: &NoiseFloor) -> Value {
+    json!({
+        "group": floor.group, "metric": floor.metric, "low": floor.low, "high": floor.high, "floor": floor.floor,
+    })
+}
+
+/// What names a run, and how it ended.
+fn run_head(run: &Run) -> Value {
+    let (status, kind, message) = status_words(&run.status);
+    let known = |text: &str| if text.is_empty() { Value::Null } else { json!(text) };
+    json!({
+        "run": run.id, "block": run.block, "attempt": run.attempt, "treatment": run.treatment,
+        "status": status, "kind": known(kind), "message": known(message),
+    })
+}
+
+fn slice_json(run: &Run, slice: &Slice) -> Value {
+    let times = slice.cpu_times.iter().map(|times| {
+        json!({
+            "cpu": times.cpu, "busy_ns": times.busy_ns, "steal_ns": times.steal_ns, "total_ns": times.total_ns,
+        })
+    });
+    json!({
+        "version": VERSION, "run": run.id, "block": run.block, "attempt": run.attempt,
+        "treatment": run.treatment, "status": status_words(&run.status).0, "sequence": slice.sequence,
+        "round": slice.round, "start_ns": slice.start_ns, "window_ns": slice.window_ns,
+        "sessions": slice.sessions.iter().map(session_json).collect::<Value>(),
+        "cpu_times": times.collect::<Value>(),
+    })
+}
+
+fn session_json(session: &SessionSlice) -> Value {
+    let latency = Some(&session.latency).filter(|bytes| !bytes.is_empty());
+    json!({
+        "steps": session.steps, "rows": session.rows, "answers_checked": session.answers_checked,
+        "answers_wrong": session.answers_wrong, "cpu_ns": session.cpu_ns,
+        "voluntary_switches": session.voluntary_switches,
+        "involuntary_switches": session.involuntary_switches,
+        "run_queue_wait_ns": session.run_queue_wait_ns, "counters": session.counters,
+        "latency_ns_hdr_v2_base64": latency.map(|bytes| BASE64_STANDARD.encode(bytes)),
+    })
+}
+
+fn counts(topology: &Topology) -> Value {
+    json!({
+        "packages": topology.packages.len(), "dies": topology.dies.len(),
+        "clusters": topology.clusters.len(), "numa_nodes": topology.numa_nodes.len(),
+        "llc_domains": topology.llc_domains.len(), "cores": topology.cores.len(),
+        "logical_cpus": topology.allowed().len(), "max_threads_per_core": topology.max_threads_per_core(),
+    })
+}
+
+fn machine(topology: &Topology) -> Value {
+    let more = json!({
+        "counts": counts(topology), "limits": limits(topology),
+        "allowed_cpus": topology.allowed().to_string(),
+        "not_allowed_cpus": in_state(topology, CpuState::NotAllowed).to_string(),
+        "offline_cpus": in_state(topology, CpuState::Offline).to_string(),
+    });
+    merged(identity(topology), more)
+}
+
+fn identity(topology: &Topology) -> Value {
+    let identity = &topology.identity;
+    json!({
+        "cpu_model": identity.cpu_model, "cpu_vendor": identity.cpu_vendor,
+        "hypervisor": identity.hypervisor, "smt_control": identity.smt_control,
+        "kernel": identity.kernel, "memory_bytes": identity.memory_bytes,
+    })
+}
+
+fn limits(topology: &Topology) -> Value {
+    let limits = &topology.limits;
+    json!({
+        "cpuset": limits.cpuset.as_ref().map(CpuSet::to_string),
+        "affinity": limits.affinity.as_ref().map(CpuSet::to_string),
+        "quota_cpus": limits.quota_cpus,
+        "quota_source": limits.quota_source.as_ref().map(|path| path.display().to_string()),
+        "memory_bytes": limits.memory_bytes,
+    })
+}
+
+fn logical_cpu(id: usize, cpu: &LogicalCpu, ids: &Ids) -> Value {
+    json!({
+        "id": id, "os_id": cpu.os_id, "core": cpu.core, "package": cpu.package, "die": cpu.die,
+        "cluster": cpu.cluster, "numa_node": cpu.numa_node, "llc": cpu.llc,
+        "siblings": ids.of(&cpu.siblings), "kind": cpu.kind, "allowed": cpu.allowed, "online": cpu.online,
+    })
+}
+
+fn groups(groups: &[Group], ids: &Ids) -> Value {
+    let group = |(id, group): (usize, &Group)| {
+        merged(json!({"id": id, "os_id": group.os_id}), ids.members(&group.cpus))
+    };
+    groups.iter().enumerate().map(group).collect()
+}
+
+/// Dense ids of logical CPUs: their places in `Topology::logical_cpus`.
+struct Ids<'a>(&'a Topology);
+
+impl<'a> Ids<'a> {
+    fn new(topology: &'a Topology) -> Self {
+        Self(topology)
+    }
+
+    fn of(&self, cpus: &CpuSet) -> Vec<usize> {
+        let cpus_by_id = &self.0.logical_cpus;
+        cpus.iter()
+            .filter_map(|os_id| cpus_by_id.binary_search_by_key(&os_id, |cpu| cpu.os_id).ok())
+            .collect()
+    }
+
+    /// Members both ways: as ids, and as a list of OS numbers that taskset(1) takes.
+    fn members(&self, cpus: &CpuSet) -> Value {
+        json!({"logical_cpus": self.of(cpus), "os_cpus": cpus.to_string()})
+    }
+}

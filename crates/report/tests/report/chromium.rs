@@ -1,0 +1,83 @@
+//! Opens a report in a headless browser: charts are drawn, the console is clean.
+
+use crate::page::hostile;
+use crate::support::Fixture;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use threadwise_report::html;
+
+/// Names under which distributions install it.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+fn browser() -> Option<&'static str> {
+    PROGRAMS.into_iter().find(|program| {
+        let version =
+            Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    })
+}
+
+/// The document after its scripts have run, and what the browser logged.
+fn dump(program: &str, folder: &Path, page: &Path) -> (String, String) {
+    let output = Command::new(program)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args([
+            "--enable-logging=stderr",
+            "--log-level=0",
+            "--virtual-time-budget=5000",
+            "--window-size=1200,900",
+        ])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--dump-dom", &format!("file://{}", page.display())])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// The document of a fixture's report after its scripts have run, its root element's attributes,
+/// and what the console got. `None`, said loudly, where there is no browser and this is not CI.
+fn opened(fixture: &Fixture) -> Option<(String, String, Vec<String>)> {
+    let Some(program) = browser() else {
+        assert!(std::env::var_os("CI").is_none(), "no Chromium: apt-get install chromium");
+        // Not by the macro, whose output the test program keeps back.
+        let line = "SKIPPED: the HTML report in a browser: no chromium on PATH (Debian: chromium)\n";
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    std::fs::write(&page, html::render(&fixture.document()).unwrap()).unwrap();
+    let (dom, log) = dump(program, folder.path(), &page);
+    let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0.to_owned();
+    let console = log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect();
+    Some((dom, root, console))
+}
+
+#[test]
+fn hostile_texts_do_nothing_in_a_browser() {
+    let Some((dom, root, console)) = opened(&hostile()) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    assert!(!dom.contains("<img"), "a text became an element");
+    assert!(!root.contains("data-charts=\"0\""), "{root}");
+}
+
+#[test]
+fn charts_are_drawn_and_the_console_is_clean() {
+    let Some((dom, root, console)) = opened(&Fixture::generated(8, 20)) else { return };
+    assert!(root.contains("data-errors=\"0\""), "faults on the page: {root}");
+    // 2 throughput, 2 ratios, roles, busy, steal, 2 time charts.
+    assert!(root.contains("data-charts=\"9\""), "not every chart was drawn: {root}");
+    assert!(console.is_empty(), "{console:#?}");
+    let circles = dom.matches("aria-label=\"dot\"").count();
+    assert!(circles >= 6, "{circles} groups of dots");
+    assert!(dom.matches("<svg").count() >= 9);
+    assert!(dom.contains("aria-label=\"SIMULATED · Throughput inside L2\""));
+    // Every slice of every valid run has its mark: 16 treatments, 8 blocks, 20 rounds, one run failed.
+    let marks = dom.matches("<path").count() + dom.matches("<circle").count();
+    assert!(marks >= 16 * 8 * 20 - 20, "{marks} marks");
+}

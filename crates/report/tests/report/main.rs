@@ -1,0 +1,8 @@
+//! Reports of made-up documents, checked as a reader, a program and a browser would.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)] // Helpers of tests, not a library.
+
+mod chromium;
+mod exports;
+mod page;
+mod support;
+mod terminal;
