@@ -1,0 +1,235 @@
+//! The command line. Every option says what it does, its unit and its default.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use threadwise_machine::Memory;
+
+/// What hyper-threads, cores, sockets and parallelism do to your database, with error bars.
+#[derive(Debug, Parser)]
+#[command(name = "threadwise", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  threadwise run                       measure this machine with embedded SQLite, about 90 s
+  threadwise run session-sweep         how throughput grows with sessions
+  threadwise topology                  what the machine says it is
+  threadwise report FILE --html R.html the report of an earlier study
+
+Exit codes:
+  0 done   1 failed   2 bad input, nothing touched   3 refused, nothing touched   130 interrupted")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure: run a preset or a study file and print its verdict
+    Run(Box<RunArgs>),
+    /// Print the verdict of a study again, or write its other forms
+    Report(ReportArgs),
+    /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
+    Topology(TopologyArgs),
+    /// List presets, engines, workloads and the placements that this machine can do
+    List(ListArgs),
+    /// Write the raw runs or slices of a study
+    Export(ExportArgs),
+    /// Print a shell completion script
+    Completions(CompletionsArgs),
+    /// Print the manual page (roff)
+    Man,
+    /// Be a worker process (started by `run`; see docs/WORKER.md)
+    #[command(hide = true)]
+    Worker(WorkerArgs),
+    /// Remove a study's temporary folder when its owner is gone (started by `run`)
+    #[command(hide = true)]
+    Janitor(JanitorArgs),
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args, Default)]
+#[command(after_help = "\
+Examples:
+  threadwise run
+  threadwise run --budget 5m --output night.threadwise
+  threadwise run --until 2% --budget 10m       stop when every interval is within ±2%
+  threadwise run --placement 2c1t --placement 1c2t --sessions 2
+  threadwise run --set data_mib=1024 --set work_unit=16
+  threadwise run --memory interleave
+  threadwise run my-study.toml
+  threadwise run --resume night.threadwise     go on with an interrupted study
+
+The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
+database server is running (--allow-busy goes on all the same).")]
+pub struct RunArgs {
+    /// A preset (see `threadwise list`) or a study file ending in .toml [default: placement]
+    #[arg(value_name = "PRESET|STUDY.toml")]
+    pub study: Option<String>,
+    /// Engine: sqlite, simulated, or a program threadwise-engine-NAME on PATH
+    #[arg(long, value_name = "NAME")]
+    pub engine: Option<String>,
+    /// Time for everything, such as 90s, 5m or 1h [default: the preset's own]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
+    pub budget: Option<f64>,
+    /// Go on until every interval's half-width is within this share, such as 2%
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
+    pub until: Option<f64>,
+    /// Study file to write [default: NAME-TIME.threadwise in this folder]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// HTML report to write [default: beside the study file]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
+    pub html: Option<PathBuf>,
+    /// Write no HTML report
+    #[arg(long)]
+    pub no_html: bool,
+    /// Go on with this interrupted study; its own settings apply
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "placement", "memory", "set", "rounds", "slice", "budget", "until"])]
+    pub resume: Option<PathBuf>,
+    /// Seed of every shuffle and draw [default: drawn, and stored]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub sessions: Option<Vec<u32>>,
+    /// Placement to measure instead of the preset's; may be given several times
+    #[arg(long, value_name = "PLACEMENT")]
+    pub placement: Option<Vec<String>>,
+    /// Where the memory of all treatments lies: local (each session's own NUMA node), remote (a node
+    /// without a logical CPU of the placement), interleave (all nodes in turn), or nodes such as 0-1
+    /// [default: the study's own, which is local in presets]
+    #[arg(long, value_name = "POLICY")]
+    pub memory: Option<Memory>,
+    /// Workload option, such as work_unit=16, update_pct=10 or data_mib=512; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub set: Vec<(String, String)>,
+    /// Rounds in a block
+    #[arg(long, value_name = "NUMBER")]
+    pub rounds: Option<u32>,
+    /// Window of one slice, such as 50ms
+    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
+    pub slice: Option<f64>,
+    /// Folder for the data while the study runs; ours is made inside it and removed at the end
+    /// [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Measure although the machine is busy or a database server is running
+    #[arg(long)]
+    pub allow_busy: bool,
+    /// Say what would be run, where and for how long, and stop
+    #[arg(long, conflicts_with = "json")]
+    pub plan: bool,
+    /// Print the report as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise report placement-20260101T120000Z.threadwise
+  threadwise report FILE --html report.html
+  threadwise report FILE --json | jq .findings
+  threadwise report FILE --csv > runs.csv")]
+pub struct ReportArgs {
+    /// A study file written by `threadwise run`; it is opened read-only
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Write the self-contained HTML report there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the report as JSON (docs/JSON.md)
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print one line per run as CSV
+    #[arg(long)]
+    pub csv: bool,
+}
+
+/// Arguments of `topology`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise topology
+  threadwise topology --json
+  threadwise topology --capture my-machine     record this machine for a bug report
+  threadwise topology --root my-machine        show a recorded machine")]
+pub struct TopologyArgs {
+    /// Root of the proc and sys folders to read
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long, conflicts_with = "capture")]
+    pub json: bool,
+    /// Record the machine into a new folder: no serial numbers, no host names
+    #[arg(long, value_name = "DIR")]
+    pub capture: Option<PathBuf>,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// A study file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "csv")]
+    pub format: ExportFormat,
+    /// What one line is
+    #[arg(long, value_enum, default_value = "runs")]
+    pub what: ExportRows,
+}
+
+/// Forms of `export`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// Comma-separated values
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+}
+
+/// Lines of `export`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ExportRows {
+    /// One run (one treatment in one block)
+    Runs,
+    /// One slice (one measured window)
+    Slices,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  threadwise completions bash > ~/.local/share/bash-completion/completions/threadwise"
+)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `worker`.
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    /// Engine name
+    #[arg(long)]
+    pub engine: String,
+}
+
+/// Arguments of `janitor`.
+#[derive(Debug, Args)]
+pub struct JanitorArgs {
+    /// The folder to remove when stdin ends
+    pub folder: PathBuf,
+}

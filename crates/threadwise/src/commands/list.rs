@@ -1,0 +1,60 @@
+//! `threadwise list`: what can be run, and what this machine can do.
+
+use crate::cli::ListArgs;
+use crate::commands::topology::live;
+use crate::error::AppError;
+use crate::output;
+use threadwise_machine::placement::resolve;
+use threadwise_machine::{Draw, Pin, Placement, Topology};
+use threadwise_report::json::{self, ListEntry};
+
+/// Prints presets, engines, workloads and placements.
+pub fn list(args: &ListArgs) -> Result<(), AppError> {
+    let entries = entries(&live()?);
+    if args.json {
+        return output::print(&format!("{}\n", json::listing(&entries)));
+    }
+    let mut text = String::new();
+    let mut kind = "";
+    for entry in &entries {
+        if entry.kind != kind {
+            kind = &entry.kind;
+            text.push_str(&format!("{}{kind}s\n", if text.is_empty() { "" } else { "\n" }));
+        }
+        text.push_str(&format!("  {:<16} {}\n", entry.name, entry.about));
+    }
+    output::print(&text)
+}
+
+fn entries(topology: &Topology) -> Vec<ListEntry> {
+    let entry =
+        |kind: &str, name: &str, about: String| ListEntry { kind: kind.into(), name: name.into(), about };
+    let mut entries = Vec::new();
+    for (name, title) in threadwise_study::presets::names() {
+        entries.push(entry("preset", name, (*title).to_owned()));
+    }
+    for engine in threadwise_engine::engines::all() {
+        entries.push(entry("engine", engine.name(), format!("{} ({})", engine.about(), engine.version())));
+    }
+    entries.push(entry(
+        "workload",
+        "logical-io",
+        "cached reads of consecutive keys from a random start".into(),
+    ));
+    for name in ["one-cpu", "same-core", "same-package", "cross-package", "no-smt", "all"] {
+        entries.push(entry("placement", name, here(name, topology)));
+    }
+    entries
+}
+
+/// The logical CPUs of a placement without a draw, or what the machine lacks.
+fn here(name: &str, topology: &Topology) -> String {
+    let resolved = name
+        .parse::<Placement>()
+        .and_then(|placement| resolve(&placement, topology, &Draw::identity(topology), 2, Pin::Each));
+    match resolved {
+        Ok(resolved) => format!("here, for example: logical CPUs {}", resolved.set()),
+        Err(threadwise_machine::PlacementError::Lacking { lacks, .. }) => format!("not here: {lacks}"),
+        Err(error) => error.to_string(),
+    }
+}

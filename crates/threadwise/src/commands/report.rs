@@ -1,0 +1,32 @@
+//! `threadwise report`: the verdict of a study again, and its other forms.
+
+use crate::cli::ReportArgs;
+use crate::error::AppError;
+use crate::opened::Opened;
+use crate::output;
+use threadwise_report::{Document, html, json, terminal};
+
+/// Prints or writes the asked-for forms.
+pub fn report(args: &ReportArgs) -> Result<(), AppError> {
+    if let Some(path) = &args.html {
+        output::check_new(path)?;
+    }
+    let opened = Opened::open(&args.file)?;
+    let document = opened.document();
+    if let Some(path) = &args.html {
+        output::write_new(path, &html::render(&document).map_err(AppError::failed)?)?;
+    }
+    if args.json {
+        return output::print(&format!("{}\n", json::report(&document)));
+    }
+    if args.csv {
+        return output::stream(|out| threadwise_report::csv::runs_csv(&document, out));
+    }
+    output::print(&text(&document))
+}
+
+/// Verdict and table, as `run` prints them too.
+pub fn text(document: &Document) -> String {
+    let style = output::style();
+    format!("{}\n\n{}\n", terminal::verdict(document, style), terminal::table(document, style))
+}

@@ -1,0 +1,150 @@
+//! `threadwise run`: from a preset or study file to a verdict, a study file and a report.
+
+mod prepare;
+mod watch;
+
+use crate::cli::RunArgs;
+use crate::commands::{report, topology};
+use crate::error::AppError;
+use crate::opened::Opened;
+use crate::output;
+use prepare::Job;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use threadwise_machine::{Memory, Topology};
+use threadwise_report::{html, json, terminal};
+use threadwise_runner::{Outcome, Reason, RunnerError, guard};
+use threadwise_study::plan_block;
+
+/// Measures, stores, analyses, reports.
+pub fn run(args: &RunArgs) -> Result<(), AppError> {
+    let topology = topology::live()?;
+    let mut job = match &args.resume {
+        Some(file) => Job::resumed(args, file, &topology)?,
+        None => Job::fresh(args, &topology)?,
+    };
+    if !job.is_simulated() && !args.plan && !job.is_complete() {
+        guard::check_start(&topology, args.allow_busy).map_err(AppError::refused)?;
+    }
+    if !args.json || args.plan {
+        output::print(&opening(&job, &topology)?)?;
+    }
+    if args.plan {
+        return Ok(());
+    }
+    if job.is_complete() {
+        eprintln!("threadwise: this study is complete: nothing is left to measure, here is its report");
+        return tell(args, &job);
+    }
+    let stop = stop_flag()?;
+    let outcome = watch::measure(&mut job, &topology, args, &stop)?;
+    if outcome.blocks > 0 {
+        tell(args, &job)?;
+    }
+    ended(&outcome, &job.output)
+}
+
+/// Prints the results and writes the report. The results come first: a report that cannot be
+/// written must not keep them back.
+fn tell(args: &RunArgs, job: &Job) -> Result<(), AppError> {
+    let opened = Opened::open(&job.output)?;
+    let document = opened.document();
+    if args.json {
+        output::print(&format!("{}\n", json::report(&document)))?;
+    } else {
+        output::print(&report::text(&document))?;
+    }
+    if let Some(path) = &job.html {
+        let page = html::render(&document).map_err(AppError::failed)?;
+        match args.resume.is_some() && output::is_our_report(path) {
+            true => output::replace(path, &page),
+            false => output::write_new(path, &page),
+        }
+        .map_err(|error| AppError::Failed(format!("{error}; the study is in {}", job.output.display())))?;
+    }
+    if args.json { Ok(()) } else { output::print(&closing(&job.output, job.html.as_deref())) }
+}
+
+/// What stands above the results: the machine, and who will run where.
+fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
+    let style = output::style();
+    let mut text =
+        format!("{}\n\n{}\n", terminal::topology_line(topology), terminal::drawing(topology, style));
+    let plan = plan_block(&job.study, topology, 0).map_err(AppError::refused)?;
+    let width = job.study.treatments.iter().map(|treatment| treatment.name.len()).max().unwrap_or(0);
+    text.push_str("Treatments (logical CPUs of the first block; every block draws anew):\n");
+    for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
+        let seats: Vec<String> = placement.sessions.iter().map(ToString::to_string).collect();
+        let shown = if seats.len() > 16 { placement.set().to_string() } else { seats.join(" ") };
+        let plural = if treatment.sessions == 1 { "session " } else { "sessions" };
+        let memory = match &treatment.memory {
+            Memory::Local => String::new(),
+            other => format!(", memory={other}"),
+        };
+        let (name, sessions) = (&treatment.name, treatment.sessions);
+        text.push_str(&format!("  {name:<width$}  {sessions:>3} {plural} on {shown}{memory}\n"));
+    }
+    for line in &job.study.left_out {
+        text.push_str(&format!("  left out: {line}\n"));
+    }
+    text.push_str(&format!("{}\n\n", job.price()));
+    Ok(text)
+}
+
+/// Where the numbers lie.
+fn closing(store: &Path, html: Option<&Path>) -> String {
+    let mut text = format!("Study file: {}\n", store.display());
+    if let Some(html) = html {
+        text.push_str(&format!("Report:     {}\n", html.display()));
+    }
+    text.push_str(&format!("Again:      threadwise report {}\n", output::shell_word(store)));
+    text
+}
+
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set; the second Ctrl-C ends the program at once, and the
+/// janitor process removes the temporary folder.
+fn stop_flag() -> Result<Arc<AtomicBool>, AppError> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut registered = signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&stop));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        registered = registered.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
+    }
+    registered.map_err(|error| AppError::Failed(format!("cannot catch signals: {error}")))?;
+    Ok(stop)
+}
+
+/// An ending before the plan's end is an error for scripts, though its results were printed.
+fn ended(outcome: &Outcome, store: &Path) -> Result<(), AppError> {
+    let resume = format!("go on with: threadwise run --resume {}", output::shell_word(store));
+    match &outcome.reason {
+        Reason::PlanDone | Reason::TargetReached => Ok(()),
+        Reason::BudgetOver => {
+            eprintln!(
+                "threadwise: the budget ended before every interval was within its target; what is wider is marked"
+            );
+            Ok(())
+        }
+        Reason::Interrupted if outcome.blocks == 0 => {
+            Err(AppError::Interrupted(format!("stopped before the first block was complete; {resume}")))
+        }
+        Reason::Interrupted => Err(AppError::Interrupted(format!(
+            "stopped after {} complete block(s); {resume}",
+            outcome.blocks
+        ))),
+        Reason::OthersWaited(why) => Err(AppError::Refused(format!("stopped: {why}; {resume}"))),
+    }
+}
+
+/// The exit code class of a runner's error.
+fn runner_error(error: &RunnerError) -> AppError {
+    match error {
+        RunnerError::Refused(_) => AppError::refused(error),
+        RunnerError::NoEngine { .. } | RunnerError::Plan(_) | RunnerError::Workdir { .. } => {
+            AppError::input(error)
+        }
+        RunnerError::Stopped => AppError::Interrupted(error.to_string()),
+        _ => AppError::failed(error),
+    }
+}

@@ -1,0 +1,228 @@
+//! From arguments to a job: everything that can be refused is refused here, before a file is made.
+
+use super::runner_error;
+use crate::cli::RunArgs;
+use crate::error::AppError;
+use crate::output;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use threadwise_engine::LoadRequest;
+use threadwise_engine::engines::{self, simulated};
+use threadwise_machine::Topology;
+use threadwise_runner::{Settings, Worker, engine_version, find_worker, guard};
+use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
+use threadwise_study::load::{Overrides, StudyFile, option_value};
+use threadwise_study::{Stopping, Study, presets};
+
+/// A study that can start.
+pub struct Job {
+    /// What is to be measured.
+    pub study: Study,
+    /// The study file.
+    pub output: PathBuf,
+    /// The HTML report, if one is wanted.
+    pub html: Option<PathBuf>,
+    /// Who measures.
+    pub versions: Versions,
+    /// The engine's program.
+    pub worker: Worker,
+    /// The study file of a study that goes on; a new one is made when the machine was found fit.
+    pub store: Option<Store>,
+    /// How the study ended before, where it goes on.
+    pub state: EndState,
+}
+
+impl Job {
+    /// A new study.
+    pub fn fresh(args: &RunArgs, topology: &Topology) -> Result<Self, AppError> {
+        let file = study_file(args.study.as_deref().unwrap_or(presets::DEFAULT))?;
+        let mut study =
+            file.resolve(topology, &overrides(args, &file, topology)?).map_err(AppError::input)?;
+        if study.is_simulated() && study.engine_options.is_empty() {
+            study.engine_options = simulated::demonstration();
+        }
+        let (worker, versions) = engine(&study.engine)?;
+        check_options(&study)?;
+        let stamp = versions.created_utc.replace([':', '-'], "");
+        let output = args
+            .output
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(format!("{}-{stamp}.threadwise", study.name)));
+        let html = html_path(args, &output)?;
+        if !args.plan {
+            output::check_new(&output)?;
+            html.as_deref().map_or(Ok(()), output::check_new)?;
+        }
+        check_data_dir(args)?;
+        Ok(Self { study, output, html, versions, worker, store: None, state: EndState::Running })
+    }
+
+    /// A study that was interrupted.
+    pub fn resumed(args: &RunArgs, file: &Path, topology: &Topology) -> Result<Self, AppError> {
+        // Read-only first: a file that is no study is refused untouched.
+        let found = match Store::open(file) {
+            // Killed while a run was being stored: undo what is half there. `--resume` says that the
+            // file is the user's own, so that its journal may be believed.
+            Err(StoreError::Interrupted { .. }) => Store::recover(file).and_then(|()| Store::open(file)),
+            other => other,
+        };
+        let found = found.map_err(AppError::input)?;
+        let (study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
+        drop(found);
+        let (worker, versions) = engine(&study.engine)?;
+        let html = html_path(args, file)?;
+        match &html {
+            // The report that an earlier part of this study left is ours to replace.
+            Some(path) if args.html.is_none() && output::is_our_report(path) => {}
+            Some(path) => output::check_new(path)?,
+            None => {}
+        }
+        check_data_dir(args)?;
+        let store = (!args.plan && state != EndState::Complete)
+            .then(|| resume(file, topology, &versions))
+            .transpose()?;
+        Ok(Self { study, output: file.to_owned(), html, versions, worker, store, state })
+    }
+
+    /// Whether a model stands in for the machine.
+    pub fn is_simulated(&self) -> bool {
+        self.study.is_simulated()
+    }
+
+    /// Whether nothing is left to measure.
+    pub fn is_complete(&self) -> bool {
+        self.state == EndState::Complete
+    }
+
+    /// Treatments, rounds and time, for people.
+    pub fn price(&self) -> String {
+        let design = &self.study.design;
+        let stopping = match design.stopping {
+            Stopping::Budget { budget_s } => format!("at least 8 blocks in about {}", time(budget_s)),
+            Stopping::Until { half_width, budget_s } => {
+                format!("until ±{:.1}%, at most {}", half_width * 100.0, time(budget_s))
+            }
+            Stopping::Blocks { blocks } => format!("{blocks} blocks"),
+        };
+        format!(
+            "{} treatments, {} rounds of {} ms slices a block ({:.1} s), {stopping}; seed {}",
+            self.study.treatments.len(),
+            design.rounds,
+            design.slice_ns as f64 / 1e6,
+            self.study.block_floor_s(),
+            self.study.seed
+        )
+    }
+}
+
+fn time(seconds: f64) -> String {
+    humantime::format_duration(std::time::Duration::from_secs(seconds.round() as u64)).to_string()
+}
+
+fn study_file(name: &str) -> Result<StudyFile, AppError> {
+    if !name.ends_with(".toml") {
+        return StudyFile::preset(name).map_err(AppError::input);
+    }
+    let text = std::fs::read(name)
+        .map_err(|error| AppError::Input(format!("cannot read the study file {name}: {error}; presets have no .toml in their names (threadwise list)")))
+        .and_then(|bytes| {
+            String::from_utf8(bytes)
+                .map_err(|_| AppError::Input(format!("{name} is not text in UTF-8: is it a study file?")))
+        })?;
+    StudyFile::parse(&text, name).map_err(AppError::input)
+}
+
+fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Overrides, AppError> {
+    let seed = match args.seed.or(file.seed()) {
+        Some(seed) => seed,
+        None => drawn_seed()?,
+    };
+    Ok(Overrides {
+        engine: args.engine.clone(),
+        budget_s: args.budget,
+        until: args.until,
+        seed: Some(seed),
+        rounds: args.rounds,
+        slice_ms: args.slice.map(|seconds| seconds * 1e3),
+        sessions: args.sessions.clone(),
+        options: args.set.iter().map(|(key, value)| (key.clone(), option_value(value))).collect(),
+        placements: args.placement.clone(),
+        memory: args.memory.clone(),
+        memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),
+    })
+}
+
+/// A seed for a study that was not given one. 53 bits: any JSON reader keeps it exact.
+fn drawn_seed() -> Result<u64, AppError> {
+    use std::io::Read;
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(
+        |error| AppError::Failed(format!("cannot draw a seed from /dev/urandom: {error}; give --seed")),
+    )?;
+    Ok(u64::from_le_bytes(bytes) >> 11)
+}
+
+fn engine(name: &str) -> Result<(Worker, Versions), AppError> {
+    let program = std::env::current_exe()
+        .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let worker = find_worker(name, &program, &path).map_err(|error| runner_error(&error))?;
+    let engine_version = match engines::find(name) {
+        Ok(engine) => engine.version(),
+        Err(_) => engine_version(&Settings::new(worker.clone())).map_err(|error| runner_error(&error))?,
+    };
+    let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let program = env!("CARGO_PKG_VERSION").to_owned();
+    Ok((worker, Versions { program, engine: name.to_owned(), engine_version, created_utc }))
+}
+
+/// Has a built-in engine look at every treatment's options; others look when their data is made.
+fn check_options(study: &Study) -> Result<(), AppError> {
+    let Ok(engine) = engines::find(&study.engine) else { return Ok(()) };
+    for treatment in &study.treatments {
+        let request = LoadRequest {
+            workload: study.workload.clone(),
+            options: treatment.options.clone(),
+            engine_options: study.engine_options.clone(),
+            data_dir: PathBuf::new(),
+            treatment: treatment.name.clone(),
+            sessions: treatment.sessions,
+            seed: study.seed,
+        };
+        engine.check(&request).map_err(AppError::input)?;
+    }
+    Ok(())
+}
+
+fn resume(file: &Path, topology: &Topology, versions: &Versions) -> Result<Store, AppError> {
+    let expected = Expectation {
+        topology,
+        program: &versions.program,
+        engine: &versions.engine,
+        engine_version: &versions.engine_version,
+        study: None,
+    };
+    Store::resume(file, &expected).map_err(AppError::input)
+}
+
+fn html_path(args: &RunArgs, output: &Path) -> Result<Option<PathBuf>, AppError> {
+    if args.no_html {
+        return Ok(None);
+    }
+    let path = args.html.clone().unwrap_or_else(|| output.with_extension("html"));
+    if path == output {
+        let why = "the study file and the report need different names: give --html, or --no-html";
+        return Err(AppError::Input(format!("{}: {why}", path.display())));
+    }
+    Ok(Some(path))
+}
+
+fn check_data_dir(args: &RunArgs) -> Result<(), AppError> {
+    match &args.data_dir {
+        Some(folder) if !folder.is_dir() => Err(AppError::Input(format!(
+            "--data-dir {} is not a folder: make it, or give another one",
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,122 @@
+//! The measuring itself: the study file, the runner's settings, progress and looks.
+
+use super::prepare::Job;
+use super::runner_error;
+use crate::cli::RunArgs;
+use crate::error::AppError;
+use crate::opened::alpha_share;
+use crate::progress::Progress;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use threadwise_analysis::{analyse, estimate};
+use threadwise_machine::Topology;
+use threadwise_runner::{Decision, Event, Outcome, Settings, Worker};
+use threadwise_store::Store;
+use threadwise_study::{Run, Stopping, Study};
+
+/// Runs the job to its end.
+pub fn measure(
+    job: &mut Job,
+    topology: &Topology,
+    args: &RunArgs,
+    stop: &AtomicBool,
+) -> Result<Outcome, AppError> {
+    let resumed = job.store.take();
+    let fresh = resumed.is_none();
+    let mut store = match resumed {
+        Some(store) => store,
+        None => Store::create(&job.output, &job.study, topology, &job.versions).map_err(AppError::failed)?,
+    };
+    let settings = settings(job, args);
+    let progress = Progress::new(args.json);
+    let mut shown = Shown::new(&job.study, &progress);
+    let outcome = threadwise_runner::run(
+        topology,
+        &settings,
+        &mut store,
+        &mut |event| shown.event(&event),
+        &mut |runs, _| decide(&job.study, runs),
+        stop,
+    );
+    progress.finish();
+    if outcome.is_err() && fresh && store.runs().is_ok_and(|runs| runs.is_empty()) {
+        // Made a moment ago and empty: a file without a measurement would only be in the way. The
+        // error to tell is the first.
+        drop(store);
+        let _ = std::fs::remove_file(&job.output);
+    }
+    outcome.map_err(|error| runner_error(&error))
+}
+
+fn settings(job: &Job, args: &RunArgs) -> Settings {
+    let mut settings = Settings::new(job.worker.clone());
+    // Our own program cleans up after us; without it the next start does.
+    settings.janitor =
+        std::env::current_exe().ok().map(|program| Worker { program, args: vec!["janitor".to_owned()] });
+    if let Some(folder) = &args.data_dir {
+        settings.data_root.clone_from(folder);
+    }
+    settings.allow_busy = args.allow_busy || job.is_simulated();
+    settings
+}
+
+/// A look of `--until`: enough when every throughput ratio is narrow enough.
+fn decide(study: &Study, runs: &[Run]) -> Decision {
+    let Stopping::Until { half_width, .. } = study.design.stopping else { return Decision::Continue };
+    match estimate::reached(&analyse(study, runs, alpha_share(study)), half_width) {
+        true => Decision::Stop,
+        false => Decision::Continue,
+    }
+}
+
+/// Turns events into progress.
+struct Shown<'a> {
+    progress: &'a Progress,
+    budget_s: f64,
+    began: Instant,
+    /// Slices done when the first of this program was, and when that was.
+    first: Option<(u64, Instant)>,
+    planned: bool,
+}
+
+impl<'a> Shown<'a> {
+    fn new(study: &Study, progress: &'a Progress) -> Self {
+        let budget_s = match study.design.stopping {
+            Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } => budget_s,
+            Stopping::Blocks { blocks } => f64::from(blocks) * study.block_floor_s(),
+        };
+        Self { progress, budget_s, began: Instant::now(), first: None, planned: false }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Note(text) => self.progress.step(text),
+            Event::Loading { what, number, count } => {
+                self.progress.pass(&format!("data {} of {count}: {what}", number + 1));
+            }
+            Event::Planned { blocks, .. } => {
+                self.planned = true;
+                self.progress.step(&format!("{blocks} blocks"));
+            }
+            Event::BlockStarted { block, blocks } => {
+                let of = blocks.map_or(String::new(), |blocks| format!(" of {blocks}"));
+                self.progress.pass(&format!("block {}{of}", block + 1));
+            }
+            Event::SliceFinished { done, total, .. } => {
+                let left = self.left(*done, *total);
+                self.progress.slices(*done, *total, left);
+            }
+            Event::RunStored(_) | Event::BlockFinished { .. } | Event::Finished { .. } => {}
+        }
+    }
+
+    /// Time left: from the pace so far once the number of blocks is fixed, from the budget before.
+    fn left(&mut self, done: u64, total: u64) -> Duration {
+        let (first, since) = *self.first.get_or_insert((done, Instant::now()));
+        let here = done.saturating_sub(first);
+        if !self.planned || here == 0 {
+            return Duration::from_secs_f64((self.budget_s - self.began.elapsed().as_secs_f64()).max(0.0));
+        }
+        since.elapsed().mul_f64(total.saturating_sub(done) as f64 / here as f64)
+    }
+}

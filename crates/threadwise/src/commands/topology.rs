@@ -1,0 +1,47 @@
+//! `threadwise topology`: what the machine says it is.
+
+use crate::cli::TopologyArgs;
+use crate::error::AppError;
+use crate::output;
+use std::path::Path;
+use threadwise_machine::{Topology, hypervisor, pin, topology};
+
+/// Prints the machine, or records it.
+pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
+    if let Some(to) = &args.capture {
+        let summary = topology::capture(&args.root, to).map_err(AppError::input)?;
+        return output::print(&format!(
+            "{} files recorded in {}: look through them before you send them\n",
+            summary.files,
+            to.display()
+        ));
+    }
+    let topology = if args.root == Path::new("/") { live()? } else { recorded(&args.root)? };
+    if args.json {
+        return output::print(&format!("{}\n", threadwise_report::json::topology(&topology)));
+    }
+    let style = output::style();
+    output::print(&format!(
+        "{}\n\n{}\n",
+        threadwise_report::terminal::topology_line(&topology),
+        threadwise_report::terminal::drawing(&topology, style)
+    ))
+}
+
+/// This machine, with what this process may use.
+pub fn live() -> Result<Topology, AppError> {
+    let affinity = pin::current_affinity()
+        .map_err(|error| AppError::Failed(format!("cannot read this process's CPU affinity: {error}")))?;
+    let mut topology = Topology::read(Path::new("/"), Some(&affinity)).map_err(AppError::failed)?;
+    // sysfs tells that there is one and often not which; the processor knows.
+    if topology.identity.hypervisor.is_some()
+        && let Some(name) = hypervisor::live()
+    {
+        topology.identity.hypervisor = Some(name.to_owned());
+    }
+    Ok(topology)
+}
+
+fn recorded(root: &Path) -> Result<Topology, AppError> {
+    Topology::read(root, None).map_err(AppError::input)
+}

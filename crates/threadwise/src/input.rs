@@ -1,0 +1,66 @@
+//! Values on the command line: times, shares, key=value pairs.
+
+/// Seconds from `90s`, `1m30s`, `50ms`; a bare number is refused so that no unit is guessed.
+///
+/// # Errors
+/// A text that is no positive time.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let duration = humantime::parse_duration(text)
+        .map_err(|_| format!("'{text}' is not a time: write 90s, 5m or 1h"))?;
+    if duration.is_zero() {
+        return Err("a time must be more than 0".to_owned());
+    }
+    Ok(duration.as_secs_f64())
+}
+
+/// A share from `2%` or `0.02`, between 0.1% and 50%.
+///
+/// # Errors
+/// A text that is no such share.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    let value: f64 =
+        digits.trim().parse().map_err(|_| format!("'{text}' is not a share: write 2% or 0.02"))?;
+    let value = value * scale;
+    if !(0.001..=0.5).contains(&value) {
+        return Err(format!("'{text}' is out of range: between 0.1% and 50%"));
+    }
+    Ok(value)
+}
+
+/// `key=value`.
+///
+/// # Errors
+/// No `=`, or an empty key.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(format!("'{text}' is not KEY=VALUE, such as work_unit=16")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_need_a_unit() {
+        assert_eq!(seconds("90s"), Ok(90.0));
+        assert_eq!(seconds("1m30s"), Ok(90.0));
+        assert_eq!(seconds("50ms"), Ok(0.05));
+        assert!(seconds("90").is_err() && seconds("0s").is_err() && seconds("soon").is_err());
+    }
+
+    #[test]
+    fn shares() {
+        assert_eq!(share("2%"), Ok(0.02));
+        assert_eq!(share("0.02"), Ok(0.02));
+        assert!(share("2").is_err() && share("0%").is_err() && share("x%").is_err() && share("NaN").is_err());
+    }
+
+    #[test]
+    fn pairs_need_a_key() {
+        assert_eq!(key_value("work_unit = 4"), Ok(("work_unit".into(), "4".into())));
+        assert!(key_value("work_unit").is_err() && key_value("=1").is_err());
+    }
+}

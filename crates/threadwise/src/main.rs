@@ -1,0 +1,44 @@
+//! `threadwise`: what hyper-threads, cores and sockets do to your database.
+//!
+//! The binary parses the command line, calls one function per subcommand and prints errors: the
+//! only place that does.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod cli;
+mod commands;
+mod error;
+mod input;
+mod opened;
+mod output;
+mod progress;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return error::usage(&error),
+    };
+    let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Report(args) => commands::report::report(args),
+        Command::Topology(args) => commands::topology::topology(args),
+        Command::List(args) => commands::list::list(args),
+        Command::Export(args) => commands::export::export(args),
+        Command::Completions(args) => commands::completions::completions(args),
+        Command::Man => commands::completions::man(),
+        Command::Worker(args) => commands::worker::worker(args),
+        Command::Janitor(args) => commands::worker::janitor(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if !error.is_silent() {
+                eprintln!("threadwise: {error}");
+            }
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

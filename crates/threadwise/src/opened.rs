@@ -1,0 +1,65 @@
+//! A study that was read back: what `report`, `export` and the end of `run` work from.
+
+use crate::error::AppError;
+use std::path::Path;
+use threadwise_analysis::{Analysis, Finding, analyse_on, findings};
+use threadwise_machine::Topology;
+use threadwise_report::Document;
+use threadwise_store::{Store, Versions};
+use threadwise_study::{Run, Stopping, Study};
+
+/// Everything of a study file, analysed.
+pub struct Opened {
+    study: Study,
+    topology: Topology,
+    runs: Vec<Run>,
+    notes: Vec<String>,
+    versions: Versions,
+    analysis: Analysis,
+    findings: Vec<Finding>,
+    source: String,
+}
+
+impl Opened {
+    /// Reads and analyses a study file; nothing is written to it.
+    ///
+    /// # Errors
+    /// Whatever the store says of the file.
+    pub fn open(path: &Path) -> Result<Self, AppError> {
+        let store = Store::open(path).map_err(AppError::input)?;
+        let study = store.study().clone();
+        let topology = store.topology().clone();
+        let versions = store.versions().clone();
+        let runs = store.runs().map_err(AppError::input)?;
+        let notes = store.notes().map_err(AppError::input)?;
+        let analysis = analyse_on(&study, Some(&topology), &runs, alpha_share(&study));
+        let findings = findings::verdict(&study, &topology, &analysis);
+        let source = path.display().to_string();
+        Ok(Self { study, topology, runs, notes, versions, analysis, findings, source })
+    }
+
+    /// What the renderers take.
+    pub fn document(&self) -> Document<'_> {
+        Document {
+            study: &self.study,
+            topology: &self.topology,
+            analysis: &self.analysis,
+            findings: &self.findings,
+            runs: &self.runs,
+            notes: &self.notes,
+            source: &self.source,
+            program_version: &self.versions.program,
+            engine_version: &self.versions.engine_version,
+            created_utc: &self.versions.created_utc,
+        }
+    }
+}
+
+/// Share of alpha that one look may spend: all of it where there is one look, a fifth where there
+/// are five (looks at 8, 16, 32, 64 blocks and at the end of the budget).
+pub fn alpha_share(study: &Study) -> f64 {
+    match study.design.stopping {
+        Stopping::Until { .. } => 0.2,
+        Stopping::Budget { .. } | Stopping::Blocks { .. } => 1.0,
+    }
+}

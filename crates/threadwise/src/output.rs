@@ -1,0 +1,157 @@
+//! Writing: stdout that may be closed, files that must not be overwritten, the terminal's abilities.
+
+use crate::error::AppError;
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::Path;
+use threadwise_report::ReportError;
+use threadwise_report::terminal::Style;
+
+/// Prints to stdout. A closed pipe ends the program quietly.
+///
+/// # Errors
+/// [`AppError::ClosedPipe`], or a failed write.
+pub fn print(text: &str) -> Result<(), AppError> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => AppError::ClosedPipe,
+        _ => AppError::Failed(format!("cannot write to standard output: {error}")),
+    })
+}
+
+/// Streams an export to stdout, however large it is.
+///
+/// # Errors
+/// As [`print()`].
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ReportError>) -> Result<(), AppError> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+    written.map_err(|error| match &error {
+        ReportError::Write(cause) if cause.kind() == io::ErrorKind::BrokenPipe => AppError::ClosedPipe,
+        _ => AppError::failed(error),
+    })
+}
+
+/// Writes a new file, whole or not at all.
+///
+/// # Errors
+/// The file exists, or cannot be written; nothing is left half-written.
+pub fn write_new(path: &Path, text: &str) -> Result<(), AppError> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error
+        .kind()
+    {
+        io::ErrorKind::AlreadyExists => {
+            AppError::Input(format!("{} exists and is not overwritten: give another name", path.display()))
+        }
+        _ => AppError::Input(format!("cannot create {}: {error}", path.display())),
+    })?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        // Ours and incomplete: it would only mislead. A failed removal changes nothing for the user.
+        let _ = std::fs::remove_file(path);
+        AppError::Failed(format!("cannot write {}: {error}", path.display()))
+    })
+}
+
+/// Whether a file is a report that this program wrote.
+pub fn is_our_report(path: &Path) -> bool {
+    const MARK: &[u8] = b"<meta name=\"generator\" content=\"threadwise\">";
+    let regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut head));
+    regular && read.is_ok() && head.windows(MARK.len()).any(|window| window == MARK)
+}
+
+/// Puts a new report in the place of one of ours, whole or not at all.
+///
+/// # Errors
+/// It cannot be written; the old one is still there then.
+pub fn replace(path: &Path, text: &str) -> Result<(), AppError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let next = path.with_file_name(name);
+    write_new(&next, text)?;
+    std::fs::rename(&next, path)
+        .map_err(|error| AppError::Failed(format!("cannot replace {}: {error}", path.display())))
+}
+
+/// A path as a shell takes it, for commands that are meant to be copied.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// Refuses early what `write_new` would refuse at the end of a long run.
+///
+/// # Errors
+/// The file exists, or its folder does not.
+pub fn check_new(path: &Path) -> Result<(), AppError> {
+    if path.symlink_metadata().is_ok() {
+        return Err(AppError::Input(format!(
+            "{} exists and is not overwritten: give another name",
+            path.display()
+        )));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(AppError::Input(format!(
+            "{} is not a folder: make it, or give another name",
+            folder.display()
+        )));
+    }
+    // Whether this user may make it, only making it tells; it is gone again at once.
+    let made = OpenOptions::new().write(true).create_new(true).open(path).map(drop);
+    made.and_then(|()| std::fs::remove_file(path)).map_err(|error| {
+        AppError::Input(format!(
+            "cannot create {}: {error}; give a name in a folder that you may write",
+            path.display()
+        ))
+    })
+}
+
+/// What stdout can show: colour only on a terminal and without NO_COLOR (no-color.org).
+pub fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let unicode = locale.is_some_and(|name| name.to_ascii_uppercase().replace('-', "").contains("UTF8"));
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    Style {
+        color: terminal && std::env::var_os("NO_COLOR").is_none(),
+        unicode,
+        width: columns.unwrap_or(100).clamp(60, 200),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_report_of_ours_is_recognised() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.html");
+        assert!(!is_our_report(&path));
+        std::fs::write(&path, "<html><meta name=\"generator\" content=\"other\">").unwrap();
+        assert!(!is_our_report(&path));
+        std::fs::write(&path, "<html><meta name=\"generator\" content=\"threadwise\">").unwrap();
+        assert!(is_our_report(&path));
+        replace(&path, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn paths_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(shell_word(Path::new("a/b-1.threadwise")), "a/b-1.threadwise");
+        assert_eq!(shell_word(Path::new("a b")), "'a b'");
+        assert_eq!(shell_word(Path::new("it's")), "'it'\\''s'");
+    }
+}

@@ -1,0 +1,72 @@
+//! The progress bar on stderr, with an ETA; plain lines where stderr is no terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::Cell;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Shows how far a study is.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    /// When the last line of a passing step was written.
+    last: Cell<Option<Instant>>,
+}
+
+/// Least time between lines of passing steps, so that a log file is not filled with them.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+impl Progress {
+    /// A bar on a terminal, lines otherwise, nothing when `quiet`.
+    pub fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (terminal && !quiet).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(4));
+            // Without NO_COLOR-sensitive parts: the template has no colours at all.
+            let style = ProgressStyle::with_template("{bar:32} {percent:>3}%  {msg}  {prefix}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar
+        });
+        Self { bar, quiet, last: Cell::new(None) }
+    }
+
+    /// A step that has no length, such as loading.
+    pub fn step(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(text.to_owned());
+                bar.tick();
+            }
+            None if !self.quiet => eprintln!("{text}"),
+            None => {}
+        }
+    }
+
+    /// A step of which there are many, such as a block.
+    pub fn pass(&self, text: &str) {
+        let due = self.last.get().is_none_or(|last| last.elapsed() >= BETWEEN_LINES);
+        if self.bar.is_some() || due {
+            self.last.set(Some(Instant::now()));
+            self.step(text);
+        }
+    }
+
+    /// How far: slices done of all, seconds left.
+    pub fn slices(&self, done: u64, all: u64, left: Duration) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(all.max(1));
+            bar.set_position(done.min(all));
+            bar.set_prefix(format!(
+                "{} left",
+                humantime::format_duration(Duration::from_secs(left.as_secs()))
+            ));
+        }
+    }
+
+    /// Removes the bar, so that results start on a clean line.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Bad input: one line that names the cause and a next step, a code that is not 0, nothing touched.
+
+use crate::harness::{Lab, Said};
+
+fn refused(lab: &Lab, args: &[&str], words: &[&str]) -> Said {
+    let before = lab.files();
+    let said = lab.run(args);
+    assert!(
+        matches!(said.code, Some(2 | 3)),
+        "{args:?}: code {:?}\n{}\n{}",
+        said.code,
+        said.stdout,
+        said.stderr
+    );
+    assert_eq!(said.stdout, "", "{args:?} printed results");
+    let errors: Vec<&str> = said.stderr.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(errors.len(), 1, "{args:?} said more than one line:\n{}", said.stderr);
+    for word in words {
+        assert!(errors[0].contains(word), "{args:?}: '{word}' is not in: {}", errors[0]);
+    }
+    assert_eq!(lab.files(), before, "{args:?} left something behind");
+    assert_eq!(lab.leftovers(), Vec::<String>::new(), "{args:?} left something in the temporary folder");
+    said
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_known_ones() {
+    let lab = Lab::new();
+    refused(&lab, &["run", "fastest"], &["fastest", "placement", "session-sweep"]);
+    refused(&lab, &["run", "--engine", "oracle9", "--allow-busy"], &["oracle9", "sqlite"]);
+    refused(&lab, &["run", "--placement", "moon", "--allow-busy"], &["moon", "same-core"]);
+    refused(&lab, &["run", "--set", "wrk_unit=4", "--allow-busy"], &["wrk_unit", "work_unit"]);
+    refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
+}
+
+#[test]
+fn what_the_machine_lacks_is_said() {
+    let lab = Lab::new();
+    refused(&lab, &["run", "--placement", "900s900c8t", "--allow-busy"], &["900s900c8t", "package"]);
+    refused(&lab, &["run", "--placement", "60000", "--allow-busy"], &["60000"]);
+    refused(&lab, &["run", "--memory", "900", "--allow-busy"], &["NUMA node 900"]);
+}
+
+#[test]
+fn impossible_numbers_are_refused() {
+    let lab = Lab::new();
+    refused(&lab, &["run", "--sessions", "0", "--allow-busy"], &["session"]);
+    refused(&lab, &["run", "--budget", "2s", "--allow-busy"], &["budget", "8 blocks", "--budget"]);
+    refused(&lab, &["run", "--rounds", "0", "--allow-busy"], &["round"]);
+    refused(&lab, &["run", "--budget", "90"], &["90s", "--help"]);
+    refused(&lab, &["run", "--until", "200%"], &["200%", "50%"]);
+    refused(&lab, &["run", "--memory", "far"], &["far", "interleave"]);
+    refused(&lab, &["run", "--speed", "9"], &["--speed"]);
+}
+
+#[test]
+fn study_files_are_refused_with_the_place() {
+    let lab = Lab::new();
+    let file = lab.path().join("s.toml");
+    std::fs::write(&file, "version = 1\nname = \"x\"\nfactors = 3\n").unwrap();
+    refused(&lab, &["run", "s.toml", "--allow-busy"], &["s.toml:3"]);
+    std::fs::write(&file, "version = 1\nname = \"x\"\n[design]\nspeed = 9\n").unwrap();
+    refused(&lab, &["run", "s.toml", "--allow-busy"], &["s.toml:4", "speed"]);
+    std::fs::write(&file, "version = 99\nname = \"x\"\n").unwrap();
+    refused(&lab, &["run", "s.toml", "--allow-busy"], &["99"]);
+    std::fs::write(&file, [0xff, 0xfe, 0x00]).unwrap();
+    refused(&lab, &["run", "s.toml", "--allow-busy"], &["s.toml"]);
+    refused(&lab, &["run", "absent.toml", "--allow-busy"], &["absent.toml"]);
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("mine.threadwise"), "precious").unwrap();
+    std::fs::write(lab.path().join("mine.html"), "precious").unwrap();
+    refused(&lab, &["run", "--output", "mine.threadwise", "--allow-busy"], &["mine.threadwise", "exists"]);
+    refused(&lab, &["run", "--html", "mine.html", "--allow-busy"], &["mine.html", "exists"]);
+    refused(&lab, &["run", "--output", "same.html", "--allow-busy"], &["same.html", "--html"]);
+    refused(&lab, &["run", "--output", "nowhere/x.threadwise", "--allow-busy"], &["nowhere"]);
+    refused(&lab, &["run", "--data-dir", "nowhere", "--allow-busy"], &["nowhere"]);
+    assert_eq!(std::fs::read_to_string(lab.path().join("mine.threadwise")).unwrap(), "precious");
+    assert_eq!(std::fs::read_to_string(lab.path().join("mine.html")).unwrap(), "precious");
+}
+
+#[test]
+fn files_that_are_no_studies_are_refused() {
+    let lab = Lab::new();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(lab.path().join(name), bytes).unwrap();
+    write("empty", b"");
+    write("text", b"hello\n");
+    write("torn", b"SQLite format 3\0\x10\x00\x01\x01");
+    std::fs::create_dir(lab.path().join("folder")).unwrap();
+    for name in ["empty", "text", "torn", "folder", "absent"] {
+        refused(&lab, &["report", name], &[name]);
+        refused(&lab, &["export", name], &[name]);
+        refused(&lab, &["run", "--resume", name], &[name]);
+    }
+}
+
+#[test]
+fn a_root_without_sys_is_no_machine() {
+    let lab = Lab::new();
+    refused(&lab, &["topology", "--root", "tmp"], &["tmp", "--root"]);
+    refused(&lab, &["topology", "--root", "absent"], &["absent"]);
+}
+
+#[test]
+fn a_truncated_or_newer_study_is_refused() {
+    let lab = Lab::new();
+    let said = lab.simulated("s.threadwise", &["--no-html"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let whole = std::fs::read(lab.path().join("s.threadwise")).unwrap();
+    std::fs::write(lab.path().join("half.threadwise"), &whole[..whole.len() / 2]).unwrap();
+    refused(&lab, &["report", "half.threadwise"], &["half.threadwise"]);
+    let mut newer = whole.clone();
+    newer[60..64].copy_from_slice(&77_u32.to_be_bytes()); // user_version, SQLite file format section 1.3
+    std::fs::write(lab.path().join("newer.threadwise"), newer).unwrap();
+    refused(&lab, &["report", "newer.threadwise"], &["77", "newer"]);
+}

@@ -1,0 +1,85 @@
+//! Runs the built program in a private folder and looks at what it leaves.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A private folder with its own temporary folder inside, so that leftovers are seen.
+pub struct Lab {
+    folder: tempfile::TempDir,
+}
+
+/// What one call did.
+pub struct Said {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tmp")).unwrap();
+        Self { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn tmp(&self) -> PathBuf {
+        self.path().join("tmp")
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_threadwise"));
+        command.args(args).current_dir(self.path()).env("TMPDIR", self.tmp()).stdin(Stdio::null());
+        command.env_remove("NO_COLOR").env("LANG", "C.UTF-8");
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Said {
+        said(self.command(args).output().unwrap())
+    }
+
+    /// Runs and insists on success.
+    pub fn ok(&self, args: &[&str]) -> Said {
+        let said = self.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}\n{}\n{}", said.stdout, said.stderr);
+        said
+    }
+
+    /// Names in the folder, without `tmp`.
+    pub fn files(&self) -> Vec<String> {
+        names(self.path()).into_iter().filter(|name| name != "tmp").collect()
+    }
+
+    /// What is left in the temporary folder.
+    pub fn leftovers(&self) -> Vec<String> {
+        names(&self.tmp())
+    }
+
+    /// A short study on the model engine.
+    pub fn simulated(&self, output: &str, more: &[&str]) -> Said {
+        let mut args =
+            vec!["run", "--engine", "simulated", "--seed", "7", "--allow-busy", "--output", output];
+        args.extend(more);
+        self.run(&args)
+    }
+}
+
+pub fn said(output: Output) -> Said {
+    Said {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}

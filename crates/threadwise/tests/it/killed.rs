@@ -1,0 +1,113 @@
+//! SIGKILL at 50 random moments: what finished stays, the study resumes, the plan is the same, and
+//! no process or folder is left.
+
+use crate::harness::Lab;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const KILLS: u32 = 50;
+
+/// A small seeded generator (Knuth's MMIX constants): the moments need no quality.
+struct Moments(u64);
+
+impl Moments {
+    fn next_ms(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// Finished runs. Those of an interrupted block are kept under the word `superseded`.
+fn finished_runs(lab: &Lab, file: &str) -> BTreeSet<String> {
+    // Killed inside a transaction: what is half there has to be undone before it can be read.
+    threadwise_store::Store::recover(&lab.path().join(file)).unwrap();
+    let lines = lab.ok(&["export", file, "--format", "jsonl"]).stdout;
+    let runs = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    runs.filter(|run| run["status"] == "valid" || run["status"] == "superseded")
+        .map(|run| format!("{} {} {} {}", run["block"], run["attempt"], run["treatment"], run["cpus"]))
+        .collect()
+}
+
+/// Waits for the janitor; a bound, not a measurement.
+fn wait_until_clean(lab: &Lab) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !lab.leftovers().is_empty() {
+        assert!(Instant::now() < end, "left behind: {:?}", lab.leftovers());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes whose environment names the lab's temporary folder.
+fn living(lab: &Lab) -> Vec<String> {
+    let needle = format!("TMPDIR={}", lab.tmp().display()).into_bytes();
+    let ours = |pid: &str| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry == needle)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|pid| ours(pid)).collect()
+}
+
+/// Starts or resumes the study; true when it ended by itself.
+fn run_and_kill(lab: &Lab, after: Duration) -> bool {
+    let resume = lab.path().join("s.threadwise").exists();
+    let fresh = [
+        "run",
+        "--engine",
+        "simulated",
+        "--seed",
+        "7",
+        "--allow-busy",
+        "--no-html",
+        "--output",
+        "s.threadwise",
+    ];
+    let again = ["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"];
+    let mut command = lab.command(if resume { &again } else { &fresh });
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(after);
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    match output.status.code() {
+        Some(0) => true,
+        None => false,
+        code => panic!("ended with {code:?}: {}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+#[test]
+fn killed_at_fifty_random_moments() {
+    let lab = Lab::new();
+    assert_eq!(lab.simulated("whole.threadwise", &["--no-html"]).code, Some(0));
+    let mut moments = Moments(20_260_101);
+    let mut seen = BTreeSet::new();
+    let mut longest = 400;
+    for kill in 0..KILLS {
+        let ended = run_and_kill(&lab, Duration::from_millis(1 + moments.next_ms(longest)));
+        wait_until_clean(&lab);
+        if lab.path().join("s.threadwise").exists() {
+            let now = finished_runs(&lab, "s.threadwise");
+            assert!(now.is_superset(&seen), "kill {kill} lost {:?}", seen.difference(&now));
+            seen = now;
+        }
+        if ended {
+            // Too slow to hit it: the next study of the same seed is hit earlier.
+            std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
+            seen.clear();
+            longest = longest / 2 + 10;
+        }
+    }
+    if !lab.path().join("s.threadwise").exists() {
+        assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
+    }
+    lab.ok(&["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"]);
+    assert_eq!(living(&lab), Vec::<String>::new());
+
+    let estimates = |file: &str| {
+        let json: Value = serde_json::from_str(&lab.ok(&["report", file, "--json"]).stdout).unwrap();
+        json["estimates"].clone()
+    };
+    assert_eq!(estimates("s.threadwise"), estimates("whole.threadwise"), "the plan or its results changed");
+}

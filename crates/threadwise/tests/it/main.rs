@@ -1,0 +1,10 @@
+//! The program as its user meets it: one integration test binary, one module per concern.
+
+// Tests may unwrap: a failure here is a failed test with its place.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bad_input;
+mod forms;
+mod harness;
+mod killed;
+mod real;

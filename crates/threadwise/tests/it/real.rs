@@ -1,0 +1,64 @@
+//! A short real study on embedded SQLite: whatever the machine, the books must balance.
+
+use crate::harness::Lab;
+use serde_json::Value;
+
+const SHORT: [&str; 12] = [
+    "run",
+    "--allow-busy",
+    "--seed",
+    "3",
+    "--rounds",
+    "2",
+    "--slice",
+    "10ms",
+    "--set",
+    "blocks=2000",
+    "--output",
+    "s.threadwise",
+];
+
+#[test]
+fn a_short_study_on_sqlite_counts_what_it_reads() {
+    let lab = Lab::new();
+    let said = lab.ok(&SHORT);
+    assert!(!said.stdout.contains("SIMULATED"), "{}", said.stdout);
+    assert_eq!(lab.files(), ["s.html", "s.threadwise"]);
+    assert_eq!(lab.leftovers(), Vec::<String>::new());
+
+    let slices = lab.ok(&["export", "s.threadwise", "--what", "slices", "--format", "jsonl"]).stdout;
+    let mut rows = 0;
+    for line in slices.lines() {
+        let slice: Value = serde_json::from_str(line).unwrap();
+        for session in slice["sessions"].as_array().unwrap() {
+            assert_eq!(session["answers_wrong"], 0, "{line}");
+            assert_eq!(session["answers_checked"], session["steps"], "{line}");
+            assert_eq!(session["counters"]["physical_reads"].as_u64().unwrap_or(0), 0, "{line}");
+            rows += session["rows"].as_u64().unwrap();
+        }
+    }
+    assert!(rows > 0);
+
+    let json: Value = serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
+    let treatments = json["treatments"].as_array().unwrap();
+    for treatment in treatments {
+        let runs: u64 =
+            ["runs", "failed", "excluded"].iter().map(|key| treatment[key].as_u64().unwrap()).sum();
+        assert!(runs >= 8, "{treatment}");
+        assert_eq!(treatment["failed"], 0, "{treatment}");
+        // Two or three levels of b-tree, one leaf a row, one index leaf for many rows.
+        let reads = treatment["metrics"]["reads_per_row"]["mean"].as_f64().unwrap();
+        assert!((1.0..3.2).contains(&reads), "{treatment}");
+    }
+    let two_on_one_cpu = treatments.iter().any(|treatment| treatment["placement"] == "one-cpu");
+    assert!(two_on_one_cpu, "every machine can do one-cpu");
+}
+
+#[test]
+fn a_plan_is_said_without_running() {
+    let lab = Lab::new();
+    let said = lab.ok(&["run", "--plan"]);
+    assert!(said.stdout.contains("one-cpu"), "{}", said.stdout);
+    assert_eq!(lab.files(), Vec::<String>::new());
+    assert_eq!(lab.leftovers(), Vec::<String>::new());
+}
