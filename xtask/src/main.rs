@@ -1,0 +1,72 @@
+//! The project's own tasks, run as `cargo xtask NAME`: one file for each, and this list of them.
+//!
+//! Exit codes: 0 done, 1 something failed, 2 the command line is wrong.
+
+// A program for contributors: it talks to its terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod ci;
+mod command;
+mod dist;
+mod elf;
+mod licences;
+mod packages;
+mod portable;
+mod spdx;
+mod steps;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  test [--install]  every test that a contributor needs; --install (or CI=true) installs missing
+                    Debian packages when root, otherwise says which are missing
+  portable          check with --cfg threadwise_portable, and the tests of what has a fallback
+  tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
+  licences          licences and duplicate versions of the dependencies
+  dist              one static binary for x86-64 Linux, in target/dist
+  ci                fmt, tidy, licences, clippy, doc, test: all that has to pass";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Err(cause) = std::env::set_current_dir(workspace_root()) {
+        eprintln!("xtask: the workspace folder cannot be entered: {cause}");
+        return ExitCode::FAILURE;
+    }
+    let outcome = match words.as_slice() {
+        ["test"] => test::run(false),
+        ["test", "--install"] => test::run(true),
+        ["portable"] => portable::run(),
+        ["tidy"] => tidy::run(),
+        ["licences"] => licences::run(),
+        ["dist"] => dist::run(),
+        ["ci"] => ci::run(),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder above this package: what cargo says now, or said when it built this program.
+fn workspace_root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package.parent().map(Path::to_path_buf).unwrap_or(package)
+}

@@ -1,0 +1,230 @@
+//! Debian packages that tests need: which are missing, and what is done about it.
+
+use crate::command::Task;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A Debian package, the programs of which any one shows that it is there, and what it is for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Name for `apt-get install`.
+    pub name: &'static str,
+    /// Programs to look for on PATH; one is enough.
+    pub programs: &'static [&'static str],
+    /// Tests that are skipped without it.
+    pub used_for: &'static str,
+}
+
+/// All of them.
+pub const PACKAGES: [Package; 4] = [
+    Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
+    Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
+    Package {
+        name: "chromium",
+        programs: &["chromium", "chromium-browser", "google-chrome"],
+        used_for: "opening the HTML report in a browser",
+    },
+    Package { name: "python3", programs: &["python3"], used_for: "a worker written in another language" },
+];
+
+/// What is known before anything is installed.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation {
+    /// `--install` was given.
+    pub asked: bool,
+    /// CI=true.
+    pub ci: bool,
+    /// We may install.
+    pub root: bool,
+    /// There is an `apt-get`.
+    pub apt: bool,
+}
+
+/// What is done about missing packages.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing is missing.
+    Nothing,
+    /// They are installed.
+    Install,
+    /// The tests run without them, and say so.
+    Skip,
+    /// This is an error; the text says why.
+    Fail(String),
+}
+
+/// Makes sure that the packages are there and returns those that tests have to do without.
+pub fn ensure(asked: bool) -> Result<Vec<&'static Package>, String> {
+    let missing = missing(is_on_path);
+    let situation = Situation { asked, ci: is_ci(), root: is_root(), apt: is_on_path("apt-get") };
+    match decide(&missing, situation) {
+        Decision::Nothing => Ok(Vec::new()),
+        Decision::Fail(why) => Err(why),
+        Decision::Skip => Ok(missing),
+        Decision::Install => {
+            install(&missing)?;
+            match self::missing(is_on_path).as_slice() {
+                [] => Ok(Vec::new()),
+                left => Err(format!("installed, and yet there is no program of: {}", names(left).join(", "))),
+            }
+        }
+    }
+}
+
+/// Under CI=true a skipped test is an error where a package would have made it run.
+pub fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// The package that a line about a skipped test speaks of, if any.
+pub fn package_of(line: &str) -> Option<&'static Package> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut words = line.split(|c| !word(c));
+    words.find_map(|word| {
+        PACKAGES.iter().find(|package| package.name == word || package.programs.contains(&word))
+    })
+}
+
+/// What is lost without a package, and how to get it.
+pub fn skip(package: &Package) -> String {
+    let command = install_command(&[package], is_root());
+    format!("{}: {} is not installed (Debian: {command})", package.used_for, package.name)
+}
+
+fn missing(found: impl Fn(&str) -> bool) -> Vec<&'static Package> {
+    PACKAGES.iter().filter(|package| !package.programs.iter().any(|program| found(program))).collect()
+}
+
+fn decide(missing: &[&Package], situation: Situation) -> Decision {
+    let Situation { asked, ci, root, apt } = situation;
+    if missing.is_empty() {
+        return Decision::Nothing;
+    }
+    let what = names(missing).join(", ");
+    match (asked || ci, apt, root) {
+        (true, true, true) => Decision::Install,
+        (true, true, false) if ci => {
+            let command = install_command(missing, root);
+            Decision::Fail(format!("missing: {what}; only root can install: {command}"))
+        }
+        (true, false, _) if asked => Decision::Fail(format!(
+            "missing: {what}; there is no apt-get here: install them by this system's own means"
+        )),
+        _ => Decision::Skip,
+    }
+}
+
+fn install(missing: &[&Package]) -> Result<(), String> {
+    let apt =
+        |arguments: &[&str]| Task::new("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").run();
+    apt(&["update", "-q"])?;
+    let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
+    arguments.extend(names(missing));
+    apt(&arguments)
+}
+
+fn install_command(missing: &[&Package], root: bool) -> String {
+    let sudo = if root { "" } else { "sudo " };
+    format!("{sudo}apt-get install -y --no-install-recommends {}", names(missing).join(" "))
+}
+
+fn names(packages: &[&Package]) -> Vec<&'static str> {
+    packages.iter().map(|package| package.name).collect()
+}
+
+fn is_on_path(program: &str) -> bool {
+    let executable = |path: &Path| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| executable(&folder.join(program)))
+}
+
+fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
+}
+
+/// The effective user id: second number of the line `Uid:` in proc_pid_status(5).
+fn effective_user(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHROMIUM: &Package = &PACKAGES[2];
+    const NOTHING: Situation = Situation { asked: false, ci: false, root: false, apt: true };
+
+    #[test]
+    fn one_program_of_a_package_is_enough() {
+        let without_browser = missing(|program| !program.starts_with("chrom") && program != "google-chrome");
+        assert_eq!(without_browser, [CHROMIUM]);
+        assert!(missing(|program| program != "chromium").is_empty());
+        assert_eq!(missing(|_| false).len(), PACKAGES.len());
+    }
+
+    #[test]
+    fn nothing_is_done_where_nothing_is_missing() {
+        let eager = Situation { asked: true, ci: true, root: true, apt: true };
+        assert_eq!(decide(&[], eager), Decision::Nothing);
+    }
+
+    #[test]
+    fn only_root_installs_and_only_when_told() {
+        let root = Situation { root: true, ..NOTHING };
+        assert_eq!(decide(&[CHROMIUM], root), Decision::Skip);
+        assert_eq!(decide(&[CHROMIUM], Situation { asked: true, ..root }), Decision::Install);
+        assert_eq!(decide(&[CHROMIUM], Situation { ci: true, ..root }), Decision::Install);
+        assert_eq!(decide(&[CHROMIUM], Situation { asked: true, ..NOTHING }), Decision::Skip);
+    }
+
+    #[test]
+    fn in_ci_an_installable_package_must_be_there() {
+        let Decision::Fail(why) = decide(&[CHROMIUM], Situation { ci: true, ..NOTHING }) else {
+            panic!("a skip of something installable has to fail in CI");
+        };
+        assert!(why.contains("sudo apt-get install -y --no-install-recommends chromium"), "{why}");
+    }
+
+    #[test]
+    fn without_apt_get_ci_skips_and_a_request_fails() {
+        let other_system = Situation { ci: true, root: true, apt: false, asked: false };
+        assert_eq!(decide(&[CHROMIUM], other_system), Decision::Skip);
+        let asked = decide(&[CHROMIUM], Situation { asked: true, ..other_system });
+        assert!(matches!(asked, Decision::Fail(why) if why.contains("no apt-get")));
+    }
+
+    #[test]
+    fn a_skip_says_what_is_lost_and_how_to_get_it() {
+        let line = skip(CHROMIUM);
+        assert!(
+            line.starts_with("opening the HTML report in a browser: chromium is not installed"),
+            "{line}"
+        );
+        assert!(line.contains("apt-get install -y --no-install-recommends chromium"), "{line}");
+    }
+
+    #[test]
+    fn skipped_tests_are_traced_to_their_package() {
+        assert_eq!(
+            package_of("SKIPPED: report in a browser: no chromium on PATH").map(|p| p.name),
+            Some("chromium")
+        );
+        assert_eq!(package_of("SKIPPED: no recorded machines to start from"), None);
+    }
+
+    #[test]
+    fn the_effective_user_is_the_second_number() {
+        assert_eq!(effective_user("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(0));
+        assert_eq!(effective_user("Uid:\t0\t1000\t0\t0\n"), Some(1000));
+        assert_eq!(effective_user("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn programs_are_found_on_path() {
+        assert!(is_on_path("sh"));
+        assert!(!is_on_path("threadwise-no-such-program"));
+    }
+}

@@ -1,0 +1,131 @@
+//! `cargo xtask test`: the test command of the README.
+
+use crate::command::Task;
+use crate::packages::{self, Package};
+use crate::portable;
+use crate::steps::Steps;
+
+/// Tests that cannot run say so in one line with one of these words, past the capture of libtest.
+const SKIP_MARKS: [&str; 2] = ["SKIPPED", "NOT RUN"];
+
+/// Runs all tests, then says how many, how long, and what was skipped.
+pub fn run(install: bool) -> Result<(), String> {
+    let mut steps = Steps::default();
+    let mut lines = Vec::new();
+    let outcome = all(install, &mut steps, &mut lines);
+    let counts = Counts::of(&lines);
+    println!("\n=== summary of the tests");
+    println!("{}", steps.summary());
+    println!("  {} passed, {} failed, {} ignored", counts.passed, counts.failed, counts.ignored);
+    let skipped = skipped(&lines);
+    for line in &skipped {
+        println!("  SKIPPED: {line}");
+    }
+    let missing = outcome?;
+    match needless(&skipped, &missing) {
+        Some(line) if packages::is_ci() => Err(format!("skipped, though what it needs is installed: {line}")),
+        _ => Ok(()),
+    }
+}
+
+fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<&'static Package>, String> {
+    let missing = steps.step("packages", || packages::ensure(install))?;
+    for package in &missing {
+        let line = format!("SKIPPED: {}", packages::skip(package));
+        println!("{line}");
+        lines.push(line);
+    }
+    // --no-fail-fast: one run shows every failure.
+    steps.step("tests", || kept(&Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]), lines))?;
+    steps.step("portable", || portable::steps()?.iter().try_for_each(|task| kept(task, lines)))?;
+    Ok(missing)
+}
+
+/// A skip that speaks of a package which is not missing.
+fn needless<'a>(skipped: &'a [String], missing: &[&Package]) -> Option<&'a String> {
+    let present = |package: &Package| !missing.contains(&package);
+    skipped.iter().find(|line| packages::package_of(line).is_some_and(present))
+}
+
+fn kept(task: &Task, lines: &mut Vec<String>) -> Result<(), String> {
+    let (output, outcome) = task.run_and_keep();
+    lines.extend(output);
+    outcome
+}
+
+/// Sums over the closing lines of all test programs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Counts {
+    /// Reads `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
+    fn of(lines: &[String]) -> Self {
+        let mut counts = Self::default();
+        for line in lines.iter().filter(|line| line.starts_with("test result:")) {
+            let words: Vec<&str> = line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
+            for pair in words.windows(2) {
+                let Ok(number) = pair[0].parse::<u64>() else { continue };
+                match pair[1] {
+                    "passed" => counts.passed += number,
+                    "failed" => counts.failed += number,
+                    "ignored" => counts.ignored += number,
+                    _ => {}
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// What was skipped, each once, in order. The mark may follow libtest's unfinished `test name ...`.
+fn skipped(lines: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in lines {
+        let Some((_, what)) = SKIP_MARKS.iter().find_map(|mark| line.split_once(mark)) else { continue };
+        let what = what.trim_matches([':', '*', ' ']).to_owned();
+        if !found.contains(&what) {
+            found.push(what);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn closing_lines_are_summed() {
+        let output = lines(
+            "running 3 tests\n\
+             test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.01s\n\
+             test result: FAILED. 4 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.0s\n\
+             8 passed in a line of its own",
+        );
+        assert_eq!(Counts::of(&output), Counts { passed: 7, failed: 2, ignored: 1 });
+    }
+
+    #[test]
+    fn skips_are_found_once_wherever_they_stand_in_a_line() {
+        let output =
+            lines("SKIPPED: a: no b\ntest c ... *** NOT RUN: d: no e ***\nok\nSKIPPED a: no b\nskipped: f");
+        assert_eq!(skipped(&output), ["a: no b", "d: no e"]);
+    }
+
+    #[test]
+    fn a_skip_is_needless_when_its_package_is_there() {
+        let [bzip2, _, chromium, _] = &packages::PACKAGES;
+        let skipped = lines("recorded machines: none here\nreport: chromium does not start");
+        assert_eq!(needless(&skipped, &[]), Some(&skipped[1]));
+        assert_eq!(needless(&skipped, &[bzip2]), Some(&skipped[1]));
+        assert_eq!(needless(&skipped, &[chromium]), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! `cargo xtask tidy`: rules that the compiler does not know. A rule is a pure function over text.
+//!
+//! Everything that git tracks or would track is looked at, so that a new file is seen before it is
+//! committed; without git, everything but the build folder.
+
+mod arrows;
+mod files;
+mod functions;
+mod modules;
+mod source;
+
+use crate::command::Task;
+use source::SourceFile;
+use std::path::Path;
+
+/// Something that a rule objects to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// File, relative to the workspace.
+    pub path: String,
+    /// Line, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong and what would be right.
+    pub what: String,
+    /// Whether it only warns.
+    pub warning: bool,
+}
+
+impl Violation {
+    fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, what: what.into(), warning: false }
+    }
+
+    fn warning(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { warning: true, ..Self::new(path, line, what) }
+    }
+}
+
+/// Reads the tree, applies all rules, prints what they say.
+pub fn run() -> Result<(), String> {
+    let paths = project_files()?;
+    let mut found = Vec::new();
+    for path in &paths {
+        let bytes = std::fs::read(path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
+        found.extend(check(path, &bytes));
+    }
+    for violation in &found {
+        let word = if violation.warning { "warning" } else { "error" };
+        eprintln!("{word}: {}:{}: {}", violation.path, violation.line, violation.what);
+    }
+    let errors = found.iter().filter(|violation| !violation.warning).count();
+    match errors {
+        0 => {
+            println!("{} files tidy, {} warnings", paths.len(), found.len());
+            Ok(())
+        }
+        errors => Err(format!("violations of the rules in CONTRIBUTING.md: {errors}")),
+    }
+}
+
+/// All rules on one file.
+fn check(path: &str, bytes: &[u8]) -> Vec<Violation> {
+    let mut found = files::size(path, bytes.len());
+    let Ok(text) = std::str::from_utf8(bytes) else { return found };
+    found.extend(files::machine_paths(path, text));
+    if path.ends_with("Cargo.toml") {
+        found.extend(arrows::check(path, text));
+    }
+    if path.ends_with(".rs") {
+        let file = SourceFile::new(path, text);
+        found.extend(modules::check(&file));
+        found.extend(functions::check(&file));
+    }
+    found
+}
+
+fn project_files() -> Result<Vec<String>, String> {
+    let git = Task::new("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let mut paths = match git.output() {
+        Ok(list) => list.split('\0').map(str::to_owned).collect(),
+        Err(_) => {
+            let mut paths = Vec::new();
+            walk(Path::new(""), &mut paths).map_err(|cause| format!("the tree cannot be listed: {cause}"))?;
+            paths
+        }
+    };
+    // Also drops what is still in git's index but no longer in the tree.
+    paths.retain(|path| !path.is_empty() && Path::new(path).is_file());
+    paths.sort();
+    Ok(paths)
+}
+
+fn walk(folder: &Path, paths: &mut Vec<String>) -> std::io::Result<()> {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    for entry in std::fs::read_dir(here)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let path = folder.join(&name);
+        if kind.is_dir() && name != ".git" && name != "target" {
+            walk(&path, paths)?;
+        } else if kind.is_file() {
+            paths.push(path.to_string_lossy().into_owned());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(path: &str, text: &str) -> usize {
+        check(path, text.as_bytes()).len()
+    }
+
+    #[test]
+    fn each_kind_of_file_gets_its_rules() {
+        assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() {}\n"), 0);
+        assert_eq!(errors("crates/machine/src/a.rs", "fn a() { todo!() }\n"), 2);
+        assert_eq!(
+            errors("crates/machine/Cargo.toml", "[dependencies]\nthreadwise-store.workspace = true\n"),
+            1
+        );
+        assert_eq!(errors("docs/a.md", "fn a() { todo!() }\n"), 0);
+        assert!(check("picture.png", &[0xff, 0xfe]).is_empty());
+        assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1]).len(), 1);
+    }
+
+    #[test]
+    fn the_walk_finds_this_file_and_no_build_folder() {
+        let mut paths = Vec::new();
+        let package = env!("CARGO_MANIFEST_DIR");
+        walk(Path::new(package), &mut paths).expect("own folder");
+        let below = |path: &String| path.strip_prefix(package).map(str::to_owned);
+        assert!(paths.iter().filter_map(below).any(|path| path == "/src/tidy/mod.rs"));
+        assert!(!paths.iter().filter_map(below).any(|path| path.contains("/target/")));
+    }
+}

@@ -1,0 +1,160 @@
+//! Rules for one Rust file: header, length, and words that only named modules may use.
+
+use super::Violation;
+use super::source::{SourceFile, line_of, words};
+
+const WARN_LINES: usize = 400;
+const MAX_LINES: usize = 600;
+
+/// Modules that may contain `unsafe`.
+const UNSAFE: [&str; 4] = [
+    "crates/machine/src/pin.rs",
+    "crates/engine/src/clock.rs",
+    "crates/engine/src/engines/sqlite/ffi.rs",
+    "crates/runner/src/spawn.rs",
+];
+
+/// Modules (or folders, with a slash at the end) that may know serde; tests may too.
+const SERDE: [&str; 6] = [
+    "crates/study/src/load.rs",
+    "crates/study/src/load/",
+    "crates/engine/src/protocol.rs",
+    "crates/report/src/json.rs",
+    "crates/report/src/html/data.rs",
+    "xtask/src/licences.rs",
+];
+
+/// All rules of this module.
+pub fn check(file: &SourceFile) -> Vec<Violation> {
+    [header(file), length(file), unfinished(file), unsafe_modules(file), serde_modules(file)].concat()
+}
+
+fn header(file: &SourceFile) -> Vec<Violation> {
+    if file.text.starts_with("//! ") {
+        return Vec::new();
+    }
+    vec![Violation::new(file.path, 1, "the first line has to say what the module is for: '//! …'")]
+}
+
+fn length(file: &SourceFile) -> Vec<Violation> {
+    let lines = file.text.lines().count();
+    let what = |limit: usize| format!("{lines} lines, more than {limit}: split it by what changes together");
+    if lines > MAX_LINES {
+        vec![Violation::new(file.path, 0, what(MAX_LINES))]
+    } else if lines > WARN_LINES {
+        vec![Violation::warning(file.path, 0, what(WARN_LINES))]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Code that is not there yet, and tests that do not run.
+fn unfinished(file: &SourceFile) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for name in ["todo", "unimplemented", "dbg"] {
+        let calls = words(&file.code, name).filter(|at| file.code[at + name.len()..].starts_with('!'));
+        found.extend(
+            calls.map(|at| {
+                Violation::new(file.path, line_of(&file.code, at), format!("{name}! is not allowed"))
+            }),
+        );
+    }
+    let ignored = file.code.match_indices("#[ignore");
+    found.extend(ignored.map(|(at, _)| {
+        Violation::new(file.path, line_of(&file.code, at), "a test that never runs: no #[ignore]")
+    }));
+    for (index, line) in file.text.lines().enumerate() {
+        let doc = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"));
+        if doc.is_some_and(|doc| doc.trim_start().starts_with("```ignore")) {
+            found.push(Violation::new(file.path, index + 1, "an example that is never built: no ```ignore"));
+        }
+    }
+    found
+}
+
+fn unsafe_modules(file: &SourceFile) -> Vec<Violation> {
+    let at = ["unsafe", "unsafe_code"].iter().filter_map(|word| words(&file.code, word).next()).min();
+    restricted(file, &UNSAFE, at, "unsafe")
+}
+
+fn serde_modules(file: &SourceFile) -> Vec<Violation> {
+    let at = ["serde", "serde_json"].iter().filter_map(|word| words(&file.shipped, word).next()).min();
+    restricted(file, &SERDE, at, "serde")
+}
+
+fn restricted(file: &SourceFile, modules: &[&str], at: Option<usize>, what: &str) -> Vec<Violation> {
+    let named = modules
+        .iter()
+        .any(|module| file.path == *module || (module.ends_with('/') && file.path.starts_with(module)));
+    match at {
+        Some(at) if !named => {
+            let line = line_of(&file.code, at);
+            vec![Violation::new(file.path, line, format!("{what} is only for: {}", modules.join(", ")))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
+        let file = SourceFile::new(path, text);
+        check(&file).into_iter().map(|violation| (violation.line, violation.what)).collect()
+    }
+
+    fn in_a(text: &str) -> Vec<(usize, String)> {
+        found("crates/study/src/a.rs", &format!("//! Purpose.\n{text}"))
+    }
+
+    #[test]
+    fn a_module_starts_with_its_purpose() {
+        assert_eq!(found("a.rs", "// Purpose.\n").len(), 1);
+        assert_eq!(found("a.rs", "\n//! Purpose.\n").len(), 1);
+        assert_eq!(found("a.rs", "").len(), 1);
+        assert!(in_a("").is_empty());
+    }
+
+    #[test]
+    fn long_files_warn_and_longer_ones_fail() {
+        let violations = |lines: usize| {
+            let text = format!("//! Purpose.\n{}", "\n".repeat(lines - 1));
+            length(&SourceFile::new("a.rs", &text))
+        };
+        assert!(violations(WARN_LINES).is_empty());
+        assert!(violations(WARN_LINES + 1)[0].warning);
+        assert!(violations(MAX_LINES)[0].warning);
+        assert!(!violations(MAX_LINES + 1)[0].warning);
+    }
+
+    #[test]
+    fn unfinished_code_is_found_and_talk_of_it_is_not() {
+        assert_eq!(in_a("fn a() {\n todo!() }")[0].0, 3);
+        assert_eq!(in_a("fn a() { unimplemented!(); dbg!(1); }").len(), 2);
+        assert_eq!(in_a("#[test]\n#[ignore = \"slow\"]\nfn a() {}")[0].0, 3);
+        assert_eq!(in_a("/// ```ignore\n/// a\n/// ```\nfn a() {}")[0].0, 2);
+        assert!(in_a("// todo!()\nfn todo() { let a = \"dbg!(1) #[ignore]\"; }").is_empty());
+    }
+
+    #[test]
+    fn unsafe_is_for_named_modules() {
+        let text = "//! Purpose.\nfn a() { unsafe { b() } }";
+        assert!(found("crates/machine/src/pin.rs", text).is_empty());
+        assert_eq!(found("crates/machine/src/other.rs", text)[0].0, 2);
+        assert_eq!(found("crates/machine/tests/a.rs", text).len(), 1);
+        assert_eq!(in_a("#![allow(unsafe_code)]").len(), 1);
+        assert!(in_a("// unsafe\nfn a() { b(\"unsafe\") }").is_empty());
+    }
+
+    #[test]
+    fn serde_is_for_named_modules_and_tests() {
+        let text = "//! Purpose.\nuse serde::Serialize;";
+        assert_eq!(found("crates/study/src/study.rs", text)[0].0, 2);
+        assert!(found("crates/study/src/load.rs", text).is_empty());
+        assert!(found("crates/study/src/load/toml.rs", text).is_empty());
+        assert!(found("crates/threadwise/tests/a.rs", text).is_empty());
+        assert!(in_a("#[cfg(test)]\nmod tests { use serde_json::json; }").is_empty());
+        assert_eq!(in_a("fn a() { serde_json::to_string(&1); }").len(), 1);
+    }
+}
