@@ -61,6 +61,10 @@ fn study_files_are_refused_with_the_place() {
     refused(&lab, &["run", "s.toml", "--allow-busy"], &["s.toml:3"]);
     std::fs::write(&file, "version = 1\nname = \"x\"\n[design]\nspeed = 9\n").unwrap();
     refused(&lab, &["run", "s.toml", "--allow-busy"], &["s.toml:4", "speed"]);
+    let hot = "version = 1\nname = \"x\"\nengine = \"sqlite\"\nworkload = \"logical-io\"\n[options]\nhot_pct = 101\n\
+               [baseline]\nplacement = \"1c1t\"\n[[treatment]]\nname = \"t\"\nplacement = \"one-cpu\"\nsessions = 2\n";
+    std::fs::write(&file, hot).unwrap();
+    refused(&lab, &["run", "s.toml", "--allow-busy"], &["s.toml:6", "hot_pct", "100"]);
     std::fs::write(&file, "version = 99\nname = \"x\"\n").unwrap();
     refused(&lab, &["run", "s.toml", "--allow-busy"], &["99"]);
     std::fs::write(&file, [0xff, 0xfe, 0x00]).unwrap();

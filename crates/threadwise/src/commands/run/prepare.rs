@@ -6,8 +6,8 @@ use crate::error::AppError;
 use crate::output;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use threadwise_engine::LoadRequest;
 use threadwise_engine::engines::{self, simulated};
+use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
 use threadwise_runner::{Settings, Worker, engine_version, find_worker, guard};
 use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
@@ -42,7 +42,7 @@ impl Job {
             study.engine_options = simulated::demonstration();
         }
         let (worker, versions) = engine(&study.engine)?;
-        check_options(&study)?;
+        check_options(&study, args.study.as_deref())?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
             .output
@@ -177,7 +177,7 @@ fn engine(name: &str) -> Result<(Worker, Versions), AppError> {
 }
 
 /// Has a built-in engine look at every treatment's options; others look when their data is made.
-fn check_options(study: &Study) -> Result<(), AppError> {
+fn check_options(study: &Study, source: Option<&str>) -> Result<(), AppError> {
     let Ok(engine) = engines::find(&study.engine) else { return Ok(()) };
     for treatment in &study.treatments {
         let request = LoadRequest {
@@ -189,9 +189,23 @@ fn check_options(study: &Study) -> Result<(), AppError> {
             sessions: treatment.sessions,
             seed: study.seed,
         };
-        engine.check(&request).map_err(AppError::input)?;
+        engine
+            .check(&request)
+            .map_err(|error| AppError::Input(format!("{}{error}", place(source, &error))))?;
     }
     Ok(())
+}
+
+/// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study file.
+fn place(source: Option<&str>, error: &EngineError) -> String {
+    let (Some(name), EngineError::Option { option, .. }) = (source, error) else { return String::new() };
+    let text = if name.ends_with(".toml") {
+        std::fs::read_to_string(name).unwrap_or_default()
+    } else {
+        String::new()
+    };
+    let key = |line: &str| line.split('=').next().is_some_and(|key| key.trim().trim_matches('"') == option);
+    text.lines().position(key).map_or(String::new(), |line| format!("{name}:{}: ", line + 1))
 }
 
 fn resume(file: &Path, topology: &Topology, versions: &Versions) -> Result<Store, AppError> {
