@@ -119,9 +119,9 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
 }
 
 /// Starts all workers and has them open and warm their sessions, a few at once, in the shuffled order
-/// of the block's first round: who comes first gets other physical memory than who comes last, the
-/// same in every block (on a guest, two sessions on two cores came out at 2.36 of one that was always
-/// prepared first). So the order must be drawn too.
+/// of the block's first round: whatever a fixed order does to a worker (the physical memory that is
+/// left for it, for one) would be the same in every block, and so part of the ratio and not of the
+/// noise. Figures: docs/METHODOLOGY.md.
 fn prepare_all(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     let mut busy = VecDeque::new();
     for at in preparation_order(&input.plan.rounds, lanes.len()) {
