@@ -30,7 +30,7 @@ pub struct Data {
 /// # Errors
 /// The worker cannot be started, speaks another protocol, or says nothing in time.
 pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
-    let workdir = Workdir::create(&settings.data_root)?;
+    let workdir = Workdir::of(settings)?;
     let log = workdir.path().join("hello.log");
     let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
     let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log };

@@ -148,11 +148,7 @@ fn open_workdir(settings: &Settings, observer: &mut dyn FnMut(Event<'_>)) -> Res
     if swept > 0 {
         observer(Event::Note(&format!("removed {swept} work folders of studies that were killed")));
     }
-    let mut workdir = Workdir::create(&settings.data_root)?;
-    if let Some(program) = &settings.janitor {
-        workdir.start_janitor(&program.program, &program.args)?;
-    }
-    Ok(workdir)
+    Workdir::of(settings)
 }
 
 /// A study under way.

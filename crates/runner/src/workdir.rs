@@ -6,8 +6,10 @@
 //! across PID namespaces, where process numbers say nothing), `proc_pid_stat(5)`.
 
 use crate::RunnerError;
+use crate::settings::Settings;
 use crate::spawn;
 use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use std::time::Duration;
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
+/// Name of the marker file until it is whole.
+const UNFINISHED: &str = ".unfinished";
 /// First line of the marker file.
 const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when its process has ended";
 /// What every folder's name begins with.
@@ -31,50 +35,33 @@ pub struct Workdir {
 }
 
 impl Workdir {
-    /// Makes the folder `threadwise-PID-START` with mode 0700 below `root`.
+    /// Makes the folder where the settings say, watched by their janitor.
     ///
     /// # Errors
-    /// The folder or its marker cannot be made.
-    pub fn create(root: &Path) -> Result<Self, RunnerError> {
-        let pid = std::process::id();
-        let fail = |path: &Path, error: io::Error| RunnerError::Workdir {
-            path: path.to_owned(),
-            why: format!("{error}; give another data folder"),
-        };
-        let start = start_time(pid).unwrap_or(0);
-        // One process may run several studies, one after the other or at once.
-        for number in 0..1000_u32 {
-            let suffix = if number == 0 { String::new() } else { format!("-{number}") };
-            let path = root.join(format!("{PREFIX}{pid}-{start}{suffix}"));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(fail(&path, error)),
-                Ok(()) => {}
-            }
-            return match write_marker(&path, pid, start) {
-                Ok(marker) => Ok(Self { path, _marker: marker, janitor: None }),
-                Err(error) => {
-                    // Nothing of anybody can be inside yet but our own marker.
-                    let _ = fs::remove_dir_all(&path);
-                    Err(fail(&path, error))
-                }
-            };
-        }
-        Err(fail(root, io::Error::other("a thousand folders of this process are there already")))
+    /// Those of [`Workdir::create`].
+    pub fn of(settings: &Settings) -> Result<Self, RunnerError> {
+        let janitor = settings.janitor.as_ref().map(|start| (start.program.as_path(), start.args.as_slice()));
+        Self::create(&settings.data_root, janitor)
     }
 
-    /// Starts the janitor: `program args… FOLDER`, which removes the folder when we are gone. It
-    /// must call [`janitor`].
+    /// Makes the folder `threadwise-PID-RANDOM` with mode 0700 below `root`. With a `janitor`, a
+    /// program and its arguments, `program args… FOLDER` is started first, so that there is no moment
+    /// at which a kill leaves the folder behind; it must call [`janitor`].
     ///
     /// # Errors
-    /// It cannot be started.
-    pub fn start_janitor(&mut self, program: &Path, args: &[String]) -> Result<(), RunnerError> {
-        let mut words: Vec<&std::ffi::OsStr> = args.iter().map(std::ffi::OsStr::new).collect();
-        words.push(self.path.as_os_str());
-        let child = spawn::detached(program, &words)
-            .map_err(|error| RunnerError::Program { program: program.to_owned(), why: error.to_string() })?;
-        self.janitor = Some(child);
-        Ok(())
+    /// The folder or its marker cannot be made, or the janitor cannot be started.
+    pub fn create(root: &Path, janitor: Option<(&Path, &[String])>) -> Result<Self, RunnerError> {
+        let pid = std::process::id();
+        // Nobody else has this name: the janitor, who is told it beforehand, may trust it.
+        let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
+        let mut janitor = janitor.map(|(program, args)| start_janitor(program, args, &path)).transpose()?;
+        match make_folder(&path, pid) {
+            Ok(marker) => Ok(Self { path, _marker: marker, janitor }),
+            Err(error) => {
+                end_janitor(&mut janitor);
+                Err(RunnerError::Workdir { path, why: format!("{error}; give another data folder") })
+            }
+        }
     }
 
     /// The folder.
@@ -101,16 +88,35 @@ impl Drop for Workdir {
     fn drop(&mut self) {
         // What cannot be removed here is removed by the janitor or the next start.
         let _ = remove(&self.path);
-        if let Some(mut janitor) = self.janitor.take() {
-            drop(janitor.stdin.take());
-            let _ = janitor.wait();
-        }
+        end_janitor(&mut self.janitor);
     }
+}
+
+fn start_janitor(program: &Path, args: &[String], folder: &Path) -> Result<Child, RunnerError> {
+    let mut words: Vec<&std::ffi::OsStr> = args.iter().map(std::ffi::OsStr::new).collect();
+    words.push(folder.as_os_str());
+    spawn::detached(program, &words)
+        .map_err(|error| RunnerError::Program { program: program.to_owned(), why: error.to_string() })
+}
+
+fn end_janitor(janitor: &mut Option<Child>) {
+    if let Some(mut janitor) = janitor.take() {
+        drop(janitor.stdin.take());
+        let _ = janitor.wait();
+    }
+}
+
+fn make_folder(path: &Path, pid: u32) -> io::Result<File> {
+    DirBuilder::new().mode(0o700).create(path)?;
+    write_marker(path, pid, start_time(pid).unwrap_or(0)).inspect_err(|_| {
+        // Nothing of anybody can be inside yet but our own marker.
+        let _ = fs::remove_dir_all(path);
+    })
 }
 
 /// Makes the marker so that it is locked from the moment it can be seen under its name.
 fn write_marker(folder: &Path, pid: u32, start: u64) -> io::Result<File> {
-    let unfinished = folder.join(".unfinished");
+    let unfinished = folder.join(UNFINISHED);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
     writeln!(file, "{MARKER_LINE}\npid {pid}\nstart {start}")?;
     // A file system without locks only costs us the sweeping after a kill.
@@ -228,12 +234,30 @@ pub fn janitor(folder: &Path, stdin: &mut dyn Read) -> Result<(), RunnerError> {
     }
     // Workers die with their parent, but not at once: one may still be writing.
     for _ in 0..100 {
-        if remove(folder).is_ok() {
+        if remove(folder).is_ok() || remove_unmarked(folder).is_ok() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(100));
     }
     remove(folder).map(|_| ())
+}
+
+/// Removes a folder of ours whose maker was killed before its marker was whole, or after it was
+/// gone: by its name, and only when nothing else is inside.
+fn remove_unmarked(folder: &Path) -> io::Result<()> {
+    let named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    let entry = fs::symlink_metadata(folder)?;
+    if !named || !entry.is_dir() || entry.uid() != rustix::process::getuid().as_raw() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    if names.iter().any(|name| name != UNFINISHED) {
+        return Err(io::ErrorKind::DirectoryNotEmpty.into());
+    }
+    if !names.is_empty() {
+        fs::remove_file(folder.join(UNFINISHED))?;
+    }
+    fs::remove_dir(folder)
 }
 
 #[cfg(test)]
@@ -253,8 +277,8 @@ mod tests {
     #[test]
     fn the_folder_is_private_and_goes_when_dropped() {
         let root = tempfile::tempdir().unwrap();
-        let workdir = Workdir::create(root.path()).unwrap();
-        let second = Workdir::create(root.path()).unwrap();
+        let workdir = Workdir::create(root.path(), None).unwrap();
+        let second = Workdir::create(root.path(), None).unwrap();
         assert_ne!(workdir.path(), second.path());
         let path = workdir.path().to_owned();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
@@ -267,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_root_that_cannot_be_written_is_an_error_with_a_next_step() {
-        let error = Workdir::create(Path::new("/proc/nowhere")).unwrap_err();
+        let error = Workdir::create(Path::new("/proc/nowhere"), None).unwrap_err();
         assert!(error.to_string().contains("data folder"), "{error}");
     }
 
@@ -297,7 +321,7 @@ mod tests {
     fn sweeping_takes_the_dead_and_leaves_the_living() {
         let root = tempfile::tempdir().unwrap();
         let dead = stale_folder(root.path(), "threadwise-8388608-1");
-        let living = Workdir::create(root.path()).unwrap();
+        let living = Workdir::create(root.path(), None).unwrap();
         let unmarked = root.path().join("threadwise-9-9");
         fs::create_dir(&unmarked).unwrap();
         let other_name = stale_folder(root.path(), "other-8388608-1");
@@ -325,6 +349,46 @@ mod tests {
         drop(writer);
         thread.join().unwrap().unwrap();
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn the_janitor_takes_what_has_no_marker_yet_or_no_more_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |name: &str, files: &[&str]| {
+            let path = root.path().join(name);
+            fs::create_dir(&path).unwrap();
+            files.iter().for_each(|file| fs::write(path.join(file), "").unwrap());
+            path
+        };
+        for path in [folder("threadwise-1-a", &[]), folder("threadwise-1-b", &[UNFINISHED])] {
+            janitor(&path, &mut io::empty()).unwrap();
+            assert!(!path.exists(), "{}", path.display());
+        }
+        let filled = folder("threadwise-1-c", &["theirs", UNFINISHED]);
+        for path in [&filled, &folder("theirs", &[])] {
+            assert!(remove_unmarked(path).is_err());
+            assert!(path.exists());
+        }
+        assert!(filled.join(UNFINISHED).exists(), "nothing goes where something stays");
+        symlink(root.path().join("theirs"), root.path().join("threadwise-1-d")).unwrap();
+        assert!(remove_unmarked(&root.path().join("threadwise-1-d")).is_err());
+        assert!(root.path().join("theirs").exists());
+    }
+
+    #[test]
+    fn the_janitor_is_there_before_the_folder_and_goes_with_it() {
+        let root = tempfile::tempdir().unwrap();
+        // `sh -c SCRIPT NAME FOLDER`: says whether the folder was there when it started.
+        let seen = root.path().join("seen");
+        let script = format!("cat; test -e \"$1\" && echo left >{0} || echo gone >{0}", seen.display());
+        let args = ["-c".to_owned(), script, "janitor".to_owned()];
+        let workdir = Workdir::create(root.path(), Some((Path::new("/bin/sh"), &args))).unwrap();
+        assert!(workdir.path().exists() && !seen.exists());
+        drop(workdir);
+        assert_eq!(fs::read_to_string(&seen).unwrap(), "gone\n");
+        let error = Workdir::create(root.path(), Some((Path::new("/nowhere"), &args))).unwrap_err();
+        assert!(matches!(error, RunnerError::Program { .. }), "{error}");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "no folder without its janitor");
     }
 
     #[test]
