@@ -30,8 +30,8 @@ pub const MAX_CPUS: u32 = 1 << 16;
 
 impl CpuSet {
     /// The empty set.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { words: Vec::new() }
     }
 
     /// Parses the kernel's list form: `0-3,8`, `0-30:2`, empty for none. Trailing NUL and white

@@ -245,7 +245,8 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let Some(worker) = &mut lane.worker else { return false };
     let design = &input.study.design;
     let clock = input.clock;
-    watch.start(clock);
+    let (cpus, pids) = (lane.placement.set(), [worker.pid()]);
+    watch.start(clock, &cpus, &pids);
     let stop = (design.slice_ns > LONG_WINDOW_NS).then_some(input.stop);
     let go = Request::Go { sequence, warmup_ns: design.rewarm_ns, window_ns: design.slice_ns };
     let deadline = Duration::from_nanos(design.rewarm_ns)
@@ -255,7 +256,7 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
         reply @ Reply::Slice { .. } => Ok(reply),
         other => Err(worker.unexpected("slice", &other)),
     });
-    let cpu_times = watch.finish(clock, &mut lane.readings);
+    let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
     let taken = reply.and_then(|reply| accept(reply, sequence, round, lane.tids.len(), clock));
     let mut slice = match taken {
         Ok(slice) => slice,

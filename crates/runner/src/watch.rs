@@ -5,10 +5,11 @@ use crate::guard::{BlockUse, ThreadTimes};
 use crate::worker_process::WorkerProcess;
 use std::fs;
 use std::path::Path;
+use threadwise_machine::CpuSet;
 use threadwise_study::{CpuTimes, Reading};
 use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};
-use threadwise_telemetry::{Sampler, Status};
+use threadwise_telemetry::{Moment, Sampler, Status};
 
 /// Everything that is read while treatments run.
 pub struct Watch {
@@ -53,22 +54,28 @@ impl Watch {
     }
 
     /// Before a slice.
-    pub fn start(&mut self, clock: Clock) {
-        let now_ns = clock.now_ns();
+    pub fn start(&mut self, clock: Clock, cpus: &CpuSet, pids: &[u32]) {
+        let at = Moment { now_ns: clock.now_ns(), cpus, pids };
         for sampler in &mut self.samplers {
-            sampler.start(now_ns);
+            sampler.start(&at);
         }
         read_ticks(&mut self.stat, &mut self.before);
     }
 
     /// After a slice: CPU times (empty where they cannot be read), and the samplers' readings and
     /// `window_ns` of each sampler added to those of the run's earlier slices.
-    pub fn finish(&mut self, clock: Clock, totals: &mut Vec<Reading>) -> Vec<CpuTimes> {
+    pub fn finish(
+        &mut self,
+        clock: Clock,
+        cpus: &CpuSet,
+        pids: &[u32],
+        totals: &mut Vec<Reading>,
+    ) -> Vec<CpuTimes> {
         read_ticks(&mut self.stat, &mut self.after);
-        let now_ns = clock.now_ns();
+        let at = Moment { now_ns: clock.now_ns(), cpus, pids };
         self.readings.clear();
         for sampler in &mut self.samplers {
-            sampler.finish(now_ns, &mut self.readings);
+            sampler.finish(&at, &mut self.readings);
         }
         for reading in self.readings.iter().chain(&windows(&self.readings)) {
             add(totals, reading);
@@ -273,8 +280,8 @@ mod tests {
         let (mut watch, _) = Watch::new();
         let clock = Clock::resumed(0);
         let mut totals = Vec::new();
-        watch.start(clock);
-        assert!(!watch.finish(clock, &mut totals).is_empty());
+        watch.start(clock, &CpuSet::new(), &[]);
+        assert!(!watch.finish(clock, &CpuSet::new(), &[], &mut totals).is_empty());
         assert!(totals.iter().all(|reading| reading.value.is_some() != reading.gap.is_some()));
     }
 }

@@ -7,6 +7,7 @@ pub mod load;
 pub mod observation;
 pub mod plan;
 pub mod presets;
+pub mod probe;
 pub mod study;
 
 pub use observation::{Counters, CpuTimes, Reading, Run, RunStatus, SessionSlice, Slice};

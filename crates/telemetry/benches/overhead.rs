@@ -7,7 +7,8 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use threadwise_telemetry::{proc_stat, samplers};
+use threadwise_machine::CpuSet;
+use threadwise_telemetry::{Moment, proc_stat, samplers};
 
 const READS: u32 = 2000;
 const READS_PER_S: f64 = 10.0;
@@ -21,6 +22,7 @@ fn cpu_ns() -> Option<u64> {
 /// One reading of everything: a start and a finish, as around a slice.
 fn measure() -> Option<f64> {
     let root = Path::new("/");
+    let cpus = CpuSet::new();
     let mut samplers = samplers::all(root);
     let mut stat = proc_stat::ProcStat::open(root).ok()?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -28,13 +30,13 @@ fn measure() -> Option<f64> {
     let started_ns = cpu_ns()?;
     for read in 0..READS {
         for sampler in &mut samplers {
-            sampler.start(u64::from(read));
+            sampler.start(&Moment { now_ns: u64::from(read), cpus: &cpus, pids: &[] });
         }
         stat.read(&mut before).ok()?;
         stat.read(&mut after).ok()?;
         std::hint::black_box(proc_stat::difference(&before, &after));
         for sampler in &mut samplers {
-            sampler.finish(u64::from(read) + 1, &mut readings);
+            sampler.finish(&Moment { now_ns: u64::from(read) + 1, cpus: &cpus, pids: &[] }, &mut readings);
         }
         std::hint::black_box(&readings);
         readings.clear();

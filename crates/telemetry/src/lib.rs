@@ -5,6 +5,7 @@
 pub mod proc_stat;
 pub mod samplers;
 
+use threadwise_machine::CpuSet;
 use threadwise_study::Reading;
 
 /// Whether a sampler can work here.
@@ -26,9 +27,22 @@ pub enum Status {
     },
 }
 
-/// Takes readings between two moments. Cheap: two reads of a pseudo-file, no thread.
+/// A moment at which samplers are asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// Nanoseconds since the study's start (CLOCK_MONOTONIC).
+    pub now_ns: u64,
+    /// Logical CPUs of the placement that is measured.
+    pub cpus: &'a CpuSet,
+    /// The processes that do the measured work.
+    pub pids: &'a [u32],
+}
+
+/// Takes readings between two moments. Cheap: a few reads of pseudo-files, no thread.
 ///
-/// A value is the amount by which a counter grew, so that the values of two windows may be added.
+/// A value is an amount that grew over the acquisition window (a time, a count, an energy), so that the
+/// values of two windows may be added and a share of the window taken; what is no amount is stored
+/// multiplied by the window (`mhz_ns`, say), and its name says so.
 pub trait Sampler: Send {
     /// Name, as stored with its readings.
     fn name(&self) -> &'static str;
@@ -37,8 +51,12 @@ pub trait Sampler: Send {
     fn status(&self) -> Status;
 
     /// Notes the state at the start of an acquisition window.
-    fn start(&mut self, now_ns: u64);
+    fn start(&mut self, at: &Moment<'_>);
+
+    /// Looks about ten times a second inside of longer windows: for counters that wrap, and for what
+    /// only happens between two looks. Most samplers need none.
+    fn tick(&mut self, _at: &Moment<'_>) {}
 
     /// Appends what happened since `start`; a value that cannot be had is a gap with its reason.
-    fn finish(&mut self, now_ns: u64, readings: &mut Vec<Reading>);
+    fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>);
 }

@@ -3,16 +3,32 @@
 use super::Violation;
 
 /// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("machine", &[]),
     ("study", &["machine"]),
     ("telemetry", &["machine", "study"]),
+    ("probe", &["machine", "study", "telemetry"]),
+    ("doctor", &["machine", "study", "telemetry"]),
     ("engine", &["machine", "study"]),
     ("store", &["machine", "study"]),
     ("analysis", &["machine", "study"]),
     ("report", &["machine", "study", "analysis"]),
-    ("runner", &["machine", "study", "telemetry", "engine", "store"]),
-    ("threadwise", &["machine", "study", "telemetry", "engine", "store", "analysis", "report", "runner"]),
+    ("runner", &["machine", "study", "telemetry", "probe", "engine", "store"]),
+    (
+        "threadwise",
+        &[
+            "machine",
+            "study",
+            "telemetry",
+            "probe",
+            "doctor",
+            "engine",
+            "store",
+            "analysis",
+            "report",
+            "runner",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

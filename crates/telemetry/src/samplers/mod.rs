@@ -86,6 +86,15 @@ pub(crate) fn growth(
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use crate::Moment;
+    use threadwise_machine::CpuSet;
+
+    static NO_CPUS: CpuSet = CpuSet::new();
+
+    /// A moment without CPUs and processes.
+    pub(crate) fn at(now_ns: u64) -> Moment<'static> {
+        Moment { now_ns, cpus: &NO_CPUS, pids: &[] }
+    }
 
     /// Writes a fixture file below a root, with its folders.
     pub(crate) fn write(root: &Path, path: &str, text: &str) {
@@ -97,6 +106,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use super::testing::at;
     use super::*;
 
     const SPAN: Span = Span { start_ns: 1, end_ns: 2 };
@@ -116,8 +126,8 @@ mod tests {
         for sampler in &mut all(root.path()) {
             assert!(matches!(sampler.status(), Status::Unsupported { .. }), "{}", sampler.name());
             let mut readings = Vec::new();
-            sampler.start(1);
-            sampler.finish(2, &mut readings);
+            sampler.start(&at(1));
+            sampler.finish(&at(2), &mut readings);
             assert!(!readings.is_empty(), "{}", sampler.name());
             assert!(readings.iter().all(|reading| reading.value.is_none() && reading.gap.is_some()));
         }

@@ -4,7 +4,7 @@
 //! /proc/pressure/cpu is in microseconds.
 
 use super::{Counter, Span, growth, status_of};
-use crate::{Sampler, Status};
+use crate::{Moment, Sampler, Status};
 use std::path::Path;
 use threadwise_study::Reading;
 
@@ -62,21 +62,21 @@ impl Sampler for Pressure {
         self.source.as_ref().err().cloned().unwrap_or(Status::Ready)
     }
 
-    fn start(&mut self, now_ns: u64) {
-        self.start_ns = now_ns;
+    fn start(&mut self, at: &Moment<'_>) {
+        self.start_ns = at.now_ns;
         self.before = self.some_ns();
     }
 
-    fn finish(&mut self, now_ns: u64, readings: &mut Vec<Reading>) {
+    fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>) {
         let after = self.some_ns();
-        let span = Span { start_ns: self.start_ns, end_ns: now_ns };
+        let span = Span { start_ns: self.start_ns, end_ns: at.now_ns };
         readings.push(growth(self.name(), "cpu_some_ns", span, &self.before, &after));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::write;
+    use super::super::testing::{at, write};
     use super::*;
 
     #[test]
@@ -90,10 +90,10 @@ mod tests {
         write(root.path(), "proc/pressure/cpu", &text(100));
         let mut sampler = Pressure::new(root.path());
         assert_eq!(sampler.status(), Status::Ready);
-        sampler.start(5);
+        sampler.start(&at(5));
         write(root.path(), "proc/pressure/cpu", &text(140));
         let mut readings = Vec::new();
-        sampler.finish(9, &mut readings);
+        sampler.finish(&at(9), &mut readings);
         assert_eq!(readings[0].value, Some(40_000.0));
         assert_eq!((readings[0].start_ns, readings[0].end_ns), (5, 9));
     }

@@ -5,7 +5,7 @@
 //! nanoseconds). A quota of a cgroup above is counted there and not in ours, hence the whole path.
 
 use super::{Counter, Span, growth};
-use crate::{Sampler, Status};
+use crate::{Moment, Sampler, Status};
 use std::path::{Path, PathBuf};
 use threadwise_study::Reading;
 
@@ -124,14 +124,14 @@ impl Sampler for Quota {
         }
     }
 
-    fn start(&mut self, now_ns: u64) {
-        self.start_ns = now_ns;
+    fn start(&mut self, at: &Moment<'_>) {
+        self.start_ns = at.now_ns;
         self.before = self.throttling();
     }
 
-    fn finish(&mut self, now_ns: u64, readings: &mut Vec<Reading>) {
+    fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>) {
         let after = self.throttling();
-        let span = Span { start_ns: self.start_ns, end_ns: now_ns };
+        let span = Span { start_ns: self.start_ns, end_ns: at.now_ns };
         let periods = |side: &Result<Throttling, String>| side.clone().map(|side| side.periods);
         let time = |side: &Result<Throttling, String>| side.clone().map(|side| side.throttled_ns);
         readings.push(growth(
@@ -147,7 +147,7 @@ impl Sampler for Quota {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::write;
+    use super::super::testing::{at, write};
     use super::*;
 
     const V2: &str =
@@ -163,11 +163,11 @@ mod tests {
         let mut sampler = Quota::new(root.path());
         assert_eq!(sampler.status(), Status::Ready);
         assert_eq!(sampler.throttling().unwrap(), Throttling { periods: 2, throttled_ns: 70_000 });
-        sampler.start(0);
+        sampler.start(&at(0));
         let later = V2.replace("nr_throttled 2", "nr_throttled 3");
         write(root.path(), "sys/fs/cgroup/outer/cpu.stat", &later);
         let mut readings = Vec::new();
-        sampler.finish(1, &mut readings);
+        sampler.finish(&at(1), &mut readings);
         assert_eq!(readings[0].metric, "throttled_periods");
         assert_eq!(readings[0].value, Some(1.0));
         assert_eq!(readings[1].value, Some(0.0));

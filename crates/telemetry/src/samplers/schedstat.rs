@@ -5,7 +5,7 @@
 //! CONFIG_SCHED_INFO, which every distribution kernel has.
 
 use super::{Counter, Span, growth, status_of};
-use crate::{Sampler, Status};
+use crate::{Moment, Sampler, Status};
 use std::path::Path;
 use threadwise_study::Reading;
 
@@ -63,14 +63,14 @@ impl Sampler for Schedstat {
         self.source.as_ref().err().cloned().unwrap_or(Status::Ready)
     }
 
-    fn start(&mut self, now_ns: u64) {
-        self.start_ns = now_ns;
+    fn start(&mut self, at: &Moment<'_>) {
+        self.start_ns = at.now_ns;
         self.before = self.times();
     }
 
-    fn finish(&mut self, now_ns: u64, readings: &mut Vec<Reading>) {
+    fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>) {
         let after = self.times();
-        let span = Span { start_ns: self.start_ns, end_ns: now_ns };
+        let span = Span { start_ns: self.start_ns, end_ns: at.now_ns };
         let wait = |times: &Result<Times, String>| times.clone().map(|times| times.wait_ns);
         let cpu = |times: &Result<Times, String>| times.clone().map(|times| times.cpu_ns);
         readings.push(growth(self.name(), "own_wait_ns", span, &wait(&self.before), &wait(&after)));
@@ -80,7 +80,7 @@ impl Sampler for Schedstat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::write;
+    use super::super::testing::{at, write};
     use super::*;
 
     #[test]
@@ -89,10 +89,10 @@ mod tests {
         write(root.path(), "proc/thread-self/schedstat", "100 40 3\n");
         let mut sampler = Schedstat::new(root.path());
         assert_eq!(sampler.status(), Status::Ready);
-        sampler.start(0);
+        sampler.start(&at(0));
         write(root.path(), "proc/thread-self/schedstat", "160 41 4\n");
         let mut readings = Vec::new();
-        sampler.finish(1, &mut readings);
+        sampler.finish(&at(1), &mut readings);
         let values: Vec<_> =
             readings.iter().map(|reading| (reading.metric.as_str(), reading.value)).collect();
         assert_eq!(values, [("own_wait_ns", Some(1.0)), ("own_cpu_ns", Some(60.0))]);

@@ -1,0 +1,289 @@
+//! What was measured of the hardware itself: who shares a core, strangers, latencies, clocks. Raw
+//! answers with their figures; what they mean beside the declared topology is analysis.
+//!
+//! Source of the methods: docs/PROBE.md.
+
+use threadwise_machine::CpuSet;
+
+/// One probe of a machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Probe {
+    /// How much was asked.
+    pub form: ProbeForm,
+    /// Logical CPUs that were probed.
+    pub cpus: CpuSet,
+    /// Wall-clock time of the probe.
+    pub duration_s: f64,
+    /// Pairs that were measured on their own.
+    pub pairs: Vec<PairSharing>,
+    /// Many logical CPUs at once: what clears most pairs of a large machine.
+    pub sets: Vec<SetTest>,
+    /// One entry per logical CPU that was watched.
+    pub strangers: Vec<Stranger>,
+    /// Pairs whose cache-line latency was measured.
+    pub latencies: Vec<PairLatency>,
+    /// The levels that the latencies fall into, nearest first.
+    pub levels: Vec<LatencyLevel>,
+    /// Clocks, one busy core and all busy.
+    pub clocks: Vec<ClockReading>,
+    /// What could not be had, one line each.
+    pub gaps: Vec<String>,
+    /// Whether the user stopped it; what is there was measured.
+    pub interrupted: bool,
+}
+
+/// How much is probed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProbeForm {
+    /// What `run` does first, under 10 s on 2 logical CPUs.
+    Short,
+    /// What `probe` does.
+    #[default]
+    Standard,
+    /// Every pair, nothing inferred.
+    Full,
+}
+
+/// What two logical CPUs share, as measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sharing {
+    /// One logical CPU under two names: stacked, or one time-sliced by the hypervisor.
+    SameCpu,
+    /// SMT siblings: one core.
+    SameCore,
+    /// Different cores.
+    DifferentCores,
+    /// Others' work on the same cores hid the answer.
+    Masked,
+    /// The answer changed while it was measured: the hypervisor moves us.
+    Moving,
+    /// The figures fit no answer.
+    Unclear,
+}
+
+impl Sharing {
+    /// Word in files and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::SameCpu => "same-cpu",
+            Self::SameCore => "same-core",
+            Self::DifferentCores => "different-cores",
+            Self::Masked => "masked",
+            Self::Moving => "moving",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// The answer of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let all =
+            [Self::SameCpu, Self::SameCore, Self::DifferentCores, Self::Masked, Self::Moving, Self::Unclear];
+        all.into_iter().find(|sharing| sharing.word() == word)
+    }
+}
+
+/// A ratio over rounds: median and the range of its middle half.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slowdown {
+    /// Median of time together over time alone; 1 is no slowdown.
+    pub median: f64,
+    /// First quartile.
+    pub low: f64,
+    /// Third quartile.
+    pub high: f64,
+}
+
+/// Two logical CPUs under interference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairSharing {
+    /// The lower OS number.
+    pub a: u32,
+    /// The higher OS number.
+    pub b: u32,
+    /// The answer.
+    pub sharing: Sharing,
+    /// Of the kernel limited by issue width, while it ran; `None` where no round could be used.
+    pub wide: Option<Slowdown>,
+    /// Of the kernel limited by latency.
+    pub chain: Option<Slowdown>,
+    /// Of the kernel of loads and stores.
+    pub load_store: Option<Slowdown>,
+    /// Share of the wall-clock time of the joint windows in which each of the two was on a CPU, mean;
+    /// about 0.5 where two names take turns on one logical CPU.
+    pub on_cpu_share: Option<f64>,
+    /// Rounds that were used.
+    pub rounds_used: u32,
+    /// Rounds that were measured.
+    pub rounds: u32,
+    /// One line: what the answer rests on.
+    pub why: String,
+}
+
+/// Many logical CPUs running the wide kernel at once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SetTest {
+    /// Who ran.
+    pub ran: CpuSet,
+    /// Who ran as fast as alone: on a core that nobody else of `ran` is on.
+    pub at_full_width: CpuSet,
+}
+
+/// Whether somebody else was busy on the other threads of a logical CPU's core.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stranger {
+    /// OS number.
+    pub cpu: u32,
+    /// Windows that were measured.
+    pub windows: u32,
+    /// Adds per chain step, tenth percentile.
+    pub adds_per_step_p10: f64,
+    /// Adds per chain step, median.
+    pub adds_per_step_p50: f64,
+    /// Adds per chain step, ninetieth percentile.
+    pub adds_per_step_p90: f64,
+    /// Share of the windows in which the sibling was busy; `None` where no baseline can be had.
+    pub busy_share: Option<f64>,
+    /// Share of the windows' wall-clock time in which we were not on a CPU.
+    pub off_cpu_share: f64,
+    /// Why `busy_share` is unknown, or what it rests on, in one line.
+    pub why: String,
+}
+
+/// Cache-line latency of a pair by two methods; one-way times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairLatency {
+    /// The lower OS number.
+    pub a: u32,
+    /// The higher OS number.
+    pub b: u32,
+    /// Compare-and-swap on one line.
+    pub cas: LatencyFigures,
+    /// One writer and one reader on two lines.
+    pub two_lines: LatencyFigures,
+    /// Index into the probe's levels.
+    pub level: Option<u32>,
+}
+
+/// Figures of one method.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyFigures {
+    /// Smallest sample.
+    pub min_ns: f64,
+    /// Median sample.
+    pub median_ns: f64,
+    /// Half of the range between the quartiles.
+    pub spread_ns: f64,
+    /// Samples.
+    pub samples: u32,
+}
+
+/// A cluster of latencies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyLevel {
+    /// What the declared topology calls most of its pairs: `same core`, `same LLC`, `same package`,
+    /// `other package`; `None` where nothing is declared.
+    pub name: Option<String>,
+    /// Smallest minimum of its pairs.
+    pub low_ns: f64,
+    /// Largest minimum of its pairs.
+    pub high_ns: f64,
+    /// Groups of logical CPUs that are within this level of each other, each at least two. Members
+    /// that were not measured against each other were inferred.
+    pub groups: Vec<CpuSet>,
+}
+
+/// Where a clock figure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClockSource {
+    /// APERF, MPERF and TSC by the perf `msr` PMU.
+    Perf,
+    /// cpufreq's current frequency.
+    Cpufreq,
+    /// Steps of the latency-limited kernel a nanosecond, one a cycle.
+    Chain,
+}
+
+/// The clock of one logical CPU over one window. Terms are turbostat's (its manual page).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockReading {
+    /// OS number.
+    pub cpu: u32,
+    /// Logical CPUs that were kept busy meanwhile, this one included.
+    pub busy_cpus: u32,
+    /// Source of the figures below.
+    pub source: ClockSource,
+    /// Cycles over wall-clock time, idle time included.
+    pub avg_mhz: Option<f64>,
+    /// Share of time not idle, in percent.
+    pub busy_pct: Option<f64>,
+    /// Clock while not idle. With [`ClockSource::Chain`] the effective clock while on a CPU.
+    pub bzy_mhz: Option<f64>,
+    /// Clock of the time stamp counter.
+    pub tsc_mhz: Option<f64>,
+}
+
+impl Probe {
+    /// What two logical CPUs share: as measured on their own, else as the sets tell; `None` where
+    /// neither says anything.
+    pub fn sharing(&self, a: u32, b: u32) -> Option<Sharing> {
+        let (low, high) = (a.min(b), a.max(b));
+        if let Some(pair) = self.pairs.iter().find(|pair| (pair.a, pair.b) == (low, high)) {
+            return Some(pair.sharing);
+        }
+        let apart = |test: &SetTest| {
+            test.ran.contains(a)
+                && test.ran.contains(b)
+                && (test.at_full_width.contains(a) || test.at_full_width.contains(b))
+        };
+        self.sets.iter().any(apart).then_some(Sharing::DifferentCores)
+    }
+
+    /// Latency of a pair, where it was measured.
+    pub fn latency(&self, a: u32, b: u32) -> Option<&PairLatency> {
+        let (low, high) = (a.min(b), a.max(b));
+        self.latencies.iter().find(|pair| (pair.a, pair.b) == (low, high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_clears_pairs_with_somebody_at_full_width() {
+        let set = |text: &str| CpuSet::parse_list(text).unwrap();
+        let probe =
+            Probe { sets: vec![SetTest { ran: set("0-3"), at_full_width: set("2") }], ..Probe::default() };
+        assert_eq!(probe.sharing(2, 0), Some(Sharing::DifferentCores));
+        assert_eq!(probe.sharing(0, 1), None, "both were slowed");
+        assert_eq!(probe.sharing(2, 4), None, "4 did not run");
+    }
+
+    #[test]
+    fn a_measured_pair_counts_more_than_a_set() {
+        let pair = PairSharing {
+            a: 0,
+            b: 2,
+            sharing: Sharing::Moving,
+            wide: None,
+            chain: None,
+            load_store: None,
+            on_cpu_share: None,
+            rounds_used: 0,
+            rounds: 9,
+            why: String::new(),
+        };
+        let cpus = CpuSet::parse_list("0,2").unwrap();
+        let sets = vec![SetTest { ran: cpus.clone(), at_full_width: cpus }];
+        let probe = Probe { pairs: vec![pair], sets, ..Probe::default() };
+        assert_eq!(probe.sharing(2, 0), Some(Sharing::Moving));
+    }
+
+    #[test]
+    fn words_are_read_back() {
+        for sharing in [Sharing::SameCpu, Sharing::SameCore, Sharing::DifferentCores, Sharing::Moving] {
+            assert_eq!(Sharing::of_word(sharing.word()), Some(sharing));
+        }
+        assert_eq!(Sharing::of_word("brothers"), None);
+    }
+}
