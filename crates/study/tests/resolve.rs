@@ -270,6 +270,13 @@ fn the_memory_limit_bounds_what_lies_beyond_the_llc() {
 }
 
 #[test]
+fn the_size_of_the_data_is_given_once() {
+    let asked = set(&[("data_mib", "300"), ("blocks", "5000")]);
+    let error = preset(&small_guest(), &asked).unwrap_err().to_string();
+    assert_eq!(error, "blocks: blocks and data_mib give the size of the data: keep one of them");
+}
+
+#[test]
 fn explicit_sizes_are_for_the_level_beyond_the_llc() {
     let study = preset(&small_guest(), &set(&[("data_mib", "9000")])).unwrap();
     assert_eq!((blocks(&study, "alone/l2"), blocks(&study, "alone/memory")), (1115, 2_304_000));

@@ -86,6 +86,9 @@ impl LogicalIo {
         if work_unit > blocks {
             return Err(refuse("work_unit", format!("{work_unit} is more than the {blocks} blocks")));
         }
+        if self.hot_pct == 0.0 && hot_blocks > 0 {
+            return Err(refuse("hot_blocks", format!("{hot_blocks} without hot_pct has no effect")));
+        }
         if self.hot_pct > 0.0 && !(work_unit..=blocks).contains(&hot_blocks) {
             return Err(refuse(
                 "hot_blocks",
@@ -257,6 +260,7 @@ mod tests {
             ("work_unit", OptionValue::Integer(-1), "whole number from 1"),
             ("update_pct", OptionValue::Number(101.0), "0 to 100"),
             ("hot_pct", OptionValue::Integer(5), "hot_pct needs"),
+            ("hot_blocks", OptionValue::Integer(64), "without hot_pct"),
             ("shared", OptionValue::Integer(1), "neither true nor false"),
             ("data", OptionValue::Text("llc".into()), "without blocks"),
             ("data_mib", OptionValue::Number(1e12), "data_mib"),

@@ -48,7 +48,7 @@ pub(super) fn size_groups(
     topology: &Topology,
     memory_limit_bytes: Option<u64>,
 ) -> Result<Vec<String>, LoadError> {
-    let explicit: Vec<Option<u64>> = explicit_blocks(groups);
+    let explicit = explicit_blocks(groups)?;
     let mut lines = Vec::new();
     let caches = caches(topology, &mut lines);
     if groups.iter().all(|group| level(group).is_none()) {
@@ -93,13 +93,24 @@ fn level(group: &Group) -> Option<&'static str> {
     super::check::DATA_LEVELS.into_iter().find(|level| level == word)
 }
 
+/// The options that give the size of the data.
+const SIZES: [&str; 3] = ["blocks", "scale", "data_mib"];
+
 /// Sizes that the user wrote (`blocks`, its SLOB name `scale`, or `data_mib`), taken out of the
 /// options. Where a study has the level `memory`, a size meant for all levels is the size of that
 /// one: the others are there for their caches.
-fn explicit_blocks(groups: &mut [Group]) -> Vec<Option<u64>> {
+///
+/// # Errors
+/// A group has two of them: one would be without effect.
+fn explicit_blocks(groups: &mut [Group]) -> Result<Vec<Option<u64>>, LoadError> {
     let any_beyond = groups.iter().any(|group| level(group) == Some("memory"));
     let taken = |group: &mut Group| {
-        let of_factor = ["blocks", "scale", "data_mib"].iter().any(|key| group.levels.contains_key(*key));
+        let given: Vec<&str> = SIZES.into_iter().filter(|key| group.options.contains_key(*key)).collect();
+        if given.len() > 1 {
+            let why = format!("{} give the size of the data: keep one of them", given.join(" and "));
+            return Err(LoadError::Override { option: given[0].to_owned(), why });
+        }
+        let of_factor = SIZES.iter().any(|key| group.levels.contains_key(*key));
         let mut take = |key: &str, factor: u64| match group.options.remove(key) {
             Some(OptionValue::Integer(count)) => {
                 u64::try_from(count).ok().map(|count| count.saturating_mul(factor))
@@ -110,7 +121,7 @@ fn explicit_blocks(groups: &mut [Group]) -> Vec<Option<u64>> {
         let (blocks, scale, mib) = (take("blocks", 1), take("scale", 1), take("data_mib", MIB / BLOCK_BYTES));
         let found = blocks.or(scale).or(mib);
         let meant = of_factor || !any_beyond || level(group) == Some("memory");
-        found.filter(|_| meant || level(group).is_none())
+        Ok(found.filter(|_| meant || level(group).is_none()))
     };
     groups.iter_mut().map(taken).collect()
 }
