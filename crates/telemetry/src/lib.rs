@@ -2,6 +2,8 @@
 //! line in [`samplers::all`]; [`proc_stat`] is read by the runner around every slice and is no
 //! sampler of its own, since its numbers belong to the slice.
 
+pub mod perf;
+pub mod proc_pid;
 pub mod proc_stat;
 pub mod samplers;
 

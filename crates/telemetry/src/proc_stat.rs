@@ -3,8 +3,8 @@
 //! Source: `proc_stat(5)`, kernel `Documentation/filesystems/proc.rst` section 1.7 (columns; idle
 //! and iowait may decrease), `kernel/sched/cputime.c` (guest time is also counted as user time).
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use crate::samplers::Counter;
+use std::io;
 use std::path::Path;
 use threadwise_study::CpuTimes;
 
@@ -23,6 +23,8 @@ pub struct CpuTicks {
     pub idle: u64,
     /// iowait.
     pub iowait: u64,
+    /// irq + softirq, which are inside busy too.
+    pub irq: u64,
     /// steal; 0 where the kernel does not give the column.
     pub steal: u64,
 }
@@ -30,8 +32,7 @@ pub struct CpuTicks {
 /// An open /proc/stat with its buffer, for cheap repeated reading.
 #[derive(Debug)]
 pub struct ProcStat {
-    file: File,
-    text: Vec<u8>,
+    counter: Counter,
 }
 
 impl ProcStat {
@@ -40,7 +41,7 @@ impl ProcStat {
     /// # Errors
     /// The file cannot be opened.
     pub fn open(root: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(root.join("proc/stat"))?, text: Vec::new() })
+        Ok(Self { counter: Counter::open(&root.join("proc/stat"))? })
     }
 
     /// Reads the file again and puts one entry per online logical CPU into `ticks`, replacing what
@@ -49,10 +50,7 @@ impl ProcStat {
     /// # Errors
     /// The file cannot be read or has no line that makes sense.
     pub fn read(&mut self, ticks: &mut Vec<CpuTicks>) -> io::Result<()> {
-        self.text.clear();
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.read_to_end(&mut self.text)?;
-        parse(&self.text, ticks);
+        parse(self.counter.read_bytes()?, ticks);
         if ticks.is_empty() {
             let why = "proc/stat has no readable line for a logical CPU";
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
@@ -62,41 +60,100 @@ impl ProcStat {
 }
 
 /// Puts the lines `cpuN …` of a /proc/stat text into `ticks`; lines that are damaged are left out.
+/// Large machines have thousands of numbers there, read many times a second: one pass over the bytes.
 pub fn parse(text: &[u8], ticks: &mut Vec<CpuTicks>) {
     ticks.clear();
-    // The lines of CPUs stand together at the top; the interrupt line below them is long.
-    for line in text.split(|&byte| byte == b'\n') {
-        if !line.starts_with(b"cpu") {
-            if ticks.is_empty() {
-                continue;
+    let mut rest = text;
+    while !rest.is_empty() {
+        if rest.starts_with(b"cpu") {
+            if let Some((entry, behind)) = parse_line(rest) {
+                ticks.push(entry);
+                rest = behind;
             }
+        } else if !ticks.is_empty() {
+            // The lines of CPUs stand together at the top; the interrupt line below them is long.
             break;
         }
-        if let Some(entry) = std::str::from_utf8(line).ok().and_then(parse_line) {
-            ticks.push(entry);
-        }
+        let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
+        rest = &rest[end..];
     }
 }
 
-/// One line `cpuN user nice system idle iowait irq softirq steal guest guest_nice`. Old kernels
-/// end earlier; at least the first four columns must be there.
-fn parse_line(line: &str) -> Option<CpuTicks> {
-    let mut words = line.strip_prefix("cpu")?.split(' ');
-    let cpu = words.next()?.parse().ok()?;
+/// One line `cpuN user nice system idle iowait irq softirq steal guest guest_nice`, and the text behind
+/// the columns that matter. Old kernels end earlier; at least the first four must be there.
+fn parse_line(text: &[u8]) -> Option<(CpuTicks, &[u8])> {
+    let (cpu, mut rest) = number(text.strip_prefix(b"cpu")?)?;
+    let cpu = u32::try_from(cpu).ok()?;
     let mut columns = [0_u64; 8];
     let mut seen = 0;
-    for (column, word) in columns.iter_mut().zip(words.filter(|word| !word.is_empty())) {
-        *column = word.parse().ok()?;
+    for column in &mut columns {
+        let spaces = rest.iter().take_while(|&&byte| byte == b' ').count();
+        match rest.get(spaces) {
+            None | Some(b'\n') => break,
+            Some(_) if spaces == 0 => return None,
+            Some(_) => (*column, rest) = number(&rest[spaces..])?,
+        }
         seen += 1;
     }
-    let [user, nice, system, idle, iowait, irq, softirq, steal] = columns;
-    let busy = user.checked_add(nice)?.checked_add(system)?.checked_add(irq)?.checked_add(softirq)?;
-    (seen >= 4).then_some(CpuTicks { cpu, busy, idle, iowait, steal })
+    let [user, nice, system, idle, iowait, hard, soft, steal] = columns;
+    let irq = hard.checked_add(soft)?;
+    let busy = user.checked_add(nice)?.checked_add(system)?.checked_add(irq)?;
+    (seen >= 4).then_some((CpuTicks { cpu, busy, idle, iowait, irq, steal }, rest))
 }
 
-/// Times between two readings, one entry per logical CPU that is in both. A CPU whose busy or
-/// steal time ran backwards (it went offline in between) is a gap: it is left out. Idle and iowait
-/// are known to run backwards by a little, which counts as no time.
+/// The decimal number at the start of a text and what follows it; `None` where there is none or it is
+/// too large.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    /// So many digits fit for sure.
+    const SAFE: usize = 19;
+    let mut value = 0_u64;
+    let mut digits = 0;
+    while let Some(digit @ 0..=9) = text.get(digits).map(|byte| byte.wrapping_sub(b'0')) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        digits += 1;
+    }
+    let value = match digits {
+        0 => return None,
+        1..=SAFE => value,
+        _ => std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?,
+    };
+    Some((value, &text[digits..]))
+}
+
+/// Growth of one logical CPU's columns, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grown {
+    /// Growth of [`CpuTicks::busy`].
+    pub busy: u64,
+    /// Growth of [`CpuTicks::irq`].
+    pub irq: u64,
+    /// Growth of [`CpuTicks::steal`].
+    pub steal: u64,
+    /// Growth of idle and iowait.
+    pub idle: u64,
+}
+
+impl Grown {
+    /// All columns together.
+    pub fn total(&self) -> u64 {
+        self.busy.saturating_add(self.steal).saturating_add(self.idle)
+    }
+}
+
+/// How much the columns grew between two readings of one logical CPU. `None` where one ran backwards
+/// (it went offline in between). Idle and iowait are known to run backwards by a little, which counts
+/// as no time.
+pub fn grown(early: &CpuTicks, late: &CpuTicks) -> Option<Grown> {
+    Some(Grown {
+        busy: late.busy.checked_sub(early.busy)?,
+        irq: late.irq.saturating_sub(early.irq),
+        steal: late.steal.checked_sub(early.steal)?,
+        idle: late.idle.saturating_sub(early.idle).saturating_add(late.iowait.saturating_sub(early.iowait)),
+    })
+}
+
+/// Times between two readings, one entry per logical CPU that is in both. One that ran backwards (see
+/// [`grown`]) is a gap: it is left out.
 pub fn difference(before: &[CpuTicks], after: &[CpuTicks]) -> Vec<CpuTimes> {
     let mut times = Vec::with_capacity(after.len());
     let mut earlier = before.iter().peekable();
@@ -104,15 +161,12 @@ pub fn difference(before: &[CpuTicks], after: &[CpuTicks]) -> Vec<CpuTimes> {
         // Both lists ascend by CPU number, as the kernel prints them.
         while earlier.next_if(|early| early.cpu < late.cpu).is_some() {}
         let Some(early) = earlier.next_if(|early| early.cpu == late.cpu) else { continue };
-        let busy = late.busy.checked_sub(early.busy);
-        let steal = late.steal.checked_sub(early.steal);
-        let (Some(busy), Some(steal)) = (busy, steal) else { continue };
-        let waiting = late.idle.saturating_sub(early.idle) + late.iowait.saturating_sub(early.iowait);
+        let Some(grown) = grown(early, late) else { continue };
         times.push(CpuTimes {
             cpu: late.cpu,
-            busy_ns: busy.saturating_mul(TICK_NS),
-            steal_ns: steal.saturating_mul(TICK_NS),
-            total_ns: busy.saturating_add(steal).saturating_add(waiting).saturating_mul(TICK_NS),
+            busy_ns: grown.busy.saturating_mul(TICK_NS),
+            steal_ns: grown.steal.saturating_mul(TICK_NS),
+            total_ns: grown.total().saturating_mul(TICK_NS),
         });
     }
     times
@@ -137,13 +191,14 @@ mod tests {
     fn columns_are_summed_as_documented() {
         let ticks = ticks(BEFORE);
         assert_eq!(ticks.len(), 2, "the sum line and what follows the CPUs are no CPU");
-        assert_eq!(ticks[0], CpuTicks { cpu: 0, busy: 21, idle: 100, iowait: 1, steal: 4 });
+        assert_eq!(ticks[0], CpuTicks { cpu: 0, busy: 21, idle: 100, iowait: 1, irq: 5, steal: 4 });
         assert_eq!(ticks[1].cpu, 2);
     }
 
     #[test]
     fn old_kernels_with_fewer_columns_are_read() {
-        assert_eq!(ticks("cpu0 1 2 3 4\n")[0], CpuTicks { cpu: 0, busy: 6, idle: 4, iowait: 0, steal: 0 });
+        let old = CpuTicks { cpu: 0, busy: 6, idle: 4, ..CpuTicks::default() };
+        assert_eq!(ticks("cpu0 1 2 3 4\n"), [old]);
     }
 
     #[test]
@@ -152,6 +207,8 @@ mod tests {
             cpu4 18446744073709551615 1 0 0\n";
         assert_eq!(ticks(text).iter().map(|entry| entry.cpu).collect::<Vec<_>>(), [3]);
         assert!(ticks("\u{0}\u{1}garbage").is_empty());
+        assert!(ticks("cpu0 1 2 3\n4 5 6 7 8\n").is_empty(), "a line ends at its end");
+        assert!(ticks("cpu0 18446744073709551616 0 0 0\n").is_empty());
         let mut out = Vec::new();
         parse(&[0xff, b'\n', b'c', b'p', b'u', 0xfe], &mut out);
         assert!(out.is_empty());

@@ -1,21 +1,40 @@
 //! One file per sampler; [`all`] is the registry.
 
+pub mod clock;
+pub mod counters;
+pub mod cpu;
+pub mod disk;
+pub mod energy;
+pub mod memory;
+pub mod numa;
 pub mod pressure;
+pub mod process;
 pub mod quota;
 pub mod schedstat;
 
 use crate::{Sampler, Status};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use threadwise_machine::Topology;
 use threadwise_study::Reading;
 
-/// Every sampler, reading below `root` (`/` on a live system, a folder of fixtures in tests).
-pub fn all(root: &Path) -> Vec<Box<dyn Sampler>> {
+/// Every sampler, reading below `root` (`/` on a live system, a folder of fixtures in tests) on the
+/// machine that `topology` describes.
+pub fn all(root: &Path, topology: &Topology) -> Vec<Box<dyn Sampler>> {
     vec![
+        Box::new(cpu::Cpu::new(root, topology)),
+        Box::new(process::Process::new(root)),
         Box::new(quota::Quota::new(root)),
         Box::new(pressure::Pressure::new(root)),
         Box::new(schedstat::Schedstat::new(root)),
+        Box::new(memory::Memory::new(root)),
+        Box::new(numa::Numa::new(root)),
+        Box::new(disk::Disk::new(root)),
+        Box::new(energy::Energy::new(root)),
+        Box::new(clock::Clock::new(root)),
+        Box::new(counters::Counters::new(root)),
     ]
 }
 
@@ -23,21 +42,60 @@ pub fn all(root: &Path) -> Vec<Box<dyn Sampler>> {
 #[derive(Debug)]
 pub(crate) struct Counter {
     file: File,
-    text: String,
+    bytes: Vec<u8>,
 }
 
 impl Counter {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, text: String::new() })
+        Ok(Self { file: File::open(path)?, bytes: vec![0; 4096] })
+    }
+
+    /// Bytes of the file now. `pread(2)` until the end: pseudo-files give less than asked for without
+    /// being over, and `read_to_end` would ask for their size and position first, which costs more
+    /// than the read.
+    pub(crate) fn read_bytes(&mut self) -> io::Result<&[u8]> {
+        let mut length = 0;
+        loop {
+            if length == self.bytes.len() {
+                self.bytes.resize(length * 2, 0);
+            }
+            match self.file.read_at(&mut self.bytes[length..], length as u64) {
+                Ok(0) => return Ok(&self.bytes[..length]),
+                Ok(more) => length += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Text of the file now.
     pub(crate) fn read(&mut self) -> io::Result<&str> {
-        self.text.clear();
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.read_to_string(&mut self.text)?;
-        Ok(&self.text)
+        std::str::from_utf8(self.read_bytes()?)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
+}
+
+/// The number after a word at the start of a line: `pgmajfault 17`, `MemAvailable:  400 kB`.
+pub(crate) fn number_of(text: &str, word: &str) -> Option<u64> {
+    let [number] = numbers_of(text, [word]);
+    number
+}
+
+/// The numbers after several words, in one pass: some of these files are long.
+pub(crate) fn numbers_of<const N: usize>(text: &str, words: [&str; N]) -> [Option<u64>; N] {
+    let mut numbers = [None; N];
+    for line in text.lines() {
+        for (number, word) in numbers.iter_mut().zip(words) {
+            let rest = line.strip_prefix(word).and_then(|rest| rest.strip_prefix([' ', ':', '\t']));
+            if let Some(rest) = rest {
+                *number = rest.split_ascii_whitespace().next().and_then(|digits| digits.parse().ok());
+            }
+        }
+        if numbers.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    numbers
 }
 
 /// What a failed opening means to the user.
@@ -51,14 +109,63 @@ pub(crate) fn status_of(path: &Path, error: &io::Error, remedy: &str) -> Status 
     }
 }
 
+/// A source that opened, or why a gap is to be reported in its place.
+pub(crate) fn opened<T>(source: &mut Result<T, Status>) -> Result<&mut T, String> {
+    match source {
+        Ok(source) => Ok(source),
+        Err(Status::Unsupported { why } | Status::Denied { why, .. }) => Err(why.clone()),
+        Err(Status::Ready) => Err("not opened".to_owned()),
+    }
+}
+
 /// The window that a reading is for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Span {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
 }
 
-/// A reading of how much a counter grew; a failed side, or one that ran backwards, makes a gap.
+impl Span {
+    pub(crate) fn length_ns(self) -> f64 {
+        self.end_ns.saturating_sub(self.start_ns) as f64
+    }
+}
+
+/// A reading of a value, or the gap in its place.
+pub(crate) fn reading(
+    sampler: &str,
+    metric: &str,
+    cpu: Option<u32>,
+    span: Span,
+    value: Result<f64, String>,
+) -> Reading {
+    let (value, gap) = match value {
+        Ok(value) => (Some(value), None),
+        Err(why) => (None, Some(why)),
+    };
+    Reading {
+        sampler: sampler.to_owned(),
+        metric: metric.to_owned(),
+        cpu,
+        start_ns: span.start_ns,
+        end_ns: span.end_ns,
+        value,
+        gap,
+    }
+}
+
+/// How much a counter grew; a failed side, or one that ran backwards, is a gap.
+pub(crate) fn grown(before: &Result<u64, String>, after: &Result<u64, String>) -> Result<f64, String> {
+    match (before, after) {
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+        (Ok(before), Ok(after)) => after
+            .checked_sub(*before)
+            .map(|value| value as f64)
+            .ok_or_else(|| format!("the counter ran backwards, from {before} to {after}")),
+    }
+}
+
+/// A reading of how much a counter grew.
 pub(crate) fn growth(
     sampler: &str,
     metric: &str,
@@ -66,21 +173,28 @@ pub(crate) fn growth(
     before: &Result<u64, String>,
     after: &Result<u64, String>,
 ) -> Reading {
-    let grown = match (before, after) {
-        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
-        (Ok(before), Ok(after)) => after
-            .checked_sub(*before)
-            .ok_or_else(|| format!("the counter ran backwards, from {before} to {after}")),
-    };
-    Reading {
-        sampler: sampler.to_owned(),
-        metric: metric.to_owned(),
-        cpu: None,
-        start_ns: span.start_ns,
-        end_ns: span.end_ns,
-        value: grown.as_ref().ok().map(|&value| value as f64),
-        gap: grown.err(),
-    }
+    reading(sampler, metric, None, span, grown(before, after))
+}
+
+/// Several counters at one moment, or why there are none.
+pub(crate) type Counts<const N: usize> = Result<[u64; N], String>;
+
+/// Readings of several counters that come from one file, in the order of `metrics`; a file that
+/// failed is a gap for each.
+pub(crate) fn growths<const N: usize>(
+    sampler: &str,
+    metrics: [&str; N],
+    span: Span,
+    (before, after): (&Counts<N>, &Counts<N>),
+    readings: &mut Vec<Reading>,
+) {
+    let side = |counters: &Counts<N>, at: usize| counters.clone().map(|counters| counters[at]);
+    readings.extend(
+        metrics
+            .iter()
+            .enumerate()
+            .map(|(at, metric)| growth(sampler, metric, span, &side(before, at), &side(after, at))),
+    );
 }
 
 #[cfg(test)]
@@ -101,6 +215,14 @@ pub(crate) mod testing {
         let path = root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
+    }
+
+    /// The reading of a metric that belongs to no logical CPU.
+    pub(crate) fn found<'a>(readings: &'a [Reading], metric: &str) -> &'a Reading {
+        let mut all = readings.iter().filter(|reading| reading.metric == metric && reading.cpu.is_none());
+        let reading = all.next().unwrap_or_else(|| panic!("no {metric} in {readings:?}"));
+        assert!(all.next().is_none(), "{metric} is there twice");
+        reading
     }
 }
 
@@ -123,11 +245,12 @@ mod tests {
     #[test]
     fn on_an_empty_root_every_sampler_says_why_it_cannot_work() {
         let root = tempfile::tempdir().unwrap();
-        for sampler in &mut all(root.path()) {
+        for sampler in &mut all(root.path(), &Topology::default()) {
             assert!(matches!(sampler.status(), Status::Unsupported { .. }), "{}", sampler.name());
             let mut readings = Vec::new();
             sampler.start(&at(1));
-            sampler.finish(&at(2), &mut readings);
+            sampler.tick(&at(2));
+            sampler.finish(&at(3), &mut readings);
             assert!(!readings.is_empty(), "{}", sampler.name());
             assert!(readings.iter().all(|reading| reading.value.is_none() && reading.gap.is_some()));
         }
@@ -135,10 +258,34 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        let mut names: Vec<_> = all(Path::new("/")).iter().map(|sampler| sampler.name()).collect();
+        let all = all(Path::new("/"), &Topology::default());
+        let mut names: Vec<_> = all.iter().map(|sampler| sampler.name()).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn a_file_that_grows_is_read_whole_each_time() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("file");
+        std::fs::write(&path, "short").unwrap();
+        let mut counter = Counter::open(&path).unwrap();
+        assert_eq!(counter.read().unwrap(), "short");
+        let long = "x".repeat(20_000);
+        std::fs::write(&path, &long).unwrap();
+        assert_eq!(counter.read().unwrap(), long);
+        std::fs::write(&path, b"\xff").unwrap();
+        assert!(counter.read().is_err());
+    }
+
+    #[test]
+    fn numbers_are_found_by_the_whole_word() {
+        let text = "pgmajfaultx 1\npgmajfault 2\nMemAvailable:    400 kB\nbad x\n";
+        assert_eq!(number_of(text, "pgmajfault"), Some(2));
+        assert_eq!(number_of(text, "MemAvailable"), Some(400));
+        assert_eq!(number_of(text, "bad"), None);
+        assert_eq!(number_of(text, "absent"), None);
     }
 }

@@ -4,7 +4,7 @@
 //! `throttled_usec`) and `Documentation/scheduler/sched-bwc.rst` (v1: `throttled_time` in
 //! nanoseconds). A quota of a cgroup above is counted there and not in ours, hence the whole path.
 
-use super::{Counter, Span, growth};
+use super::{Counter, Span, growths};
 use crate::{Moment, Sampler, Status};
 use std::path::{Path, PathBuf};
 use threadwise_study::Reading;
@@ -132,16 +132,10 @@ impl Sampler for Quota {
     fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>) {
         let after = self.throttling();
         let span = Span { start_ns: self.start_ns, end_ns: at.now_ns };
-        let periods = |side: &Result<Throttling, String>| side.clone().map(|side| side.periods);
-        let time = |side: &Result<Throttling, String>| side.clone().map(|side| side.throttled_ns);
-        readings.push(growth(
-            self.name(),
-            "throttled_periods",
-            span,
-            &periods(&self.before),
-            &periods(&after),
-        ));
-        readings.push(growth(self.name(), "throttled_ns", span, &time(&self.before), &time(&after)));
+        let both =
+            |side: &Result<Throttling, String>| side.clone().map(|side| [side.periods, side.throttled_ns]);
+        let metrics = ["throttled_periods", "throttled_ns"];
+        growths(self.name(), metrics, span, (&both(&self.before), &both(&after)), readings);
     }
 }
 

@@ -1,15 +1,16 @@
-//! How long threads waited on a run queue.
+//! How long the measuring thread itself waited on a run queue: where it is long, the looks came late.
+//! (What its looks cost is measured by the runner, around them.)
 //!
 //! Source: kernel `Documentation/scheduler/sched-stats.rst`, `/proc/PID/schedstat`: time on a
 //! CPU and time waiting to run, in nanoseconds, then the number of timeslices. Needs
 //! CONFIG_SCHED_INFO, which every distribution kernel has.
 
-use super::{Counter, Span, growth, status_of};
+use super::{Counter, Span, growth, opened, status_of};
 use crate::{Moment, Sampler, Status};
 use std::path::Path;
 use threadwise_study::Reading;
 
-/// The sampler: wait and CPU time of the thread that makes it, which is the one that measures.
+/// The sampler: wait of the thread that makes it, which is the one that measures.
 #[derive(Debug)]
 pub struct Schedstat {
     source: Result<Counter, Status>,
@@ -44,12 +45,7 @@ impl Schedstat {
     }
 
     fn times(&mut self) -> Result<Times, String> {
-        let counter = match &mut self.source {
-            Ok(counter) => counter,
-            Err(Status::Unsupported { why } | Status::Denied { why, .. }) => return Err(why.clone()),
-            Err(Status::Ready) => return Err("not opened".to_owned()),
-        };
-        let text = counter.read().map_err(|error| format!("schedstat: {error}"))?;
+        let text = opened(&mut self.source)?.read().map_err(|error| format!("schedstat: {error}"))?;
         parse(text).ok_or_else(|| "schedstat of the own thread is not readable".to_owned())
     }
 }
@@ -72,9 +68,7 @@ impl Sampler for Schedstat {
         let after = self.times();
         let span = Span { start_ns: self.start_ns, end_ns: at.now_ns };
         let wait = |times: &Result<Times, String>| times.clone().map(|times| times.wait_ns);
-        let cpu = |times: &Result<Times, String>| times.clone().map(|times| times.cpu_ns);
         readings.push(growth(self.name(), "own_wait_ns", span, &wait(&self.before), &wait(&after)));
-        readings.push(growth(self.name(), "own_cpu_ns", span, &cpu(&self.before), &cpu(&after)));
     }
 }
 
@@ -84,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_and_cpu_time_are_read() {
+    fn the_wait_is_read() {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "proc/thread-self/schedstat", "100 40 3\n");
         let mut sampler = Schedstat::new(root.path());
@@ -95,7 +89,7 @@ mod tests {
         sampler.finish(&at(1), &mut readings);
         let values: Vec<_> =
             readings.iter().map(|reading| (reading.metric.as_str(), reading.value)).collect();
-        assert_eq!(values, [("own_wait_ns", Some(1.0)), ("own_cpu_ns", Some(60.0))]);
+        assert_eq!(values, [("own_wait_ns", Some(1.0))]);
     }
 
     #[test]

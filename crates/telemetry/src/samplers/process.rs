@@ -1,0 +1,309 @@
+//! What the worker processes and their children did: a server's backends are children of what was
+//! started.
+//!
+//! Source: see [`crate::proc_pid`]. CPU time and faults are sums over the processes with the
+//! children that have ended and were waited for, so that nothing is lost when one ends. Context switches and
+//! run-queue wait are only kept per thread and are gone with it: a thread that ended inside of the window is a
+//! gap. Resident memory counts pages that processes share once for each of them.
+//!
+//! Reading threads costs about [`THREAD_COST_NS`] each. Where that would come to more than
+//! [`MOST_SHARE`] of one CPU (hundreds of threads around windows of 50 ms), context switches and wait
+//! are a gap; sessions tell their own with every slice.
+
+use super::{Counter, Span, growths, opened, reading, status_of};
+use crate::proc_pid::{self, Thread, ThreadFiles};
+use crate::{Moment, Sampler, Status};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use threadwise_study::Reading;
+
+/// Opening and reading two files of a thread: 5.7 µs on the 2-CPU VM that this was written on, and half of
+/// that where they are open already.
+const THREAD_COST_NS: u64 = 6_000;
+/// Most of one CPU that reading threads may take in the long run.
+const MOST_SHARE: f64 = 0.003;
+/// Reading that may be done at once, having been saved up.
+const MOST_SAVED_NS: f64 = 50e6;
+/// Looks that are tried while processes end under our eyes.
+const TRIES: u32 = 3;
+/// Threads whose files stay open; two descriptors each.
+const MOST_KEPT: usize = 64;
+/// Trees that are remembered; a study has as many as it has workers at a time.
+const MOST_TREES: usize = 1024;
+
+const TOTALS: [&str; 4] = ["user_ns", "system_ns", "minor_faults", "major_faults"];
+const OF_THREADS: [&str; 3] = ["voluntary_switches", "involuntary_switches", "run_queue_wait_ns"];
+
+/// The sampler.
+#[derive(Debug)]
+pub struct Process {
+    root: PathBuf,
+    /// `proc/uptime`, to tell processes that began inside of a window.
+    uptime: Result<Counter, Status>,
+    /// `proc/loadavg`, whose last word is the youngest process or thread: while it stays, no tree grows.
+    loadavg: Option<Counter>,
+    /// Whether the kernel lists children.
+    lists_children: bool,
+    trees: BTreeMap<Vec<u32>, Tree>,
+    kept: BTreeMap<(u32, u32), ThreadFiles>,
+    /// What reading of threads may cost now.
+    saved_ns: f64,
+    saved_at_ns: u64,
+    start_ns: u64,
+    /// When the window began, in ticks since the start of the machine.
+    start_ticks: Result<u64, String>,
+    before: Result<Look, String>,
+}
+
+/// Processes that belong to some that were named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tree {
+    youngest: Option<u64>,
+    pids: Vec<u32>,
+}
+
+/// Everything at one moment.
+#[derive(Debug)]
+struct Look {
+    processes: BTreeMap<u32, proc_pid::Process>,
+    resident_bytes: u64,
+    threads: Result<BTreeMap<(u32, u32), Thread>, String>,
+}
+
+impl Process {
+    /// Reads processes below `root`.
+    pub fn new(root: &Path) -> Self {
+        let path = root.join("proc/uptime");
+        let remedy = "run where /proc is not hidden from this user";
+        Self {
+            root: root.to_owned(),
+            uptime: Counter::open(&path).map_err(|error| status_of(&path, &error, remedy)),
+            loadavg: Counter::open(&root.join("proc/loadavg")).ok(),
+            lists_children: root.join("proc/thread-self/children").exists(),
+            trees: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            saved_ns: MOST_SAVED_NS,
+            saved_at_ns: 0,
+            start_ns: 0,
+            start_ticks: Err("not started".to_owned()),
+            before: Err("not started".to_owned()),
+        }
+    }
+
+    /// Ticks since the start of the machine.
+    fn now_ticks(&mut self) -> Result<u64, String> {
+        let text = opened(&mut self.uptime)?.read().map_err(|error| format!("proc/uptime: {error}"))?;
+        let seconds = text.split_whitespace().next().and_then(|word| word.split_once('.'));
+        seconds
+            .and_then(|(whole, hundredths)| {
+                whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(hundredths.parse().ok()?)
+            })
+            .ok_or_else(|| "proc/uptime is not readable".to_owned())
+    }
+
+    /// The tree of these processes, read anew when something was started since.
+    fn tree(&mut self, pids: &[u32], anew: bool) -> Vec<u32> {
+        let loadavg = self.loadavg.as_mut().and_then(|counter| counter.read().ok());
+        let youngest = loadavg.and_then(|text| text.split_whitespace().last()?.parse().ok());
+        if let Some(tree) = self.trees.get(pids)
+            && !anew
+            && youngest.is_some()
+            && tree.youngest == youngest
+        {
+            return tree.pids.clone();
+        }
+        let found = proc_pid::tree(&self.root, pids);
+        if self.trees.len() >= MOST_TREES {
+            self.trees.clear();
+        }
+        self.trees.insert(pids.to_vec(), Tree { youngest, pids: found.clone() });
+        found
+    }
+
+    /// Looks at all processes; those of `known` too, where the kernel's list left one out.
+    fn look(&mut self, at: &Moment<'_>, known: Option<&Look>) -> Result<Look, String> {
+        opened(&mut self.uptime)?;
+        if at.pids.is_empty() {
+            return Err("no process was named".to_owned());
+        }
+        for tried in 0..TRIES {
+            let tree = self.tree(at.pids, tried > 0);
+            if let Some(look) = self.look_at(at, &tree, known)? {
+                return Ok(look);
+            }
+        }
+        Err(format!("processes ended faster than they could be read, {TRIES} times"))
+    }
+
+    /// `None` where one of them ended meanwhile: its times have gone to its parent, which was read before.
+    fn look_at(
+        &mut self,
+        at: &Moment<'_>,
+        tree: &[u32],
+        known: Option<&Look>,
+    ) -> Result<Option<Look>, String> {
+        let mut look =
+            Look { processes: BTreeMap::new(), resident_bytes: 0, threads: Err("not read".to_owned()) };
+        for &pid in tree {
+            let figures = proc_pid::process(&self.root, pid).zip(proc_pid::resident_bytes(&self.root, pid));
+            match figures {
+                Some((process, bytes)) => {
+                    look.processes.insert(pid, process);
+                    look.resident_bytes = look.resident_bytes.saturating_add(bytes);
+                }
+                None if at.pids.contains(&pid) => return Err(format!("process {pid} has ended")),
+                None => return Ok(None),
+            }
+        }
+        for (&pid, earlier) in known.iter().flat_map(|known| &known.processes) {
+            if !look.processes.contains_key(&pid)
+                && let Some(process) = proc_pid::process(&self.root, pid)
+                && process.began_ticks == earlier.began_ticks
+            {
+                look.processes.insert(pid, process);
+            }
+        }
+        look.threads = self.threads(at.now_ns, &look.processes);
+        Ok(Some(look))
+    }
+
+    fn threads(
+        &mut self,
+        now_ns: u64,
+        processes: &BTreeMap<u32, proc_pid::Process>,
+    ) -> Result<BTreeMap<(u32, u32), Thread>, String> {
+        let count: u64 = processes.values().map(|process| process.threads).sum();
+        let earned_ns = now_ns.saturating_sub(self.saved_at_ns) as f64 * MOST_SHARE;
+        self.saved_ns = (self.saved_ns + earned_ns).min(MOST_SAVED_NS);
+        self.saved_at_ns = now_ns;
+        let cost_ns = count.saturating_mul(THREAD_COST_NS) as f64;
+        if cost_ns > self.saved_ns {
+            return Err(format!("{count} threads are too many to be read around such short windows"));
+        }
+        self.saved_ns -= cost_ns;
+        let mut counts = BTreeMap::new();
+        for &pid in processes.keys() {
+            let before = counts.len();
+            for tid in proc_pid::threads(&self.root, pid) {
+                // One that ended since the listing is as good as one that ended before it.
+                if let Some(thread) = self.thread(pid, tid) {
+                    counts.insert((pid, tid), thread);
+                }
+            }
+            if counts.len() == before {
+                return Err(format!("no thread of process {pid} has a readable status and schedstat"));
+            }
+        }
+        Ok(counts)
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> Option<Thread> {
+        if let Some(thread) = self.kept.get(&(pid, tid)).and_then(ThreadFiles::read) {
+            return Some(thread);
+        }
+        let files = ThreadFiles::open(&self.root, pid, tid)?;
+        let thread = files.read();
+        if self.kept.len() >= MOST_KEPT {
+            // Those of ended threads go too; the others are opened again.
+            self.kept.clear();
+        }
+        self.kept.insert((pid, tid), files);
+        thread
+    }
+}
+
+/// Sums of a look.
+fn totals(look: &Look) -> [u64; 4] {
+    let sum = |of: fn(&proc_pid::Process) -> u64| look.processes.values().map(of).sum();
+    [
+        sum(|one| one.user_ns),
+        sum(|one| one.system_ns),
+        sum(|one| one.minor_faults),
+        sum(|one| one.major_faults),
+    ]
+}
+
+/// Refuses a process that is new here and older than the window: how much of its times belongs to the
+/// window is not known.
+fn check_new(before: &Look, after: &Look, start_ticks: u64) -> Result<(), String> {
+    let stranger = after.processes.iter().find(|(pid, process)| {
+        let same = before.processes.get(pid).is_some_and(|early| early.began_ticks == process.began_ticks);
+        !same && process.began_ticks < start_ticks
+    });
+    stranger.map_or(Ok(()), |(pid, _)| Err(format!("process {pid} was not seen at the window's start")))
+}
+
+/// What all threads did between two looks. One that is new did all of it inside of the window.
+fn of_threads(before: &Look, after: &Look) -> Result<[u64; 3], String> {
+    let (early, late) = (before.threads.as_ref(), after.threads.as_ref());
+    let (early, late) = (early.map_err(Clone::clone)?, late.map_err(Clone::clone)?);
+    let ended = early.keys().filter(|key| !late.contains_key(key)).count();
+    if ended > 0 {
+        return Err(format!("{ended} threads ended inside of the window, and their counts with them"));
+    }
+    let mut sums = [0_u64; 3];
+    for (key, late) in late {
+        let early = early.get(key).copied().unwrap_or_default();
+        let grown = [
+            late.voluntary.checked_sub(early.voluntary),
+            late.involuntary.checked_sub(early.involuntary),
+            late.wait_ns.checked_sub(early.wait_ns),
+        ];
+        for (sum, grown) in sums.iter_mut().zip(grown) {
+            *sum += grown.ok_or_else(|| format!("the counts of thread {} ran backwards", key.1))?;
+        }
+    }
+    Ok(sums)
+}
+
+impl Sampler for Process {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn status(&self) -> Status {
+        self.uptime.as_ref().err().cloned().unwrap_or(Status::Ready)
+    }
+
+    fn start(&mut self, at: &Moment<'_>) {
+        self.start_ns = at.now_ns;
+        self.start_ticks = self.now_ticks();
+        self.before = self.look(at, None);
+    }
+
+    fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>) {
+        let before = std::mem::replace(&mut self.before, Err("not started".to_owned()));
+        let after = self.look(at, before.as_ref().ok());
+        let span = Span { start_ns: self.start_ns, end_ns: at.now_ns };
+        let name = self.name();
+        let both = before.and_then(|before| {
+            let after = after?;
+            check_new(&before, &after, self.start_ticks.clone()?)?;
+            Ok((before, after))
+        });
+        let (early, late) = match &both {
+            Ok((before, after)) => (Ok(totals(before)), Ok(totals(after))),
+            Err(why) => (Err(why.clone()), Err(why.clone())),
+        };
+        growths(name, TOTALS, span, (&early, &late), readings);
+        let threads =
+            both.as_ref().map_err(Clone::clone).and_then(|(before, after)| of_threads(before, after));
+        growths(name, OF_THREADS, span, (&Ok([0; 3]), &threads), readings);
+        let mean = |of: fn(&Look) -> f64| {
+            both.as_ref().map(|(a, b)| (of(a) + of(b)) / 2.0 * span.length_ns()).map_err(Clone::clone)
+        };
+        let resident = mean(|look| look.resident_bytes as f64);
+        readings.push(reading(name, "resident_bytes_ns", None, span, resident));
+        let processes = match self.lists_children {
+            true => mean(|look| look.processes.len() as f64),
+            false => {
+                Err("the kernel lists no children (CONFIG_PROC_CHILDREN): only what was started counts"
+                    .into())
+            }
+        };
+        readings.push(reading(name, "processes_ns", None, span, processes));
+    }
+}
+
+#[cfg(test)]
+mod tests;
