@@ -13,6 +13,7 @@ mod connection;
 mod error;
 mod header;
 mod machine;
+mod probes;
 mod read;
 mod schema;
 mod studies;
@@ -30,6 +31,7 @@ use header::Writer;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use threadwise_machine::Topology;
+use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
 /// Which programs measured, and when they began.
@@ -56,6 +58,15 @@ pub enum EndState {
     Stopped,
     /// It gave up.
     Failed,
+}
+
+/// A probe of the hardware and when it was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredProbe {
+    /// Seconds since the study's start at which it began.
+    pub started_s: f64,
+    /// What was measured.
+    pub probe: Probe,
 }
 
 /// What has to be unchanged for a study to go on.
@@ -232,6 +243,15 @@ impl Store {
         self.reading(|connection| read::runs(connection, &self.study))
     }
 
+    /// Probes of the hardware in the order in which they were stored: one of the start, one of each
+    /// resume.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn probes(&self) -> Result<Vec<StoredProbe>, StoreError> {
+        self.reading(probes::probes)
+    }
+
     /// Notes in the order in which they were made.
     ///
     /// # Errors
@@ -283,6 +303,19 @@ impl Store {
     pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
         let needed_mib = SPARE_MIB.max(write::bytes_of(run) >> 19);
         self.writing(needed_mib, |connection, study| write::run(connection, study, run))
+    }
+
+    /// Stores a probe of the hardware that began `started_s` seconds after the study's start, whole and
+    /// durable when this returns.
+    ///
+    /// Texts are cut at 64 KiB, and a share that passes 0 or 1 by up to 0.01 (its two clocks are
+    /// read a moment apart) is stored as 0 or 1.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`]; nothing of the probe is stored then.
+    pub fn add_probe(&mut self, started_s: f64, probe: &Probe) -> Result<(), StoreError> {
+        let needed_mib = SPARE_MIB.max(probes::bytes_of(probe) >> 19);
+        self.writing(needed_mib, |connection, _| probes::add(connection, started_s, probe))
     }
 
     /// Says that an attempt at a block begins, `started_s` seconds after the study's start.

@@ -236,3 +236,106 @@ CREATE TABLE notes (
   id   INTEGER PRIMARY KEY,
   text TEXT NOT NULL
 ) STRICT;
+
+-- What was measured of the hardware: one probe when the study starts, one at each resume. Ids are
+-- dense, start at 1 and follow the order of storing. Ratios, times and clocks are from 0 to below
+-- 2^50, shares from 0 to 1.
+
+CREATE TABLE probes (
+  id          INTEGER PRIMARY KEY,
+  started_s   REAL NOT NULL, -- seconds since the study's start
+  form        TEXT NOT NULL CHECK (form IN ('short', 'standard', 'full')),
+  cpus        TEXT NOT NULL,
+  duration_s  REAL NOT NULL CHECK (duration_s BETWEEN 0 AND 1125899906842623),
+  interrupted INTEGER NOT NULL CHECK (interrupted IN (0, 1)) -- by the user; what is there was measured
+) STRICT;
+
+CREATE TABLE probe_pairs (
+  id                INTEGER PRIMARY KEY,
+  probe             INTEGER NOT NULL REFERENCES probes (id),
+  a                 INTEGER NOT NULL CHECK (a BETWEEN 0 AND 65535),
+  b                 INTEGER NOT NULL CHECK (b BETWEEN 0 AND 65535),
+  sharing           TEXT NOT NULL CHECK (sharing IN
+                      ('same-cpu', 'same-core', 'different-cores', 'masked', 'moving', 'unclear')),
+  wide_median       REAL CHECK (wide_median BETWEEN 0 AND 1125899906842623), -- time together over alone
+  wide_low          REAL CHECK (wide_low BETWEEN 0 AND 1125899906842623), -- first quartile
+  wide_high         REAL CHECK (wide_high BETWEEN 0 AND 1125899906842623), -- third quartile
+  chain_median      REAL CHECK (chain_median BETWEEN 0 AND 1125899906842623),
+  chain_low         REAL CHECK (chain_low BETWEEN 0 AND 1125899906842623),
+  chain_high        REAL CHECK (chain_high BETWEEN 0 AND 1125899906842623),
+  load_store_median REAL CHECK (load_store_median BETWEEN 0 AND 1125899906842623),
+  load_store_low    REAL CHECK (load_store_low BETWEEN 0 AND 1125899906842623),
+  load_store_high   REAL CHECK (load_store_high BETWEEN 0 AND 1125899906842623),
+  on_cpu_share      REAL CHECK (on_cpu_share BETWEEN 0 AND 1),
+  rounds_used       INTEGER NOT NULL CHECK (rounds_used BETWEEN 0 AND 4294967295),
+  rounds            INTEGER NOT NULL CHECK (rounds BETWEEN 0 AND 4294967295),
+  why               TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE probe_sets (
+  id            INTEGER PRIMARY KEY,
+  probe         INTEGER NOT NULL REFERENCES probes (id),
+  ran           TEXT NOT NULL, -- who ran the wide kernel at once
+  at_full_width TEXT NOT NULL  -- who of them ran as fast as alone
+) STRICT;
+
+CREATE TABLE strangers (
+  id                 INTEGER PRIMARY KEY,
+  probe              INTEGER NOT NULL REFERENCES probes (id),
+  cpu                INTEGER NOT NULL CHECK (cpu BETWEEN 0 AND 65535),
+  windows            INTEGER NOT NULL CHECK (windows BETWEEN 0 AND 4294967295),
+  adds_per_step_p10  REAL NOT NULL CHECK (adds_per_step_p10 BETWEEN 0 AND 1125899906842623),
+  adds_per_step_p50  REAL NOT NULL CHECK (adds_per_step_p50 BETWEEN 0 AND 1125899906842623),
+  adds_per_step_p90  REAL NOT NULL CHECK (adds_per_step_p90 BETWEEN 0 AND 1125899906842623),
+  busy_share         REAL CHECK (busy_share BETWEEN 0 AND 1), -- NULL: unknown, and why says why
+  off_cpu_share      REAL NOT NULL CHECK (off_cpu_share BETWEEN 0 AND 1),
+  why                TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE latency_levels (
+  id      INTEGER PRIMARY KEY,
+  probe   INTEGER NOT NULL REFERENCES probes (id), -- nearest level of a probe first
+  name    TEXT, -- NULL: nothing is declared
+  low_ns  REAL NOT NULL CHECK (low_ns BETWEEN 0 AND 1125899906842623),
+  high_ns REAL NOT NULL CHECK (high_ns BETWEEN 0 AND 1125899906842623)
+) STRICT;
+
+CREATE TABLE latency_groups (
+  id    INTEGER PRIMARY KEY,
+  level INTEGER NOT NULL REFERENCES latency_levels (id),
+  cpus  TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE latencies (
+  id                  INTEGER PRIMARY KEY,
+  probe               INTEGER NOT NULL REFERENCES probes (id),
+  a                   INTEGER NOT NULL CHECK (a BETWEEN 0 AND 65535),
+  b                   INTEGER NOT NULL CHECK (b BETWEEN 0 AND 65535),
+  cas_min_ns          REAL NOT NULL CHECK (cas_min_ns BETWEEN 0 AND 1125899906842623), -- one way
+  cas_median_ns       REAL NOT NULL CHECK (cas_median_ns BETWEEN 0 AND 1125899906842623),
+  cas_spread_ns       REAL NOT NULL CHECK (cas_spread_ns BETWEEN 0 AND 1125899906842623),
+  cas_samples         INTEGER NOT NULL CHECK (cas_samples BETWEEN 0 AND 4294967295),
+  two_lines_min_ns    REAL NOT NULL CHECK (two_lines_min_ns BETWEEN 0 AND 1125899906842623),
+  two_lines_median_ns REAL NOT NULL CHECK (two_lines_median_ns BETWEEN 0 AND 1125899906842623),
+  two_lines_spread_ns REAL NOT NULL CHECK (two_lines_spread_ns BETWEEN 0 AND 1125899906842623),
+  two_lines_samples   INTEGER NOT NULL CHECK (two_lines_samples BETWEEN 0 AND 4294967295),
+  level               INTEGER REFERENCES latency_levels (id)
+) STRICT;
+
+CREATE TABLE clocks (
+  id        INTEGER PRIMARY KEY,
+  probe     INTEGER NOT NULL REFERENCES probes (id),
+  cpu       INTEGER NOT NULL CHECK (cpu BETWEEN 0 AND 65535),
+  busy_cpus INTEGER NOT NULL CHECK (busy_cpus BETWEEN 0 AND 65536),
+  source    TEXT NOT NULL CHECK (source IN ('perf', 'cpufreq', 'chain')),
+  avg_mhz   REAL CHECK (avg_mhz BETWEEN 0 AND 1125899906842623),
+  busy_pct  REAL CHECK (busy_pct BETWEEN 0 AND 1125899906842623),
+  bzy_mhz   REAL CHECK (bzy_mhz BETWEEN 0 AND 1125899906842623),
+  tsc_mhz   REAL CHECK (tsc_mhz BETWEEN 0 AND 1125899906842623)
+) STRICT;
+
+CREATE TABLE probe_gaps (
+  id    INTEGER PRIMARY KEY,
+  probe INTEGER NOT NULL REFERENCES probes (id),
+  text  TEXT NOT NULL -- what could not be had, and why
+) STRICT;

@@ -18,6 +18,8 @@ pub(crate) const MOMENT_MAX: u64 = (1 << 60) - 1;
 pub(crate) const ORDINAL_MAX: u64 = (1 << 20) - 1;
 /// Bytes of memory and caches: anything that an INTEGER holds.
 pub(crate) const BYTES_MAX: u64 = i64::MAX as u64;
+/// Ratios, times in nanoseconds, clocks and the like: from 0 to this.
+pub(crate) const MEASURE_MAX: f64 = COUNT_MAX as f64;
 /// Longest name (treatment, counter, sampler, metric, option, level) in bytes.
 pub(crate) const NAME_BYTES: usize = 256;
 /// Longest message, note or reason in bytes; longer ones are cut when stored.
@@ -52,6 +54,32 @@ pub(crate) fn fits(bytes: usize, max: usize, what: &str) -> Result<(), Fault> {
 /// Seconds on their way into the file.
 pub(crate) fn seconds(value: f64, what: &str) -> Result<f64, Fault> {
     if value.is_finite() { Ok(value) } else { Err(Fault::Unstorable(format!("{what} is {value}"))) }
+}
+
+/// A measure on its way into the file.
+pub(crate) fn measure(value: f64, what: &str) -> Result<f64, Fault> {
+    match (0.0..=MEASURE_MAX).contains(&value) {
+        true => Ok(value),
+        false => Err(Fault::Unstorable(format!("{what} is {value}, which is not from 0 to {MEASURE_MAX}"))),
+    }
+}
+
+/// A share on its way into the file. CPU time and wall-clock time are read a moment apart, so that
+/// their ratio may pass 0 and 1 by a little; that little is cut.
+pub(crate) fn share(value: f64, what: &str) -> Result<f64, Fault> {
+    match (-0.01..=1.01).contains(&value) {
+        true => Ok(value.clamp(0.0, 1.0)),
+        false => Err(Fault::Unstorable(format!("{what} is {value}, which is not from 0 to 1"))),
+    }
+}
+
+/// The number of a logical CPU on its way into the file.
+pub(crate) fn logical_cpu(cpu: u32) -> Result<u32, Fault> {
+    if cpu < MAX_CPUS {
+        Ok(cpu)
+    } else {
+        Err(Fault::Unstorable(format!("logical CPU {cpu}, and {MAX_CPUS} is the limit")))
+    }
 }
 
 /// A message for people, cut at [`TEXT_BYTES`]: a long message is no reason to lose a run.
@@ -159,6 +187,31 @@ impl<'r> Fields<'r, '_> {
         self.optional_real(at)?.ok_or_else(|| self.damaged(at, "is missing"))
     }
 
+    /// A number from 0 to `max`, or NULL.
+    pub fn optional_measure(&self, at: usize, max: f64) -> Result<Option<f64>, Fault> {
+        match self.optional_real(at)? {
+            Some(value) if !(0.0..=max).contains(&value) => {
+                Err(self.damaged(at, &format!("is {value}, which is not between 0 and {max}")))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// A number from 0 to `max`.
+    pub fn measure(&self, at: usize, max: f64) -> Result<f64, Fault> {
+        self.optional_measure(at, max)?.ok_or_else(|| self.damaged(at, "is missing"))
+    }
+
+    /// The number of a logical CPU.
+    pub fn logical_cpu(&self, at: usize) -> Result<u32, Fault> {
+        self.number(at, u64::from(MAX_CPUS) - 1).map(|cpu| cpu as u32)
+    }
+
+    /// A number that 32 bits hold.
+    pub fn small(&self, at: usize) -> Result<u32, Fault> {
+        self.number(at, u64::from(u32::MAX)).map(|value| value as u32)
+    }
+
     /// A text of at most `max` bytes, or NULL.
     pub fn optional_text(&self, at: usize, max: usize) -> Result<Option<&'r str>, Fault> {
         match self.row.get_ref(at)? {
@@ -195,6 +248,12 @@ impl<'r> Fields<'r, '_> {
         let text = self.text(at, NAME_BYTES)?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         found.ok_or_else(|| self.damaged(at, &format!("is '{}'", one_line(text))))
+    }
+
+    /// A word that the value's own type knows.
+    pub fn known_word<T>(&self, at: usize, of_word: fn(&str) -> Option<T>) -> Result<T, Fault> {
+        let text = self.text(at, NAME_BYTES)?;
+        of_word(text).ok_or_else(|| self.damaged(at, &format!("is '{}'", one_line(text))))
     }
 
     /// CPUs in order of use, `4,0,1`.

@@ -44,6 +44,22 @@ pub enum ProbeForm {
     Full,
 }
 
+impl ProbeForm {
+    /// Word in files and options.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+
+    /// The form of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Short, Self::Standard, Self::Full].into_iter().find(|form| form.word() == word)
+    }
+}
+
 /// What two logical CPUs share, as measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sharing {
@@ -203,6 +219,22 @@ pub enum ClockSource {
     Chain,
 }
 
+impl ClockSource {
+    /// Word in files and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Perf => "perf",
+            Self::Cpufreq => "cpufreq",
+            Self::Chain => "chain",
+        }
+    }
+
+    /// The source of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Perf, Self::Cpufreq, Self::Chain].into_iter().find(|source| source.word() == word)
+    }
+}
+
 /// The clock of one logical CPU over one window. Terms are turbostat's (its manual page).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockReading {
@@ -285,5 +317,11 @@ mod tests {
             assert_eq!(Sharing::of_word(sharing.word()), Some(sharing));
         }
         assert_eq!(Sharing::of_word("brothers"), None);
+        for form in [ProbeForm::Short, ProbeForm::Standard, ProbeForm::Full] {
+            assert_eq!(ProbeForm::of_word(form.word()), Some(form));
+        }
+        for source in [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain] {
+            assert_eq!(ClockSource::of_word(source.word()), Some(source));
+        }
     }
 }

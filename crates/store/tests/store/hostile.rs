@@ -1,6 +1,7 @@
 //! Files from elsewhere: every one gives data or a one-line error; none crashes or hangs.
 
 use crate::made::{self, Random};
+use crate::made_probe;
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ fn valid(folder: &TempDir) -> PathBuf {
         store.block_complete(block, 0, 1.0).unwrap();
     }
     store.note("note").unwrap();
+    for seed in 0..6 {
+        store.add_probe(0.5, &made_probe::probe(seed)).unwrap();
+    }
     path
 }
 
@@ -29,7 +33,7 @@ fn read_all(path: &Path) -> Result<usize, StoreError> {
     store.next_attempt(0)?;
     store.state()?;
     store.planned_blocks()?;
-    Ok(notes + store.runs()?.len())
+    Ok(notes + store.probes()?.len() + store.runs()?.len())
 }
 
 fn one_line(error: &StoreError, path: &Path) {
@@ -89,7 +93,7 @@ fn every_number_and_text_may_be_absurd() {
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         rows.map(Result::unwrap).collect()
     };
-    assert!(columns.len() > 90, "{}", columns.len());
+    assert!(columns.len() > 170, "{}", columns.len());
     let values = [
         "-1",
         "0",
@@ -124,7 +128,7 @@ fn every_number_and_text_may_be_absurd() {
         }
     }
     println!("{refused} files refused, {read} read");
-    assert!(refused > 200 && read > 20, "{refused} {read}");
+    assert!(refused > 500 && read > 20, "{refused} {read}");
 }
 
 /// The file with some SQL run on it by another program.

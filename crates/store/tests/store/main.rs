@@ -5,4 +5,6 @@
 mod hostile;
 mod kill;
 mod made;
+mod made_probe;
+mod probes;
 mod round_trip;

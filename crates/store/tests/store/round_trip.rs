@@ -1,6 +1,6 @@
 //! What was stored comes back exactly; what cannot be stored is refused and changes nothing.
 
-use crate::made;
+use crate::{made, made_probe};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -325,6 +325,8 @@ fn documented_queries_work() {
     let mut failed = made::run(2, 0, 0, 1, 2, 4);
     failed.status = RunStatus::Failed { kind: "crash".into(), message: "signal 11".into() };
     store.append_run(&failed).unwrap();
+    let any_pair = (0..).map(made_probe::probe).find(|probe| probe.pairs.len() == 3).unwrap();
+    store.add_probe(0.0, &any_pair).unwrap();
     drop(store);
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/STORE.md")).unwrap();
     let plain = rusqlite::Connection::open(&path).unwrap();
@@ -333,8 +335,8 @@ fn documented_queries_work() {
         let count = format!("SELECT count(*) FROM ({})", query.trim().trim_end_matches(';'));
         rows.push(plain.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap());
     }
-    // One valid run; three counters; 4 logical CPUs in 2 runs; one failed run.
-    assert_eq!(rows, [1, 3, 8, 1]);
+    // One valid run; three counters; 4 logical CPUs in 2 runs; one failed run; three probed pairs.
+    assert_eq!(rows, [1, 3, 8, 1, 3]);
     let schema = include_str!("../../src/schema.sql");
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();
