@@ -4,6 +4,7 @@
 
 pub mod estimate;
 pub mod findings;
+pub mod hardware;
 pub mod statistics;
 
 #[cfg(test)]
@@ -50,7 +51,8 @@ pub struct TreatmentSummary {
     /// Runs left out as invalid, or because their block's baseline was.
     pub excluded: u32,
     /// By metric name: `rows_per_s`, `logical_reads_per_s`, `cpu_ns_per_row`, `latency_ns_p50`,
-    /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`, …
+    /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`,
+    /// `stranger_share`, `clock_mhz`, `straggler_share`, …
     pub metrics: BTreeMap<String, Interval>,
 }
 
@@ -138,12 +140,57 @@ pub struct Covariates {
     pub steal_share: f64,
     /// Largest share in any block.
     pub steal_share_max: f64,
-    /// Blocks flagged (steal above 1%, a left-over sibling or another CPU busy above 10%, …).
+    /// Blocks flagged: steal above 1%, left-over siblings or other CPUs busy above 10%, or a stranger
+    /// above 10% on any treatment's own CPUs.
     pub flagged_blocks: Vec<u32>,
     /// Busy share of left-over siblings.
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used, left-over siblings apart.
     pub others_busy_share: f64,
+    /// Share of the time in which somebody else was busy on the siblings of the treatments' own
+    /// CPUs, probed right before and after each run; mean over blocks. `None` where it is unknown.
+    pub stranger_share: Option<f64>,
+    /// Largest such share of one treatment in one block.
+    pub stranger_share_max: Option<f64>,
+    /// Clock of the treatments' own CPUs while not idle, in MHz; mean over blocks.
+    pub clock_mhz: Option<f64>,
+    /// Share of the time in which siblings of one core were busy while another core idled; mean
+    /// over blocks.
+    pub straggler_share: Option<f64>,
+    /// CPU time that the samplers themselves took, as a share of one CPU over the time in which
+    /// they read; mean over blocks.
+    pub telemetry_cpu_share: Option<f64>,
+    /// The same block by block, ascending.
+    pub blocks: Vec<BlockCovariates>,
+}
+
+/// What disturbed one block.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BlockCovariates {
+    /// Its number.
+    pub block: u32,
+    /// Share of CPU time taken by the hypervisor on the treatments' own CPUs.
+    pub steal_share: f64,
+    /// Busy share of left-over siblings.
+    pub left_over_busy_share: f64,
+    /// Busy share of CPUs that no session used.
+    pub others_busy_share: f64,
+    /// Share of the time in which a stranger was busy, before the runs; mean over treatments.
+    pub stranger_before_share: Option<f64>,
+    /// The same after the runs.
+    pub stranger_after_share: Option<f64>,
+    /// Before and after together.
+    pub stranger_share: Option<f64>,
+    /// Largest share of one treatment, before and after together.
+    pub stranger_share_max: Option<f64>,
+    /// Clock while not idle in MHz.
+    pub clock_mhz: Option<f64>,
+    /// Share of the time in which siblings of one core were busy while another core idled.
+    pub straggler_share: Option<f64>,
+    /// CPU time of the samplers as a share of one CPU.
+    pub telemetry_cpu_share: Option<f64>,
+    /// Why it is flagged: `steal`, `left-over-busy`, `others-busy`, `stranger`; empty where it is not.
+    pub causes: Vec<&'static str>,
 }
 
 impl Estimate {
@@ -158,7 +205,8 @@ impl Estimate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
-    /// study's own comparisons), `not-measurable`, `trust`, `scope`, `advice`, `simulated`.
+    /// study's own comparisons), `not-measurable`, `trust`, `scope`, `advice`, `simulated`; of a probe
+    /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with intervals.
     pub text: String,

@@ -1,12 +1,13 @@
-//! What disturbed the study: steal, busy siblings, busy strangers.
+//! What disturbed the study: steal, busy siblings, strangers, clocks, and the samplers themselves.
 //!
 //! These are covariates: they are shown beside every estimate, and the estimate is also given
 //! without the blocks that they flag. Nothing is excluded for them, since leaving blocks out for
 //! having been slow would bias what is left.
 
-use super::digest::{CpuTotals, Totals};
+use super::digest::{CpuTotals, Digest, Totals};
 use super::observed::{Block, Observed};
-use crate::Covariates;
+use super::readings::mean;
+use crate::{BlockCovariates, Covariates};
 
 /// A block is flagged when more than this share of its own CPUs' time was taken by the hypervisor.
 pub const STEAL_FLAG_SHARE: f64 = 0.01;
@@ -15,34 +16,78 @@ pub const STEAL_FLAG_SHARE: f64 = 0.01;
 /// share of the time.
 pub const BUSY_FLAG_SHARE: f64 = 0.10;
 
+/// A block is flagged when a stranger was busy on the siblings of any treatment's own CPUs for more
+/// than this share of the time, before and after its run together.
+pub const STRANGER_FLAG_SHARE: f64 = 0.10;
+
 /// Covariates over all usable runs. Shares are of whole blocks, because /proc/stat counts in ticks
 /// of 10 ms and says little about one slice.
 pub fn covariates(observed: &Observed) -> Covariates {
-    let mut result = Covariates::default();
     let mut study = [CpuTotals::default(); 3];
+    let mut blocks = Vec::new();
     for block in &observed.blocks {
-        let [own, left_over, others] = of_block(observed, block);
-        let steal = own.steal_share().unwrap_or(0.0);
-        let busy = left_over.busy_share().unwrap_or(0.0).max(others.busy_share().unwrap_or(0.0));
-        if steal > STEAL_FLAG_SHARE || busy > BUSY_FLAG_SHARE {
-            result.flagged_blocks.push(block.number);
+        let times = of_block(observed, block);
+        for (sum, part) in study.iter_mut().zip(&times) {
+            sum.add(part);
         }
-        result.steal_share_max = result.steal_share_max.max(steal);
-        for (sum, part) in study.iter_mut().zip([own, left_over, others]) {
-            sum.add(&part);
-        }
+        blocks.push(block_covariates(observed, block, &times));
     }
-    result.steal_share = study[0].steal_share().unwrap_or(0.0);
-    result.left_over_busy_share = study[1].busy_share().unwrap_or(0.0);
-    result.others_busy_share = study[2].busy_share().unwrap_or(0.0);
+    let over_blocks = |of: fn(&BlockCovariates) -> Option<f64>| mean(blocks.iter().filter_map(of));
+    Covariates {
+        steal_share: study[0].steal_share().unwrap_or(0.0),
+        steal_share_max: blocks.iter().map(|block| block.steal_share).fold(0.0, f64::max),
+        flagged_blocks: blocks.iter().filter(|b| !b.causes.is_empty()).map(|b| b.block).collect(),
+        left_over_busy_share: study[1].busy_share().unwrap_or(0.0),
+        others_busy_share: study[2].busy_share().unwrap_or(0.0),
+        stranger_share: over_blocks(|block| block.stranger_share),
+        stranger_share_max: blocks.iter().filter_map(|block| block.stranger_share_max).reduce(f64::max),
+        clock_mhz: over_blocks(|block| block.clock_mhz),
+        straggler_share: over_blocks(|block| block.straggler_share),
+        telemetry_cpu_share: over_blocks(|block| block.telemetry_cpu_share),
+        blocks,
+    }
+}
+
+fn block_covariates(observed: &Observed, block: &Block, times: &[CpuTotals; 3]) -> BlockCovariates {
+    let runs: Vec<&Digest> = usable(observed, block).collect();
+    let over_runs = |of: fn(&Digest) -> Option<f64>| mean(runs.iter().filter_map(|run| of(run)));
+    let mut result = BlockCovariates {
+        block: block.number,
+        steal_share: times[0].steal_share().unwrap_or(0.0),
+        left_over_busy_share: times[1].busy_share().unwrap_or(0.0),
+        others_busy_share: times[2].busy_share().unwrap_or(0.0),
+        stranger_before_share: over_runs(|run| run.telemetry.stranger_before),
+        stranger_after_share: over_runs(|run| run.telemetry.stranger_after),
+        stranger_share: over_runs(|run| run.telemetry.stranger()),
+        stranger_share_max: runs.iter().filter_map(|run| run.telemetry.stranger()).reduce(f64::max),
+        clock_mhz: over_runs(|run| run.telemetry.clock_mhz),
+        straggler_share: over_runs(|run| run.telemetry.straggler_share),
+        telemetry_cpu_share: over_runs(|run| run.telemetry.own_cpu_share),
+        causes: Vec::new(),
+    };
+    result.causes = causes(&result);
     result
+}
+
+fn causes(block: &BlockCovariates) -> Vec<&'static str> {
+    let limits = [
+        ("steal", Some(block.steal_share), STEAL_FLAG_SHARE),
+        ("left-over-busy", Some(block.left_over_busy_share), BUSY_FLAG_SHARE),
+        ("others-busy", Some(block.others_busy_share), BUSY_FLAG_SHARE),
+        ("stranger", block.stranger_share_max, STRANGER_FLAG_SHARE),
+    ];
+    let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
+    limits.into_iter().filter(|(_, share, limit)| above(*share, *limit)).map(|(cause, ..)| cause).collect()
+}
+
+fn usable<'a>(observed: &'a Observed, block: &'a Block) -> impl Iterator<Item = &'a Digest> {
+    (0..block.runs.len()).filter_map(|treatment| observed.usable(block, treatment))
 }
 
 /// Own, left-over and other CPUs of one block.
 fn of_block(observed: &Observed, block: &Block) -> [CpuTotals; 3] {
     let mut sums = [CpuTotals::default(); 3];
-    for treatment in 0..block.runs.len() {
-        let Some(run) = observed.usable(block, treatment) else { continue };
+    for run in usable(observed, block) {
         let Totals { own, left_over, others, .. } = &run.totals;
         for (sum, part) in sums.iter_mut().zip([own, left_over, others]) {
             sum.add(part);

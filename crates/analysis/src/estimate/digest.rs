@@ -1,5 +1,6 @@
 //! One run boiled down to the numbers that the analysis uses.
 
+use super::readings::Telemetry;
 use crate::statistics::MergedLatency;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{Run, RunStatus, Slice};
@@ -36,6 +37,8 @@ pub struct Digest {
     pub latency: Latency,
     /// Sums over its slices.
     pub totals: Totals,
+    /// What its readings say.
+    pub telemetry: Telemetry,
 }
 
 /// Percentiles of a run.
@@ -107,9 +110,21 @@ impl CpuTotals {
     }
 }
 
+/// What a run is read with.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Rounds of the design.
+    pub rounds: u32,
+    /// The machine, where it is known.
+    pub topology: Option<&'a Topology>,
+    /// Whether the study is one of a model.
+    pub simulated: bool,
+}
+
 impl Digest {
     /// Boils a run down. `merged` is working memory.
-    pub fn new(run: &Run, rounds: u32, topology: Option<&Topology>, merged: &mut MergedLatency) -> Self {
+    pub fn new(run: &Run, surroundings: &Surroundings<'_>, merged: &mut MergedLatency) -> Self {
+        let Surroundings { rounds, topology, simulated } = *surroundings;
         let mut digest = Self {
             state: state(run),
             log_rate: Vec::new(),
@@ -117,17 +132,22 @@ impl Digest {
             empty_rounds: 0,
             latency: Latency::TooFew,
             totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
+            telemetry: Telemetry::default(),
         };
         if digest.state != State::Usable {
             return digest;
         }
         let own: CpuSet = run.cpus.iter().copied().collect();
         let left_over = left_over(&own, topology);
+        digest.telemetry = Telemetry::of(&run.readings, &own);
         merged.clear();
         // A round number beyond the design is damage; it must not cost memory.
         for slice in run.slices.iter().filter(|slice| slice.round < rounds) {
             digest.add_round(slice);
             digest.totals.add(slice, &own, &left_over);
+            if simulated && slice.cpu_times.is_empty() {
+                digest.totals.own.add(&model_times(slice));
+            }
             digest.add_latency(slice, merged);
         }
         if digest.latency == Latency::TooFew
@@ -210,6 +230,14 @@ impl Totals {
             });
         }
     }
+}
+
+/// CPU times of a model's slice, which no CPU worked for: what its sessions lack of the window was
+/// taken by the model's hypervisor.
+fn model_times(slice: &Slice) -> CpuTotals {
+    let total_ns = slice.window_ns as f64 * slice.sessions.len() as f64;
+    let busy_ns = (slice.cpu_ns() as f64).min(total_ns);
+    CpuTotals { busy_ns, steal_ns: total_ns - busy_ns, total_ns }
 }
 
 fn state(run: &Run) -> State {

@@ -8,18 +8,20 @@ mod comparisons;
 mod covariates;
 mod digest;
 mod observed;
+mod readings;
 mod treatments;
 
 #[cfg(test)]
 mod tests;
 
 pub use comparisons::{Judgement, block_difference, judge};
-pub use covariates::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE};
+pub use covariates::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 
 use crate::Analysis;
 use observed::Observed;
 pub(crate) use observed::{first_reason, is_throttled};
+pub(crate) use readings::mean;
 use threadwise_machine::Topology;
 use threadwise_study::{Run, Study};
 

@@ -4,7 +4,7 @@
 //! study that drops its outliers measures its own taste. A left-out treatment takes its pair with
 //! it; a left-out baseline takes its group's whole block.
 
-use super::digest::{Digest, Latency, State};
+use super::digest::{Digest, Latency, State, Surroundings};
 use crate::statistics::MergedLatency;
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
@@ -53,7 +53,9 @@ impl Observed {
             .collect();
         let latest = latest_attempts(runs);
         let used: Vec<&Run> = latest.values().flatten().copied().collect();
-        let mut digests = digests(&used, study.design.rounds, topology).into_iter();
+        let surroundings =
+            Surroundings { rounds: study.design.rounds, topology, simulated: study.is_simulated() };
+        let mut digests = digests(&used, &surroundings).into_iter();
         for (number, latest) in latest {
             let mut by_treatment: Vec<Option<Digest>> = vec![None; study.treatments.len()];
             for (run, digest) in latest.into_iter().zip(&mut digests) {
@@ -135,10 +137,10 @@ fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<&Run>> {
 
 /// Boils all runs down, in their order. Nearly all of the analysis' time is spent here, reading
 /// histograms, and runs do not depend on each other.
-fn digests(runs: &[&Run], rounds: u32, topology: Option<&Topology>) -> Vec<Digest> {
+fn digests(runs: &[&Run], surroundings: &Surroundings<'_>) -> Vec<Digest> {
     let some = |runs: &[&Run]| -> Vec<Digest> {
         let mut merged = MergedLatency::new();
-        runs.iter().map(|run| Digest::new(run, rounds, topology, &mut merged)).collect()
+        runs.iter().map(|run| Digest::new(run, surroundings, &mut merged)).collect()
     };
     let workers = std::thread::available_parallelism().map_or(1, |cpus| cpus.get().min(MAX_WORKERS));
     let share = runs.len().div_ceil(workers).max(RUNS_WORTH_A_THREAD);

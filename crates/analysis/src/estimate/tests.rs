@@ -5,6 +5,8 @@ use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
 use crate::{Estimate, TreatmentSummary};
 use threadwise_study::RunStatus;
 
+mod covariates;
+
 const LN_2: f64 = std::f64::consts::LN_2;
 
 fn find<'a>(analysis: &'a Analysis, name: &str, metric: &str) -> &'a Estimate {
@@ -275,43 +277,6 @@ fn a_treatments_own_numbers() {
     // ln 100 and ln 400: mean ln 200, se ln 2, so the interval is 200 · 2^±12.7062.
     close(metrics["rows_per_s"].high, 200.0 * 2f64.powf(12.7062));
     assert_eq!((metrics["rows_per_s"].unit.as_str(), metrics["steal_share"].unit.as_str()), ("1/s", "share"));
-}
-
-#[test]
-fn disturbed_blocks_are_flagged_and_not_dropped() {
-    // Block 5 has 2% steal and T at 300 instead of 200 to 204.
-    let mut runs = blocks(8, |b| if b == 5 { 300 } else { 200 + u64::from(b % 5) });
-    for one in runs.iter_mut().filter(|one| one.block == 5) {
-        one.slices[0].cpu_times = vec![cpu_times(0, 90, 2)];
-    }
-    let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
-    assert_eq!(analysis.covariates.flagged_blocks, [5]);
-    close(analysis.covariates.steal_share_max, 0.02);
-    let got = &analysis.estimates[0];
-    assert_eq!(got.blocks, 8);
-    let (value, low, high, n) = got.unflagged.unwrap();
-    assert!(n == 7 && value < 2.04 && low > 1.99 && high < got.high, "{value} {low} {high} {n}");
-    let quiet = analyse(&study(&[""], &["T same-core 2"]), &blocks(8, |_| 200), 1.0);
-    assert_eq!((quiet.covariates.flagged_blocks.len(), quiet.estimates[0].unflagged), (0, None));
-}
-
-#[test]
-fn left_over_siblings_are_told_from_other_cpus() {
-    let mut runs = blocks(2, |_| 200);
-    for one in &mut runs {
-        for slice in &mut one.slices {
-            slice.cpu_times =
-                vec![cpu_times(0, 100, 0), cpu_times(1, 24, 0), cpu_times(2, 2, 0), cpu_times(3, 0, 0)];
-        }
-    }
-    let study = study(&[""], &["T same-core 2"]);
-    let on = analyse_on(&study, Some(&machine(1, 2, 2)), &runs, 1.0).covariates;
-    close(on.left_over_busy_share, 0.24);
-    close(on.others_busy_share, 0.01);
-    assert_eq!(on.flagged_blocks, [0, 1]);
-    let blind = analyse(&study, &runs, 1.0).covariates;
-    assert_eq!((blind.left_over_busy_share, blind.flagged_blocks.len()), (0.0, 0));
-    close(blind.others_busy_share, 0.26 / 3.0);
 }
 
 #[test]

@@ -26,7 +26,7 @@ struct Metric {
 }
 
 /// Every metric of a treatment. The second argument of a value is the number of sessions.
-const METRICS: [Metric; 13] = [
+const METRICS: [Metric; 16] = [
     geometric("rows_per_s", "1/s", |run, _| mean_of_logs(&run.log_rate)),
     geometric("rows_per_s_per_session", "1/s", |run, n| Some(mean_of_logs(&run.log_rate)? / n)),
     geometric("logical_reads_per_s", "1/s", |run, _| {
@@ -44,6 +44,9 @@ const METRICS: [Metric; 13] = [
         per(run.totals.switches * 1e9, run.totals.window_ns)
     }),
     arithmetic("run_queue_wait_share", "share", |run, _| per(run.totals.wait_ns?, run.totals.session_ns)),
+    arithmetic("stranger_share", "share", |run, _| run.telemetry.stranger()),
+    arithmetic("straggler_share", "share", |run, _| run.telemetry.straggler_share),
+    geometric("clock_mhz", "MHz", |run, _| run.telemetry.clock_mhz),
 ];
 
 const fn geometric(

@@ -1,13 +1,14 @@
-//! The machine in one line, as the operating system declares it.
+//! The machine in one line, as the operating system declares it and as it was measured.
 
 use super::finding;
 use super::words::plural;
 use crate::Finding;
+use crate::hardware::Hardware;
 use std::collections::BTreeSet;
 use threadwise_machine::Topology;
 
-/// What the machine says it is.
-pub fn machine(topology: &Topology) -> Finding {
+/// What the machine says it is, and what was measured where it was probed.
+pub fn machine(topology: &Topology, hardware: Option<&Hardware>) -> Finding {
     let identity = &topology.identity;
     let name = match (&identity.hypervisor, &identity.cpu_model) {
         (Some(hypervisor), Some(model)) => format!("{}, {model}, declared as", guest(hypervisor)),
@@ -25,7 +26,8 @@ pub fn machine(topology: &Topology) -> Finding {
         parts.push(kinds.join(", "));
     }
     parts.extend(kept_from_us(topology));
-    finding("machine", format!("{name} {}.", parts.join(", ")), &[])
+    let measured = hardware.map_or_else(String::new, |hardware| format!("; measured: {}", hardware.measured));
+    finding("machine", format!("{name} {}{measured}.", parts.join(", ")), &[])
 }
 
 /// A guest of a named hypervisor, or of one that only shows that it is there.

@@ -9,29 +9,43 @@ mod scaling;
 mod smt;
 mod sweep;
 mod trust;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub use words::group_words;
 
+use crate::hardware::Hardware;
 use crate::{Analysis, Finding};
 use facts::Facts;
 use sweep::Sweep;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 
-/// The verdict: six lines or so, in the order in which they should be read.
+/// The verdict of a study without a probe; see [`verdict_probed`].
+pub fn verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
+    verdict_probed(study, topology, None, analysis)
+}
+
+/// The verdict: six lines or so, in the order in which they should be read. Where the hardware was
+/// probed, what was measured stands beside what is declared, and before everything else that
+/// rests on the declaration it is told when the two differ.
 ///
 /// Without a usable block it says that nothing can be said, and why.
-pub fn verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
+pub fn verdict_probed(
+    study: &Study,
+    topology: &Topology,
+    hardware: Option<&Hardware>,
+    analysis: &Analysis,
+) -> Vec<Finding> {
     let facts = Facts { study, topology, analysis };
     let mut findings = Vec::new();
     if analysis.simulated {
         findings.push(finding("simulated", "SIMULATED: from a model, not from a machine".to_owned(), &[]));
     }
-    findings.push(machine::machine(topology));
+    findings.push(machine::machine(topology, hardware));
+    findings.extend(hardware.and_then(trust::declared_wrongly));
     if facts.throughput().next().is_none() {
         findings.push(trust::nothing(&facts));
         findings.push(trust::scope(&facts, &[]));
@@ -63,7 +77,7 @@ fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
 }
 
 /// Puts a finding together; `evidence` names estimates or treatments.
-fn finding(kind: &str, text: String, evidence: &[&str]) -> Finding {
+pub(crate) fn finding(kind: &str, text: String, evidence: &[&str]) -> Finding {
     let mut names: Vec<String> = Vec::new();
     for name in evidence {
         if !names.iter().any(|known| known == name) {

@@ -6,6 +6,7 @@ use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
 use threadwise_study::{OptionValue, Run, RunStatus};
 
 mod own;
+mod probed;
 
 /// Rows of a slice in a block: A wobbles by ±0.2%, and so does everything else, out of step.
 fn wobble(rows: f64, block: u32, salt: u32) -> u64 {
@@ -323,7 +324,7 @@ fn uneven_and_limited_machines() {
     topology.limits.quota_cpus = Some(1.5);
     topology.identity.cpu_model = Some("Some CPU".to_owned());
     topology.packages.clear();
-    let text = machine::machine(&topology).text;
+    let text = machine::machine(&topology, None).text;
     assert_eq!(
         text,
         "Some CPU, declared as 5 logical CPUs on 3 cores, no package, SMT on, 1 NUMA node, 1 logical CPU offline, \

@@ -4,14 +4,16 @@ use super::facts::Facts;
 use super::finding;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
-use super::words::{by_group, data_words, levels, list, percent, plural};
-use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, first_reason, is_throttled};
-use crate::{Estimate, Finding, TreatmentSummary};
+use super::words::{by_group, data_words, levels, list, percent, plural, shortened};
+use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE, first_reason, is_throttled};
+use crate::hardware::Hardware;
+use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_study::OptionValue;
 use threadwise_study::study::MIN_BLOCKS;
 
-/// Most names or reasons that one line lists.
-const MAX_LISTED: usize = 3;
+/// From these shares on stragglers and the samplers' own cost are worth a word.
+const STRAGGLER_TOLD_SHARE: f64 = 0.01;
+const TELEMETRY_TOLD_SHARE: f64 = 0.005;
 
 /// Noise floor, disturbances, what was left out, what is inconclusive.
 pub fn trust(facts: &Facts<'_>) -> Finding {
@@ -38,6 +40,19 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
         text += &format!(" Left out: {}.", shortened(&analysis.excluded_blocks));
     }
     finding("trust", text, &evidence)
+}
+
+/// That the system declares cores otherwise than they are: every placement is made from that.
+pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
+    if !hardware.is_declared_wrongly() {
+        return None;
+    }
+    let what = format!(
+        "Trust: the machine is not what it declares: {}. Placements are made from the declaration: read what \
+         is said below of cores and siblings with that in mind.",
+        hardware.wrong_cores_text()
+    );
+    Some(finding("trust", what, &[]))
 }
 
 /// Nothing can be said, and why.
@@ -175,14 +190,40 @@ fn disturbances(facts: &Facts<'_>) -> Vec<String> {
     if covariates.others_busy_share > 0.0 {
         parts.push(format!("other CPUs were busy {}", percent(covariates.others_busy_share)));
     }
+    parts.extend(measured_disturbances(covariates));
     let flagged = covariates.flagged_blocks.len() as u32;
     if flagged > 0 {
-        parts.push(format!(
-            "{} flagged (steal above {} or CPUs that we left free busy above {}): trust ratios, not rates",
-            plural(flagged, "block"),
-            percent(STEAL_FLAG_SHARE),
-            percent(BUSY_FLAG_SHARE)
-        ));
+        let steal = percent(STEAL_FLAG_SHARE);
+        let left_free = format!("CPUs that we left free busy above {}", percent(BUSY_FLAG_SHARE));
+        let causes = match covariates.stranger_share {
+            Some(_) => {
+                format!(
+                    "steal above {steal}, a stranger above {} or {left_free}",
+                    percent(STRANGER_FLAG_SHARE)
+                )
+            }
+            None => format!("steal above {steal} or {left_free}"),
+        };
+        parts.push(format!("{} flagged ({causes}): trust ratios, not rates", plural(flagged, "block")));
+    }
+    parts
+}
+
+/// What probes and samplers saw.
+fn measured_disturbances(covariates: &Covariates) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let (Some(all), Some(most)) = (covariates.stranger_share, covariates.stranger_share_max) {
+        let (all, most) = (percent(all), percent(most));
+        parts.push(match most == percent(0.0) {
+            true => "no stranger seen on our cores".to_owned(),
+            false => format!("a stranger shared our cores {all} of the time, at most {most} in a run"),
+        });
+    }
+    if let Some(share) = covariates.straggler_share.filter(|share| *share >= STRAGGLER_TOLD_SHARE) {
+        parts.push(format!("siblings were busy while another core idled {} of the time", percent(share)));
+    }
+    if let Some(share) = covariates.telemetry_cpu_share.filter(|share| *share >= TELEMETRY_TOLD_SHARE) {
+        parts.push(format!("telemetry took {} of one CPU", percent(share)));
     }
     parts
 }
@@ -192,15 +233,6 @@ fn inconclusive(estimate: &Estimate) -> String {
         return format!("{} (1 block)", estimate.name);
     }
     format!("{} ±{}", estimate.name, percent(estimate.half_width()))
-}
-
-/// The first few, and how many more.
-fn shortened(lines: &[String]) -> String {
-    let shown = lines[..lines.len().min(MAX_LISTED)].join("; ");
-    match lines.len().saturating_sub(MAX_LISTED) {
-        0 => shown,
-        more => format!("{shown}; and {more} more"),
-    }
 }
 
 fn writes(facts: &Facts<'_>) -> String {

@@ -125,6 +125,23 @@ pub fn list(parts: &[String]) -> String {
     }
 }
 
+/// Most names or reasons that one line lists.
+pub const MAX_LISTED: usize = 3;
+
+/// The first few, and how many more.
+pub fn shortened(lines: &[String]) -> String {
+    shortened_of(lines, lines.len())
+}
+
+/// The first few, and how many more of `total`.
+pub fn shortened_of(lines: &[String], total: usize) -> String {
+    let shown = lines[..lines.len().min(MAX_LISTED)].join("; ");
+    match total.saturating_sub(MAX_LISTED) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
+}
+
 /// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
 pub fn group_words(study: &Study, group: &str) -> String {
     levels(group)

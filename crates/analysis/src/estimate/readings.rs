@@ -1,0 +1,169 @@
+//! What a run's readings say of its own logical CPUs: strangers, clock, stragglers, own cost.
+//!
+//! Readings are amounts added up over the run's slices; a share is taken of the same sampler's
+//! `window_ns`. The stranger's are no amounts: each is a share of the windows of one probe, right
+//! before or after the run. Names: docs/PROBE.md and the samplers' own files.
+
+use std::collections::BTreeMap;
+use threadwise_machine::CpuSet;
+use threadwise_study::Reading;
+
+/// A run's readings boiled down. `None` is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Telemetry {
+    /// Mean share of a stranger over the run's own CPUs, before it.
+    pub stranger_before: Option<f64>,
+    /// The same after it.
+    pub stranger_after: Option<f64>,
+    /// Clock of its own CPUs while not idle, in MHz.
+    pub clock_mhz: Option<f64>,
+    /// Share of the time in which siblings of one core were busy while another core idled.
+    pub straggler_share: Option<f64>,
+    /// CPU time of the samplers as a share of one CPU.
+    pub own_cpu_share: Option<f64>,
+}
+
+impl Telemetry {
+    /// Boils the readings of a run on these logical CPUs down.
+    pub fn of(readings: &[Reading], own: &CpuSet) -> Self {
+        let readings = Readings { readings, own };
+        let machine = |sampler: &str, metric: &str| {
+            per(readings.whole(sampler, metric)?, readings.whole(sampler, "window_ns")?)
+        };
+        Self {
+            stranger_before: readings.mean("stranger", "before_busy_share"),
+            stranger_after: readings.mean("stranger", "after_busy_share"),
+            clock_mhz: readings.clock_mhz(),
+            straggler_share: machine("cpu", "siblings_busy_core_idle_ns"),
+            own_cpu_share: machine("telemetry", "own_cpu_ns"),
+        }
+    }
+
+    /// Share of a stranger before and after together: their mean, or the one that is known.
+    pub fn stranger(&self) -> Option<f64> {
+        mean([self.stranger_before, self.stranger_after].into_iter().flatten())
+    }
+}
+
+/// Mean of some numbers; `None` without any.
+pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+fn per(above: f64, below: f64) -> Option<f64> {
+    (below > 0.0 && above >= 0.0).then(|| above / below)
+}
+
+struct Readings<'a> {
+    readings: &'a [Reading],
+    own: &'a CpuSet,
+}
+
+impl Readings<'_> {
+    fn named(&self, sampler: &str, metric: &str) -> impl Iterator<Item = &Reading> {
+        self.readings.iter().filter(move |reading| reading.sampler == sampler && reading.metric == metric)
+    }
+
+    /// The value that belongs to no logical CPU. Of a sampler that gives its window for each CPU the
+    /// longest one.
+    fn whole(&self, sampler: &str, metric: &str) -> Option<f64> {
+        let whole = self.named(sampler, metric).find(|reading| reading.cpu.is_none());
+        match whole {
+            Some(reading) => reading.value,
+            None if metric == "window_ns" => {
+                self.named(sampler, metric).filter_map(|reading| reading.value).reduce(f64::max)
+            }
+            None => None,
+        }
+    }
+
+    /// Known values of the run's own CPUs.
+    fn known(&self, sampler: &str, metric: &str) -> impl Iterator<Item = (u32, f64)> {
+        self.named(sampler, metric)
+            .filter_map(|reading| Some((reading.cpu?, reading.value?)))
+            .filter(|(cpu, _)| self.own.contains(*cpu))
+    }
+
+    fn mean(&self, sampler: &str, metric: &str) -> Option<f64> {
+        mean(self.known(sampler, metric).map(|(_, value)| value))
+    }
+
+    /// TSC · APERF / MPERF over the window, which turbostat(8) calls Bzy_MHz; else cpufreq's.
+    fn clock_mhz(&self) -> Option<f64> {
+        let window_ns = self.whole("clock", "window_ns")?;
+        // By logical CPU: a run on 512 of them has thousands of readings.
+        let of = |metric: &str| -> BTreeMap<u32, f64> { self.known("clock", metric).collect() };
+        let (mperf, tsc) = (of("mperf_cycles"), of("tsc_cycles"));
+        let counted = self.known("clock", "aperf_cycles").filter_map(|(cpu, aperf)| {
+            Some(per(*tsc.get(&cpu)?, window_ns)? * 1e3 * per(aperf, *mperf.get(&cpu)?)?)
+        });
+        mean(counted.filter(|mhz| *mhz > 0.0)).or_else(|| {
+            let told = self.known("clock", "cpufreq_mhz_ns").filter_map(|(_, sum)| per(sum, window_ns));
+            mean(told.filter(|mhz| *mhz > 0.0))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(sampler: &str, metric: &str, cpu: Option<u32>, value: Option<f64>) -> Reading {
+        let (sampler, metric) = (sampler.to_owned(), metric.to_owned());
+        let gap = value.is_none().then(|| "gap".to_owned());
+        Reading { sampler, metric, cpu, start_ns: 0, end_ns: 1, value, gap }
+    }
+
+    fn of(readings: &[Reading]) -> Telemetry {
+        Telemetry::of(readings, &CpuSet::parse_list("0,2").unwrap())
+    }
+
+    #[test]
+    fn strangers_are_averaged_over_own_cpus_and_gaps_are_no_zeros() {
+        let stranger = |when: &str, cpu, value| reading("stranger", when, Some(cpu), value);
+        let (before, after) = ("before_busy_share", "after_busy_share");
+        let got = of(&[
+            stranger(before, 0, Some(0.3)),
+            stranger(before, 2, Some(0.1)),
+            stranger(before, 5, Some(0.9)),
+            stranger(after, 0, None),
+            stranger(after, 2, Some(0.4)),
+        ]);
+        assert_eq!((got.stranger_before, got.stranger_after), (Some(0.2), Some(0.4)));
+        assert!((got.stranger().unwrap() - 0.3).abs() < 1e-12);
+        let unknown = of(&[stranger(before, 0, None), stranger(after, 1, Some(0.5))]);
+        assert_eq!(unknown.stranger(), None);
+    }
+
+    #[test]
+    fn the_clock_is_that_of_busy_time() {
+        let clock = |metric: &str, cpu, value| reading("clock", metric, cpu, Some(value));
+        // 10 s at a TSC of 2,000 MHz, half of it busy at 3,000 MHz.
+        let mut readings = vec![
+            clock("window_ns", None, 1e10),
+            clock("aperf_cycles", Some(0), 1.5e10),
+            clock("mperf_cycles", Some(0), 1.0e10),
+            clock("tsc_cycles", Some(0), 2.0e10),
+            clock("cpufreq_mhz_ns", Some(0), 1.0e13),
+        ];
+        assert_eq!(of(&readings).clock_mhz, Some(3000.0));
+        readings[2].value = Some(0.0);
+        assert_eq!(of(&readings).clock_mhz, Some(1000.0), "no MPERF: cpufreq's");
+        readings.remove(0);
+        assert_eq!(of(&readings).clock_mhz, None);
+    }
+
+    #[test]
+    fn shares_are_of_the_samplers_own_window() {
+        let got = of(&[
+            reading("telemetry", "own_cpu_ns", None, Some(2e6)),
+            reading("telemetry", "window_ns", None, Some(1e9)),
+            reading("cpu", "siblings_busy_core_idle_ns", None, Some(1e8)),
+            reading("cpu", "window_ns", None, Some(1e9)),
+        ]);
+        assert_eq!((got.own_cpu_share, got.straggler_share), (Some(0.002), Some(0.1)));
+        let gap = of(&[reading("telemetry", "own_cpu_ns", None, None)]);
+        assert_eq!(gap, Telemetry::default());
+    }
+}

@@ -1,0 +1,100 @@
+//! Verdicts of studies whose hardware was probed.
+
+use super::*;
+use crate::hardware::compare;
+use threadwise_study::Reading;
+use threadwise_study::probe::{PairSharing, Probe, Sharing, Slowdown};
+
+fn probe(sharing: Sharing, wide: f64) -> Probe {
+    let slowdown = |median| Some(Slowdown { median, low: median, high: median });
+    let pair = PairSharing {
+        a: 0,
+        b: 1,
+        sharing,
+        wide: slowdown(wide),
+        chain: slowdown(1.01),
+        load_store: None,
+        on_cpu_share: None,
+        rounds_used: 30,
+        rounds: 30,
+        why: String::new(),
+    };
+    Probe { cpus: [0, 1].into_iter().collect(), pairs: vec![pair], ..Probe::default() }
+}
+
+#[test]
+fn measured_stands_beside_declared() {
+    let (study, runs) = small_study();
+    let topology = machine(1, 2, 1);
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let told = |probe: &Probe| {
+        let hardware = compare(&topology, probe);
+        let findings = verdict_probed(&study, &topology, Some(&hardware), &analysis);
+        findings.into_iter().take(2).map(|finding| (finding.kind, finding.text)).collect::<Vec<_>>()
+    };
+    let as_declared = told(&probe(Sharing::DifferentCores, 1.04));
+    assert_eq!(
+        as_declared[0].1,
+        "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node; \
+         measured: two cores (WIDE 1.04x, CHAIN 1.01x)."
+    );
+    assert_eq!(as_declared[1].0, "scaling");
+    let otherwise = told(&probe(Sharing::SameCore, 1.98));
+    assert!(otherwise[0].1.ends_with("; measured: one core (WIDE 1.98x, CHAIN 1.01x)."));
+    assert_eq!(
+        otherwise[1],
+        (
+            "trust".to_owned(),
+            "Trust: the machine is not what it declares: CPUs 0-1 are one core, declared as two cores: WIDE work \
+             slowed 1.98x together, latency-bound work 1.01x. Placements are made from the declaration: read \
+             what is said below of cores and siblings with that in mind."
+                .to_owned()
+        )
+    );
+    let masked = told(&probe(Sharing::Masked, 1.3));
+    assert_eq!(masked[1].0, "scaling", "no answer is no wrong declaration");
+}
+
+#[test]
+fn strangers_and_the_cost_of_telemetry_are_told() {
+    let (study, mut runs) = small_study();
+    for one in &mut runs {
+        let reading = |sampler: &str, metric: &str, cpu, value| Reading {
+            sampler: sampler.to_owned(),
+            metric: metric.to_owned(),
+            cpu,
+            start_ns: 0,
+            end_ns: 1,
+            value: Some(value),
+            gap: None,
+        };
+        let busy = if one.block == 2 && one.treatment == "P" { 0.42 } else { 0.02 };
+        one.readings = vec![
+            reading("stranger", "before_busy_share", Some(0), busy),
+            reading("stranger", "after_busy_share", Some(0), busy),
+            reading("telemetry", "own_cpu_ns", None, 1e7),
+            reading("telemetry", "window_ns", None, 1e9),
+        ];
+    }
+    let topology = machine(1, 2, 1);
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let findings = verdict(&study, &topology, &analysis);
+    let trust = of_kind(&findings, "trust");
+    assert!(
+        trust.contains(
+            "; no steal seen; a stranger shared our cores 3.0% of the time, at most 42% in a run; telemetry took \
+             1.0% of one CPU; 1 block flagged (steal above 1.0%, a stranger above 10% or CPUs that we left free \
+             busy above 10%): trust ratios, not rates;"
+        ),
+        "{trust}"
+    );
+
+    let busy_shares =
+        runs.iter_mut().flat_map(|one| &mut one.readings).filter(|one| one.sampler == "stranger");
+    busy_shares.for_each(|reading| reading.value = Some(0.0));
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let findings = verdict(&study, &topology, &analysis);
+    assert!(
+        of_kind(&findings, "trust").contains("; no steal seen; no stranger seen on our cores; telemetry")
+    );
+}

@@ -1,0 +1,58 @@
+//! The clock with one logical CPU busy against all busy, in one line.
+
+use crate::Finding;
+use crate::estimate::mean;
+use crate::findings::finding;
+use std::collections::BTreeMap;
+use threadwise_study::probe::{ClockReading, ClockSource, Probe};
+
+/// Below this ratio it is said that the clock and not contention costs that much.
+const SLOWER: f64 = 0.98;
+
+/// The clock; `None` where no source gave any.
+pub fn clock(probe: &Probe) -> Option<Finding> {
+    let sources = [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain];
+    let text = sources.into_iter().find_map(|source| of_source(probe, source))?;
+    let tsc = mean(probe.clocks.iter().filter_map(|clock| clock.tsc_mhz));
+    let tsc = tsc.map_or_else(String::new, |mhz| format!("; the time stamp counter runs at {}", ghz(mhz)));
+    Some(finding("probe-clock", format!("{text}{tsc}."), &[]))
+}
+
+fn of_source(probe: &Probe, source: ClockSource) -> Option<String> {
+    let own: Vec<&ClockReading> = probe.clocks.iter().filter(|clock| clock.source == source).collect();
+    let most = own.iter().map(|clock| clock.busy_cpus).max()?;
+    let with = |busy: u32| {
+        let readings = own.iter().filter(move |clock| clock.busy_cpus == busy);
+        readings.filter_map(|clock| Some((clock.cpu, clock.bzy_mhz.filter(|mhz| *mhz > 0.0)?)))
+    };
+    let (one, all) = (mean(with(1).map(|(_, mhz)| mhz)), mean(with(most).map(|(_, mhz)| mhz)));
+    let by = words(source);
+    if most < 2 || all.is_none() {
+        return Some(format!("Clock with one logical CPU busy: {}, by {by}", ghz(one?)));
+    }
+    let all = all?;
+    let Some(one) = one else {
+        return Some(format!("Clock with {most} logical CPUs busy: {}, by {by}", ghz(all)));
+    };
+    // Of the same logical CPU where there is one in both, so that core kinds do not mix.
+    let alone: BTreeMap<u32, f64> = with(1).collect();
+    let ratios = with(most).filter_map(|(cpu, mhz)| Some(mhz / alone.get(&cpu)?));
+    let ratio = mean(ratios).unwrap_or(all / one);
+    let (one, all) = (ghz(one), ghz(all));
+    let meaning = if ratio < SLOWER { ": that much is the clock, not contention" } else { "" };
+    Some(format!(
+        "Clock with one logical CPU busy {one}, with {most} busy {all} ({ratio:.2}x{meaning}), by {by}"
+    ))
+}
+
+fn words(source: ClockSource) -> &'static str {
+    match source {
+        ClockSource::Perf => "APERF and MPERF",
+        ClockSource::Cpufreq => "cpufreq",
+        ClockSource::Chain => "steps of the latency-bound kernel, one a cycle",
+    }
+}
+
+fn ghz(mhz: f64) -> String {
+    format!("{:.2} GHz", mhz / 1e3)
+}
