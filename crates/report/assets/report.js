@@ -193,7 +193,94 @@
     return [legend(new Set(points.map(p => p[2]))), plot];
   }
 
-  const draw = { throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices };
+  const pairFigures = figures => (figures ? `${nanoseconds(figures[0])} ns (median ${nanoseconds(figures[1])}, spread ${nanoseconds(figures[2])})` : "not measured");
+  const nanoseconds = value => (value >= 99.95 ? d3.format(".0f")(value) : d3.format(".3~r")(value));
+  // Rows and columns are logical CPUs; `cells` have x, y and title.
+  function square(box, width, cells, marks, side) {
+    const { cpus, grouped } = data.hardware;
+    const n = cpus.length;
+    const every = Math.ceil((n * 26) / side);
+    const ticks = d3.range(0, n, every).map(i => i + 0.5);
+    const axis = { domain: [0, n], ticks, tickFormat: d => String(cpus[Math.floor(d)]), tickSize: 0, labelArrow: "none" };
+    return Plot.plot(base(box, side + 56, {
+      height: side + 52, marginLeft: 44, marginRight: 12, marginTop: 44, marginBottom: 8,
+      x: { ...axis, axis: "top", label: grouped ? "logical CPU, by measured groups" : "logical CPU", labelAnchor: "left", labelOffset: 38 },
+      y: { ...axis, reverse: true, label: null },
+      marks: [...marks, Plot.frame({ stroke: "var(--rule)" }), Plot.tip(cells, Plot.pointer({ x: d => d.x + 0.5, y: d => d.y + 0.5, title: "title", maxRadius: Math.max(30, side / n), fontSize: 12, lineHeight: 1.35, textPadding: 8 }))],
+    }));
+  }
+  const sideOf = width => Math.max(120, Math.min(width - 56, data.hardware.cpus.length * 72, 720));
+  const both = rows => rows.flatMap(d => [{ ...d, x: d.j, y: d.i }, { ...d, x: d.i, y: d.j }]);
+  const boxed = { x1: d => d.x, x2: d => d.x + 1, y1: d => d.y, y2: d => d.y + 1 };
+
+  function swatches(entries) {
+    const list = document.createElement("ul");
+    list.className = "legend";
+    list.hidden = entries.length === 0;
+    for (const [fill, opacity, words] of entries) {
+      const item = document.createElement("li");
+      const svg = d3.create("svg").attr("width", 18).attr("height", 14).attr("aria-hidden", "true");
+      svg.append("rect").attr("width", 18).attr("height", 14).attr("rx", 2).attr("fill", fill).attr("fill-opacity", opacity);
+      item.append(svg.node(), document.createTextNode(" " + words));
+      list.append(item);
+    }
+    return list;
+  }
+
+  // Least latency by one of the methods: blue where it was measured, grey where groups imply it.
+  function latency(box, index, width) {
+    const { cpus, pairs, levels, squares, answers, grouped } = data.hardware;
+    const side = sideOf(width);
+    const middle = new Map(squares.map(s => [s[0], s[3]]));
+    const all = pairs.map(([i, j, cas, two, level, answer]) => {
+      const own = index === 0 ? cas : two;
+      const words = [`logical CPUs ${cpus[i]} and ${cpus[j]}`];
+      if (answer !== null) words.push(answers[answer][1]);
+      if (level !== null) words.push(cas || two ? levels[level] : `${levels[level]}, inferred from groups`);
+      words.push(`compare-and-swap: ${pairFigures(cas)}`, `two lines: ${pairFigures(two)}`);
+      return { i, j, inferred: !own, ns: own ? own[0] : level === null ? null : middle.get(level), title: words.join("\n") };
+    }).filter(d => d.ns > 0);
+    const [least, most] = d3.extent([...all.map(d => d.ns), ...(grouped ? squares.map(s => s[3]) : [])].filter(v => v > 0));
+    const ink = ns => (most > least ? 0.1 + 0.85 * (Math.log(ns / least) / Math.log(most / least)) : 0.4);
+    const cells = both(all);
+    const marks = [];
+    if (grouped) {
+      // Far levels lie below near ones, on paper, so that their inks do not add up.
+      const place = { x1: s => s[1], x2: s => s[2] + 1, y1: s => s[1], y2: s => s[2] + 1 };
+      for (const level of d3.group(squares.filter(s => s[3] > 0), s => s[0]).values()) {
+        marks.push(Plot.rect(level, { ...place, fill: "var(--paper)" }), Plot.rect(level, { ...place, fill: "var(--muted)", fillOpacity: s => 0.75 * ink(s[3]) }));
+      }
+    }
+    const least_side = grouped ? Math.max(0, (2.2 * cpus.length) / side - 1) / 2 : 0;
+    const grown = { x1: d => d.x - least_side, x2: d => d.x + 1 + least_side, y1: d => d.y - least_side, y2: d => d.y + 1 + least_side };
+    if (grouped) marks.push(Plot.rect(cells, { ...grown, fill: "var(--paper)" }));
+    marks.push(Plot.rect(cells, { ...(grouped ? grown : boxed), fill: d => (d.inferred ? "var(--muted)" : "var(--heat)"), fillOpacity: d => ink(d.ns), inset: cpus.length > 32 ? 0 : 1 }));
+    if (side / cpus.length >= 30) {
+      const turn = dark.matches ? 0.62 : 0.75;
+      marks.push(Plot.text(cells, { x: d => d.x + 0.5, y: d => d.y + 0.5, text: d => nanoseconds(d.ns), fontSize: 11, fontVariant: "tabular-nums", fill: d => (ink(d.ns) > turn ? "var(--on-heat)" : "var(--ink)") }));
+    }
+    const ends = most > least ? [["var(--heat)", ink(least), `${nanoseconds(least)} ns`], ["var(--heat)", ink(most), `${nanoseconds(most)} ns`]] : [];
+    const inferred = grouped || all.some(d => d.inferred) ? [["var(--muted)", 0.5, "inferred from groups"]] : [];
+    return [swatches([...ends, ...inferred]), square(box, width, cells, marks, side)];
+  }
+
+  const ANSWER_FILLS = ["var(--rule)", "var(--heat)", "var(--c1)", "var(--c4)", "var(--c3)", "var(--c6)"];
+
+  function sharing(box, _index, width) {
+    const { cpus, pairs, answers } = data.hardware;
+    const side = sideOf(width);
+    const cells = both(pairs.filter(p => p[5] !== null).map(([i, j, , , , answer, differs]) => ({
+      i, j, answer, differs, title: `logical CPUs ${cpus[i]} and ${cpus[j]}\n${answers[answer][1]}${differs ? "\ndeclared otherwise" : ""}`,
+    })));
+    const marks = [Plot.rect(cells, { ...boxed, fill: d => ANSWER_FILLS[d.answer], fillOpacity: 0.5, inset: cpus.length > 32 ? 0 : 1, stroke: d => (d.differs ? "var(--warn)" : "none"), strokeWidth: 2 })];
+    if (side / cpus.length >= 16) {
+      marks.push(Plot.text(cells, { x: d => d.x + 0.5, y: d => d.y + 0.5, text: d => answers[d.answer][0] + (d.differs ? "!" : ""), fontSize: 14, fontWeight: d => (d.differs ? 700 : 400), fill: "var(--ink)" }));
+    }
+    const used = answers.map((answer, i) => [ANSWER_FILLS[i], 0.5, `${answer[0]} ${answer[1]}`]).filter((_, i) => cells.some(d => d.answer === i));
+    return [swatches(used), square(box, width, cells, marks, side)];
+  }
+
+  const draw = { throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing };
 
   function drawAll() {
     let drawn = 0;

@@ -3,6 +3,10 @@
 //! Unknown is `null`; a number that is not finite is `null` too (serde_json makes it so). One of
 //! the two modules of this crate that know serde.
 
+mod doctor;
+
+pub use doctor::doctor;
+
 use crate::csv::status_words;
 use crate::layout::{CpuState, in_state};
 use crate::{Document, ReportError};
@@ -10,12 +14,16 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use threadwise_analysis::{Estimate, Interval, NoiseFloor, TreatmentSummary};
+use threadwise_analysis::hardware::Hardware;
+use threadwise_analysis::{
+    BlockCovariates, Covariates, Estimate, Finding, Interval, NoiseFloor, TreatmentSummary,
+};
 use threadwise_machine::topology::{Group, LogicalCpu};
 use threadwise_machine::{CpuSet, Pin, Topology};
+use threadwise_study::probe::{LatencyFigures, PairLatency, PairSharing, Probe, Sharing, Slowdown};
 use threadwise_study::{OptionValue, Options, Role, Run, SessionSlice, Slice, Stopping};
 
-/// Version of both forms.
+/// Version of all forms.
 pub const VERSION: u32 = 1;
 
 /// The report: study, machine, treatments, estimates, noise floors, findings.
@@ -35,18 +43,11 @@ pub fn report(document: &Document) -> String {
         "estimates": list(&mut analysis.estimates.iter().map(estimate)),
         "noise_floor": document.widest_floor().map(noise_floor),
         "noise_floors": list(&mut analysis.noise_floors.iter().map(noise_floor)),
-        "covariates": {
-            "steal_share": analysis.covariates.steal_share,
-            "steal_share_max": analysis.covariates.steal_share_max,
-            "left_over_busy_share": analysis.covariates.left_over_busy_share,
-            "others_busy_share": analysis.covariates.others_busy_share,
-            "flagged_blocks": analysis.covariates.flagged_blocks,
-        },
+        "covariates": covariates(&analysis.covariates),
+        "probe": document.probe.map(|probe| probe_json(document.topology, probe, document.hardware)),
         "excluded_blocks": analysis.excluded_blocks,
         "failures": list(&mut document.runs.iter().filter(|run| !run.status.is_valid()).map(run_head)),
-        "findings": list(&mut document.findings.iter().map(|finding| json!({
-            "kind": finding.kind, "text": finding.text, "evidence": finding.evidence,
-        }))),
+        "findings": list(&mut document.findings.iter().map(finding_json)),
         "notes": document.notes,
     }))
 }
@@ -85,6 +86,12 @@ pub fn topology(topology: &Topology) -> String {
         "limits": limits(topology),
         "identity": identity(topology),
     }))
+}
+
+/// A probe: raw figures, what is declared beside what was measured, and the verdict.
+pub fn probe(topology: &Topology, probe: &Probe, hardware: &Hardware) -> String {
+    let head = json!({"version": VERSION, "machine": machine(topology)});
+    pretty(&merged(head, probe_json(topology, probe, Some(hardware))))
 }
 
 /// One JSON object a line and run: its fields, status and readings, without its slices.
@@ -233,6 +240,129 @@ fn noise_floor(floor: &NoiseFloor) -> Value {
     })
 }
 
+fn covariates(covariates: &Covariates) -> Value {
+    let block = |block: &BlockCovariates| {
+        json!({
+            "block": block.block, "causes": block.causes, "steal_share": block.steal_share,
+            "left_over_busy_share": block.left_over_busy_share,
+            "others_busy_share": block.others_busy_share,
+            "stranger_before_share": block.stranger_before_share,
+            "stranger_after_share": block.stranger_after_share, "stranger_share": block.stranger_share,
+            "stranger_share_max": block.stranger_share_max, "clock_mhz": block.clock_mhz,
+            "straggler_share": block.straggler_share, "telemetry_cpu_share": block.telemetry_cpu_share,
+        })
+    };
+    json!({
+        "steal_share": covariates.steal_share, "steal_share_max": covariates.steal_share_max,
+        "left_over_busy_share": covariates.left_over_busy_share,
+        "others_busy_share": covariates.others_busy_share,
+        "stranger_share": covariates.stranger_share, "stranger_share_max": covariates.stranger_share_max,
+        "clock_mhz": covariates.clock_mhz, "straggler_share": covariates.straggler_share,
+        "telemetry_cpu_share": covariates.telemetry_cpu_share,
+        "flagged_blocks": covariates.flagged_blocks,
+        "blocks": covariates.blocks.iter().map(block).collect::<Value>(),
+    })
+}
+
+fn probe_json(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -> Value {
+    let ids = Ids::new(topology);
+    let sets = probe
+        .sets
+        .iter()
+        .map(|set| json!({"ran": set.ran.to_string(), "at_full_width": set.at_full_width.to_string()}));
+    let strangers = probe.strangers.iter().map(|stranger| {
+        json!({
+            "cpu": stranger.cpu, "windows": stranger.windows,
+            "adds_per_step_p10": stranger.adds_per_step_p10,
+            "adds_per_step_p50": stranger.adds_per_step_p50,
+            "adds_per_step_p90": stranger.adds_per_step_p90, "busy_share": stranger.busy_share,
+            "off_cpu_share": stranger.off_cpu_share, "why": stranger.why,
+        })
+    });
+    let levels = probe.levels.iter().map(|level| {
+        json!({
+            "name": level.name, "low_ns": level.low_ns, "high_ns": level.high_ns,
+            "groups": level.groups.iter().map(CpuSet::to_string).collect::<Value>(),
+        })
+    });
+    let clocks = probe.clocks.iter().map(|clock| {
+        json!({
+            "cpu": clock.cpu, "busy_cpus": clock.busy_cpus, "source": clock.source.word(),
+            "avg_mhz": clock.avg_mhz, "busy_pct": clock.busy_pct, "bzy_mhz": clock.bzy_mhz,
+            "tsc_mhz": clock.tsc_mhz,
+        })
+    });
+    let figures = json!({
+        "form": probe.form.word(), "cpus": probe.cpus.to_string(), "duration_s": probe.duration_s,
+        "interrupted": probe.interrupted,
+        "pairs": probe.pairs.iter().map(|pair| pair_json(topology, pair)).collect::<Value>(),
+        "sets": sets.collect::<Value>(), "strangers": strangers.collect::<Value>(),
+        "latencies": probe.latencies.iter().map(latency_json).collect::<Value>(),
+        "levels": levels.collect::<Value>(), "clocks": clocks.collect::<Value>(), "gaps": probe.gaps,
+    });
+    match hardware {
+        Some(hardware) => merged(figures, hardware_json(hardware, &ids)),
+        None => figures,
+    }
+}
+
+fn pair_json(topology: &Topology, pair: &PairSharing) -> Value {
+    let slowdown = |slowdown: Option<Slowdown>| {
+        slowdown.map(|figures| json!({"median": figures.median, "low": figures.low, "high": figures.high}))
+    };
+    let siblings = topology.cpu(pair.a).zip(topology.cpu(pair.b));
+    let declared =
+        siblings.filter(|(a, b)| !a.siblings.is_empty() && !b.siblings.is_empty()).map(|(a, b)| {
+            let same = a.siblings.contains(b.os_id);
+            if same { Sharing::SameCore.word() } else { Sharing::DifferentCores.word() }
+        });
+    json!({
+        "a": pair.a, "b": pair.b, "sharing": pair.sharing.word(), "declared": declared,
+        "wide": slowdown(pair.wide), "chain": slowdown(pair.chain),
+        "load_store": slowdown(pair.load_store), "on_cpu_share": pair.on_cpu_share,
+        "rounds_used": pair.rounds_used, "rounds": pair.rounds, "why": pair.why,
+    })
+}
+
+fn latency_json(pair: &PairLatency) -> Value {
+    let figures = |figures: &LatencyFigures| {
+        json!({
+            "min_ns": figures.min_ns, "median_ns": figures.median_ns, "spread_ns": figures.spread_ns,
+            "samples": figures.samples,
+        })
+    };
+    json!({
+        "a": pair.a, "b": pair.b, "level": pair.level, "cas": figures(&pair.cas),
+        "two_lines": figures(&pair.two_lines),
+    })
+}
+
+/// What is declared beside what was measured.
+fn hardware_json(hardware: &Hardware, ids: &Ids) -> Value {
+    let pairs = &hardware.pairs;
+    let cores = |cores: &[CpuSet]| cores.iter().map(|core| ids.members(core)).collect::<Value>();
+    let differences = hardware.differences.iter().map(|difference| {
+        let own = json!({
+            "declared": difference.declared, "measured": difference.measured, "text": difference.text,
+        });
+        merged(own, ids.members(&difference.cpus))
+    });
+    json!({
+        "measured": hardware.measured, "declared_cores": cores(&hardware.declared_cores),
+        "measured_cores": cores(&hardware.measured_cores), "undecided": ids.members(&hardware.undecided),
+        "pair_counts": {
+            "agree": pairs.agree, "differ": pairs.differ, "masked": pairs.masked,
+            "moving": pairs.moving, "unclear": pairs.unclear, "unknown": pairs.unknown,
+        },
+        "differences": differences.collect::<Value>(),
+        "verdict": hardware.verdict.iter().map(finding_json).collect::<Value>(),
+    })
+}
+
+fn finding_json(finding: &Finding) -> Value {
+    json!({"kind": finding.kind, "text": finding.text, "evidence": finding.evidence})
+}
+
 /// What names a run, and how it ended.
 fn run_head(run: &Run) -> Value {
     let (status, kind, message) = status_words(&run.status);
@@ -344,3 +474,6 @@ impl<'a> Ids<'a> {
         json!({"logical_cpus": self.of(cpus), "os_cpus": cpus.to_string()})
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 
 pub mod csv;
 pub mod drawing;
+pub mod hardware;
 pub mod html;
 pub mod json;
 pub mod layout;
@@ -15,8 +16,10 @@ pub mod terminal;
 pub mod text;
 
 use threadwise_analysis::findings::group_words;
+use threadwise_analysis::hardware::Hardware;
 use threadwise_analysis::{Analysis, Estimate, Finding, NoiseFloor, TreatmentSummary};
 use threadwise_machine::Topology;
+use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
 
 /// Everything that a report is made from.
@@ -42,6 +45,10 @@ pub struct Document<'a> {
     pub engine_version: &'a str,
     /// When the study began, RFC 3339 in UTC.
     pub created_utc: &'a str,
+    /// What was measured of the hardware with the study; `None` where nothing was.
+    pub probe: Option<&'a Probe>,
+    /// The same beside what the machine declares.
+    pub hardware: Option<&'a Hardware>,
 }
 
 /// Metric on which treatments are compared.

@@ -1,14 +1,24 @@
-//! The verdict and the table of treatments for a terminal.
+//! The verdict and the table of treatments for a terminal; the screens of `probe` and `doctor` are
+//! modules of their own.
+
+mod cpus;
+mod doctor;
+mod lines;
+mod pairs;
+mod probe;
 
 use crate::text::{compact, counted, metric, plain, ratio_interval, runs_words, set_share, share};
 use crate::{Document, Mark, THROUGHPUT};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-use threadwise_analysis::{Estimate, Interval, TreatmentSummary};
+use lines::{columns, flow, wrap};
+use threadwise_analysis::{Estimate, Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;
 
 pub use crate::drawing::{drawing, topology_line};
+pub use doctor::{DoctorRow, doctor};
+pub use probe::probe;
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +35,8 @@ const BOLD: &str = "1";
 const DIM: &str = "2";
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
+const RED: &str = "31";
+const CYAN: &str = "36";
 
 impl Style {
     fn paint(self, code: &str, text: &str) -> String {
@@ -59,18 +71,9 @@ pub fn verdict(document: &Document, style: Style) -> String {
         text.push_str(&style.paint(YELLOW, banner));
         text.push('\n');
     }
-    let digits = document.findings.len().max(1).ilog10() as usize + 1;
-    for (number, finding) in (1..).zip(document.findings) {
-        let head = format!("{number:digits$}. ");
-        let line = plain(&finding.text, style.unicode);
-        for (at, part) in wrap(&line, style.width.saturating_sub(head.len()).max(20)).iter().enumerate() {
-            match at {
-                0 => text.push_str(&head),
-                _ => text.push_str(&" ".repeat(head.len())),
-            }
-            text.push_str(part);
-            text.push('\n');
-        }
+    for line in numbered(document.findings, style) {
+        text.push_str(&line);
+        text.push('\n');
     }
     if document.findings.is_empty() {
         text.push_str("No finding: no block was complete.");
@@ -79,23 +82,16 @@ pub fn verdict(document: &Document, style: Style) -> String {
     text
 }
 
-/// Breaks at spaces; a word longer than the width stays whole.
-fn wrap(line: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in line.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
-            lines.push(String::new());
-            used = 0;
-        }
-        if let Some(last) = lines.last_mut() {
-            if used > 0 {
-                last.push(' ');
-                used += 1;
-            }
-            last.push_str(word);
-            used += length;
+/// Findings as numbered lines, wrapped to the style's width.
+fn numbered(findings: &[Finding], style: Style) -> Vec<String> {
+    let digits = findings.len().max(1).ilog10() as usize + 1;
+    let mut lines = Vec::new();
+    for (number, finding) in (1..).zip(findings) {
+        let head = format!("{number:digits$}. ");
+        let line = plain(&finding.text, style.unicode);
+        for (at, part) in wrap(&line, style.width.saturating_sub(head.len()).max(20)).iter().enumerate() {
+            let indent = " ".repeat(head.len());
+            lines.push(format!("{}{part}", if at == 0 { &head } else { &indent }));
         }
     }
     lines
@@ -280,23 +276,6 @@ fn with_name(column: usize, cell: &str, name: &str) -> String {
         (1 | 2, name) => format!("{cell} {name}"),
         (_, name) => format!("{name} {cell}"),
     }
-}
-
-/// Columns that a text takes.
-fn columns(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Parts on as few lines as hold them, two spaces between; a part breaks where it is wider alone.
-fn flow(parts: &[String], width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for part in parts {
-        match lines.last_mut().filter(|last| columns(last) + 2 + columns(part) <= width) {
-            Some(last) => *last = format!("{last}  {part}"),
-            None => lines.extend(wrap(part, width)),
-        }
-    }
-    lines
 }
 
 fn aligned(text: &str, column: usize) -> Cell {

@@ -152,6 +152,19 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// A count with its thousands set apart: `294,528`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Valid runs, with those that failed or were left out: `7, 1 failed`.
 pub fn runs_words(summary: &TreatmentSummary) -> String {
     let mut text = summary.runs.to_string();
@@ -215,6 +228,14 @@ mod tests {
         assert_eq!(set_share(0.995), "99.5%");
         assert_eq!(ratio_interval(1.2712, 1.24, 1.3), "1.27x [1.24, 1.30]");
         assert_eq!(ratio(0.0412), "0.0412");
+    }
+
+    #[test]
+    fn large_counts_are_grouped() {
+        assert_eq!(
+            [0, 999, 1000, 294_528, 1_000_000].map(grouped),
+            ["0", "999", "1,000", "294,528", "1,000,000"]
+        );
     }
 
     #[test]

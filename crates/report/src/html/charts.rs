@@ -1,6 +1,7 @@
 //! The charts' data from a document.
 
 use super::data::{Charts, RateChart, RatePoint, RatioChart, RatioRow, SliceChart};
+use super::heat::pair_chart;
 use super::usage::usage;
 use crate::text::ratio_interval;
 use crate::{Document, Mark, THROUGHPUT};
@@ -21,6 +22,7 @@ pub fn charts(document: &Document) -> (Charts, usize) {
         ratios: ratio_charts(document),
         usage: usage(document),
         slices,
+        hardware: document.probe.zip(document.hardware).map(|(probe, hardware)| pair_chart(probe, hardware)),
         labels: labels.names,
     };
     (charts, total)

@@ -20,7 +20,30 @@ pub struct Charts {
     pub usage: Usage,
     /// Every slice in time order, one chart a group.
     pub slices: Vec<SliceChart>,
+    /// Measured pairs of logical CPUs, where the hardware was probed.
+    pub hardware: Option<PairChart>,
 }
+
+/// Pairs of logical CPUs: what they share and how far apart they are.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct PairChart {
+    /// Logical CPUs in the order of rows and columns.
+    pub cpus: Vec<u32>,
+    /// Whether rows are ordered by measured groups, and groups drawn below the measured pairs.
+    pub grouped: bool,
+    /// Names of the levels of latencies.
+    pub levels: Vec<String>,
+    /// Answers: sign and words.
+    pub answers: Vec<(char, &'static str)>,
+    /// One entry a pair.
+    pub pairs: Vec<PairCell>,
+    /// Squares of inferred latencies, far levels first: level, first and last row, middle of its ns.
+    pub squares: Vec<(usize, usize, usize, f64)>,
+}
+
+/// A pair: both rows, then least, median and spread in nanoseconds by compare-and-swap and by two
+/// lines, level, answer, whether the system declares it otherwise.
+pub type PairCell = (usize, usize, Option<[f64; 3]>, Option<[f64; 3]>, Option<usize>, Option<usize>, bool);
 
 /// Throughput of a group's treatments.
 #[derive(Debug, Clone, Serialize)]
@@ -128,6 +151,8 @@ pub struct Page {
     pub simulated: bool,
     /// The verdict, each line as parts.
     pub verdict: Vec<Vec<Part>>,
+    /// What stands where the verdict is empty.
+    pub no_verdict: &'static str,
     /// Figures beside the verdict.
     pub facts: Vec<Fact>,
     /// The sections below it.
@@ -167,6 +192,10 @@ pub struct Section {
     pub title: &'static str,
     /// Paragraphs.
     pub paragraphs: Vec<String>,
+    /// Findings of this section alone, each line as parts.
+    pub lines: Vec<Vec<Part>>,
+    /// Declared and measured cores.
+    pub sides: Vec<Side>,
     /// Whether the machine drawing stands here.
     pub machine: bool,
     /// Charts.
@@ -244,6 +273,45 @@ pub struct Spot {
     pub class: &'static str,
     /// The state in words.
     pub words: &'static str,
+}
+
+/// Cores of one side, declared or measured, as a drawing. Lengths are in CSS pixels.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Side {
+    /// Heading.
+    pub title: &'static str,
+    /// The drawing in words.
+    pub words: String,
+    /// Width.
+    pub width: u32,
+    /// Height.
+    pub height: u32,
+    /// Cores, and logical CPUs of which nothing could be decided.
+    pub cores: Vec<DrawnCore>,
+}
+
+/// A frame with logical CPUs in it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DrawnCore {
+    /// `core`, `core differs` or `undecided`.
+    pub class: &'static str,
+    /// What a pointer on it tells.
+    pub words: String,
+    /// Left, top, width and height.
+    pub place: [u32; 4],
+    /// Sign in its corner, empty where there is none.
+    pub sign: &'static str,
+    /// Logical CPUs.
+    pub cpus: Vec<DrawnCpu>,
+}
+
+/// A logical CPU in a frame.
+#[derive(Debug, Clone, Serialize)]
+pub struct DrawnCpu {
+    /// Left, top, width and height.
+    pub place: [u32; 4],
+    /// Its number; empty where it is too small for one.
+    pub text: String,
 }
 
 /// Chart data as JSON that can stand inside a `<script>` element: `<`, `>` and `&` only as

@@ -6,7 +6,7 @@ use super::tables::{estimate_name, view};
 use crate::csv::status_words;
 use crate::text::{bytes, counted, metric, p_value, ratio, ratio_interval, set_share, share, significant};
 use crate::{Document, THROUGHPUT};
-use threadwise_analysis::Estimate;
+use threadwise_analysis::{BlockCovariates, Estimate};
 use threadwise_study::Stopping;
 
 /// Failures beyond this many are counted and not listed.
@@ -17,6 +17,7 @@ pub fn method(document: &Document) -> Section {
     let mut tables = vec![noise_floors(document), estimates(document)];
     tables.extend(other_metrics(document));
     tables.push(covariates(document));
+    tables.extend(covariates_by_block(document));
     tables.extend(unflagged(document));
     Section {
         id: "method",
@@ -161,14 +162,65 @@ fn covariates(document: &Document) -> TableView {
     let blocks: Vec<String> = covariates.flagged_blocks.iter().map(u32::to_string).collect();
     let flagged = if blocks.is_empty() { "none".to_owned() } else { blocks.join(", ") };
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let rows = vec![
+    let mut rows = vec![
         row("time stolen by the hypervisor on used logical CPUs", share(covariates.steal_share)),
         row("the same in the worst block", share(covariates.steal_share_max)),
         row("idle siblings of used cores: busy with something else", share(covariates.left_over_busy_share)),
         row("other logical CPUs: busy with something else", share(covariates.others_busy_share)),
-        row("blocks flagged by one of these", flagged),
     ];
+    let known = [
+        ("a stranger on the siblings of used logical CPUs", covariates.stranger_share.map(share)),
+        ("the same of one treatment in the worst block", covariates.stranger_share_max.map(share)),
+        ("siblings of one core busy while another core idled", covariates.straggler_share.map(share)),
+        (
+            "clock of used logical CPUs while not idle",
+            covariates.clock_mhz.map(|mhz| format!("{} MHz", significant(mhz, 4))),
+        ),
+        ("the samplers' own CPU time, share of one CPU", covariates.telemetry_cpu_share.map(share)),
+    ];
+    let unknown = || "unknown".to_owned();
+    rows.extend(known.into_iter().map(|(name, value)| row(name, value.unwrap_or_else(unknown))));
+    rows.push(row("blocks flagged by one of these", flagged));
     view("What disturbed the study", &["covariate", "figure"], 1, rows)
+}
+
+/// Block by block, where strangers, stragglers or the samplers' cost were recorded.
+fn covariates_by_block(document: &Document) -> Option<TableView> {
+    let blocks = &document.analysis.covariates.blocks;
+    let recorded = |own: &&BlockCovariates| {
+        [own.stranger_share, own.straggler_share, own.telemetry_cpu_share].iter().any(Option::is_some)
+    };
+    blocks.iter().find(recorded)?;
+    let known = |value: Option<f64>| value.map_or("unknown".to_owned(), share);
+    let rows = blocks.iter().map(|own| {
+        vec![
+            own.block.to_string(),
+            if own.causes.is_empty() { "-".to_owned() } else { own.causes.join(", ") },
+            known(own.stranger_before_share),
+            known(own.stranger_after_share),
+            known(own.stranger_share_max),
+            share(own.steal_share),
+            share(own.left_over_busy_share),
+            share(own.others_busy_share),
+            known(own.straggler_share),
+            known(own.telemetry_cpu_share),
+            own.clock_mhz.map_or("unknown".to_owned(), |mhz| significant(mhz, 4)),
+        ]
+    });
+    let headers = [
+        "block",
+        "flagged for",
+        "stranger before",
+        "stranger after",
+        "worst treatment",
+        "steal",
+        "idle siblings busy",
+        "others busy",
+        "stragglers",
+        "samplers",
+        "MHz",
+    ];
+    Some(view("What disturbed each block", &headers, 2, rows.collect()))
 }
 
 fn unflagged(document: &Document) -> Option<TableView> {

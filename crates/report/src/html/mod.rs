@@ -6,7 +6,10 @@
 //! at all, so that a text which slipped through escaping still could not run or send anything.
 
 mod charts;
+mod cores;
 mod data;
+mod hardware;
+mod heat;
 mod machine;
 mod method;
 mod page;
@@ -16,6 +19,9 @@ mod usage;
 use crate::text::is_deceptive;
 use crate::{Document, ReportError};
 use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
+use threadwise_analysis::hardware::Hardware;
+use threadwise_machine::Topology;
+use threadwise_study::probe::Probe;
 
 const TEMPLATE: &str = include_str!("../../templates/report.html");
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -34,8 +40,38 @@ const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
 /// [`ReportError::Template`], a fault of the program.
 pub fn render(document: &Document) -> Result<String, ReportError> {
     let (charts, slices) = charts::charts(document);
-    let page = page::page(document, &charts, slices);
-    let data = data::script_json(&charts)?;
+    filled(&page::page(document, &charts, slices), &charts)
+}
+
+/// What stands around a probe on a page of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeHead<'a> {
+    /// Heading.
+    pub title: &'a str,
+    /// Version of this program.
+    pub program_version: &'a str,
+    /// When it was measured, RFC 3339 in UTC; may be empty.
+    pub created_utc: &'a str,
+}
+
+/// A probe without a study as one HTML file.
+///
+/// # Errors
+/// [`ReportError::Template`], a fault of the program.
+pub fn render_probe(
+    topology: &Topology,
+    probe: &Probe,
+    hardware: &Hardware,
+    head: &ProbeHead<'_>,
+) -> Result<String, ReportError> {
+    let charts =
+        data::Charts { hardware: Some(heat::pair_chart(probe, hardware)), ..data::Charts::default() };
+    filled(&hardware::probe_page(topology, probe, hardware, head, &charts), &charts)
+}
+
+/// The template with a page and its charts' data.
+fn filled(page: &data::Page, charts: &data::Charts) -> Result<String, ReportError> {
+    let data = data::script_json(charts)?;
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(format_value);
@@ -44,7 +80,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
     let template = environment.get_template("report.html").map_err(fault)?;
     let trusted = |text: &str| Value::from_safe_string(text.to_owned());
     let context = Value::from_pairs([
-        ("page", data::template_value(&page)),
+        ("page", data::template_value(page)),
         ("style", trusted(STYLE)),
         ("watch_script", trusted(WATCH)),
         ("d3_script", trusted(D3)),

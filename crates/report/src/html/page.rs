@@ -1,9 +1,9 @@
-//! The page's sections in order: verdict, throughput, comparison, CPUs, machine, time, table,
+//! The page's sections in order: verdict, throughput, comparison, CPUs, machine, hardware, time, table,
 //! method, configuration, failures.
 
 use super::charts::MAX_POINTS;
 use super::data::{Charts, Fact, Figure, Page, Part, Section};
-use super::{machine, method, tables};
+use super::{hardware, machine, method, tables};
 use crate::Document;
 use crate::text::{counted, set_share, share};
 
@@ -19,18 +19,9 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
         subtitle: subtitle.join(" · "),
         simulated: document.is_simulated(),
         verdict: document.findings.iter().map(|finding| parts(&finding.text)).collect(),
+        no_verdict: "No finding: no block was complete.",
         facts: facts(document),
-        sections: vec![
-            throughput(document, charts),
-            comparison(document, charts),
-            usage(document, charts),
-            Section { id: "machine", title: "The machine", machine: true, ..Section::default() },
-            time_order(document, charts, slices),
-            all_treatments(document),
-            method::method(document),
-            method::configuration(document),
-            method::failures(document),
-        ],
+        sections: sections(document, charts, slices),
         machine: machine::machine(document.topology),
         footer: format!(
             "threadwise {} · study {} · seed {}",
@@ -39,9 +30,28 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
     }
 }
 
+fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section> {
+    let mut sections = vec![
+        throughput(document, charts),
+        comparison(document, charts),
+        usage(document, charts),
+        Section { id: "machine", title: "The machine", machine: true, ..Section::default() },
+    ];
+    let measured = document.probe.zip(document.hardware);
+    sections.extend(measured.map(|(probe, hardware)| hardware::section(probe, hardware, charts)));
+    sections.extend([
+        time_order(document, charts, slices),
+        all_treatments(document),
+        method::method(document),
+        method::configuration(document),
+        method::failures(document),
+    ]);
+    sections
+}
+
 /// Cuts a line where figures, intervals and commands begin and end, so that they can be set apart:
 /// `1.27x [1.24, 1.30]`.
-fn parts(text: &str) -> Vec<Part> {
+pub fn parts(text: &str) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut push = |class: &'static str, text: &str| match parts.last_mut().filter(|last| last.class == class)
     {

@@ -1,10 +1,11 @@
 //! Opens a report in a headless browser: charts are drawn, the console is clean.
 
 use crate::page::hostile;
+use crate::probes::{Probed, eight, many, two};
 use crate::support::Fixture;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use threadwise_report::html;
+use threadwise_report::html::{self, ProbeHead};
 
 /// Names under which distributions install it.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -39,9 +40,9 @@ fn dump(program: &str, folder: &Path, page: &Path) -> (String, String) {
     )
 }
 
-/// The document of a fixture's report after its scripts have run, its root element's attributes,
-/// and what the console got. `None`, said loudly, where there is no browser and this is not CI.
-fn opened(fixture: &Fixture) -> Option<(String, String, Vec<String>)> {
+/// A page's document after its scripts have run, its root element's attributes, and what the
+/// console got. `None`, said loudly, where there is no browser and this is not CI.
+fn opened(text: &str) -> Option<(String, String, Vec<String>)> {
     let Some(program) = browser() else {
         assert!(std::env::var_os("CI").is_none(), "no Chromium: apt-get install chromium");
         // Not by the macro, whose output the test program keeps back.
@@ -51,7 +52,7 @@ fn opened(fixture: &Fixture) -> Option<(String, String, Vec<String>)> {
     };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
-    std::fs::write(&page, html::render(&fixture.document()).unwrap()).unwrap();
+    std::fs::write(&page, text).unwrap();
     let (dom, log) = dump(program, folder.path(), &page);
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0.to_owned();
     let console = log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect();
@@ -60,7 +61,7 @@ fn opened(fixture: &Fixture) -> Option<(String, String, Vec<String>)> {
 
 #[test]
 fn hostile_texts_do_nothing_in_a_browser() {
-    let Some((dom, root, console)) = opened(&hostile()) else { return };
+    let Some((dom, root, console)) = opened(&html::render(&hostile().document()).unwrap()) else { return };
     assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
     assert!(!dom.contains("<img"), "a text became an element");
     assert!(!root.contains("data-charts=\"0\""), "{root}");
@@ -68,7 +69,10 @@ fn hostile_texts_do_nothing_in_a_browser() {
 
 #[test]
 fn charts_are_drawn_and_the_console_is_clean() {
-    let Some((dom, root, console)) = opened(&Fixture::generated(8, 20)) else { return };
+    let Some((dom, root, console)) = opened(&html::render(&Fixture::generated(8, 20).document()).unwrap())
+    else {
+        return;
+    };
     assert!(root.contains("data-errors=\"0\""), "faults on the page: {root}");
     // 2 throughput, 2 ratios, roles, busy, steal, 2 time charts.
     assert!(root.contains("data-charts=\"9\""), "not every chart was drawn: {root}");
@@ -80,4 +84,46 @@ fn charts_are_drawn_and_the_console_is_clean() {
     // Every slice of every valid run has its mark: 16 treatments, 8 blocks, 20 rounds, one run failed.
     let marks = dom.matches("<path").count() + dom.matches("<circle").count();
     assert!(marks >= 16 * 8 * 20 - 20, "{marks} marks");
+}
+
+/// The page of a probe alone.
+pub fn probe_page(probed: &Probed) -> String {
+    let head = ProbeHead {
+        title: "The hardware of a made-up machine",
+        program_version: "0.1.0",
+        created_utc: "2026-01-01T12:00:00Z",
+    };
+    html::render_probe(&probed.topology, &probed.probe, &probed.hardware, &head).unwrap()
+}
+
+#[test]
+fn probes_of_every_size_are_drawn() {
+    // Cells of the lower and the upper triangle; squares of groups below them where there are many.
+    for (probed, charts, cells) in
+        [(two(), 3, 3 * 2), (eight(), 3, 2 * (27 + 28 + 28)), (many(), 2, 4 * 2000)]
+    {
+        let Some((dom, root, console)) = opened(&probe_page(&probed)) else { return };
+        assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+        assert!(root.contains(&format!("data-charts=\"{charts}\"")), "{root}");
+        let drawn = dom.split_once("<figcaption><h3>Cache-line latency").unwrap();
+        let rects = [drawn.0, drawn.1].map(|part| part.matches("<rect").count());
+        assert!(rects[0] + rects[1] >= cells, "{rects:?}");
+        for method in ["compare-and-swap", "one writer and one reader"] {
+            assert!(dom.contains(&format!("aria-label=\"Cache-line latency by {method}\"")), "{method}");
+        }
+        let own = probed.probe.levels[0].low_ns;
+        let written = format!(">{}<", threadwise_report::hardware::latency_ns(own));
+        assert!(dom.contains(&written), "{written}: no figure in a cell or table");
+    }
+}
+
+#[test]
+fn a_study_with_a_probe_draws_both() {
+    let mut fixture = Fixture::generated(2, 3);
+    let probed = eight();
+    (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));
+    let Some((_, root, console)) = opened(&html::render(&fixture.document()).unwrap()) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    // The charts of a study (2 throughput, 2 ratios, roles, busy, steal, 2 time) and 3 of pairs.
+    assert!(root.contains("data-charts=\"12\""), "{root}");
 }

@@ -4,5 +4,7 @@
 mod chromium;
 mod exports;
 mod page;
+mod probe_screen;
+mod probes;
 mod support;
 mod terminal;

@@ -1,11 +1,14 @@
 //! The HTML text: nothing breaks out, everything is there, nothing is fetched.
 
+use crate::chromium::probe_page;
+use crate::probes::{eight, hostile_probe, many, two};
 use crate::support::Fixture;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use threadwise_analysis::BlockCovariates;
 use threadwise_report::html;
 
-const HOSTILE: &str =
+pub const HOSTILE: &str =
     "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7777*7 }}\u{202e}\u{0}\u{1b}[31m&";
 
 /// A document in which every text that comes from outside is hostile.
@@ -66,13 +69,18 @@ pub fn hostile() -> Fixture {
     fixture.topology.kinds.push(fixture.topology.kinds[0].clone());
     fixture.notes.push(HOSTILE.to_owned());
     fixture.source = HOSTILE.to_owned();
+    let probed = hostile_probe();
+    (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));
     fixture
 }
 
 #[test]
 fn hostile_texts_stay_texts() {
     let page = html::render(&hostile().document()).unwrap();
-    let plain = html::render(&Fixture::generated(2, 3).document()).unwrap();
+    let mut harmless = Fixture::generated(2, 3);
+    let probed = eight();
+    (harmless.probe, harmless.hardware) = (Some(probed.probe), Some(probed.hardware));
+    let plain = html::render(&harmless.document()).unwrap();
     // No element of the page is begun or ended by a text.
     for tag in ["<script", "</script", "<img", "<style", "</style"] {
         assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
@@ -120,6 +128,120 @@ fn the_page_has_every_section_and_fetches_nothing() {
     assert_eq!(page.matches("<summary>The same figures as a table").count(), titles);
 }
 
+/// What stands inside the data element of a page.
+fn data_of(page: &str) -> serde_json::Value {
+    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(data).unwrap()
+}
+
+#[test]
+fn a_probe_has_a_page_of_its_own() {
+    let page = probe_page(&eight());
+    for text in [
+        "<h1>The hardware of a made-up machine</h1>",
+        "<section id=\"hardware\"",
+        "<section id=\"machine\"",
+        "Measured otherwise than declared: CPUs 2 and 10.",
+        "Where declaration and measurement differ",
+        "no window reached the width of a free core",
+        "<td class=\"n\">unknown</td>",
+        "Bzy_MHz",
+        "Declared: 4 cores, 1 of them otherwise on the other side",
+        "Measured: 4 cores, 2 of them otherwise on the other side, undecided: 4,12",
+        "2026-01-01T12:00:00Z",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("SIMULATED") && !page.contains("<section id=\"throughput\""));
+    assert_eq!(page.matches("class=\"core differs\"").count(), 3);
+    assert_eq!(page.matches("class=\"undecided\"").count(), 2);
+    let titles = page.matches("data-title=\"").count();
+    assert_eq!((titles, page.matches("<summary>The same figures as a table").count()), (3, 3));
+    let pairs = data_of(&page)["hardware"]["pairs"].as_array().unwrap().clone();
+    assert_eq!(pairs.len(), 28, "every pair of 8");
+    let (one, inferred) = (&pairs[0], pairs.iter().find(|pair| pair[0] == 6 && pair[1] == 7).unwrap());
+    // CPUs 0 and 1: least, median, spread; level; answer; as declared.
+    assert_eq!(one[2], serde_json::json!([30.25, 32.07, 0.61]));
+    assert_eq!((&one[4], &one[5], &one[6]), (&1.into(), &0.into(), &false.into()));
+    // CPUs 10 and 12 were not measured, and are together only in the group of all.
+    assert!(inferred[2].is_null() && inferred[3].is_null() && inferred[4] == 2, "{inferred}");
+    let differs: Vec<_> = pairs.iter().filter(|pair| pair[6] == true).collect();
+    assert_eq!(differs.len(), 1, "2 and 10 alone");
+}
+
+#[test]
+fn a_large_machine_is_drawn_by_its_groups() {
+    let page = probe_page(&many());
+    let chart = data_of(&page)["hardware"].clone();
+    assert_eq!(chart["grouped"], true);
+    // Siblings stand side by side: 0, 384, 1, 385.
+    assert_eq!(
+        (&chart["cpus"][1], &chart["cpus"][2], &chart["cpus"][3]),
+        (&384.into(), &1.into(), &385.into())
+    );
+    let squares = chart["squares"].as_array().unwrap();
+    assert_eq!(squares.len(), 384 + 48 + 4 + 1);
+    assert_eq!((&squares[0][0], &squares[0][1], &squares[0][2]), (&3.into(), &0.into(), &767.into()));
+    let pairs = chart["pairs"].as_array().unwrap().len();
+    assert!(page.contains(&format!("Of {} measured pairs {pairs} are drawn.", many().probe.latencies.len())));
+    assert!(page.contains("the busiest 64 of 768"));
+    assert!(!page.contains("What two logical CPUs share"), "294,528 cells");
+    assert!(page.len() < 1_500_000, "{}", page.len());
+}
+
+#[test]
+fn a_study_shows_its_probe_between_machine_and_drift() {
+    let mut fixture = Fixture::generated(2, 3);
+    let page = html::render(&fixture.document()).unwrap();
+    assert!(!page.contains("The hardware, measured"));
+    let probed = two();
+    (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));
+    let page = html::render(&fixture.document()).unwrap();
+    let places =
+        ["machine", "hardware", "time"].map(|id| page.find(&format!("<section id=\"{id}\"")).unwrap());
+    assert!(places.is_sorted());
+    assert!(
+        page.contains("<li>Your 2 logical CPUs are one core: WIDE work slowed <span class=\"figure\">1.98x")
+    );
+}
+
+#[test]
+fn what_disturbed_the_study_is_told_by_block() {
+    let mut fixture = Fixture::generated(2, 3);
+    let page = html::render(&fixture.document()).unwrap();
+    let row = |name: &str, value: &str| format!("<th scope=\"row\">{name}</th><td class=\"n\">{value}</td>");
+    assert!(page.contains(&row("a stranger on the siblings of used logical CPUs", "unknown")));
+    assert!(!page.contains("What disturbed each block"), "nothing was recorded by block");
+    let covariates = &mut fixture.analysis.covariates;
+    covariates.stranger_share = Some(0.123);
+    covariates.stranger_share_max = Some(0.5);
+    covariates.straggler_share = Some(0.02);
+    covariates.telemetry_cpu_share = Some(0.0011);
+    covariates.blocks = vec![
+        BlockCovariates {
+            block: 0,
+            stranger_before_share: Some(0.246),
+            stranger_share: Some(0.246),
+            causes: vec!["stranger"],
+            ..BlockCovariates::default()
+        },
+        BlockCovariates { block: 1, telemetry_cpu_share: Some(0.0011), ..BlockCovariates::default() },
+    ];
+    let page = html::render(&fixture.document()).unwrap();
+    for (name, value) in [
+        ("a stranger on the siblings of used logical CPUs", "12.3%"),
+        ("the same of one treatment in the worst block", "50.0%"),
+        ("siblings of one core busy while another core idled", "2.0%"),
+        ("the samplers&#x27; own CPU time, share of one CPU", "0.1%"),
+    ] {
+        assert!(page.contains(&row(name, value)), "{name}");
+    }
+    let (_, blocks) = page.split_once("What disturbed each block").unwrap();
+    let first =
+        "<th scope=\"row\">0</th><td>stranger</td><td class=\"n\">24.6%</td><td class=\"n\">unknown</td>";
+    assert!(blocks.contains(first));
+}
+
 #[test]
 fn comparisons_of_the_study_file_have_their_names() {
     let mut fixture = Fixture::generated(2, 3);
@@ -127,8 +249,7 @@ fn comparisons_of_the_study_file_have_their_names() {
     (own.name, own.kind) = ("spread or packed/l2".to_owned(), "named".to_owned());
     fixture.analysis.estimates.push(own);
     let page = html::render(&fixture.document()).unwrap();
-    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
-    let value: serde_json::Value = serde_json::from_str(data).unwrap();
+    let value = data_of(&page);
     let rows = value["ratios"][0]["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["label"] == "spread or packed").unwrap();
     assert_eq!(row["against"], "same-core to alone and alone'");

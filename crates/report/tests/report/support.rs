@@ -1,10 +1,12 @@
 //! A made-up machine and study with plausible figures: drift, noise, three kinds of CPU states.
 
 use std::collections::BTreeMap;
+use threadwise_analysis::hardware::Hardware;
 use threadwise_analysis::{Analysis, Covariates, Estimate, Finding, Interval, NoiseFloor, TreatmentSummary};
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_report::Document;
+use threadwise_study::probe::Probe;
 use threadwise_study::{
     Comparison, Counters, CpuTimes, Design, OptionValue, Options, Role, Run, RunStatus, SessionSlice, Slice,
     Stopping, Study, Treatment,
@@ -19,6 +21,8 @@ pub struct Fixture {
     pub runs: Vec<Run>,
     pub notes: Vec<String>,
     pub source: String,
+    pub probe: Option<Probe>,
+    pub hardware: Option<Hardware>,
 }
 
 impl Fixture {
@@ -34,6 +38,8 @@ impl Fixture {
             program_version: "0.1.0",
             engine_version: "1.0",
             created_utc: "2026-01-01T12:00:00Z",
+            probe: self.probe.as_ref(),
+            hardware: self.hardware.as_ref(),
         }
     }
 
@@ -55,6 +61,8 @@ impl Fixture {
             runs,
             notes: vec!["made for a test".to_owned()],
             source: "placement-20260101T120000Z.threadwise".to_owned(),
+            probe: None,
+            hardware: None,
         }
     }
 }
@@ -376,6 +384,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
             flagged_blocks: vec![3],
             left_over_busy_share: 0.031,
             others_busy_share: 0.035,
+            ..Covariates::default()
         },
         simulated: study.is_simulated(),
     }

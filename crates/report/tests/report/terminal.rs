@@ -286,7 +286,7 @@ fn ascii_means_ascii_and_colour_only_where_wanted() {
 }
 
 /// The text without its colour escapes.
-fn regexless_strip(text: &str) -> String {
+pub fn regexless_strip(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or("").to_owned();
     parts.fold(first, |text, part| text + part.split_once('m').unwrap().1)
@@ -308,7 +308,7 @@ fn no_escape_of_a_stranger_reaches_the_terminal() {
     }
 }
 
-fn two_cpus() -> Topology {
+pub fn two_cpus() -> Topology {
     let cpu = |os_id: u32| LogicalCpu {
         os_id,
         core: Some(os_id),
@@ -342,7 +342,7 @@ fn two_cpus() -> Topology {
 }
 
 /// `packages` of `nodes` of `llcs` of `cores` of 2 threads, numbered as Linux does it.
-fn large(packages: u32, nodes: u32, llcs: u32, cores: u32) -> Topology {
+pub fn large(packages: u32, nodes: u32, llcs: u32, cores: u32) -> Topology {
     let all = packages * nodes * llcs * cores;
     let mut machine = Topology::default();
     let members = |size: u32, id: u32| -> CpuSet {

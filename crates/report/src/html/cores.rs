@@ -1,0 +1,146 @@
+//! Declared cores beside measured ones as two drawings (SVG) that fit a telephone without scaling.
+
+use super::data::{DrawnCore, DrawnCpu, Side};
+use super::machine::MANY;
+use crate::hardware::{CoreMark, declared_cores, measured_cores};
+use crate::text::{counted, cpu_list};
+use threadwise_analysis::hardware::Hardware;
+use threadwise_machine::CpuSet;
+
+/// Widest line of cores.
+const MAX_WIDTH: u32 = 372;
+/// Logical CPUs side by side in one core; more stand below.
+const ABREAST: usize = 8;
+
+/// Lengths of a drawing.
+struct Sizes {
+    cpu_width: u32,
+    cpu_height: u32,
+    /// Between logical CPUs, and from them to the frame.
+    inner: u32,
+    /// Between cores.
+    outer: u32,
+    numbers: bool,
+}
+
+const FEW: Sizes = Sizes { cpu_width: 30, cpu_height: 24, inner: 3, outer: 13, numbers: true };
+const SMALL: Sizes = Sizes { cpu_width: 8, cpu_height: 8, inner: 1, outer: 3, numbers: false };
+
+/// Both drawings, declared first.
+pub fn sides(hardware: &Hardware) -> Vec<Side> {
+    let cores = |cores: &[CpuSet]| cores.iter().map(CpuSet::len).sum::<usize>();
+    let most = cores(&hardware.declared_cores).max(cores(&hardware.measured_cores));
+    let sizes = if most > MANY { SMALL } else { FEW };
+    vec![
+        side("Declared", &declared_cores(hardware), &CpuSet::new(), &sizes),
+        side("Measured", &measured_cores(hardware), &hardware.undecided, &sizes),
+    ]
+}
+
+fn side(title: &'static str, cores: &[CoreMark<'_>], undecided: &CpuSet, sizes: &Sizes) -> Side {
+    let mut drawn: Vec<DrawnCore> = cores.iter().map(|core| frame(core, sizes)).collect();
+    drawn.extend(undecided.iter().map(|cpu| {
+        let alone: CpuSet = [cpu].into_iter().collect();
+        let mut core = frame(&CoreMark { cpus: &alone, differs: false }, sizes);
+        core.class = "undecided";
+        core.words = format!("logical CPU {cpu}: undecided");
+        core
+    }));
+    let (width, height) = flow(&mut drawn, sizes);
+    let differing = cores.iter().filter(|core| core.differs).count();
+    let mut words = format!("{title}: {}", counted(cores.len(), "core"));
+    if differing > 0 {
+        words.push_str(&format!(", {differing} of them otherwise on the other side"));
+    }
+    if !undecided.is_empty() {
+        words.push_str(&format!(", undecided: {}", cpu_list(undecided)));
+    }
+    Side { title, words, width, height, cores: drawn }
+}
+
+/// A core at the origin.
+fn frame(core: &CoreMark<'_>, sizes: &Sizes) -> DrawnCore {
+    let abreast = core.cpus.len().clamp(1, ABREAST);
+    let step = [sizes.cpu_width + sizes.inner, sizes.cpu_height + sizes.inner];
+    let cpus: Vec<DrawnCpu> = core
+        .cpus
+        .iter()
+        .enumerate()
+        .map(|(at, cpu)| DrawnCpu {
+            place: [
+                sizes.inner + (at % abreast) as u32 * step[0],
+                sizes.inner + (at / abreast) as u32 * step[1],
+                sizes.cpu_width,
+                sizes.cpu_height,
+            ],
+            text: if sizes.numbers { cpu.to_string() } else { String::new() },
+        })
+        .collect();
+    let rows = core.cpus.len().div_ceil(abreast).max(1) as u32;
+    let list = cpu_list(core.cpus);
+    DrawnCore {
+        class: if core.differs { "core differs" } else { "core" },
+        words: format!(
+            "core of {list}{}",
+            if core.differs { ": the other side has it otherwise" } else { "" }
+        ),
+        place: [0, 0, sizes.inner + abreast as u32 * step[0], sizes.inner + rows * step[1]],
+        sign: if core.differs && sizes.numbers { "!" } else { "" },
+        cpus,
+    }
+}
+
+/// Moves cores to their places on lines; gives width and height of all.
+fn flow(cores: &mut [DrawnCore], sizes: &Sizes) -> (u32, u32) {
+    // Frames are as thick as 2 and must not be cut at the edge.
+    let margin = 2;
+    let (mut left, mut top, mut line, mut widest) = (margin, margin, 0, 0);
+    for core in cores {
+        let [_, _, width, height] = core.place;
+        if left > margin && left + width > MAX_WIDTH {
+            (left, top, line) = (margin, top + line + sizes.outer, 0);
+        }
+        core.place = [left, top, width, height];
+        for cpu in &mut core.cpus {
+            cpu.place[0] += left;
+            cpu.place[1] += top;
+        }
+        line = line.max(height);
+        widest = widest.max(left + width);
+        left += width + sizes.outer;
+    }
+    // The sign of the last core stands outside of its frame.
+    (widest + margin + if sizes.numbers { 6 } else { 0 }, top + line + margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hardware(cores: u32) -> Hardware {
+        let sets = |size: u32| (0..cores).map(|id| (id * size..(id + 1) * size).collect()).collect();
+        Hardware { declared_cores: sets(2), measured_cores: sets(2), ..Hardware::default() }
+    }
+
+    #[test]
+    fn nothing_is_outside_and_nothing_overlaps() {
+        for cores in [1, 7, 80, 384] {
+            for side in sides(&hardware(cores)) {
+                assert_eq!(side.cores.len(), cores as usize);
+                assert!(side.width <= MAX_WIDTH + 10, "{cores}: {}", side.width);
+                for (at, core) in side.cores.iter().enumerate() {
+                    let [x, y, w, h] = core.place;
+                    assert!(x + w <= side.width && y + h <= side.height);
+                    for cpu in &core.cpus {
+                        let [left, top, width, height] = cpu.place;
+                        assert!(left >= x && top >= y && left + width <= x + w && top + height <= y + h);
+                    }
+                    for other in &side.cores[..at] {
+                        let [ox, oy, ow, oh] = other.place;
+                        assert!(ox + ow <= x || x + w <= ox || oy + oh <= y || y + h <= oy);
+                    }
+                }
+            }
+        }
+    }
+}
