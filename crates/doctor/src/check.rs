@@ -1,5 +1,7 @@
 //! What a check says.
 
+use std::fmt;
+
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
@@ -11,6 +13,18 @@ pub enum Outcome {
     Warning,
     /// It will spoil a measurement.
     Problem,
+}
+
+impl Outcome {
+    /// Word in tables and files: `ok`, `unknown`, `warning`, `problem`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unknown => "unknown",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
 }
 
 /// One line of the doctor's report.
@@ -26,4 +40,70 @@ pub struct Check {
     pub source: String,
     /// How to change it; `None` where there is nothing to change.
     pub remedy: Option<String>,
+}
+
+/// How many checks went which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Nothing in the way.
+    pub ok: usize,
+    /// Could not be read.
+    pub unknown: usize,
+    /// May disturb a measurement.
+    pub warnings: usize,
+    /// Will spoil a measurement.
+    pub problems: usize,
+}
+
+impl Summary {
+    /// Counts them.
+    pub fn of(checks: &[Check]) -> Self {
+        let count = |outcome| checks.iter().filter(|check| check.outcome == outcome).count();
+        Self {
+            ok: count(Outcome::Ok),
+            unknown: count(Outcome::Unknown),
+            warnings: count(Outcome::Warning),
+            problems: count(Outcome::Problem),
+        }
+    }
+}
+
+/// `2 problems, 1 warning, 3 unknown, 20 ok`.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{} problem{}, {} warning{}, {} unknown, {} ok",
+            self.problems,
+            plural(self.problems),
+            self.warnings,
+            plural(self.warnings),
+            self.unknown,
+            self.ok
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_are_counted_by_outcome() {
+        let check = |outcome| Check {
+            name: "swap",
+            outcome,
+            found: "none".to_owned(),
+            source: "/proc/swaps".to_owned(),
+            remedy: None,
+        };
+        let checks = [Outcome::Ok, Outcome::Warning, Outcome::Ok, Outcome::Unknown].map(check);
+        let summary = Summary::of(&checks);
+        assert_eq!(summary, Summary { ok: 2, unknown: 1, warnings: 1, problems: 0 });
+        assert_eq!(summary.to_string(), "0 problems, 1 warning, 1 unknown, 2 ok");
+        assert_eq!(checks.map(|check| check.outcome.word()), ["ok", "warning", "ok", "unknown"]);
+        assert_eq!(Outcome::Problem.word(), "problem");
+        assert!(Outcome::Problem > Outcome::Warning, "the worst outcome is the maximum");
+    }
 }

@@ -1,0 +1,166 @@
+//! What the kernel and its helpers do on our logical CPUs beside our work.
+//!
+//! Sources: kernel `Documentation/admin-guide/kernel-parameters.txt` (`isolcpus`, `nohz_full`,
+//! `rcu_nocbs`), `Documentation/core-api/irq/irq-affinity.rst`, `Documentation/scheduler/sched-ext.rst`,
+//! `Documentation/admin-guide/lockup-watchdogs.rst`, `sched(7)` (autogroup), `irqbalance(1)`.
+
+use crate::answer::{Answer, cpus};
+use crate::case::Case;
+use crate::tree::{Gap, not};
+use threadwise_machine::CpuSet;
+
+const CMDLINE: &str = "proc/cmdline";
+const ISOLATED: &str = "sys/devices/system/cpu/isolated";
+const NOHZ_FULL: &str = "sys/devices/system/cpu/nohz_full";
+const IRQ_DEFAULT: &str = "proc/irq/default_smp_affinity";
+const SCHED_EXT: &str = "sys/kernel/sched_ext";
+const AUTOGROUP: &str = "proc/sys/kernel/sched_autogroup_enabled";
+const NMI_WATCHDOG: &str = "proc/sys/kernel/nmi_watchdog";
+
+/// Whether a daemon moves interrupts between logical CPUs.
+pub(super) fn irqbalance(case: &Case<'_>) -> Answer {
+    const PROCESSES: &str = "/proc/PID/comm";
+    let pids = case.tree.numbered("proc", "").unwrap_or_default();
+    let named =
+        |pid: &u32| case.tree.line(&format!("proc/{pid}/comm")).is_ok_and(|name| name == "irqbalance");
+    let pid = pids.iter().find(|pid| named(pid));
+    let whereto = case.tree.line(IRQ_DEFAULT).ok().and_then(|mask| CpuSet::parse_mask(&mask).ok());
+    let whereto = whereto
+        .filter(|set| !set.is_empty())
+        .map(|set| format!("; new interrupts go to {}", cpus(&set)))
+        .unwrap_or_default();
+    let container = case.container().filter(|_| !case.sees_all_processes());
+    match (pid, container) {
+        (Some(pid), _) => Answer::warning(
+            format!("irqbalance is running (process {pid}) and moves interrupts while we measure{whereto}"),
+            PROCESSES,
+        )
+        .remedied(case.changed("systemctl stop irqbalance", Some("systemctl start irqbalance".to_owned()))),
+        (None, _) if pids.is_empty() => Answer::unknown("no processes are listed here", PROCESSES),
+        (None, Some(_)) => Answer::unknown(
+            format!("not seen, but a container does not show the host's processes{whereto}"),
+            PROCESSES,
+        ),
+        (None, None) => Answer::ok(format!("irqbalance is not running{whereto}"), PROCESSES),
+    }
+}
+
+/// CPUs of an option such as `isolcpus=domain,managed_irq,2-3` of the kernel's command line.
+fn option(command_line: &str, name: &str) -> CpuSet {
+    let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
+    let Some(value) = command_line.split_whitespace().filter_map(value).next_back() else {
+        return CpuSet::new();
+    };
+    let list: Vec<&str> =
+        value.split(',').skip_while(|part| !part.starts_with(|c: char| c.is_ascii_digit())).collect();
+    CpuSet::parse_list(&list.join(",")).unwrap_or_default()
+}
+
+/// CPUs that the scheduler leaves alone or that have no timer tick: not the same as their neighbours.
+pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
+    let command_line = case.tree.text(CMDLINE);
+    let option = |name: &str| option(command_line.as_deref().unwrap_or_default(), name);
+    // `(null)` and an empty file both mean none.
+    let listed = |path: &str| match case.tree.line(path) {
+        Ok(line) => CpuSet::parse_list(&line).ok(),
+        Err(_) => None,
+    };
+    if let (Err(gap), false) = (&command_line, case.tree.has(ISOLATED)) {
+        return Answer::gap(gap, CMDLINE, "the kernel's command line is not known");
+    }
+    let isolated = listed(ISOLATED).unwrap_or_else(|| option("isolcpus"));
+    let tickless = listed(NOHZ_FULL).unwrap_or_else(|| option("nohz_full"));
+    let callbacks = option("rcu_nocbs");
+    let (mut parts, mut differs) = (Vec::new(), false);
+    for (set, what) in [
+        (&isolated, "the scheduler leaves alone"),
+        (&tickless, "no timer tick on"),
+        (&callbacks, "no RCU callbacks on"),
+    ] {
+        let ours = set.intersection(&case.allowed);
+        if !ours.is_empty() {
+            parts.push(format!("{what} {}", cpus(&ours)));
+            differs |= ours != case.allowed;
+        }
+    }
+    let source = format!("/{CMDLINE} and /{ISOLATED}");
+    match (parts.is_empty(), differs) {
+        (true, _) => Answer::ok("none of the allowed logical CPUs is set apart", source),
+        (false, false) => Answer::ok(format!("{} (all allowed ones)", parts.join(", ")), source),
+        (false, true) => Answer::warning(
+            format!("{}: results differ between these and the other logical CPUs", parts.join(", ")),
+            source,
+        )
+        .remedied("let threadwise use one kind only: taskset -c LIST threadwise run; and use pin=each, since threads do not spread over isolated ones"),
+    }
+}
+
+/// Whether another scheduler than the kernel's own decides who runs where.
+pub(super) fn scheduler(case: &Case<'_>) -> Answer {
+    let path = format!("{SCHED_EXT}/state");
+    let source = format!("/{path}");
+    match case.tree.line(&path).as_deref() {
+        Ok("disabled") => Answer::ok("the kernel's own", source),
+        Ok(state @ ("enabled" | "enabling" | "disabling")) => {
+            let name =
+                case.tree.line(&format!("{SCHED_EXT}/root/ops")).unwrap_or_else(|_| "unnamed".to_owned());
+            Answer::warning(format!("the loaded scheduler '{name}' decides who runs where ({state})"), source)
+                .remedied(
+                    case.changed("systemctl stop scx", Some("systemctl start scx".to_owned()))
+                        + " (or end the program that loaded it)",
+                )
+        }
+        Ok(other) => Answer::gap(&not(other, "a state that we know"), &path, ""),
+        Err(Gap::Missing) if case.tree.has("sys/kernel/mm") => {
+            Answer::ok("the kernel's own (it cannot load another)", source)
+        }
+        Err(gap) => Answer::gap(gap, &path, "the kernel does not say"),
+    }
+}
+
+/// Whether CPU time is shared out between terminal sessions. A note: it matters only where others
+/// compete for our logical CPUs.
+pub(super) fn autogroup(case: &Case<'_>) -> Answer {
+    let source = format!("/{AUTOGROUP}");
+    match case.tree.number(AUTOGROUP) {
+        Ok(0) => Answer::ok("off", source),
+        Ok(1) => {
+            Answer::ok("on: time is shared between terminal sessions, should others compete with us", source)
+        }
+        Ok(other) => Answer::gap(&not(&other.to_string(), "0 or 1"), AUTOGROUP, ""),
+        Err(Gap::Missing) if case.tree.has("proc/sys/kernel") => Answer::ok("the kernel has none", source),
+        Err(gap) => Answer::gap(&gap, AUTOGROUP, "the kernel does not say"),
+    }
+}
+
+/// Whether the kernel's watchdog occupies a hardware counter of every logical CPU.
+pub(super) fn nmi_watchdog(case: &Case<'_>) -> Answer {
+    let source = format!("/{NMI_WATCHDOG}");
+    match case.tree.number(NMI_WATCHDOG) {
+        Ok(0) => Answer::ok("off", source),
+        Ok(1) => {
+            let set = |value: u8| format!("sysctl -w kernel.nmi_watchdog={value}");
+            Answer::warning("on: it occupies a hardware counter and interrupts every logical CPU", source)
+                .remedied(case.changed(&set(0), Some(set(1))))
+        }
+        Ok(other) => Answer::gap(&not(&other.to_string(), "0 or 1"), NMI_WATCHDOG, ""),
+        Err(Gap::Missing) if case.tree.has("proc/sys/kernel") => Answer::ok("the kernel has none", source),
+        Err(gap) => Answer::gap(&gap, NMI_WATCHDOG, "the kernel does not say"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_command_line_are_taken_apart() {
+        let line = "quiet isolcpus=domain,managed_irq,2-3,5 nohz_full=1 isolcpusx=9 nohz_full=2-3\n";
+        let set = |text: &str| CpuSet::parse_list(text).unwrap();
+        assert_eq!(option(line, "isolcpus"), set("2-3,5"));
+        assert_eq!(option(line, "nohz_full"), set("2-3"), "the last one counts");
+        for line in ["", "isolcpus", "isolcpus=", "isolcpus=domain", "isolcpus=9-1", "isolcpus=N"] {
+            assert!(option(line, "isolcpus").is_empty(), "{line}");
+        }
+    }
+}

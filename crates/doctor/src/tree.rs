@@ -1,0 +1,229 @@
+//! Bounded reading of small files below a root, and of nothing else.
+//!
+//! The root may be a recorded machine of somebody else: its links may point anywhere and its files may
+//! be pipes or of any size. So every path is resolved step by step, an absolute link counts from the
+//! root (as `chroot(2)` has it), only plain files are opened, and every read has a limit.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// Limit of a file. The longest that is read here is /proc/swaps or a CPU list of a large machine.
+const LIMIT_BYTES: u64 = 256 * 1024;
+/// As many links as the kernel follows (`path_resolution(7)`).
+const MAX_LINKS: u32 = 40;
+/// Most characters of a text that are kept for a line of the report.
+const SHOWN_CHARS: usize = 100;
+
+/// Why a file says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gap {
+    /// It is not there.
+    Missing,
+    /// This user may not read it.
+    Denied,
+    /// It is there and says nothing that can be used; why.
+    Damaged(String),
+}
+
+impl From<io::Error> for Gap {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            io::ErrorKind::PermissionDenied => Self::Denied,
+            _ => Self::Damaged(format!("cannot be read: {error}")),
+        }
+    }
+}
+
+/// A root and everything below it. Paths are given without the leading slash.
+pub(crate) struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    /// Takes the root; links on the way to it are the caller's own. Below a root that is not there,
+    /// everything is missing.
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.canonicalize().unwrap_or_else(|_| root.to_owned()) }
+    }
+
+    /// A whole file.
+    pub(crate) fn text(&self, path: &str) -> Result<String, Gap> {
+        let path = self.resolve(path)?;
+        // A pipe or a device would keep us waiting.
+        if !fs::symlink_metadata(&path)?.is_file() {
+            return Err(Gap::Damaged("is not a plain file".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        File::open(&path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > LIMIT_BYTES {
+            true => Err(Gap::Damaged(format!("is larger than {LIMIT_BYTES} bytes"))),
+            false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    /// A file's first line, fit for a terminal.
+    pub(crate) fn line(&self, path: &str) -> Result<String, Gap> {
+        let text = self.text(path)?;
+        match clean(text.lines().next().unwrap_or(""), SHOWN_CHARS) {
+            line if line.is_empty() => Err(Gap::Damaged("is empty".to_owned())),
+            line => Ok(line),
+        }
+    }
+
+    /// A file that holds one whole number.
+    pub(crate) fn number(&self, path: &str) -> Result<i64, Gap> {
+        let line = self.line(path)?;
+        line.parse().map_err(|_| not(&line, "a number"))
+    }
+
+    /// What is in a folder, sorted.
+    pub(crate) fn names(&self, folder: &str) -> Result<Vec<String>, Gap> {
+        let entries = fs::read_dir(self.resolve(folder)?)?;
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The entries of a folder that are `prefix` and a number, in the order of the numbers.
+    pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<u32>, Gap> {
+        let number = |name: String| name.strip_prefix(prefix)?.parse().ok();
+        let mut numbers: Vec<u32> = self.names(folder)?.into_iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Whether there is anything under this name.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.resolve(path).is_ok_and(|path| path.exists())
+    }
+
+    /// Follows a path; never leaves the root.
+    fn resolve(&self, path: &str) -> Result<PathBuf, Gap> {
+        let mut at = self.root.clone();
+        let mut pending = reversed_steps(Path::new(path));
+        let mut links = 0;
+        while let Some(step) = pending.pop() {
+            if step == ".." {
+                if at != self.root {
+                    at.pop();
+                }
+                continue;
+            }
+            let next = at.join(&step);
+            if !fs::symlink_metadata(&next)?.is_symlink() {
+                at = next;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Gap::Damaged("is a link that leads in a circle".to_owned()));
+            }
+            let target = fs::read_link(&next)?;
+            if target.is_absolute() {
+                at.clone_from(&self.root);
+            }
+            pending.extend(reversed_steps(&target));
+        }
+        Ok(at)
+    }
+}
+
+/// The steps of a path, last one first; `..` is kept, the leading `/` is not.
+fn reversed_steps(path: &Path) -> Vec<OsString> {
+    let step = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    };
+    let mut steps: Vec<OsString> = path.components().filter_map(step).collect();
+    steps.reverse();
+    steps
+}
+
+/// A file that says something else than it should.
+pub(crate) fn not(line: &str, expected: &str) -> Gap {
+    Gap::Damaged(format!("reads '{}', not {expected}", clean(line, 40)))
+}
+
+/// One line fit for a terminal: no control characters, no characters that turn the direction of
+/// writing, single spaces, at most `limit` characters. The text may come from somebody else's file.
+pub(crate) fn clean(text: &str, limit: usize) -> String {
+    let turns =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let plain: String = text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.chars().count() > limit {
+        true => line.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+        false => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    #[test]
+    fn nothing_outside_of_the_root_is_read() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "1\n").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        symlink(outside.path().join("secret"), root.path().join("absolute")).unwrap();
+        symlink("../../../../../../../etc/passwd", root.path().join("up")).unwrap();
+        symlink("circle", root.path().join("circle")).unwrap();
+        fs::write(root.path().join("plain"), " 7 \nx\n").unwrap();
+        symlink("/plain", root.path().join("inside")).unwrap();
+        let tree = Tree::new(root.path());
+        assert_eq!(tree.text("absolute"), Err(Gap::Missing));
+        assert_eq!(tree.text("up"), Err(Gap::Missing));
+        assert_eq!(tree.text("../../etc/passwd"), Err(Gap::Missing));
+        assert!(matches!(tree.text("circle"), Err(Gap::Damaged(_))));
+        assert_eq!(tree.number("inside"), Ok(7));
+    }
+
+    #[test]
+    fn a_pipe_and_a_large_file_are_named_and_do_not_hold_us_up() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(Command::new("mkfifo").arg(root.path().join("pipe")).status().unwrap().success());
+        fs::write(root.path().join("large"), vec![b'1'; LIMIT_BYTES as usize + 1]).unwrap();
+        fs::write(root.path().join("empty"), "").unwrap();
+        fs::create_dir(root.path().join("folder")).unwrap();
+        let tree = Tree::new(root.path());
+        let why = |path: &str| match tree.line(path) {
+            Err(Gap::Damaged(why)) => why,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(why("pipe"), "is not a plain file");
+        assert_eq!(why("folder"), "is not a plain file");
+        assert_eq!(why("large"), "is larger than 262144 bytes");
+        assert_eq!(why("empty"), "is empty");
+        assert_eq!(tree.line("none"), Err(Gap::Missing));
+        assert_eq!(tree.line("large/none"), Err(Gap::Missing));
+    }
+
+    #[test]
+    fn lists_are_in_the_order_of_their_numbers() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["cpu10", "cpu9", "cpufreq", "cpu", "state1"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        let tree = Tree::new(root.path());
+        assert_eq!(tree.numbered("", "cpu"), Ok(vec![9, 10]));
+        assert_eq!(tree.numbered("none", "cpu"), Err(Gap::Missing));
+        assert!(tree.has("cpu9") && !tree.has("cpu8"));
+        assert_eq!(Tree::new(&root.path().join("none")).line("cpu9"), Err(Gap::Missing));
+    }
+
+    #[test]
+    fn texts_are_made_fit_for_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31m\tb \u{202e}c\n", 40), "a [31m b c");
+        assert_eq!(clean("abcdef", 4), "abc…");
+        assert_eq!(not("x\ny", "0 or 1"), Gap::Damaged("reads 'x y', not 0 or 1".to_owned()));
+    }
+}
