@@ -6,4 +6,11 @@
 //! pinned threads, and tests have one made of a model. Methods and figures: docs/PROBE.md.
 
 pub mod bench;
+pub mod clock;
+pub mod groups;
 pub mod kernels;
+pub mod latency;
+pub mod live;
+pub mod siblings;
+pub mod stranger;
+pub mod whole;

@@ -118,11 +118,12 @@ pub struct PairSharing {
     pub b: u32,
     /// The answer.
     pub sharing: Sharing,
-    /// Of the kernel limited by issue width, while it ran; `None` where no round could be used.
+    /// Of the kernel limited by issue width, while it ran, with the clock divided out; `None` where no
+    /// round could be used.
     pub wide: Option<Slowdown>,
-    /// Of the kernel limited by latency.
+    /// Of the kernel limited by latency, as it was.
     pub chain: Option<Slowdown>,
-    /// Of the kernel of loads and stores.
+    /// Of the kernel of loads and stores, with the clock divided out.
     pub load_store: Option<Slowdown>,
     /// Share of the wall-clock time of the joint windows in which each of the two was on a CPU, mean;
     /// about 0.5 where two names take turns on one logical CPU.

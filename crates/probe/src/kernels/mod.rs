@@ -1,4 +1,24 @@
 //! The loops that are timed. What limits each stands with its assembly.
+//!
+//! Three versions of the same loops: assembly for x86-64 and AArch64, so that no compiler can
+//! shorten them, and plain Rust for the rest (and for `--cfg threadwise_portable`, to test it).
+
+#[cfg(all(target_arch = "aarch64", not(threadwise_portable)))]
+mod aarch64;
+// Also built for the tests of every machine, so that it cannot rot.
+#[cfg(any(test, threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod portable;
+#[cfg(all(target_arch = "x86_64", not(threadwise_portable)))]
+mod x86_64;
+
+#[cfg(all(target_arch = "aarch64", not(threadwise_portable)))]
+use aarch64 as native;
+#[cfg(any(threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+use portable as native;
+#[cfg(all(target_arch = "x86_64", not(threadwise_portable)))]
+use x86_64 as native;
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -7,9 +27,119 @@ pub enum Kernel {
     Wide,
     /// One chain of dependent adds, limited by latency; a step is one add, one cycle.
     Chain,
-    /// Loads and stores inside the first-level cache, limited by the load and store ports.
+    /// Loads and stores inside the first-level cache, limited by the load and store ports; a step is
+    /// two loads and one store.
     LoadStore,
 }
 
 /// Adds in one step of [`Kernel::Wide`].
 pub const WIDE_ADDS_PER_STEP: f64 = 8.0;
+
+/// Steps in one turn of any kernel's loop: enough that counting the turns costs below 5%.
+pub const TURN_STEPS: u64 = 16;
+
+/// Which version of the loops this build runs, for reports: `x86-64`, `AArch64` or `portable`.
+pub const VERSION: &str = if cfg!(all(target_arch = "x86_64", not(threadwise_portable))) {
+    "x86-64"
+} else if cfg!(all(target_arch = "aarch64", not(threadwise_portable))) {
+    "AArch64"
+} else {
+    "portable"
+};
+
+/// Words in each half of a scratch.
+const WORDS: usize = 256;
+
+/// What a kernel reads and writes: one page of its thread's own, so it stays in the first-level cache.
+///
+/// What is loaded and what is stored lie in different halves of the same page, since a load whose
+/// low 12 address bits equal those of an earlier store waits for it ("4K aliasing", Intel 64 and
+/// IA-32 Architectures Optimization Reference Manual, section on store forwarding).
+#[derive(Debug)]
+#[repr(C, align(4096))]
+pub struct Scratch {
+    /// Only read. The first word is what the adds add, the words after it are what they start from.
+    loaded: [AtomicU64; WORDS],
+    /// Only written.
+    stored: [AtomicU64; WORDS],
+}
+
+impl Scratch {
+    /// A scratch on the heap, filled with numbers that do not repeat.
+    pub fn new() -> Box<Self> {
+        // Odd multiples of 2^64 divided by the golden ratio: well spread, and never zero.
+        let spread =
+            |index: usize| AtomicU64::new((2 * index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Box::new(Self {
+            loaded: std::array::from_fn(spread),
+            stored: std::array::from_fn(|_| AtomicU64::new(0)),
+        })
+    }
+
+    /// A word of the half that is only read.
+    fn word(&self, index: usize) -> u64 {
+        self.loaded[index].load(Ordering::Relaxed)
+    }
+}
+
+/// Runs `turns` turns (at least one) of a kernel's loop, [`TURN_STEPS`] steps each, and gives what
+/// its registers hold in the end, summed up.
+pub fn run(kernel: Kernel, turns: u64, scratch: &mut Scratch) -> u64 {
+    let turns = turns.max(1);
+    match kernel {
+        Kernel::Wide => native::wide(turns, scratch),
+        Kernel::Chain => native::chain(turns, scratch),
+        Kernel::LoadStore => native::load_store(turns, scratch),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The portable version mixes adds with other operations and has its own test.
+    #[cfg(not(any(threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
+    #[test]
+    fn every_add_of_the_assembly_is_done() {
+        let mut scratch = Scratch::new();
+        let (add, starts) = (scratch.word(0), (1..9).map(|index| scratch.word(index)));
+        let starts = starts.fold(0, u64::wrapping_add);
+        for turns in [1, 2, 7, 1000] {
+            let adds = turns * TURN_STEPS;
+            let chain = scratch.word(1).wrapping_add(add.wrapping_mul(adds));
+            assert_eq!(run(Kernel::Chain, turns, &mut scratch), chain, "{turns} turns");
+            let wide = starts.wrapping_add(add.wrapping_mul(adds * WIDE_ADDS_PER_STEP as u64));
+            assert_eq!(run(Kernel::Wide, turns, &mut scratch), wide, "{turns} turns");
+        }
+    }
+
+    #[test]
+    fn loads_and_stores_are_done_and_nothing_else_is_written() {
+        for turns in [1, 2, 1000] {
+            let mut scratch = Scratch::new();
+            let before: Vec<u64> = (0..WORDS).map(|index| scratch.word(index)).collect();
+            let loaded = run(Kernel::LoadStore, turns, &mut scratch);
+            let stored: Vec<u64> = scratch.stored.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+            // Every step of the last turn has stored the turn's number.
+            assert_eq!(stored[..TURN_STEPS as usize], vec![turns; TURN_STEPS as usize]);
+            assert!(stored[TURN_STEPS as usize..].iter().all(|word| *word == 0));
+            assert_eq!(before, (0..WORDS).map(|index| scratch.word(index)).collect::<Vec<_>>());
+            assert_eq!(loaded, native::loaded(&scratch, turns), "{turns} turns");
+        }
+    }
+
+    #[test]
+    fn no_turns_are_one() {
+        let mut scratch = Scratch::new();
+        for kernel in [Kernel::Wide, Kernel::Chain, Kernel::LoadStore] {
+            assert_eq!(run(kernel, 0, &mut scratch), run(kernel, 1, &mut scratch), "{kernel:?}");
+        }
+    }
+
+    #[test]
+    fn a_scratch_is_one_page() {
+        let scratch = Scratch::new();
+        assert_eq!(size_of_val(&*scratch), 4096);
+        assert_eq!(std::ptr::from_ref(&*scratch).addr() % 4096, 0);
+    }
+}

@@ -1,0 +1,120 @@
+//! Which logical CPUs share a core, decided from how they disturb each other and not from what is
+//! declared.
+//!
+//! A kernel limited by issue width halves where two threads of one core run it, one limited by the
+//! latency of an add does not; on two names of one logical CPU both keep their speed while they run
+//! and take turns; on different cores nothing changes. Few CPUs are tested pair by pair (`rounds`,
+//! `evidence`, `judge`); of many, sets that run at once clear most pairs first (`sets`), and pairs
+//! that stay open or are declared siblings are tested after (`pairs`). Method and figures:
+//! docs/PROBE.md.
+
+mod evidence;
+pub(crate) mod figures;
+mod judge;
+mod meter;
+mod pairs;
+mod plan;
+mod rounds;
+mod sets;
+
+use crate::bench::{Bench, ProbeError};
+use crate::stranger::FREE_ADDS;
+use meter::Meter;
+use pairs::Pairs;
+use plan::{FULL_CPUS, ONE_BY_ONE, Plan};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use sets::Sets;
+use std::collections::BTreeSet;
+use threadwise_machine::CpuSet;
+use threadwise_study::probe::{PairSharing, ProbeForm, SetTest};
+
+pub use plan::estimate_s;
+
+/// Stream of the seed's generator that is this module's.
+const STREAM: u64 = 16 << 32;
+
+/// What to find out.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Logical CPUs by OS number, each once; those given twice count once.
+    pub cpus: &'a [u32],
+    /// What is declared: the logical CPUs of each core. Declared siblings are always tested pair by
+    /// pair; nothing else is taken from it.
+    pub declared_cores: &'a [CpuSet],
+    /// How much is measured.
+    pub form: ProbeForm,
+    /// Seed of every order that is drawn.
+    pub seed: u64,
+}
+
+/// What was found out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// Pairs that were tested on their own, in order of their numbers.
+    pub pairs: Vec<PairSharing>,
+    /// Sets that clear the other pairs.
+    pub sets: Vec<SetTest>,
+    /// What could not be had, one line each.
+    pub gaps: Vec<String>,
+    /// The user stopped it; what is there was measured.
+    pub interrupted: bool,
+}
+
+/// Finds out who shares a core. `progress` is called with the share that is done, 0 to 1.
+///
+/// # Errors
+/// Those of the bench, but for [`ProbeError::Stopped`], which ends it with what is there.
+pub fn measure(
+    bench: &mut dyn Bench,
+    request: &Request<'_>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Found, ProbeError> {
+    let cpus: Vec<u32> = request.cpus.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect();
+    let mut found = Found::default();
+    if cpus.len() < 2 {
+        found.gaps.push("one logical CPU only: there is nothing to share a core with".to_owned());
+        return Ok(found);
+    }
+    if FREE_ADDS.is_none() {
+        found.gaps.push(
+            "the width of this architecture's cores is not known: a stranger that is always busy on a sibling would go unnoticed".to_owned(),
+        );
+    }
+    if request.form == ProbeForm::Full && cpus.len() > FULL_CPUS {
+        found.gaps.push(format!(
+            "more than {FULL_CPUS} logical CPUs: pairs that sets of many cleared were not tested one by one"
+        ));
+    }
+    let mut meter = Meter::new(bench, progress, estimate_s(cpus.len(), request.declared_cores, request.form));
+    let ended = explore(&mut meter, &cpus, request, &mut found);
+    found.pairs.sort_by_key(|pair| (pair.a, pair.b));
+    match ended {
+        Ok(()) => meter.done(),
+        Err(ProbeError::Stopped) => found.interrupted = true,
+        Err(error) => return Err(error),
+    }
+    Ok(found)
+}
+
+fn explore(
+    meter: &mut Meter<'_>,
+    cpus: &[u32],
+    request: &Request<'_>,
+    found: &mut Found,
+) -> Result<(), ProbeError> {
+    let mut random = ChaCha8Rng::seed_from_u64(request.seed);
+    random.set_stream(STREAM);
+    let plan = Plan::of(cpus.len(), request.form);
+    let sets = if cpus.len() > ONE_BY_ONE {
+        let mut sets = Sets::new(cpus, FREE_ADDS);
+        let ended = sets.run(meter, &mut random, &plan);
+        found.sets = sets.tests();
+        ended?;
+        Some(sets)
+    } else {
+        None
+    };
+    let pairs = Pairs { cpus, sets: sets.as_ref(), plan, free: FREE_ADDS };
+    pairs.run(meter, &mut random, request, found)
+}

@@ -1,0 +1,196 @@
+//! Whether somebody else is busy on the sibling of a logical CPU, from how much of its core's width it
+//! gets.
+//!
+//! The width is counted in adds of the wide kernel per step of the latency-limited one, so that the
+//! clock cancels out. A core with nobody else on it gives all its width; with a sibling busy about
+//! half of it, or more where the sibling often waits for memory.
+
+use crate::bench::{Bench, ProbeError, Timing};
+use crate::kernels::{Kernel, WIDE_ADDS_PER_STEP};
+use crate::siblings::figures::{RAN, WHOLE, best_level, median, quantile, smoothed};
+use std::collections::BTreeMap;
+use threadwise_machine::CpuSet;
+use threadwise_study::probe::{ProbeForm, Stranger};
+
+/// Adds per chain step that only a free core reaches, where the architecture's widths are known.
+///
+/// x86-64 cores with SMT add 4 (Skylake, Zen to Zen 4), 5 (Golden Cove) or 6 (Zen 5) independent
+/// registers a cycle (Fog, *The microarchitecture of Intel, AMD and VIA CPUs*); half of the widest is
+/// 3, and loop overhead leaves 3.8 of the narrowest. The portable kernels' widths are the compiler's.
+pub const FREE_ADDS: Option<f64> =
+    if cfg!(all(target_arch = "x86_64", not(threadwise_portable))) { Some(3.4) } else { None };
+
+/// Below this share of the baseline the sibling was busy: half way between a free core and one whose
+/// sibling takes 4 tenths.
+const BUSY_BELOW: f64 = 0.8;
+
+/// Fewest usable windows that a share is told from.
+const FEWEST_WINDOWS: usize = 10;
+
+/// How to watch.
+#[derive(Debug, Clone, Copy)]
+pub struct Watch<'a> {
+    /// The logical CPUs of each core, as measured, else as declared: of one core one at a time runs.
+    /// A CPU in none of them counts as a core of its own.
+    pub cores: &'a [CpuSet],
+    /// The logical CPUs of each core kind: a kind's best level is the baseline of all its CPUs. Empty
+    /// where kinds are not known; then each CPU has its own baseline only.
+    pub kinds: &'a [CpuSet],
+    /// Adds per chain step of a free core, from an earlier watch ([`width_of`]); for all CPUs.
+    pub baseline: Option<f64>,
+    /// Windows of each kernel.
+    pub windows: u32,
+    /// Length of a window; 1 to 5 ms.
+    pub window_ns: u64,
+}
+
+impl<'a> Watch<'a> {
+    /// What a probe of this form does: 2 ms windows, 0.3 s (short) or 1.3 s a CPU of the fullest core.
+    pub fn of(form: ProbeForm, cores: &'a [CpuSet]) -> Self {
+        let windows = if form == ProbeForm::Short { 60 } else { 300 };
+        Self { cores, kinds: &[], baseline: None, windows, window_ns: 2_000_000 }
+    }
+}
+
+/// Watches logical CPUs; gives one entry per CPU in the order of `cpus`.
+///
+/// # Errors
+/// Those of the bench.
+pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result<Vec<Stranger>, ProbeError> {
+    let mut widths = BTreeMap::new();
+    for wave in waves(cpus, request.cores) {
+        let (mut wide, mut chain) = (Vec::new(), Vec::new());
+        for _ in 0..request.windows {
+            wide.push(bench.run(Kernel::Wide, &wave, request.window_ns)?);
+            chain.push(bench.run(Kernel::Chain, &wave, request.window_ns)?);
+        }
+        for (seat, cpu) in wave.iter().enumerate() {
+            widths.insert(*cpu, Widths::of(&wide, &chain, seat));
+        }
+    }
+    let of_cpu = |cpu: &u32| widths.get(cpu).map(|own| own.stranger(*cpu, baseline(*cpu, &widths, request)));
+    Ok(cpus.iter().filter_map(of_cpu).collect())
+}
+
+/// Adds per chain step of a free core, as far as these figures show one: the baseline for later
+/// watches. To be asked of CPUs of one core kind.
+pub fn width_of<'a>(strangers: impl IntoIterator<Item = &'a Stranger>) -> Option<f64> {
+    let best = strangers.into_iter().map(|stranger| stranger.adds_per_step_p90).max_by(f64::total_cmp);
+    best.filter(|best| FREE_ADDS.is_some_and(|free| *best >= free))
+}
+
+/// Who runs at the same time: one CPU of each core.
+fn waves(cpus: &[u32], cores: &[CpuSet]) -> Vec<Vec<u32>> {
+    let mut waves: Vec<Vec<u32>> = Vec::new();
+    let mut seen_of_core = vec![0; cores.len()];
+    for (at, &cpu) in cpus.iter().enumerate() {
+        if cpus[..at].contains(&cpu) {
+            continue;
+        }
+        let turn = match cores.iter().position(|core| core.contains(cpu)) {
+            Some(core) => {
+                seen_of_core[core] += 1;
+                seen_of_core[core] - 1
+            }
+            None => 0,
+        };
+        if waves.len() <= turn {
+            waves.resize(turn + 1, Vec::new());
+        }
+        waves[turn].push(cpu);
+    }
+    waves
+}
+
+/// What one CPU got.
+struct Widths {
+    /// Adds per chain step in windows without interruption.
+    usable: Vec<f64>,
+    /// The same in all windows that ran for long enough.
+    all: Vec<f64>,
+    off_cpu_share: f64,
+}
+
+impl Widths {
+    fn of(wide: &[Vec<Timing>], chain: &[Vec<Timing>], seat: usize) -> Self {
+        let step =
+            |timing: &Timing| (timing.on_cpu_share >= RAN && timing.step_ns > 0.0).then_some(timing.step_ns);
+        let clock = smoothed(&chain.iter().map(|window| step(&window[seat])).collect::<Vec<Option<f64>>>());
+        let (mut usable, mut all) = (Vec::new(), Vec::new());
+        for (window, clock) in wide.iter().zip(clock) {
+            let timing = &window[seat];
+            let (Some(clock), Some(step)) = (clock, step(timing)) else { continue };
+            let adds = WIDE_ADDS_PER_STEP * clock / step;
+            all.push(adds);
+            if timing.on_cpu_share >= WHOLE {
+                usable.push(adds);
+            }
+        }
+        let shares: Vec<f64> =
+            wide.iter().chain(chain).map(|window| 1.0 - window[seat].on_cpu_share).collect();
+        let off_cpu_share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+        Self { usable, all, off_cpu_share: off_cpu_share.clamp(0.0, 1.0) }
+    }
+
+    fn stranger(&self, cpu: u32, baseline: Baseline) -> Stranger {
+        let at = |share| quantile(&self.all, share).unwrap_or(0.0);
+        let (busy_share, why) = self.busy(baseline);
+        Stranger {
+            cpu,
+            windows: self.all.len() as u32,
+            adds_per_step_p10: at(0.1),
+            adds_per_step_p50: at(0.5),
+            adds_per_step_p90: at(0.9),
+            busy_share,
+            off_cpu_share: self.off_cpu_share,
+            why,
+        }
+    }
+
+    fn busy(&self, baseline: Baseline) -> (Option<f64>, String) {
+        let count = self.usable.len();
+        if count < FEWEST_WINDOWS {
+            let off = 100.0 * self.off_cpu_share;
+            return (
+                None,
+                format!("{count} windows without interruption are too few (off the CPU {off:.0}%)"),
+            );
+        }
+        let (width, source) = match baseline {
+            Baseline::Known(width, source) => (width, source),
+            Baseline::Unknown(why) => return (None, why),
+        };
+        let busy: Vec<f64> = self.usable.iter().copied().filter(|adds| *adds < BUSY_BELOW * width).collect();
+        let share = busy.len() as f64 / count as f64;
+        let left =
+            median(&busy).map_or(String::new(), |left| format!("; {left:.1} while the sibling was busy"));
+        (Some(share), format!("a free core gives {width:.1} adds per chain step ({source}){left}"))
+    }
+}
+
+/// The width of a free core.
+enum Baseline {
+    Known(f64, &'static str),
+    Unknown(String),
+}
+
+fn baseline(cpu: u32, widths: &BTreeMap<u32, Widths>, request: &Watch<'_>) -> Baseline {
+    if let Some(width) = request.baseline.filter(|width| *width > 0.0) {
+        return Baseline::Known(width, "earlier figures");
+    }
+    let Some(free) = FREE_ADDS else {
+        let why = "the width of this architecture's cores is not known: busy siblings cannot be told";
+        return Baseline::Unknown(why.to_owned());
+    };
+    let best = |cpu: u32| widths.get(&cpu).and_then(|own| best_level(&own.usable));
+    let own = best(cpu).unwrap_or(0.0);
+    let kind = request.kinds.iter().find(|kind| kind.contains(cpu));
+    let of_kind = kind.into_iter().flat_map(CpuSet::iter).filter_map(best).fold(0.0, f64::max);
+    match own.max(of_kind) {
+        width if width < free => Baseline::Unknown(format!(
+            "never above {width:.1} adds per chain step, where a free core gives {free:.1} or more: no baseline"
+        )),
+        width if own >= width => Baseline::Known(width, "its own best"),
+        width => Baseline::Known(width, "the best of its kind"),
+    }
+}

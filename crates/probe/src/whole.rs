@@ -1,0 +1,228 @@
+//! A whole probe, in the order in which its answers are needed: who shares a core, strangers,
+//! latencies, clocks. What one part cannot have is a gap, and the others go on.
+
+use crate::bench::{Bench, ProbeError};
+use crate::groups::groups;
+use crate::latency::{self, LineBench, LiveLines};
+use crate::live::LiveBench;
+use crate::{clock, siblings, stranger};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use threadwise_machine::topology::Group;
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::probe::{Probe, ProbeForm};
+
+/// What is to be probed.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The machine as it declares itself: it chooses what is looked at first, never the answer.
+    pub topology: &'a Topology,
+    /// Logical CPUs, from [`choose`].
+    pub cpus: &'a [u32],
+    /// How much.
+    pub form: ProbeForm,
+    /// Seed of every order.
+    pub seed: u64,
+    /// Root of the proc and sys folders.
+    pub root: &'a Path,
+}
+
+/// What is being measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Who shares a core.
+    Siblings,
+    /// Strangers on siblings.
+    Strangers,
+    /// Cache-line latency.
+    Latency,
+    /// Clocks.
+    Clock,
+}
+
+impl Phase {
+    /// In words, for a progress display.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Siblings => "which logical CPUs share a core",
+            Self::Strangers => "strangers on siblings",
+            Self::Latency => "cache-line latency",
+            Self::Clock => "clocks",
+        }
+    }
+}
+
+/// The logical CPUs to probe, ascending: the wanted ones, or all that this process may use.
+///
+/// # Errors
+/// A wanted CPU is not there, offline or not allowed; or none is left.
+pub fn choose(topology: &Topology, wanted: Option<&CpuSet>) -> Result<Vec<u32>, ProbeError> {
+    let allowed = topology.allowed();
+    let Some(wanted) = wanted else { return Ok(allowed.iter().collect()) };
+    if wanted.is_empty() {
+        return Err(ProbeError::Cpus("no logical CPU to probe: the list is empty".to_owned()));
+    }
+    for cpu in wanted.iter() {
+        let why = match topology.logical_cpus.iter().find(|known| known.os_id == cpu) {
+            None => "this machine has none of that number",
+            Some(known) if !known.online => "it is offline",
+            Some(_) if !allowed.contains(cpu) => "this process may not use it (cpuset or affinity mask)",
+            Some(_) => continue,
+        };
+        return Err(ProbeError::Cpus(format!(
+            "cannot probe logical CPU {cpu}: {why}; allowed are {allowed}"
+        )));
+    }
+    Ok(wanted.iter().collect())
+}
+
+/// Probes this machine. What is there when the user stops it is kept, and marked.
+///
+/// # Errors
+/// The CPUs cannot be had, or the clock is too coarse.
+pub fn probe(
+    request: &Request<'_>,
+    stop: &Arc<AtomicBool>,
+    observe: &mut dyn FnMut(Phase, f64),
+) -> Result<Probe, ProbeError> {
+    let cpus = request.cpus.iter().copied().collect();
+    let mut bench = LiveBench::new(&cpus, Arc::clone(stop))?;
+    let mut lines = LiveLines::new(Arc::clone(stop))?;
+    probe_on(request, &mut bench, &mut lines, observe)
+}
+
+/// As [`probe`], on any bench.
+///
+/// # Errors
+/// What the benches say, but for being stopped.
+pub fn probe_on(
+    request: &Request<'_>,
+    bench: &mut dyn Bench,
+    lines: &mut dyn LineBench,
+    observe: &mut dyn FnMut(Phase, f64),
+) -> Result<Probe, ProbeError> {
+    let began = Instant::now();
+    let mut probe =
+        Probe { form: request.form, cpus: request.cpus.iter().copied().collect(), ..Probe::default() };
+    let whole = cores_and_strangers(request, bench, &mut probe, observe)
+        .and_then(|()| latencies(request, lines, &mut probe, observe))
+        .and_then(|()| clocks(request, bench, &mut probe, observe));
+    match whole {
+        Err(ProbeError::Stopped) => probe.interrupted = true,
+        other => other?,
+    }
+    probe.duration_s = began.elapsed().as_secs_f64();
+    Ok(probe)
+}
+
+fn cores_and_strangers(
+    request: &Request<'_>,
+    bench: &mut dyn Bench,
+    probe: &mut Probe,
+    observe: &mut dyn FnMut(Phase, f64),
+) -> Result<(), ProbeError> {
+    let declared = declared_cores(request);
+    if request.cpus.len() > 1 {
+        let asked = siblings::Request {
+            cpus: request.cpus,
+            declared_cores: &declared,
+            form: request.form,
+            seed: request.seed,
+        };
+        let found = siblings::measure(bench, &asked, &mut |share| observe(Phase::Siblings, share))?;
+        probe.pairs = found.pairs;
+        probe.sets = found.sets;
+        probe.gaps.extend(found.gaps);
+        unless_stopped(found.interrupted)?;
+    } else {
+        probe.gaps.push("one logical CPU: nobody to share a core with, and no latency to another".to_owned());
+    }
+    observe(Phase::Strangers, 0.0);
+    // Our own siblings must not be taken for strangers, whatever is declared.
+    let (cores, kinds) = (groups(probe), kinds(request.topology));
+    let watch = stranger::Watch { kinds: &kinds, ..stranger::Watch::of(request.form, &cores) };
+    probe.strangers = stranger::watch(bench, request.cpus, &watch)?;
+    Ok(())
+}
+
+fn latencies(
+    request: &Request<'_>,
+    lines: &mut dyn LineBench,
+    probe: &mut Probe,
+    observe: &mut dyn FnMut(Phase, f64),
+) -> Result<(), ProbeError> {
+    if request.cpus.len() < 2 {
+        return Ok(());
+    }
+    let of = |groups: &[Group]| groups.iter().map(|group| group.cpus.clone()).collect::<Vec<CpuSet>>();
+    let asked = latency::Request {
+        cpus: request.cpus,
+        cores: &declared_cores(request),
+        llcs: &of(&request.topology.llc_domains),
+        packages: &of(&request.topology.packages),
+        form: request.form,
+        seed: request.seed,
+    };
+    let found = latency::measure(lines, &asked, &mut |share| observe(Phase::Latency, share))?;
+    probe.latencies = found.pairs;
+    probe.levels = found.levels;
+    probe.gaps.extend(found.gaps);
+    unless_stopped(found.interrupted)
+}
+
+fn clocks(
+    request: &Request<'_>,
+    bench: &mut dyn Bench,
+    probe: &mut Probe,
+    observe: &mut dyn FnMut(Phase, f64),
+) -> Result<(), ProbeError> {
+    observe(Phase::Clock, 0.0);
+    let found = clock::measure(bench, request.root, request.cpus, request.form)?;
+    probe.clocks = found.readings;
+    probe.gaps.extend(found.gaps);
+    unless_stopped(found.interrupted)
+}
+
+fn unless_stopped(interrupted: bool) -> Result<(), ProbeError> {
+    if interrupted { Err(ProbeError::Stopped) } else { Ok(()) }
+}
+
+/// The logical CPUs of each core kind.
+pub fn kinds(topology: &Topology) -> Vec<CpuSet> {
+    topology.kinds.iter().map(|kind| kind.cpus.clone()).collect()
+}
+
+/// The cores that the system declares, as far as they are probed.
+fn declared_cores(request: &Request<'_>) -> Vec<CpuSet> {
+    let probed: CpuSet = request.cpus.iter().copied().collect();
+    let cores = request.topology.cores.iter().map(|core| core.cpus.intersection(&probed));
+    cores.filter(|cpus| !cpus.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_machine::topology::LogicalCpu;
+
+    fn machine() -> Topology {
+        let cpu = |os_id, allowed, online| LogicalCpu { os_id, allowed, online, ..LogicalCpu::default() };
+        let logical_cpus = vec![cpu(0, true, true), cpu(1, false, true), cpu(2, false, false)];
+        Topology { logical_cpus, ..Topology::default() }
+    }
+
+    fn refused(list: &str) -> String {
+        choose(&machine(), Some(&CpuSet::parse_list(list).unwrap())).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn cpus_that_cannot_be_had_are_named_with_the_reason() {
+        assert_eq!(choose(&machine(), None).unwrap(), [0]);
+        assert_eq!(choose(&machine(), Some(&CpuSet::parse_list("0").unwrap())).unwrap(), [0]);
+        assert!(refused("0,7").starts_with("cannot probe logical CPU 7: this machine has none"));
+        assert!(refused("2").contains("it is offline"));
+        assert!(refused("1").contains("may not use it"), "{}", refused("1"));
+        assert!(refused("").contains("the list is empty"));
+    }
+}
