@@ -104,7 +104,7 @@ fn not_the_same(declared: &CpuSet, measured: &CpuSet, undecided: &CpuSet) -> boo
 /// Where a clock comes from, in words.
 pub fn source_words(source: ClockSource) -> &'static str {
     match source {
-        ClockSource::Perf => "APERF/MPERF",
+        ClockSource::Perf => "perf msr PMU",
         ClockSource::Cpufreq => "cpufreq",
         ClockSource::Chain => "chain of adds",
     }

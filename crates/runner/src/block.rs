@@ -4,17 +4,19 @@
 
 use crate::clock::Clock;
 use crate::guard::BlockUse;
+use crate::hardware::{self, Hardware};
 use crate::load::Folders;
 use crate::memory;
 use crate::settings::Settings;
 use crate::watch::{self, Watch};
-use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
+use crate::worker_process::{Failure, LOOK_EVERY, Place, STOPPED, WorkerProcess};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession, WireSessionSlice};
 use threadwise_machine::{CpuSet, MemoryBinding, Resolved, pin};
+use threadwise_probe::bench::ProbeError;
 use threadwise_study::{BlockPlan, Reading, Run, RunStatus, SessionSlice, Slice, Study};
 
 /// Most physical reads per logical read of a run that counts as cached.
@@ -35,6 +37,9 @@ pub struct Input<'a> {
     pub attempt: u32,
     /// Data of each treatment.
     pub loads: &'a [WireLoad],
+    /// All logical CPUs that we may use: for a worker without a placement of its own, which would
+    /// otherwise inherit the one logical CPU that this thread keeps to.
+    pub allowed: &'a CpuSet,
     /// Programs and deadlines.
     pub settings: &'a Settings,
     /// The study's clock.
@@ -78,10 +83,12 @@ struct Lane<'a> {
 pub fn run_block(
     input: &Input<'_>,
     watch: &mut Watch,
+    mut hardware: Option<&mut Hardware>,
     on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
 ) -> Output {
     let mut lanes = lanes(input);
     prepare_all(input, &mut lanes);
+    look(input, hardware.as_deref_mut(), &mut lanes, "before");
     let before = watch.mark(lanes.iter().filter_map(|lane| lane.worker.as_ref()));
     let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let rounds_ns = input.clock.now_ns();
@@ -91,9 +98,27 @@ pub fn run_block(
     // The times of a worker that ended in between are gone with it.
     let same = alive == lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
+    look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes);
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used }
+}
+
+/// Looks for strangers on the siblings of the treatments' logical CPUs, while all workers are parked.
+fn look(input: &Input<'_>, hardware: Option<&mut Hardware>, lanes: &mut [Lane<'_>], when: &str) {
+    let Some(hardware) = hardware else { return };
+    let start_ns = input.clock.now_ns();
+    let cpus = lanes.iter().fold(CpuSet::new(), |all, lane| all.union(&lane.placement.set()));
+    let found = match hardware.look(&cpus) {
+        Ok(found) => found,
+        // The study is about to end; the rounds see it too.
+        Err(ProbeError::Stopped) => return,
+        Err(error) => hardware::unknown(&cpus, &error.to_string()),
+    };
+    let end_ns = input.clock.now_ns();
+    for lane in lanes {
+        lane.readings.extend(hardware::readings(&found, &lane.placement.set(), when, start_ns, end_ns));
+    }
 }
 
 fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
@@ -149,7 +174,7 @@ fn preparation_order(rounds: &[Vec<usize>], treatments: usize) -> Vec<usize> {
 fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
     lane.started_ns = input.clock.now_ns();
     let log = input.folders.logs.join(format!("block-{}-treatment-{at}.log", input.plan.block));
-    let cpus = lane.placement.set();
+    let cpus = mask(lane.placement.set(), input.allowed);
     let place = Place { cpus: &cpus, memory: lane.memory, folder: input.folders.data, log: &log };
     let sessions = lane.placement.sessions.iter();
     let prepare = Request::Prepare {
@@ -164,6 +189,11 @@ fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
         Ok(worker) => lane.worker = Some(worker),
         Err(failure) => lane.fail(failure),
     }
+}
+
+/// Logical CPUs of a worker's process.
+fn mask(placement: CpuSet, allowed: &CpuSet) -> CpuSet {
+    if placement.is_empty() { allowed.clone() } else { placement }
 }
 
 fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
@@ -252,10 +282,14 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let deadline = Duration::from_nanos(design.rewarm_ns)
         + Duration::from_nanos(design.slice_ns)
         + input.settings.deadlines.slice;
-    let reply = worker.send(&go).and_then(|()| match worker.receive("slice", deadline, stop)? {
-        reply @ Reply::Slice { .. } => Ok(reply),
-        other => Err(worker.unexpected("slice", &other)),
-    });
+    let mut look = || watch.tick(clock, &cpus, &pids);
+    let is_long = u128::from(design.slice_ns) > LOOK_EVERY.as_nanos();
+    let look = is_long.then_some(&mut look as &mut dyn FnMut());
+    let reply =
+        worker.send(&go).and_then(|()| match worker.receive_looking("slice", deadline, stop, look)? {
+            reply @ Reply::Slice { .. } => Ok(reply),
+            other => Err(worker.unexpected("slice", &other)),
+        });
     let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
     let taken = reply.and_then(|reply| accept(reply, sequence, round, lane.tids.len(), clock));
     let mut slice = match taken {
@@ -426,6 +460,13 @@ mod tests {
         assert_eq!(preparation_order(&[vec![2, 0, 1], vec![0, 1, 2]], 3), [2, 0, 1]);
         assert_eq!(preparation_order(&[vec![2]], 3), [2, 0, 1]);
         assert_eq!(preparation_order(&[], 2), [0, 1]);
+    }
+
+    #[test]
+    fn a_worker_without_a_placement_may_run_anywhere() {
+        let set = |text: &str| CpuSet::parse_list(text).unwrap();
+        assert_eq!(mask(set("2"), &set("0-3")), set("2"));
+        assert_eq!(mask(CpuSet::new(), &set("0-3")), set("0-3"));
     }
 
     #[test]

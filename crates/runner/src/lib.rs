@@ -7,6 +7,8 @@
 mod block;
 mod clock;
 pub mod guard;
+mod hardware;
+mod housekeeping;
 mod load;
 mod memory;
 mod pace;

@@ -4,14 +4,18 @@ use crate::RunnerError;
 use crate::block::{self, Input, Output};
 use crate::clock::Clock;
 use crate::guard::{self, OthersWatch};
+use crate::hardware::{self, Hardware};
+use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data, Folders};
 use crate::pace::{self, Next, Progress};
 use crate::settings::Settings;
 use crate::watch::Watch;
 use crate::workdir::{self, Workdir};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
+use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
 use threadwise_study::{Role, Run, RunStatus, Slice, Study, plan_block};
 
@@ -23,6 +27,13 @@ const BASELINE_TRIES: u32 = 2;
 pub enum Event<'a> {
     /// A remark for the user; it is also in the study file.
     Note(&'a str),
+    /// The hardware is being probed.
+    Probing {
+        /// What is being measured, in words.
+        what: &'a str,
+        /// How much of that is done, from 0 to 1.
+        share: f64,
+    },
     /// Data of a treatment is being made.
     Loading {
         /// Treatment name.
@@ -123,7 +134,7 @@ pub fn run(
     store: &mut Store,
     observer: &mut dyn FnMut(Event<'_>),
     decide: &mut dyn FnMut(&[Run], u32) -> Decision,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, RunnerError> {
     let mut whole = || {
         let workdir = open_workdir(settings, observer)?;
@@ -158,7 +169,7 @@ struct Driver<'a> {
     settings: &'a Settings,
     store: &'a mut Store,
     observer: &'a mut dyn FnMut(Event<'_>),
-    stop: &'a AtomicBool,
+    stop: &'a Arc<AtomicBool>,
     data_folder: PathBuf,
     log_folder: PathBuf,
     clock: Clock,
@@ -178,7 +189,7 @@ impl<'a> Driver<'a> {
         settings: &'a Settings,
         store: &'a mut Store,
         observer: &'a mut dyn FnMut(Event<'_>),
-        stop: &'a AtomicBool,
+        stop: &'a Arc<AtomicBool>,
         (data_folder, log_folder): (PathBuf, PathBuf),
     ) -> Result<Self, RunnerError> {
         store.supersede_incomplete_blocks()?;
@@ -216,14 +227,17 @@ impl<'a> Driver<'a> {
         if pace::next(stopping, &self.progress) == Next::End {
             return Ok(self.outcome(Reason::PlanDone));
         }
-        let (mut watch, notes) = Watch::new();
+        // Threads on all logical CPUs: started before this one is bound to its own.
+        let mut hardware = self.probe()?;
+        let (mut watch, notes) = Watch::new(self.topology);
         let data = self.load()?;
-        for note in notes.iter().chain(&data.notes) {
-            self.note(note)?;
-        }
+        // What cannot be read is no news while one waits; the report has it.
+        notes.iter().try_for_each(|note| self.store.note(note))?;
+        data.notes.iter().try_for_each(|note| self.note(note))?;
+        let _kept = self.keep_house()?;
         self.first_block_s = self.now_s();
         loop {
-            if let Some(reason) = self.block(&data, &mut watch)? {
+            if let Some(reason) = self.block(&data, &mut watch, hardware.as_mut())? {
                 return Ok(self.outcome(reason));
             }
             match pace::next(stopping, &self.progress) {
@@ -245,6 +259,54 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Probes the hardware, stores what was found, and gets ready to look again around blocks. A
+    /// machine that cannot be probed can be measured all the same: the notes say why.
+    fn probe(&mut self) -> Result<Option<Hardware>, RunnerError> {
+        if !self.settings.probe || self.study.is_simulated() {
+            return Ok(None);
+        }
+        let started_s = self.now_s();
+        let observer = &mut *self.observer;
+        let found = hardware::probe(self.topology, self.study.seed, self.stop, &mut |phase, share| {
+            observer(Event::Probing { what: phase.words(), share });
+        });
+        let opened = found.and_then(|probe| {
+            let hardware = Hardware::new(self.topology, &probe, Arc::clone(self.stop))?;
+            Ok((probe, hardware))
+        });
+        match opened {
+            Err(ProbeError::Stopped) => Err(RunnerError::Stopped),
+            Ok((probe, _)) if probe.interrupted => Err(RunnerError::Stopped),
+            Ok((probe, hardware)) => {
+                match self.store.add_probe(started_s, &probe) {
+                    Err(error @ StoreError::Unstorable { .. }) => {
+                        self.note(&format!("what the probe found cannot be stored: {error}"))?;
+                    }
+                    stored => stored?,
+                }
+                Ok(Some(hardware))
+            }
+            Err(error) => {
+                self.note(&format!("the hardware was not probed: {error}"))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Binds this thread, and with it the telemetry, to one logical CPU until the study's end.
+    fn keep_house(&mut self) -> Result<Option<Kept>, RunnerError> {
+        let Some(place) = housekeeping::place(&self.study, self.topology)? else { return Ok(None) };
+        let (kept, note) = match Kept::on(place.cpu) {
+            Ok(kept) => (Some(kept), place.to_string()),
+            Err(error) => (None, format!("telemetry has no logical CPU of its own: {error}")),
+        };
+        // A study that goes on has said so before.
+        if !self.store.notes()?.contains(&note) {
+            self.note(&note)?;
+        }
+        Ok(kept)
+    }
+
     fn load(&mut self) -> Result<Data, RunnerError> {
         let limit = guard::memory_limit_bytes(Path::new("/"), self.topology.limits.memory_bytes);
         let folders = Folders { data: &self.data_folder, logs: &self.log_folder };
@@ -253,28 +315,35 @@ impl<'a> Driver<'a> {
     }
 
     /// Runs and stores one block. A reason ends the study.
-    fn block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
+    fn block(
+        &mut self,
+        data: &Data,
+        watch: &mut Watch,
+        hardware: Option<&mut Hardware>,
+    ) -> Result<Option<Reason>, RunnerError> {
         let block = self.progress.blocks_done;
         let plan = plan_block(&self.study, self.topology, block)?;
         let attempt = self.store.next_attempt(block)?;
         self.store.block_started(block, attempt, self.now_s())?;
         let planned = self.progress.planned;
         (self.observer)(Event::BlockStarted { block, blocks: planned });
+        let allowed = self.topology.allowed();
         let input = Input {
             study: &self.study,
             plan: &plan,
             attempt,
             loads: &data.loads,
+            allowed: &allowed,
             settings: self.settings,
             folders: Folders { data: &self.data_folder, logs: &self.log_folder },
             clock: self.clock,
-            concurrent: self.topology.allowed().len(),
+            concurrent: allowed.len(),
             stop: self.stop,
         };
         let first = block::first_sequence(&self.study, block);
         let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
         let observer = &mut *self.observer;
-        let output = block::run_block(&input, watch, &mut |number, treatment, slice| {
+        let output = block::run_block(&input, watch, hardware, &mut |number, treatment, slice| {
             observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
         });
         for run in &output.runs {

@@ -55,6 +55,8 @@ pub struct Settings {
     pub data_root: PathBuf,
     /// Measure also on a busy machine and beside database servers.
     pub allow_busy: bool,
+    /// Whether to probe the hardware first, and to look for strangers before and after every block.
+    pub probe: bool,
     /// How long to wait for workers.
     pub deadlines: Deadlines,
     /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
@@ -71,6 +73,7 @@ impl Settings {
             janitor: None,
             data_root: std::env::temp_dir(),
             allow_busy: false,
+            probe: false,
             deadlines: Deadlines::default(),
             planned_bytes: 0,
         }

@@ -3,9 +3,10 @@
 use crate::clock::Clock;
 use crate::guard::{BlockUse, ThreadTimes};
 use crate::worker_process::WorkerProcess;
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
-use threadwise_machine::CpuSet;
+use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{CpuTimes, Reading};
 use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};
@@ -20,15 +21,19 @@ pub struct Watch {
     /// Readings of the present slice.
     readings: Vec<Reading>,
     pressure: Pressure,
+    /// When the present window began.
+    start_ns: u64,
+    /// CPU time of this thread for looking, in the present window.
+    own_cpu_ns: u64,
 }
 
 impl Watch {
     /// Opens what can be read on this system, and says in one line each what cannot.
-    pub fn new() -> (Self, Vec<String>) {
+    pub fn new(topology: &Topology) -> (Self, Vec<String>) {
         let root = Path::new("/");
         let mut notes = Vec::new();
         let mut ready = Vec::new();
-        for sampler in samplers::all(root) {
+        for sampler in samplers::all(root, topology) {
             match sampler.status() {
                 Status::Ready => ready.push(sampler),
                 Status::Unsupported { why } => {
@@ -49,21 +54,37 @@ impl Watch {
             samplers: ready,
             readings: Vec::new(),
             pressure: Pressure::new(root),
+            start_ns: 0,
+            own_cpu_ns: 0,
         };
         (watch, notes)
     }
 
     /// Before a slice.
     pub fn start(&mut self, clock: Clock, cpus: &CpuSet, pids: &[u32]) {
+        let began_ns = thread_cpu_ns();
         let at = Moment { now_ns: clock.now_ns(), cpus, pids };
+        self.start_ns = at.now_ns;
         for sampler in &mut self.samplers {
             sampler.start(&at);
         }
         read_ticks(&mut self.stat, &mut self.before);
+        self.own_cpu_ns = thread_cpu_ns().saturating_sub(began_ns);
+    }
+
+    /// Inside of a slice that is longer than [`LOOK_EVERY`](crate::worker_process::LOOK_EVERY).
+    pub fn tick(&mut self, clock: Clock, cpus: &CpuSet, pids: &[u32]) {
+        let began_ns = thread_cpu_ns();
+        let at = Moment { now_ns: clock.now_ns(), cpus, pids };
+        for sampler in &mut self.samplers {
+            sampler.tick(&at);
+        }
+        self.own_cpu_ns += thread_cpu_ns().saturating_sub(began_ns);
     }
 
     /// After a slice: CPU times (empty where they cannot be read), and the samplers' readings and
-    /// `window_ns` of each sampler added to those of the run's earlier slices.
+    /// `window_ns` of each sampler added to those of the run's earlier slices. What all this cost is
+    /// there as readings of a sampler `telemetry`: `own_cpu_ns` in `window_ns`.
     pub fn finish(
         &mut self,
         clock: Clock,
@@ -71,16 +92,19 @@ impl Watch {
         pids: &[u32],
         totals: &mut Vec<Reading>,
     ) -> Vec<CpuTimes> {
+        let began_ns = thread_cpu_ns();
         read_ticks(&mut self.stat, &mut self.after);
         let at = Moment { now_ns: clock.now_ns(), cpus, pids };
         self.readings.clear();
         for sampler in &mut self.samplers {
             sampler.finish(&at, &mut self.readings);
         }
-        for reading in self.readings.iter().chain(&windows(&self.readings)) {
-            add(totals, reading);
-        }
-        proc_stat::difference(&self.before, &self.after)
+        add_all(totals, self.readings.iter().chain(&windows(&self.readings)));
+        let times = proc_stat::difference(&self.before, &self.after);
+        self.own_cpu_ns += thread_cpu_ns().saturating_sub(began_ns);
+        let cost = cost(self.own_cpu_ns, self.start_ns, at.now_ns);
+        add_all(totals, cost.iter().chain(&windows(&cost)));
+        times
     }
 
     /// What was used and waited for until now. `None` where that of our own threads is not known:
@@ -108,6 +132,26 @@ pub struct Mark {
     ours: ThreadTimes,
     /// All logical CPUs; empty where they cannot be read.
     ticks: Vec<CpuTicks>,
+}
+
+/// CPU time of the calling thread (`clock_gettime(2)`, CLOCK_THREAD_CPUTIME_ID).
+fn thread_cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    let ns = now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec);
+    u64::try_from(ns).unwrap_or(0)
+}
+
+/// What looking cost, as a reading.
+fn cost(own_cpu_ns: u64, start_ns: u64, end_ns: u64) -> [Reading; 1] {
+    [Reading {
+        sampler: "telemetry".to_owned(),
+        metric: "own_cpu_ns".to_owned(),
+        cpu: None,
+        start_ns,
+        end_ns,
+        value: Some(own_cpu_ns as f64),
+        gap: None,
+    }]
 }
 
 fn read_ticks(stat: &mut Option<ProcStat>, ticks: &mut Vec<CpuTicks>) {
@@ -150,7 +194,8 @@ pub fn block_use(before: Option<Mark>, after: Option<Mark>, block_ns: u64) -> Op
 fn windows(readings: &[Reading]) -> Vec<Reading> {
     let mut windows: Vec<Reading> = Vec::new();
     for reading in readings {
-        if windows.iter().all(|window| window.sampler != reading.sampler) {
+        // The present sampler is the last one: backwards, since large machines give thousands of readings.
+        if windows.iter().rev().all(|window| window.sampler != reading.sampler) {
             windows.push(Reading {
                 metric: "window_ns".to_owned(),
                 cpu: None,
@@ -163,16 +208,28 @@ fn windows(readings: &[Reading]) -> Vec<Reading> {
     windows
 }
 
-/// Adds a reading to the sum of its kind, which goes from the start of the first slice to the end of
-/// the last. One gap makes the sum a gap.
-fn add(totals: &mut Vec<Reading>, reading: &Reading) {
-    let same = |total: &&mut Reading| {
-        total.sampler == reading.sampler && total.metric == reading.metric && total.cpu == reading.cpu
-    };
-    let Some(total) = totals.iter_mut().find(same) else {
-        totals.push(reading.clone());
-        return;
-    };
+/// Adds the readings of a slice to the sums of their kinds, which go from the start of the first slice
+/// to the end of the last. One gap makes a sum a gap.
+fn add_all<'a>(totals: &mut Vec<Reading>, readings: impl Iterator<Item = &'a Reading>) {
+    // They come in the same order in every slice, so that the next sum is mostly the right one.
+    let mut next = 0;
+    for reading in readings {
+        let same = |total: &Reading| {
+            total.cpu == reading.cpu && total.metric == reading.metric && total.sampler == reading.sampler
+        };
+        let found = match totals.get(next).is_some_and(same) {
+            true => Some(next),
+            false => totals.iter().position(same),
+        };
+        match found {
+            Some(at) => add(&mut totals[at], reading),
+            None => totals.push(reading.clone()),
+        }
+        next = found.unwrap_or(totals.len() - 1) + 1;
+    }
+}
+
+fn add(total: &mut Reading, reading: &Reading) {
     total.end_ns = reading.end_ns;
     total.value = total.value.zip(reading.value).map(|(sum, value)| sum + value);
     total.gap = total.gap.take().or_else(|| reading.gap.clone());
@@ -206,14 +263,14 @@ mod tests {
     #[test]
     fn readings_of_a_run_are_added_and_a_gap_stays_a_gap() {
         let mut totals = Vec::new();
-        add(&mut totals, &reading("throttled_periods", 10, Some(1.0)));
-        add(&mut totals, &reading("throttled_ns", 10, Some(5.0)));
-        add(&mut totals, &reading("throttled_periods", 20, Some(2.0)));
+        add_all(&mut totals, [reading("throttled_periods", 10, Some(1.0))].iter());
+        add_all(&mut totals, [reading("throttled_ns", 10, Some(5.0))].iter());
+        add_all(&mut totals, [reading("throttled_periods", 20, Some(2.0))].iter());
         assert_eq!(totals.len(), 2);
         assert_eq!((totals[0].start_ns, totals[0].end_ns, totals[0].value), (9, 20, Some(3.0)));
         assert_eq!(throttled_periods(&totals), 3.0);
-        add(&mut totals, &reading("throttled_periods", 30, None));
-        add(&mut totals, &reading("throttled_periods", 40, Some(1.0)));
+        add_all(&mut totals, [reading("throttled_periods", 30, None)].iter());
+        add_all(&mut totals, [reading("throttled_periods", 40, Some(1.0))].iter());
         assert_eq!(totals[0].value, None);
         assert_eq!(totals[0].gap.as_deref(), Some("gone"));
         assert_eq!(throttled_periods(&totals), 0.0);
@@ -234,14 +291,24 @@ mod tests {
                 slice(start_ns, end_ns, "a", Some(1)),
                 slice(start_ns, end_ns + 5, "b", None),
             ];
-            for reading in &windows(&readings) {
-                add(&mut totals, reading);
-            }
+            add_all(&mut totals, windows(&readings).iter());
         }
         let seen: Vec<_> = totals.iter().map(|one| (one.sampler.as_str(), one.cpu, one.value)).collect();
         assert_eq!(seen, [("a", None, Some(110.0)), ("b", None, Some(120.0))]);
         assert!(totals.iter().all(|one| one.metric == "window_ns" && one.start_ns == 100));
         assert!(windows(&[]).is_empty());
+    }
+
+    #[test]
+    fn sums_find_their_kind_also_when_the_order_changes() {
+        let of_cpu = |cpu: u32, value: f64| Reading { cpu: Some(cpu), ..reading("busy_ns", 10, Some(value)) };
+        let mut totals = Vec::new();
+        add_all(&mut totals, [of_cpu(0, 1.0), of_cpu(1, 10.0), reading("busy_ns", 10, Some(100.0))].iter());
+        add_all(&mut totals, [of_cpu(1, 20.0), reading("busy_ns", 20, Some(200.0))].iter());
+        add_all(&mut totals, [of_cpu(2, 5.0), of_cpu(0, 2.0)].iter());
+        let sums: Vec<_> = totals.iter().map(|total| (total.cpu, total.value)).collect();
+        let wanted = [(Some(0), 3.0), (Some(1), 30.0), (None, 300.0), (Some(2), 5.0)];
+        assert_eq!(sums, wanted.map(|(cpu, value)| (cpu, Some(value))));
     }
 
     fn mark(some_ns: Option<u64>, cpu_ns: u64, busy: u64) -> Mark {
@@ -276,12 +343,25 @@ mod tests {
     }
 
     #[test]
-    fn the_live_system_gives_cpu_times() {
-        let (mut watch, _) = Watch::new();
+    fn the_live_system_gives_cpu_times_and_what_looking_cost() {
+        let (mut watch, _) = Watch::new(&Topology::default());
         let clock = Clock::resumed(0);
         let mut totals = Vec::new();
-        watch.start(clock, &CpuSet::new(), &[]);
-        assert!(!watch.finish(clock, &CpuSet::new(), &[], &mut totals).is_empty());
+        let cpus: CpuSet = [0].into_iter().collect();
+        let pids = [std::process::id()];
+        for _ in 0..2 {
+            watch.start(clock, &cpus, &pids);
+            watch.tick(clock, &cpus, &pids);
+            assert!(!watch.finish(clock, &cpus, &pids, &mut totals).is_empty());
+        }
         assert!(totals.iter().all(|reading| reading.value.is_some() != reading.gap.is_some()));
+        let of = |metric: &str| {
+            let mut own =
+                totals.iter().filter(|total| total.sampler == "telemetry" && total.metric == metric);
+            let value = own.next().and_then(|total| total.value).unwrap();
+            assert!(own.next().is_none());
+            value
+        };
+        assert!(of("own_cpu_ns") > 0.0 && of("window_ns") > 0.0);
     }
 }

@@ -24,6 +24,9 @@ use threadwise_machine::{CpuSet, MemoryBinding};
 /// How long a wait lasts before the request to stop is looked at again.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 
+/// How often something is looked at while a long window runs.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Kind of a failure that is none of the worker's: we were asked to stop.
 pub const STOPPED: &str = "stopped";
 
@@ -183,7 +186,23 @@ impl WorkerProcess {
         deadline: Duration,
         stop: Option<&AtomicBool>,
     ) -> Result<Reply, Failure> {
+        self.receive_looking(phase, deadline, stop, None)
+    }
+
+    /// As [`Self::receive`]; calls `look` every [`LOOK_EVERY`] in the meantime. Without it nothing of
+    /// ours wakes up before the answer (or the next look at `stop`).
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub fn receive_looking(
+        &mut self,
+        phase: &str,
+        deadline: Duration,
+        stop: Option<&AtomicBool>,
+        mut look: Option<&mut dyn FnMut()>,
+    ) -> Result<Reply, Failure> {
         let until = Instant::now() + deadline;
+        let mut next_look = Instant::now() + LOOK_EVERY;
         loop {
             if let Some(line) = self.take_line().map_err(|error| self.refuse(&error))? {
                 return self.understand(&line);
@@ -195,7 +214,15 @@ impl WorkerProcess {
             if remaining.is_zero() {
                 return Err(self.hang(&format!("finish '{phase}'"), deadline));
             }
-            let step = if stop.is_some() { remaining.min(STOP_CHECK) } else { remaining };
+            let mut step = if stop.is_some() { remaining.min(STOP_CHECK) } else { remaining };
+            if let Some(look) = &mut look {
+                if next_look <= Instant::now() {
+                    look();
+                    // A look that came late is not made up for.
+                    next_look = Instant::now() + LOOK_EVERY;
+                }
+                step = step.min(next_look.saturating_duration_since(Instant::now()));
+            }
             wait_for(PollFd::new(&self.replies, PollFlags::IN), step);
             // A worker that says why it fails ends at once: its last line and the pipe's end may
             // come together, and the line counts.
@@ -411,6 +438,31 @@ mod tests {
     fn text_of_a_worker_is_tamed() {
         assert_eq!(plain("a\n\u{1b}[31mb", 40), "a  [31mb");
         assert_eq!(plain("äöü", 2), "äö…");
+    }
+
+    #[test]
+    fn a_long_wait_is_looked_into_and_the_answer_still_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, seen) = (folder.path().join("log"), folder.path().join("seen"));
+        // Answers only when it was looked at three times, so that the test does not depend on time.
+        let script = format!(
+            "import os, time\nwhile not os.path.exists({seen:?}): time.sleep(0.01)\nos.write(int(os.environ['{}']), b'{{\"type\":\"done\"}}\\n')",
+            protocol::REPLY_FD
+        );
+        let worker = Worker { program: "python3".into(), args: vec!["-c".to_owned(), script] };
+        let (cpus, memory) = (CpuSet::new(), MemoryBinding::default());
+        let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log };
+        let mut process = WorkerProcess::start(&worker, place, Deadlines::default()).unwrap();
+        let mut looks = 0;
+        let mut look = || {
+            looks += 1;
+            if looks == 3 {
+                std::fs::write(&seen, "").unwrap();
+            }
+        };
+        let answer = process.receive_looking("test", Duration::from_secs(60), None, Some(&mut look));
+        assert!(matches!(answer, Ok(Reply::Done)), "{answer:?}");
+        assert!(looks >= 3);
     }
 
     #[test]

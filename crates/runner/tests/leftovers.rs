@@ -8,6 +8,7 @@ mod common;
 use common::{Bench, GOOD, is_running, live_topology, settings, study, versions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_runner::{Decision, Worker, janitor, run};
@@ -46,7 +47,7 @@ fn as_killed_process() {
     study.design.rounds = 1_000_000;
     let mut store = Store::create(&folder.join("study.sqlite"), &study, &topology, &versions()).unwrap();
     let decide = &mut |_: &[_], _| Decision::Continue;
-    let _ = run(&topology, &settings, &mut store, &mut |_| {}, decide, &AtomicBool::new(false));
+    let _ = run(&topology, &settings, &mut store, &mut |_| {}, decide, &Arc::new(AtomicBool::new(false)));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Bench, GOOD, is_running, run_of, study};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_runner::{Decision, Event, Reason, run};
 use threadwise_store::EndState;
@@ -109,7 +110,7 @@ fn a_long_window_is_given_up_when_the_study_is_stopped() {
     let mut study = study(&[], 1);
     study.design.slice_ns = 600_000_000_000;
     let mut store = bench.create(&study);
-    let stop = &AtomicBool::new(false);
+    let stop = &Arc::new(AtomicBool::new(false));
     let outcome = std::thread::scope(|scope| {
         let mut observer = |event: Event<'_>| {
             if matches!(event, Event::BlockStarted { .. }) {
@@ -130,7 +131,7 @@ fn a_long_window_is_given_up_when_the_study_is_stopped() {
 fn a_stop_before_the_first_block_is_told() {
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&[], 1));
-    let stop = AtomicBool::new(true);
+    let stop = Arc::new(AtomicBool::new(true));
     let decide = &mut |_: &[_], _| Decision::Continue;
     let error = run(&bench.topology, &bench.settings, &mut store, &mut |_| {}, decide, &stop).unwrap_err();
     assert!(error.to_string().contains("nothing was measured"), "{error}");
@@ -151,7 +152,7 @@ fn a_look_decides_only_where_it_is_due() {
         looks.push((runs.len(), blocks));
         if blocks == 16 { Decision::Stop } else { Decision::Continue }
     };
-    let stop = AtomicBool::new(false);
+    let stop = Arc::new(AtomicBool::new(false));
     let outcome = run(&bench.topology, &bench.settings, &mut store, &mut |_| {}, &mut decide, &stop).unwrap();
     assert_eq!((outcome.blocks, outcome.reason), (16, Reason::TargetReached));
     assert_eq!(looks, [(8, 8), (16, 16)]);

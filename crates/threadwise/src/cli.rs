@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use threadwise_machine::Memory;
+use threadwise_machine::{CpuSet, Memory};
 
 /// What hyper-threads, cores, sockets and parallelism do to your database, with error bars.
 #[derive(Debug, Parser)]
@@ -12,6 +12,8 @@ Examples:
   threadwise run                       measure this machine with embedded SQLite, about 90 s
   threadwise run session-sweep         how throughput grows with sessions
   threadwise topology                  what the machine says it is
+  threadwise probe                     what the machine is: who shares a core, as measured
+  threadwise doctor                    what would spoil a measurement here
   threadwise report FILE --html R.html the report of an earlier study
 
 Exit codes:
@@ -31,6 +33,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
+    /// Measure the machine: who shares a core, strangers on siblings, latencies, clocks
+    Probe(ProbeArgs),
+    /// Say what would spoil a measurement here and how to change it; changes nothing itself
+    Doctor(DoctorArgs),
     /// List presets, engines, workloads and the placements that this machine can do
     List(ListArgs),
     /// Write the raw runs or slices of a study
@@ -117,6 +123,9 @@ pub struct RunArgs {
     /// Measure although the machine is busy or a database server is running
     #[arg(long)]
     pub allow_busy: bool,
+    /// Do not probe the hardware first (who shares a core, strangers, latencies, clocks)
+    #[arg(long)]
+    pub no_probe: bool,
     /// Say what would be run, where and for how long, and stop
     #[arg(long, conflicts_with = "json")]
     pub plan: bool,
@@ -166,6 +175,58 @@ pub struct TopologyArgs {
     /// Record the machine into a new folder: no serial numbers, no host names
     #[arg(long, value_name = "DIR")]
     pub capture: Option<PathBuf>,
+}
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise probe                          about 20 s on a small machine
+  threadwise probe --short                  under 10 s, as `run` does it first
+  threadwise probe --cpus 0,1,64            only these logical CPUs
+  threadwise probe --full --html probe.html every pair, with a heat map
+  threadwise probe --json | jq .pairs
+
+It keeps up to all allowed logical CPUs busy for milliseconds at a time, and stops early on Ctrl-C
+with what it has. Like `run` it refuses on a busy machine (--allow-busy goes on all the same, and
+others' work may then hide answers).")]
+pub struct ProbeArgs {
+    /// Logical CPUs to probe, such as 0-3,8 [default: all that are allowed]
+    #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// The short form, under 10 s on a small machine
+    #[arg(long, conflicts_with = "full")]
+    pub short: bool,
+    /// Every pair, nothing inferred: minutes on a large machine
+    #[arg(long)]
+    pub full: bool,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Write a self-contained HTML page with the heat map
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Seed of every order [default: drawn]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Probe although the machine is busy or a database server is running
+    #[arg(long)]
+    pub allow_busy: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise doctor
+  threadwise doctor --json | jq '.checks[] | select(.outcome == \"problem\")'
+
+It watches for about 2 s, reads what any user may read, and changes nothing. Problems do not change
+the exit code: it is 0 when all could be looked at.")]
+pub struct DoctorArgs {
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `list`.

@@ -1,5 +1,7 @@
 //! Values on the command line: times, shares, key=value pairs.
 
+use threadwise_machine::CpuSet;
+
 /// Seconds from `90s`, `1m30s`, `50ms`; a bare number is refused so that no unit is guessed.
 ///
 /// # Errors
@@ -28,6 +30,15 @@ pub fn share(text: &str) -> Result<f64, String> {
     Ok(value)
 }
 
+/// A list of logical CPUs such as `0-3,8`.
+///
+/// # Errors
+/// A text that is no such list, or an empty one.
+pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("the list of logical CPUs is empty".to_owned()) } else { Ok(cpus) }
+}
+
 /// `key=value`.
 ///
 /// # Errors
@@ -49,6 +60,12 @@ mod tests {
         assert_eq!(seconds("1m30s"), Ok(90.0));
         assert_eq!(seconds("50ms"), Ok(0.05));
         assert!(seconds("90").is_err() && seconds("0s").is_err() && seconds("soon").is_err());
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(cpu_list("0-2,8").unwrap().len(), 4);
+        assert!(cpu_list("").is_err() && cpu_list("a").is_err() && cpu_list("3-1").is_err());
     }
 
     #[test]

@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::report(args),
         Command::Topology(args) => commands::topology::topology(args),
+        Command::Probe(args) => commands::probe::probe(args),
+        Command::Doctor(args) => commands::doctor::doctor(args),
         Command::List(args) => commands::list::list(args),
         Command::Export(args) => commands::export::export(args),
         Command::Completions(args) => commands::completions::completions(args),

@@ -2,10 +2,12 @@
 
 use crate::error::AppError;
 use std::path::Path;
+use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::{Analysis, Finding, analyse_on, findings};
 use threadwise_machine::Topology;
 use threadwise_report::Document;
 use threadwise_store::{Store, Versions};
+use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
 
 /// Everything of a study file, analysed.
@@ -18,6 +20,8 @@ pub struct Opened {
     analysis: Analysis,
     findings: Vec<Finding>,
     source: String,
+    probe: Option<Probe>,
+    hardware: Option<Hardware>,
 }
 
 impl Opened {
@@ -33,9 +37,12 @@ impl Opened {
         let runs = store.runs().map_err(AppError::input)?;
         let notes = store.notes().map_err(AppError::input)?;
         let analysis = analyse_on(&study, Some(&topology), &runs, alpha_share(&study));
-        let findings = findings::verdict(&study, &topology, &analysis);
+        // A study that went on has several: the last one is of the machine as it was at the end.
+        let probe = store.probes().map_err(AppError::input)?.pop().map(|stored| stored.probe);
+        let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
+        let findings = findings::verdict_probed(&study, &topology, hardware.as_ref(), &analysis);
         let source = path.display().to_string();
-        Ok(Self { study, topology, runs, notes, versions, analysis, findings, source })
+        Ok(Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware })
     }
 
     /// What the renderers take.
@@ -51,6 +58,8 @@ impl Opened {
             program_version: &self.versions.program,
             engine_version: &self.versions.engine_version,
             created_utc: &self.versions.created_utc,
+            probe: self.probe.as_ref(),
+            hardware: self.hardware.as_ref(),
         }
     }
 }

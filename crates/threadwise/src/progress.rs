@@ -63,6 +63,14 @@ impl Progress {
         }
     }
 
+    /// How far, from 0 to 1, of something whose steps have no number.
+    pub fn share(&self, share: f64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(1000);
+            bar.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
+        }
+    }
+
     /// Removes the bar, so that results start on a clean line.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -61,7 +62,7 @@ impl Bench {
 
     /// Runs the study to its end.
     pub fn run(&self, store: &mut Store) -> Result<Outcome, RunnerError> {
-        let stop = AtomicBool::new(false);
+        let stop = Arc::new(AtomicBool::new(false));
         run(&self.topology, &self.settings, store, &mut |_| {}, &mut |_, _| Decision::Continue, &stop)
     }
 
@@ -71,7 +72,7 @@ impl Bench {
         store: &mut Store,
         observer: &mut dyn FnMut(&Event<'_>, &AtomicBool),
     ) -> Result<Outcome, RunnerError> {
-        let stop = AtomicBool::new(false);
+        let stop = Arc::new(AtomicBool::new(false));
         let mut forward = |event: Event<'_>| observer(&event, &stop);
         run(&self.topology, &self.settings, store, &mut forward, &mut |_, _| Decision::Continue, &stop)
     }

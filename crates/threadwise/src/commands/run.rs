@@ -4,14 +4,12 @@ mod prepare;
 mod watch;
 
 use crate::cli::RunArgs;
-use crate::commands::{report, topology};
+use crate::commands::{self, report, topology};
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 use prepare::Job;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, RunnerError, guard};
@@ -37,7 +35,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         eprintln!("threadwise: this study is complete: nothing is left to measure, here is its report");
         return tell(args, &job);
     }
-    let stop = stop_flag()?;
+    let stop = commands::stop_flag()?;
     let outcome = watch::measure(&mut job, &topology, args, &stop)?;
     if outcome.blocks > 0 {
         tell(args, &job)?;
@@ -100,19 +98,6 @@ fn closing(store: &Path, html: Option<&Path>) -> String {
     }
     text.push_str(&format!("Again:      threadwise report {}\n", output::shell_word(store)));
     text
-}
-
-/// A flag that Ctrl-C, SIGTERM and SIGHUP set; the second Ctrl-C ends the program at once, and the
-/// janitor process removes the temporary folder.
-fn stop_flag() -> Result<Arc<AtomicBool>, AppError> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut registered = signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&stop));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        registered = registered.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
-    }
-    registered.map_err(|error| AppError::Failed(format!("cannot catch signals: {error}")))?;
-    Ok(stop)
 }
 
 /// An ending before the plan's end is an error for scripts, though its results were printed.

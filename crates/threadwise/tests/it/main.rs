@@ -7,4 +7,5 @@ mod bad_input;
 mod forms;
 mod harness;
 mod killed;
+mod probe;
 mod real;

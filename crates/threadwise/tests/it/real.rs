@@ -50,6 +50,18 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
         let reads = treatment["metrics"]["reads_per_row"]["mean"].as_f64().unwrap();
         assert!((1.0..3.2).contains(&reads), "{treatment}");
     }
+    // The hardware was probed first, and looked at before and after every block.
+    assert_eq!(json["probe"]["form"], "short");
+    assert_eq!(json["probe"]["interrupted"], false);
+    let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
+    for run in runs.lines() {
+        let run: Value = serde_json::from_str(run).unwrap();
+        let readings = run["readings"].as_array().unwrap();
+        let looks = readings.iter().filter(|reading| reading["sampler"] == "stranger");
+        let cpus: std::collections::BTreeSet<u64> =
+            run["cpus"].as_array().unwrap().iter().map(|cpu| cpu.as_u64().unwrap()).collect();
+        assert_eq!(looks.count(), 4 * cpus.len(), "two figures before and two after: {run}");
+    }
     let two_on_one_cpu = treatments.iter().any(|treatment| treatment["placement"] == "one-cpu");
     assert!(two_on_one_cpu, "every machine can do one-cpu");
 }

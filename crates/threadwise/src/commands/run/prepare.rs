@@ -2,6 +2,7 @@
 
 use super::runner_error;
 use crate::cli::RunArgs;
+use crate::commands;
 use crate::error::AppError;
 use crate::output;
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ fn study_file(name: &str) -> Result<StudyFile, AppError> {
 fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Overrides, AppError> {
     let seed = match args.seed.or(file.seed()) {
         Some(seed) => seed,
-        None => drawn_seed()?,
+        None => commands::drawn_seed()?,
     };
     Ok(Overrides {
         engine: args.engine.clone(),
@@ -153,15 +154,6 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
 }
 
 /// A seed for a study that was not given one. 53 bits: any JSON reader keeps it exact.
-fn drawn_seed() -> Result<u64, AppError> {
-    use std::io::Read;
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(
-        |error| AppError::Failed(format!("cannot draw a seed from /dev/urandom: {error}; give --seed")),
-    )?;
-    Ok(u64::from_le_bytes(bytes) >> 11)
-}
-
 fn engine(name: &str) -> Result<(Worker, Versions), AppError> {
     let program = std::env::current_exe()
         .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;

@@ -6,6 +6,7 @@ use crate::cli::RunArgs;
 use crate::error::AppError;
 use crate::opened::alpha_share;
 use crate::progress::Progress;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_analysis::{analyse, estimate};
@@ -19,7 +20,7 @@ pub fn measure(
     job: &mut Job,
     topology: &Topology,
     args: &RunArgs,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, AppError> {
     let resumed = job.store.take();
     let fresh = resumed.is_none();
@@ -56,6 +57,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     if let Some(folder) = &args.data_dir {
         settings.data_root.clone_from(folder);
     }
+    settings.probe = !args.no_probe;
     settings.allow_busy = args.allow_busy || job.is_simulated();
     settings
 }
@@ -91,6 +93,10 @@ impl<'a> Shown<'a> {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Note(text) => self.progress.step(text),
+            Event::Probing { what, share } => {
+                self.progress.share(*share);
+                self.progress.pass(&format!("measuring {what}"));
+            }
             Event::Loading { what, number, count } => {
                 self.progress.pass(&format!("data {} of {count}: {what}", number + 1));
             }

@@ -1,0 +1,87 @@
+//! `threadwise probe`: what the machine is, as measured.
+
+use crate::cli::ProbeArgs;
+use crate::commands::{self, topology};
+use crate::error::AppError;
+use crate::output;
+use crate::progress::Progress;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_machine::Topology;
+use threadwise_probe::bench::ProbeError;
+use threadwise_probe::whole::{self, Request};
+use threadwise_report::html::ProbeHead;
+use threadwise_report::{html, json, terminal};
+use threadwise_runner::guard;
+use threadwise_study::probe::{Probe, ProbeForm};
+
+/// Probes, prints, and writes the page.
+pub fn probe(args: &ProbeArgs) -> Result<(), AppError> {
+    let topology = topology::live()?;
+    let cpus = whole::choose(&topology, args.cpus.as_ref()).map_err(AppError::input)?;
+    args.html.as_deref().map_or(Ok(()), output::check_new)?;
+    guard::check_start(&topology, args.allow_busy).map_err(AppError::refused)?;
+    let seed = args.seed.map_or_else(commands::drawn_seed, Ok)?;
+    let stop = commands::stop_flag()?;
+    let request = Request { topology: &topology, cpus: &cpus, form: form(args), seed, root: Path::new("/") };
+    let probe = measure(&request, &stop, args.json)?;
+    let hardware = hardware::compare(&topology, &probe);
+    tell(args, &topology, &probe, &hardware)?;
+    match probe.interrupted {
+        true => Err(AppError::Interrupted("stopped: what is shown was measured until then".to_owned())),
+        false => Ok(()),
+    }
+}
+
+fn form(args: &ProbeArgs) -> ProbeForm {
+    match (args.short, args.full) {
+        (true, _) => ProbeForm::Short,
+        (_, true) => ProbeForm::Full,
+        _ => ProbeForm::Standard,
+    }
+}
+
+/// Probes with a progress display on stderr.
+fn measure(request: &Request<'_>, stop: &Arc<AtomicBool>, quiet: bool) -> Result<Probe, AppError> {
+    let progress = Progress::new(quiet);
+    let mut last = None;
+    let probe = whole::probe(request, stop, &mut |phase, share| {
+        progress.share(share);
+        if last.replace(phase) != Some(phase) {
+            progress.step(&format!("measuring {}", phase.words()));
+        }
+    });
+    progress.finish();
+    probe.map_err(probe_error)
+}
+
+/// The exit code class of a probe's error.
+pub fn probe_error(error: ProbeError) -> AppError {
+    match error {
+        ProbeError::Cpus(_) => AppError::input(error),
+        ProbeError::Stopped => AppError::Interrupted(error.to_string()),
+        _ => AppError::failed(error),
+    }
+}
+
+fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardware) -> Result<(), AppError> {
+    match args.json {
+        true => output::print(&format!("{}\n", json::probe(topology, probe, hardware)))?,
+        false => {
+            output::print(&format!("{}\n", terminal::probe(topology, probe, hardware, output::style())))?;
+        }
+    }
+    let Some(path) = &args.html else { return Ok(()) };
+    let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let head = ProbeHead {
+        title: "The hardware, measured",
+        program_version: env!("CARGO_PKG_VERSION"),
+        created_utc: &created_utc,
+    };
+    let page = html::render_probe(topology, probe, hardware, &head).map_err(AppError::failed)?;
+    output::write_new(path, &page)?;
+    if args.json { Ok(()) } else { output::print(&format!("Page: {}\n", path.display())) }
+}
