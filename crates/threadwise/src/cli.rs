@@ -181,7 +181,7 @@ pub struct TopologyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise probe                          about 20 s on a small machine
+  threadwise probe                          some seconds on a small machine
   threadwise probe --short                  under 10 s, as `run` does it first
   threadwise probe --cpus 0,1,64            only these logical CPUs
   threadwise probe --full --html probe.html every pair, with a heat map
