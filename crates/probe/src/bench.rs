@@ -56,7 +56,9 @@ pub enum ProbeError {
         step_ns: u64,
     },
     /// Threads or memory could not be had.
-    #[error("cannot start the probe: {0}; check the limits on threads and memory (ulimit -u, pids.max)")]
+    #[error(
+        "cannot start the probe: {0}; check the limits on threads, memory and open files (ulimit -u, -v, -n; pids.max)"
+    )]
     Start(String),
     /// Asked to stop.
     #[error("stopped")]

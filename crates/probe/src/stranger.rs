@@ -162,8 +162,9 @@ impl Widths {
         };
         let busy: Vec<f64> = self.usable.iter().copied().filter(|adds| *adds < BUSY_BELOW * width).collect();
         let share = busy.len() as f64 / count as f64;
-        let left =
-            median(&busy).map_or(String::new(), |left| format!("; {left:.1} while the sibling was busy"));
+        // A window or two are disturbed in other ways.
+        let left = median(&busy).filter(|_| busy.len() >= FEWEST_WINDOWS);
+        let left = left.map_or(String::new(), |left| format!("; {left:.1} while the sibling was busy"));
         (Some(share), format!("a free core gives {width:.1} adds per chain step ({source}){left}"))
     }
 }

@@ -110,11 +110,25 @@ pub fn probe_on(
         .and_then(|()| latencies(request, lines, &mut probe, observe))
         .and_then(|()| clocks(request, bench, &mut probe, observe));
     match whole {
-        Err(ProbeError::Stopped) => probe.interrupted = true,
+        Err(ProbeError::Stopped) => stopped(&mut probe),
         other => other?,
     }
     probe.duration_s = began.elapsed().as_secs_f64();
     Ok(probe)
+}
+
+/// Marks a probe that was stopped, and says what it did not come to.
+fn stopped(probe: &mut Probe) {
+    probe.interrupted = true;
+    let lacks = [
+        (probe.strangers.is_empty(), "strangers"),
+        (probe.latencies.is_empty() && probe.cpus.len() > 1, "cache-line latency"),
+        (probe.clocks.is_empty(), "clocks"),
+    ];
+    let lacks: Vec<&str> = lacks.into_iter().filter_map(|(lacks, what)| lacks.then_some(what)).collect();
+    if !lacks.is_empty() {
+        probe.gaps.push(format!("stopped before it was measured: {}", lacks.join(", ")));
+    }
 }
 
 fn cores_and_strangers(

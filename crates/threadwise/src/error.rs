@@ -1,5 +1,6 @@
 //! The program's errors and their exit codes (documented in `threadwise --help`).
 
+use crate::output;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -71,7 +72,7 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
-    eprintln!("threadwise: {}; see --help", one_line(&error.to_string()));
+    output::tell(&format!("threadwise: {}; see --help", one_line(&error.to_string())));
     ExitCode::from(2)
 }
 

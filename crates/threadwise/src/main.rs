@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !error.is_silent() {
-                eprintln!("threadwise: {error}");
+                output::tell(&format!("threadwise: {error}"));
             }
             ExitCode::from(error.exit_code())
         }

@@ -20,6 +20,11 @@ pub fn print(text: &str) -> Result<(), AppError> {
     })
 }
 
+/// Writes a line to stderr. Where that is closed or full nobody listens, and the work goes on.
+pub fn tell(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// Streams an export to stdout, however large it is.
 ///
 /// # Errors
@@ -122,12 +127,18 @@ pub fn style() -> Style {
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
     let unicode = locale.is_some_and(|name| name.to_ascii_uppercase().replace('-', "").contains("UTF8"));
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).or_else(terminal_columns);
     Style {
         color: terminal && std::env::var_os("NO_COLOR").is_none(),
         unicode,
         width: columns.unwrap_or(100).clamp(60, 200),
     }
+}
+
+/// Width of the terminal that stdout is, where it is one that knows.
+fn terminal_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The progress bar on stderr, with an ETA; plain lines where stderr is no terminal.
 
+use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
 use std::io::IsTerminal;
@@ -37,7 +38,7 @@ impl Progress {
                 bar.set_message(text.to_owned());
                 bar.tick();
             }
-            None if !self.quiet => eprintln!("{text}"),
+            None if !self.quiet => output::tell(text),
             None => {}
         }
     }

@@ -193,7 +193,8 @@ impl Cores {
         };
         let stands = |(at, members): (usize, &Vec<usize>)| match members.as_slice() {
             _ if self.contradictory[at] => false,
-            [single] => apart(*single),
+            // One logical CPU alone was compared with nobody.
+            [single] => self.cpus.len() > 1 && apart(*single),
             _ => true,
         };
         self.groups.iter().enumerate().map(stands).collect()

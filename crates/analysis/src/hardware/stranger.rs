@@ -14,7 +14,7 @@ const NAMED_SHARE: f64 = 0.05;
 const HARDLY_SHARE: f64 = 0.0005;
 
 /// From this share on it is told that we were kept off a CPU.
-const OFF_CPU_SHARE: f64 = 0.01;
+const OFF_CPU_SHARE: f64 = 0.05;
 
 /// What was seen of strangers; `None` where nobody watched.
 pub fn stranger(probe: &Probe) -> Option<Finding> {
@@ -82,6 +82,10 @@ fn off_cpu_text(probe: &Probe) -> Option<String> {
     let most =
         probe.strangers.iter().max_by(|one, other| one.off_cpu_share.total_cmp(&other.off_cpu_share))?;
     (most.off_cpu_share >= OFF_CPU_SHARE).then(|| {
-        format!("we were kept off CPU {} for {} of its windows", most.cpu, percent(most.off_cpu_share))
+        format!(
+            "we were kept off CPU {} for {} of the time of its windows",
+            most.cpu,
+            percent(most.off_cpu_share)
+        )
     })
 }

@@ -126,11 +126,14 @@ pub(super) fn stranger(case: &Case<'_>) -> Answer {
     };
     let unknown = strangers.len() - known.len();
     let rest = if unknown > 0 { format!(", {unknown} of them without a baseline") } else { String::new() };
-    let found = format!(
-        "others' work on the sibling is most beside CPU {cpu}: {} of the time ({} logical CPUs probed{rest})",
-        percent(worst),
-        strangers.len()
-    );
+    let probed = format!("{} logical CPUs probed{rest}", strangers.len());
+    let found = match worst < 0.0005 {
+        true => format!("no others' work was seen on siblings ({probed})"),
+        false => format!(
+            "others' work on the sibling is most beside CPU {cpu}: {} of the time ({probed})",
+            percent(worst)
+        ),
+    };
     let remedy = match case.hypervisor() {
         Some(_) => {
             "measure when the neighbours are quieter, or on an instance with whole cores (a dedicated host)"

@@ -86,6 +86,10 @@ pub(super) fn mitigations(case: &Case<'_>) -> Answer {
     let option =
         command_line.split_whitespace().filter_map(|word| word.strip_prefix("mitigations=")).next_back();
     let mut found = format!("{mitigated} of {affected} weaknesses are mitigated");
+    let open = with_words(&states, "Vulnerable");
+    if !open.is_empty() {
+        found.push_str(&format!(" (not {})", open.join(", ")));
+    }
     for (names, what) in [
         (&exposed, "siblings can spy on each other by"),
         (&unsure, "the hypervisor does not say whether siblings are safe from"),

@@ -240,6 +240,9 @@ impl Worker {
 
 /// Why the switches of a CPU's thread are unknown.
 pub fn uncounted(cpu: u32, cause: &std::io::Error) -> ProbeError {
+    if cause.raw_os_error() == Some(libc::EMFILE) {
+        return ProbeError::Start(format!("too many open files for logical CPU {cpu}"));
+    }
     ProbeError::Cpus(format!(
         "cannot probe logical CPU {cpu}: the kernel does not tell context switches in /proc/thread-self/schedstat or status ({cause}); run it where /proc is a Linux kernel's"
     ))

@@ -48,6 +48,9 @@ const USABLE: f64 = 0.15;
 /// different from what was seen.
 const HIDDEN: f64 = 0.25;
 
+/// Below this many rounds the probe was stopped before it could tell.
+const FEW_ROUNDS: u32 = 16;
+
 /// Slowdown of the wide kernel on one core at least, of the latency-limited one at most.
 const WIDE_SLOWED: f64 = 1.4;
 const CHAIN_KEPT: f64 = 1.1;
@@ -191,6 +194,9 @@ fn undecided(seen: &Evidence, free: Option<f64>) -> Judgement {
             seen.full_alone, seen.rounds
         );
         return open(Sharing::Masked, why);
+    }
+    if seen.rounds < FEW_ROUNDS {
+        return open(Sharing::Unclear, format!("{} rounds are too few to tell", seen.rounds));
     }
     let why = format!(
         "{}; together at full width in {} of {} windows: neither one core nor two",

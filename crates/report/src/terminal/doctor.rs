@@ -43,7 +43,7 @@ fn check(row: &DoctorRow<'_>, name_width: usize, style: Style) -> Vec<String> {
     for (at, part) in found.iter().enumerate() {
         lines.push(if at == 0 { format!("{head}{part}") } else { format!("{:indent$}{part}", "") });
     }
-    let needs = matches!(row.outcome_word, "warning" | "problem");
+    let needs = matches!(row.outcome_word, "unknown" | "warning" | "problem");
     if let Some(remedy) = row.remedy.filter(|_| needs) {
         let arrow = if style.unicode { "→" } else { "->" };
         let hang = columns(arrow) + 1;

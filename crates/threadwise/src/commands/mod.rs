@@ -12,7 +12,15 @@ pub mod worker;
 
 use crate::error::AppError;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ends where the user asked for it before anything was measured.
+pub fn unless_stopped(stop: &AtomicBool) -> Result<(), AppError> {
+    match stop.load(Ordering::Relaxed) {
+        true => Err(AppError::Interrupted("stopped before anything was measured".to_owned())),
+        false => Ok(()),
+    }
+}
 
 /// A seed that nobody chose, below 2^53 so that JSON keeps it whole.
 pub fn drawn_seed() -> Result<u64, AppError> {

@@ -22,8 +22,10 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         Some(file) => Job::resumed(args, file, &topology)?,
         None => Job::fresh(args, &topology)?,
     };
+    let stop = commands::stop_flag()?;
     if !job.is_simulated() && !args.plan && !job.is_complete() {
         guard::check_start(&topology, args.allow_busy).map_err(AppError::refused)?;
+        commands::unless_stopped(&stop)?;
     }
     if !args.json || args.plan {
         output::print(&opening(&job, &topology)?)?;
@@ -32,10 +34,9 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         return Ok(());
     }
     if job.is_complete() {
-        eprintln!("threadwise: this study is complete: nothing is left to measure, here is its report");
+        output::tell("threadwise: this study is complete: nothing is left to measure, here is its report");
         return tell(args, &job);
     }
-    let stop = commands::stop_flag()?;
     let outcome = watch::measure(&mut job, &topology, args, &stop)?;
     if outcome.blocks > 0 {
         tell(args, &job)?;
@@ -106,8 +107,8 @@ fn ended(outcome: &Outcome, store: &Path) -> Result<(), AppError> {
     match &outcome.reason {
         Reason::PlanDone | Reason::TargetReached => Ok(()),
         Reason::BudgetOver => {
-            eprintln!(
-                "threadwise: the budget ended before every interval was within its target; what is wider is marked"
+            output::tell(
+                "threadwise: the budget ended before every interval was within its target; what is wider is marked",
             );
             Ok(())
         }

@@ -4,6 +4,7 @@ use crate::cli::TopologyArgs;
 use crate::error::AppError;
 use crate::output;
 use std::path::Path;
+use threadwise_machine::topology::TopologyError;
 use threadwise_machine::{Topology, hypervisor, pin, topology};
 
 /// Prints the machine, or records it.
@@ -32,7 +33,12 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
 pub fn live() -> Result<Topology, AppError> {
     let affinity = pin::current_affinity()
         .map_err(|error| AppError::Failed(format!("cannot read this process's CPU affinity: {error}")))?;
-    let mut topology = Topology::read(Path::new("/"), Some(&affinity)).map_err(AppError::failed)?;
+    let mut topology = Topology::read(Path::new("/"), Some(&affinity)).map_err(|error| match error {
+        TopologyError::NoSys { .. } => AppError::Failed(
+            "/sys/devices/system/cpu is not there: mount sysfs (mount -t sysfs sysfs /sys), or run outside of the chroot".to_owned(),
+        ),
+        error => AppError::failed(error),
+    })?;
     // sysfs tells that there is one and often not which; the processor knows.
     if topology.identity.hypervisor.is_some()
         && let Some(name) = hypervisor::live()

@@ -31,6 +31,18 @@ fn cpus_that_cannot_be_probed_are_refused_in_one_line() {
 }
 
 #[test]
+fn errors_that_nobody_can_read_change_nothing() {
+    let lab = Lab::new();
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let refused = lab.command(&["probe", "--cpus", "60000"]).stderr(full()).status().unwrap();
+    assert_eq!(refused.code(), Some(2));
+    let mut probe = lab.command(&["probe", "--short", "--allow-busy"]);
+    let said = said(probe.stdout(Stdio::piped()).stderr(full()).spawn().unwrap().wait_with_output().unwrap());
+    assert_eq!(said.code, Some(0));
+    assert!(said.stdout.contains("short form"), "{}", said.stdout);
+}
+
+#[test]
 fn one_logical_cpu_is_a_gap_and_not_an_answer() {
     let lab = Lab::new();
     let first = threadwise_machine::pin::current_affinity().unwrap().first().unwrap().to_string();
@@ -39,6 +51,7 @@ fn one_logical_cpu_is_a_gap_and_not_an_answer() {
     assert_eq!(probe["latencies"].as_array().unwrap().len(), 0);
     assert!(probe["gaps"].to_string().contains("one logical CPU"), "{}", probe["gaps"]);
     assert_eq!(probe["strangers"].as_array().unwrap().len(), 1);
+    assert_eq!(probe["measured_cores"].as_array().unwrap().len(), 0, "{}", probe["measured_cores"]);
 }
 
 #[test]
