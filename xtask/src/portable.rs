@@ -19,7 +19,14 @@ pub fn steps() -> Result<[Task; 2], String> {
     let cargo = |arguments: &[&str]| {
         Task::new("cargo", arguments).env("RUSTC_WORKSPACE_WRAPPER", &wrapper.to_string_lossy())
     };
-    let tested = ["--package", "threadwise-machine", "--package", "threadwise-engine"];
+    let tested = [
+        "--package",
+        "threadwise-machine",
+        "--package",
+        "threadwise-engine",
+        "--package",
+        "threadwise-probe",
+    ];
     Ok([
         cargo(&["check", "--workspace"]),
         cargo(&[["test", "--lib", "--tests"].as_slice(), tested.as_slice()].concat()),
