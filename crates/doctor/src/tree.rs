@@ -1,18 +1,14 @@
 //! Bounded reading of small files below a root, and of nothing else.
 //!
-//! The root may be a recorded machine of somebody else: its links may point anywhere and its files may
-//! be pipes or of any size. So every path is resolved step by step, an absolute link counts from the
-//! root (as `chroot(2)` has it), only plain files are opened, and every read has a limit.
+//! Paths: see [`threadwise_machine::below`]. Only plain files are opened, and every read has a limit.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+use threadwise_machine::below;
 
 /// Limit of a file. The longest that is read here is /proc/swaps or a CPU list of a large machine.
 const LIMIT_BYTES: u64 = 256 * 1024;
-/// As many links as the kernel follows (`path_resolution(7)`).
-const MAX_LINKS: u32 = 40;
 /// Most characters of a text that are kept for a line of the report.
 const SHOWN_CHARS: usize = 100;
 
@@ -57,7 +53,7 @@ impl Tree {
             return Err(Gap::Damaged("is not a plain file".to_owned()));
         }
         let mut bytes = Vec::new();
-        File::open(&path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
+        below::open(&path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
         match bytes.len() as u64 > LIMIT_BYTES {
             true => Err(Gap::Damaged(format!("is larger than {LIMIT_BYTES} bytes"))),
             false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -101,47 +97,9 @@ impl Tree {
         self.resolve(path).is_ok_and(|path| path.exists())
     }
 
-    /// Follows a path; never leaves the root.
     fn resolve(&self, path: &str) -> Result<PathBuf, Gap> {
-        let mut at = self.root.clone();
-        let mut pending = reversed_steps(Path::new(path));
-        let mut links = 0;
-        while let Some(step) = pending.pop() {
-            if step == ".." {
-                if at != self.root {
-                    at.pop();
-                }
-                continue;
-            }
-            let next = at.join(&step);
-            if !fs::symlink_metadata(&next)?.is_symlink() {
-                at = next;
-                continue;
-            }
-            links += 1;
-            if links > MAX_LINKS {
-                return Err(Gap::Damaged("is a link that leads in a circle".to_owned()));
-            }
-            let target = fs::read_link(&next)?;
-            if target.is_absolute() {
-                at.clone_from(&self.root);
-            }
-            pending.extend(reversed_steps(&target));
-        }
-        Ok(at)
+        Ok(below::resolve(&self.root, &self.root, Path::new(path))?)
     }
-}
-
-/// The steps of a path, last one first; `..` is kept, the leading `/` is not.
-fn reversed_steps(path: &Path) -> Vec<OsString> {
-    let step = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        _ => None,
-    };
-    let mut steps: Vec<OsString> = path.components().filter_map(step).collect();
-    steps.reverse();
-    steps
 }
 
 /// A file that says something else than it should.

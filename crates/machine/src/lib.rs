@@ -4,6 +4,7 @@
 //! `topology` reads a sysfs tree below a given root and nothing else; `placement` and `memory` are
 //! pure functions of a topology and a block's draw; `pin` and `hypervisor` alone look at the live process.
 
+pub mod below;
 pub mod cpuset;
 pub mod hypervisor;
 pub mod memory;

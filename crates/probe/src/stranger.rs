@@ -75,7 +75,7 @@ pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result
 /// Adds per chain step of a free core, as far as these figures show one: the baseline for later
 /// watches. To be asked of CPUs of one core kind.
 pub fn width_of<'a>(strangers: impl IntoIterator<Item = &'a Stranger>) -> Option<f64> {
-    let best = strangers.into_iter().map(|stranger| stranger.adds_per_step_p90).max_by(f64::total_cmp);
+    let best = strangers.into_iter().filter_map(|stranger| stranger.adds_per_step_p90).max_by(f64::total_cmp);
     best.filter(|best| FREE_ADDS.is_some_and(|free| *best >= free))
 }
 
@@ -133,7 +133,7 @@ impl Widths {
     }
 
     fn stranger(&self, cpu: u32, baseline: Baseline) -> Stranger {
-        let at = |share| quantile(&self.all, share).unwrap_or(0.0);
+        let at = |share| quantile(&self.all, share);
         let (busy_share, why) = self.busy(baseline);
         Stranger {
             cpu,

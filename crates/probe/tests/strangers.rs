@@ -5,6 +5,8 @@ mod model;
 use model::toggle::Toggle;
 use model::{Core, Machine, Place, Stranger, Weather};
 use threadwise_machine::CpuSet;
+use threadwise_probe::bench::{Bench, ProbeError, Timing};
+use threadwise_probe::kernels::Kernel;
 use threadwise_probe::stranger::{FREE_ADDS, Watch, watch, width_of};
 use threadwise_study::probe::ProbeForm;
 
@@ -70,7 +72,7 @@ fn never_free_is_unknown_and_not_zero() {
     let seen = watch(&mut machine, &[0], &long()).unwrap();
     assert_eq!(seen[0].busy_share, None, "{seen:?}");
     assert!(!seen[0].why.is_empty());
-    assert!((seen[0].adds_per_step_p50 - 2.45).abs() < 0.1, "{seen:?}");
+    assert!((seen[0].adds_per_step_p50.unwrap() - 2.45).abs() < 0.1, "{seen:?}");
     assert_eq!(width_of(&seen), None);
     let known = Watch { baseline: Some(4.9), ..long() };
     let seen = watch(&mut machine, &[0], &known).unwrap();
@@ -121,4 +123,27 @@ fn a_cpu_that_is_mostly_taken_away_is_unknown() {
     let seen = watch(&mut machine, &[0], &watching).unwrap();
     assert_eq!(seen[0].busy_share, None, "{seen:?}");
     assert!(seen[0].off_cpu_share > 0.8, "{seen:?}");
+}
+
+/// A bench whose threads never get onto their CPUs.
+struct Held;
+
+impl Bench for Held {
+    fn run(&mut self, _: Kernel, cpus: &[u32], _: u64) -> Result<Vec<Timing>, ProbeError> {
+        let held = |&cpu: &u32| Timing {
+            cpu,
+            step_ns: 0.3,
+            steps_per_ns: 0.0,
+            on_cpu_share: 0.0,
+            involuntary_switches: 1,
+        };
+        Ok(cpus.iter().map(held).collect())
+    }
+}
+
+#[test]
+fn without_a_usable_window_there_is_no_figure_and_no_zero() {
+    let seen = watch(&mut Held, &[0], &long()).unwrap();
+    assert_eq!((seen[0].windows, seen[0].adds_per_step_p50, seen[0].busy_share), (0, None, None));
+    assert!(seen[0].why.contains("too few"), "{seen:?}");
 }

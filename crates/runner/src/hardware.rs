@@ -86,9 +86,9 @@ pub fn unknown(cpus: &CpuSet, why: &str) -> Vec<Stranger> {
     let of_cpu = |cpu| Stranger {
         cpu,
         windows: 0,
-        adds_per_step_p10: 0.0,
-        adds_per_step_p50: 0.0,
-        adds_per_step_p90: 0.0,
+        adds_per_step_p10: None,
+        adds_per_step_p50: None,
+        adds_per_step_p90: None,
         busy_share: None,
         off_cpu_share: 0.0,
         why: why.to_owned(),
@@ -116,8 +116,7 @@ pub fn readings(
             value,
             gap: value.is_none().then(|| stranger.why.clone()),
         };
-        let adds = (stranger.windows > 0).then_some(stranger.adds_per_step_p50);
-        [reading("busy_share", stranger.busy_share), reading("adds_per_step", adds)]
+        [reading("busy_share", stranger.busy_share), reading("adds_per_step", stranger.adds_per_step_p50)]
     })
     .collect()
 }
@@ -131,9 +130,9 @@ mod tests {
         let stranger = |cpu: u32, busy_share: Option<f64>| Stranger {
             cpu,
             windows: 40,
-            adds_per_step_p10: 2.5,
-            adds_per_step_p50: 4.9,
-            adds_per_step_p90: 5.0,
+            adds_per_step_p10: Some(2.5),
+            adds_per_step_p50: Some(4.9),
+            adds_per_step_p90: Some(5.0),
             busy_share,
             off_cpu_share: 0.0,
             why: "because".to_owned(),

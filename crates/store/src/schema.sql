@@ -284,9 +284,9 @@ CREATE TABLE strangers (
   probe              INTEGER NOT NULL REFERENCES probes (id),
   cpu                INTEGER NOT NULL CHECK (cpu BETWEEN 0 AND 65535),
   windows            INTEGER NOT NULL CHECK (windows BETWEEN 0 AND 4294967295),
-  adds_per_step_p10  REAL NOT NULL CHECK (adds_per_step_p10 BETWEEN 0 AND 1125899906842623),
-  adds_per_step_p50  REAL NOT NULL CHECK (adds_per_step_p50 BETWEEN 0 AND 1125899906842623),
-  adds_per_step_p90  REAL NOT NULL CHECK (adds_per_step_p90 BETWEEN 0 AND 1125899906842623),
+  adds_per_step_p10  REAL CHECK (adds_per_step_p10 BETWEEN 0 AND 1125899906842623), -- NULL: no window could be used
+  adds_per_step_p50  REAL CHECK (adds_per_step_p50 BETWEEN 0 AND 1125899906842623), -- NULL: no window could be used
+  adds_per_step_p90  REAL CHECK (adds_per_step_p90 BETWEEN 0 AND 1125899906842623), -- NULL: no window could be used
   busy_share         REAL CHECK (busy_share BETWEEN 0 AND 1), -- NULL: unknown, and why says why
   off_cpu_share      REAL NOT NULL CHECK (off_cpu_share BETWEEN 0 AND 1),
   why                TEXT NOT NULL

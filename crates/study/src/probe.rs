@@ -40,7 +40,7 @@ pub enum ProbeForm {
     /// What `probe` does.
     #[default]
     Standard,
-    /// Every pair, nothing inferred.
+    /// The latency of every pair; up to 64 logical CPUs also a test of every pair for a shared core.
     Full,
 }
 
@@ -152,12 +152,12 @@ pub struct Stranger {
     pub cpu: u32,
     /// Windows that were measured.
     pub windows: u32,
-    /// Adds per chain step, tenth percentile.
-    pub adds_per_step_p10: f64,
-    /// Adds per chain step, median.
-    pub adds_per_step_p50: f64,
-    /// Adds per chain step, ninetieth percentile.
-    pub adds_per_step_p90: f64,
+    /// Adds per chain step, tenth percentile; `None` where no window could be used.
+    pub adds_per_step_p10: Option<f64>,
+    /// Adds per chain step, median; `None` where no window could be used.
+    pub adds_per_step_p50: Option<f64>,
+    /// Adds per chain step, ninetieth percentile; `None` where no window could be used.
+    pub adds_per_step_p90: Option<f64>,
     /// Share of the windows in which the sibling was busy; `None` where no baseline can be had.
     pub busy_share: Option<f64>,
     /// Share of the windows' wall-clock time in which we were not on a CPU.

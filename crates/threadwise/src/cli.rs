@@ -197,7 +197,7 @@ pub struct ProbeArgs {
     /// The short form, under 10 s on a small machine
     #[arg(long, conflicts_with = "full")]
     pub short: bool,
-    /// Every pair, nothing inferred: minutes on a large machine
+    /// Latency of every pair, and sharing of every pair up to 64 logical CPUs: minutes on a large machine
     #[arg(long)]
     pub full: bool,
     /// Print JSON (docs/JSON.md)

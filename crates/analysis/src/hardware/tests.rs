@@ -234,9 +234,9 @@ fn strangers_in_words() {
         let watched = |(cpu, busy_share): (usize, &Option<f64>)| Stranger {
             cpu: cpu as u32,
             windows: 300,
-            adds_per_step_p10: 2.0,
-            adds_per_step_p50: 4.0,
-            adds_per_step_p90: 4.0,
+            adds_per_step_p10: Some(2.0),
+            adds_per_step_p50: Some(4.0),
+            adds_per_step_p90: Some(4.0),
             busy_share: *busy_share,
             off_cpu_share: 0.0,
             why: "WIDE never went above 2.1 adds per step.".to_owned(),

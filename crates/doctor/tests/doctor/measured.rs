@@ -93,9 +93,9 @@ fn stranger(cpu: u32, busy_share: Option<f64>) -> Stranger {
     Stranger {
         cpu,
         windows: 100,
-        adds_per_step_p10: 2.0,
-        adds_per_step_p50: 3.9,
-        adds_per_step_p90: 4.0,
+        adds_per_step_p10: Some(2.0),
+        adds_per_step_p50: Some(3.9),
+        adds_per_step_p90: Some(4.0),
         busy_share,
         off_cpu_share: 0.0,
         why: "never reached its issue width".to_owned(),

@@ -1,25 +1,17 @@
-//! Bounded reading of small files below a root, and of nothing else.
-//!
-//! A recorded machine comes from somebody else: its links may point anywhere, its files may be
-//! pipes or of any size. So every folder is resolved component by component, an absolute link
-//! counts from the root (as `chroot(2)` has it), files are opened without following links and
-//! without blocking (`open(2)`: `O_NOFOLLOW`, `O_NONBLOCK`), and every read has a limit.
+//! Bounded reading of small files below a root, and of nothing else: see [`crate::below`]. Every read
+//! has a limit, since files of a recorded machine may be of any size.
 
 use super::TopologyError;
 use super::sets::SetForm;
-use crate::CpuSet;
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use crate::{CpuSet, below};
+use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Limit for a file of sysfs; the longest is a CPU mask or list of a very large machine.
 const SMALL_BYTES: usize = 256 * 1024;
 /// Limit for /proc/cpuinfo and /proc/mounts, which grow with CPUs and containers.
 pub(super) const LARGE_BYTES: usize = 32 * 1024 * 1024;
-/// As many links as the kernel follows (`path_resolution(7)`).
-const MAX_LINKS: u32 = 40;
 
 /// A root and everything below it.
 pub(super) struct Tree {
@@ -51,47 +43,9 @@ impl Tree {
         self.dir(dir).map_or(Ok(None), |dir| dir.text(name))
     }
 
-    /// Follows a path from a folder below the root; never leaves the root.
     fn resolve(&self, from: &Path, relative: &Path) -> Option<PathBuf> {
-        let mut at = from.to_owned();
-        let mut pending = reversed_components(relative);
-        let mut links = 0;
-        while let Some(step) = pending.pop() {
-            if step == ".." {
-                if at != self.root {
-                    at.pop();
-                }
-                continue;
-            }
-            let next = at.join(&step);
-            if !fs::symlink_metadata(&next).ok()?.is_symlink() {
-                at = next;
-                continue;
-            }
-            links += 1;
-            if links > MAX_LINKS {
-                return None;
-            }
-            let target = fs::read_link(&next).ok()?;
-            if target.is_absolute() {
-                at.clone_from(&self.root);
-            }
-            pending.extend(reversed_components(&target));
-        }
-        Some(at)
+        below::resolve(&self.root, from, relative).ok()
     }
-}
-
-/// The steps of a path, last one first; `..` is kept, the leading `/` is not.
-fn reversed_components(path: &Path) -> Vec<OsString> {
-    let step = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        _ => None,
-    };
-    let mut steps: Vec<OsString> = path.components().filter_map(step).collect();
-    steps.reverse();
-    steps
 }
 
 impl<'t> Dir<'t> {
@@ -163,10 +117,10 @@ impl<'t> Dir<'t> {
 
     /// Up to `limit` bytes; `in_one_read` takes a read that does not fill the buffer for the end.
     fn bytes(&self, name: &str, limit: usize, in_one_read: bool) -> io::Result<Vec<u8>> {
-        let mut file = match open_plain(&self.path.join(name)) {
+        let mut file = match below::open(&self.path.join(name)) {
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
                 let resolved = self.tree.resolve(&self.path, Path::new(name));
-                open_plain(&resolved.ok_or(io::ErrorKind::NotFound)?)?
+                below::open(&resolved.ok_or(io::ErrorKind::NotFound)?)?
             }
             opened => opened?,
         };
@@ -237,10 +191,6 @@ impl<'t> Dir<'t> {
     pub(super) fn relative(&self) -> &Path {
         self.path.strip_prefix(&self.tree.root).unwrap_or(&self.path)
     }
-}
-
-fn open_plain(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
 /// Whether the system merely has no such file, or does not give it to us or for this CPU.

@@ -236,14 +236,15 @@ fn strangers(probe: &Probe) -> Option<TableView> {
         all.truncate(MAX_CPUS);
         caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.strangers.len());
     }
+    let adds = |adds: Option<f64>| adds.map_or("-".to_owned(), |adds| significant(adds, 3));
     let rows = all.iter().map(|own| {
         vec![
             own.cpu.to_string(),
             own.why.clone(),
             own.busy_share.map_or("unknown".to_owned(), share),
-            significant(own.adds_per_step_p10, 3),
-            significant(own.adds_per_step_p50, 3),
-            significant(own.adds_per_step_p90, 3),
+            adds(own.adds_per_step_p10),
+            adds(own.adds_per_step_p50),
+            adds(own.adds_per_step_p90),
             share(own.off_cpu_share),
             own.windows.to_string(),
         ]

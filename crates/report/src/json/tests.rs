@@ -35,9 +35,9 @@ fn probed() -> Value {
     let stranger = Stranger {
         cpu: 2,
         windows: 50,
-        adds_per_step_p10: 2.0,
-        adds_per_step_p50: 3.9,
-        adds_per_step_p90: 4.0,
+        adds_per_step_p10: Some(2.0),
+        adds_per_step_p50: Some(3.9),
+        adds_per_step_p90: Some(4.0),
         busy_share: None,
         off_cpu_share: 0.01,
         why: "no baseline".to_owned(),

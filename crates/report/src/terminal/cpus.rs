@@ -71,7 +71,9 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
 
 fn row(cpu: u32, stranger: Option<&Stranger>, clocks: Clocks<'_>) -> Vec<String> {
     let none = || "-".to_owned();
-    let adds = |of: fn(&Stranger) -> f64| stranger.map_or_else(none, |own| significant(of(own), 3));
+    let adds = |of: fn(&Stranger) -> Option<f64>| {
+        stranger.and_then(of).map_or_else(none, |adds| significant(adds, 3))
+    };
     let busy = stranger.map_or_else(none, |own| own.busy_share.map_or("unknown".to_owned(), share));
     let clock =
         |reading: Option<&ClockReading>| reading.and_then(mhz).map_or_else(none, |mhz| format!("{mhz:.0}"));
@@ -122,7 +124,7 @@ fn reasons(strangers: &[Stranger], verdict: &[Finding], style: Style) -> Vec<Str
 /// Strangers of a large machine.
 fn strangers(all: &[Stranger], style: Style) -> Vec<String> {
     let mut parts = vec![format!("{} watched", counted(all.len(), "logical CPU"))];
-    if let Some((least, middle, most)) = extent(all.iter().map(|own| own.adds_per_step_p50)) {
+    if let Some((least, middle, most)) = extent(all.iter().filter_map(|own| own.adds_per_step_p50)) {
         let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
         parts.push(format!("adds a step p50 {least} to {most}, middle {middle}"));
     }

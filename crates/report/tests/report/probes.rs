@@ -63,9 +63,9 @@ fn stranger(cpu: u32, busy_share: Option<f64>) -> Stranger {
     Stranger {
         cpu,
         windows: 500,
-        adds_per_step_p10: adds * 0.9,
-        adds_per_step_p50: adds,
-        adds_per_step_p90: adds * 1.03,
+        adds_per_step_p10: Some(adds * 0.9),
+        adds_per_step_p50: Some(adds),
+        adds_per_step_p90: Some(adds * 1.03),
         busy_share,
         off_cpu_share: 0.002,
         why: match busy_share {

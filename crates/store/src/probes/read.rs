@@ -109,9 +109,9 @@ fn add_strangers(connection: &Connection, probes: &mut [StoredProbe]) -> Result<
         probe.strangers.push(Stranger {
             cpu: row.logical_cpu(2)?,
             windows: row.small(3)?,
-            adds_per_step_p10: row.measure(4, MEASURE_MAX)?,
-            adds_per_step_p50: row.measure(5, MEASURE_MAX)?,
-            adds_per_step_p90: row.measure(6, MEASURE_MAX)?,
+            adds_per_step_p10: row.optional_measure(4, MEASURE_MAX)?,
+            adds_per_step_p50: row.optional_measure(5, MEASURE_MAX)?,
+            adds_per_step_p90: row.optional_measure(6, MEASURE_MAX)?,
             busy_share: row.optional_measure(7, 1.0)?,
             off_cpu_share: row.measure(8, 1.0)?,
             why: row.text(9, TEXT_BYTES)?.to_owned(),

@@ -117,14 +117,15 @@ fn insert_strangers(connection: &Connection, probe: i64, strangers: &[Stranger])
         "INSERT INTO strangers (probe, cpu, windows, adds_per_step_p10, adds_per_step_p50, adds_per_step_p90,
            busy_share, off_cpu_share, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
+    let adds = |adds: Option<f64>| adds.map(|adds| measure(adds, "adds per step")).transpose();
     for stranger in strangers {
         insert.execute(params![
             probe,
             logical_cpu(stranger.cpu)?,
             stranger.windows,
-            measure(stranger.adds_per_step_p10, "adds per step")?,
-            measure(stranger.adds_per_step_p50, "adds per step")?,
-            measure(stranger.adds_per_step_p90, "adds per step")?,
+            adds(stranger.adds_per_step_p10)?,
+            adds(stranger.adds_per_step_p50)?,
+            adds(stranger.adds_per_step_p90)?,
             stranger.busy_share.map(|busy| share(busy, "busy share of a sibling")).transpose()?,
             share(stranger.off_cpu_share, "share of time off CPU")?,
             value::message(&stranger.why),

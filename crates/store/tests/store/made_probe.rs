@@ -73,9 +73,9 @@ fn stranger(random: &mut Random) -> Stranger {
     Stranger {
         cpu: random.below(1 << 16) as u32,
         windows: small(random),
-        adds_per_step_p10: measure(random),
-        adds_per_step_p50: measure(random),
-        adds_per_step_p90: measure(random),
+        adds_per_step_p10: maybe(random, measure),
+        adds_per_step_p50: maybe(random, measure),
+        adds_per_step_p90: maybe(random, measure),
         busy_share: maybe(random, share),
         off_cpu_share: share(random),
         why: text(random),
