@@ -12,7 +12,7 @@ pub mod workloads;
 
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
-use threadwise_study::{Options, SessionSlice};
+use threadwise_study::{Counters, Options, SessionSlice};
 
 /// Why an engine could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,16 +118,68 @@ pub struct Window {
     pub end_ns: u64,
 }
 
-/// An engine: loads data and opens sessions.
+/// What an engine is started with for one treatment, before its sessions are opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StartRequest {
+    /// What was loaded.
+    pub load: LoadRequest,
+    /// Logical CPUs of each session, in session order.
+    pub sessions: Vec<CpuSet>,
+    /// Logical CPUs of service threads (log writer, checkpointer, …); where none are asked for, all
+    /// that the sessions have together.
+    pub service: CpuSet,
+    /// Seed of the block.
+    pub seed: u64,
+    /// Where masks are written down before they are changed, for processes that are not ours; `None`
+    /// where nobody would put them back.
+    pub journal: Option<PathBuf>,
+}
+
+/// A thread outside of the worker that works for its treatment, and where it has to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// What it does: `session 0`, `walwriter`, `checkpointer`.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// The thread, which is the process itself where it has one thread.
+    pub tid: u32,
+    /// The logical CPUs that it was bound to; empty where it was left as it was.
+    pub cpus: CpuSet,
+}
+
+/// What a reader of the report must know of a started engine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// Every thread outside of the worker that works for the treatment: sessions first, then service
+    /// threads. Their masks are read back by the runner, their CPU time counts as ours.
+    pub placed: Vec<Placed>,
+    /// One line each, such as `server not pinned: it runs on another machine`.
+    pub notes: Vec<String>,
+}
+
+/// An engine: loads data and starts for a treatment.
 pub trait Engine: Send + Sync {
     /// Name, as in `--engine NAME`.
     fn name(&self) -> &'static str;
 
-    /// Version of the engine's own code.
-    fn version(&self) -> String;
+    /// Version of the engine's own code: of the library, or of the server that these options name.
+    ///
+    /// # Errors
+    /// There is no such server, or it cannot be asked.
+    fn version(&self, engine_options: &Options) -> Result<String, EngineError>;
 
     /// One line for `threadwise list`.
     fn about(&self) -> &'static str;
+
+    /// Names of the workloads that it can do.
+    fn workloads(&self) -> &'static [&'static str];
+
+    /// How the names of environment variables begin that it reads, such as `PG`; a worker gets no
+    /// others that may hold a password. An engine with any is a client of a server.
+    fn environment(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Checks options without touching anything.
     ///
@@ -135,17 +187,94 @@ pub trait Engine: Send + Sync {
     /// The first unknown or impossible option.
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError>;
 
+    /// What has to live as long as the study, if anything: a server that all treatments share, or
+    /// objects in the user's server that are dropped at the end. Asked once, before the first `load`,
+    /// in a worker that then stays until the study ends.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being there.
+    fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+        let _ = request;
+        Ok(None)
+    }
+
     /// Makes the data of one treatment, or finds that it is already there.
     ///
     /// # Errors
     /// Whatever keeps the data from being made whole.
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError>;
 
-    /// Opens a session on the calling thread.
+    /// Starts for one treatment, on the worker's main thread; sessions are opened afterwards.
+    ///
+    /// # Errors
+    /// Whatever keeps it from working.
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError>;
+}
+
+/// What lives as long as the study.
+pub trait Keeper {
+    /// Ends it in order. When it is dropped instead, it ends as well as it can.
+    ///
+    /// # Errors
+    /// Something of ours is left, and what.
+    fn end(self: Box<Self>) -> Result<(), EngineError>;
+}
+
+/// An engine at work for one treatment. Called on the worker's main thread, but for `open`.
+pub trait Running: Send + Sync {
+    /// Opens a session on the calling thread, which is bound already.
     ///
     /// # Errors
     /// Whatever keeps the session from working.
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError>;
+
+    /// Asked once, when all sessions are open and warm.
+    ///
+    /// # Errors
+    /// A thread outside of the worker could not be bound.
+    fn standing(&self) -> Result<Standing, EngineError> {
+        Ok(Standing::default())
+    }
+
+    /// Just before each slice, while all sessions are parked: places service threads that other
+    /// treatments share, reads counters.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn before(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// While the sessions work: samples what they wait for. Returns before the window's end, or at
+    /// once where there is nothing to sample.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
+        let _ = window;
+        Ok(())
+    }
+
+    /// Just after each slice, while all sessions are parked: completes what the sessions told, and
+    /// gives the counters that belong to no session. `waits/NAME` are samples of what sessions
+    /// waited for, `waits_sampled` their number.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        let _ = sessions;
+        Ok(Counters::new())
+    }
+
+    /// After the last slice, when all sessions are closed: checks the data, puts it back as it was
+    /// loaded, and stops what was started.
+    ///
+    /// # Errors
+    /// [`EngineError::WrongAnswer`] where the data is not what the sessions said, which fails the run;
+    /// anything else that keeps the data from being put back fails it too.
+    fn finish(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 /// One connection doing work on its own thread.
@@ -157,7 +286,9 @@ pub trait Session {
     fn warm(&mut self) -> Result<(), EngineError>;
 
     /// Works until the window's end and says what was done inside the window. Stepping engines
-    /// call [`worker::closed_loop`].
+    /// call [`worker::closed_loop`]. A workload with a fixed amount of work starts at
+    /// `window.start_ns`, sets [`SessionSlice::finished_ns`], and fails where the window's end comes
+    /// first.
     ///
     /// # Errors
     /// An engine error or a wrong answer; the run has then failed.

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
+use threadwise_machine::CpuSet;
 use threadwise_study::{OptionValue, Options, SessionSlice};
 
-use crate::{LoadRequest, latency};
+use crate::{LoadRequest, Placed, latency};
 
 /// Version of the protocol; a worker of another major version is refused.
 pub const VERSION: u32 = 1;
@@ -89,6 +90,13 @@ pub enum Request {
         sessions: Vec<WireSession>,
         /// Seed of the block.
         seed: u64,
+        /// CPU list of service threads, where the treatment places them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        service: Option<String>,
+        /// File in which masks of foreign processes are written down before they are changed; given
+        /// to engines that are servers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<String>,
     },
     /// Work for a slice. Answered by `slice`; may come any number of times.
     Go {
@@ -125,11 +133,21 @@ pub enum Reply {
         /// Notes for the report.
         #[serde(default)]
         notes: Vec<String>,
+        /// Whether this worker has to stay until the study's end: it holds a server that all
+        /// treatments share, or objects that are dropped at the end.
+        #[serde(default)]
+        keep: bool,
     },
     /// Sessions are open, bound, warm and parked.
     Ready {
         /// OS thread id of each session's thread.
         tids: Vec<u32>,
+        /// Threads outside of the worker that work for it, sessions first.
+        #[serde(default)]
+        placed: Vec<WirePlaced>,
+        /// Notes for the report.
+        #[serde(default)]
+        notes: Vec<String>,
     },
     /// A slice is over; all sessions are parked again.
     Slice {
@@ -137,10 +155,13 @@ pub enum Reply {
         sequence: u64,
         /// CLOCK_MONOTONIC at the window's start, nanoseconds.
         start_ns: u64,
-        /// The window's length.
+        /// The window's length; for a fixed amount of work until the last session was done.
         window_ns: u64,
         /// One entry per session.
         sessions: Vec<WireSessionSlice>,
+        /// Counters that belong to no session.
+        #[serde(default)]
+        counters: BTreeMap<String, u64>,
     },
     /// The worker ends.
     Done,
@@ -151,6 +172,20 @@ pub enum Reply {
         /// One line.
         message: String,
     },
+}
+
+/// A thread outside of the worker (mirrors `Placed`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WirePlaced {
+    /// What it does.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// CPU list that it was bound to; empty where it was left as it was.
+    #[serde(default)]
+    pub cpus: String,
 }
 
 /// What one session did in one window (mirrors `SessionSlice`).
@@ -181,6 +216,9 @@ pub struct WireSessionSlice {
     /// HdrHistogram V2, base64; empty where there are no steps.
     #[serde(default)]
     pub latency: String,
+    /// For a fixed amount of work: nanoseconds from the window's start to the session's end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_ns: Option<u64>,
 }
 
 /// Why a message could not be written, read or understood.
@@ -379,6 +417,28 @@ impl From<WireLoad> for LoadRequest {
     }
 }
 
+impl From<Placed> for WirePlaced {
+    fn from(placed: Placed) -> Self {
+        Self { name: placed.name, pid: placed.pid, tid: placed.tid, cpus: placed.cpus.to_string() }
+    }
+}
+
+/// Checks what a worker says of a thread outside of it.
+impl TryFrom<WirePlaced> for Placed {
+    type Error = ProtocolError;
+
+    fn try_from(wire: WirePlaced) -> Result<Self, ProtocolError> {
+        let cpus = match wire.cpus.as_str() {
+            "" => CpuSet::new(),
+            list => CpuSet::parse_list(list).map_err(|cause| ProtocolError::Value {
+                what: format!("logical CPUs of '{}'", wire.name),
+                why: cause.to_string(),
+            })?,
+        };
+        Ok(Self { name: wire.name, pid: wire.pid, tid: wire.tid, cpus })
+    }
+}
+
 impl From<SessionSlice> for WireSessionSlice {
     fn from(slice: SessionSlice) -> Self {
         Self {
@@ -392,6 +452,7 @@ impl From<SessionSlice> for WireSessionSlice {
             run_queue_wait_ns: slice.run_queue_wait_ns,
             counters: slice.counters,
             latency: STANDARD.encode(slice.latency),
+            finished_ns: slice.finished_ns,
         }
     }
 }
@@ -420,6 +481,7 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
             run_queue_wait_ns: wire.run_queue_wait_ns,
             counters: wire.counters,
             latency,
+            finished_ns: wire.finished_ns,
         })
     }
 }

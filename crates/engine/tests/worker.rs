@@ -35,7 +35,14 @@ fn prepare(load: &WireLoad) -> Request {
     let cpus = allowed_cpus();
     let on = |index: u32| cpus[index as usize % cpus.len()].to_string();
     let sessions = (0..load.sessions).map(|index| WireSession { cpus: on(index) }).collect();
-    Request::Prepare { protocol: VERSION, load: load.clone(), sessions, seed: 9 }
+    Request::Prepare {
+        protocol: VERSION,
+        load: load.clone(),
+        sessions,
+        seed: 9,
+        service: None,
+        journal: None,
+    }
 }
 
 fn load_request(load: &WireLoad) -> Request {
@@ -85,7 +92,7 @@ fn a_whole_life_with_sqlite() {
     assert_eq!(result, Ok(()), "{replies:?}");
     assert!(matches!(&replies[0], Reply::Hello { protocol: VERSION, engine, .. } if engine == "sqlite"));
     assert!(matches!(&replies[1], Reply::Loaded { rows_per_session: 200, .. }));
-    let Reply::Ready { tids } = &replies[2] else { panic!("{:?}", replies[2]) };
+    let Reply::Ready { tids, .. } = &replies[2] else { panic!("{:?}", replies[2]) };
     let different: std::collections::BTreeSet<u32> = tids.iter().copied().collect();
     assert_eq!(different.len(), 3);
     let Reply::Slice { sequence: 5, start_ns, window_ns, .. } = &replies[4] else {
@@ -126,7 +133,7 @@ fn sessions_are_bound_and_parked_between_slices() {
     send(&load_request(&load));
     assert!(matches!(reply(), Reply::Loaded { .. }));
     send(&prepare(&load));
-    let Reply::Ready { tids } = reply() else { panic!("not ready") };
+    let Reply::Ready { tids, .. } = reply() else { panic!("not ready") };
     send(&go(0));
     assert!(matches!(reply(), Reply::Slice { .. }));
     let cpus = allowed_cpus();
@@ -205,7 +212,8 @@ fn a_cpu_that_does_not_exist_is_a_lost_pin() {
     let folder = tempfile::tempdir().unwrap();
     let load = load(folder.path(), 1, &[]);
     let sessions = vec![WireSession { cpus: "65535".into() }];
-    let request = Request::Prepare { protocol: VERSION, load, sessions, seed: 9 };
+    let request =
+        Request::Prepare { protocol: VERSION, load, sessions, seed: 9, service: None, journal: None };
     let (replies, _) = converse("simulated", &lines(&[request]));
     let (kind, message) = failure(&replies);
     assert!(kind == "lost-pin" && message.contains("65535"), "{kind}: {message}");
@@ -220,6 +228,8 @@ fn requests_that_cannot_be_followed_are_named() {
         load: load.clone(),
         sessions: list.iter().map(|cpus| WireSession { cpus: (*cpus).into() }).collect(),
         seed: 1,
+        service: None,
+        journal: None,
     };
     let endless = Request::Go { sequence: 0, warmup_ns: 0, window_ns: u64::MAX };
     let cases = [

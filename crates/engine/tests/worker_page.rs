@@ -68,8 +68,8 @@ fn the_python_worker_keeps_to_the_protocol() {
     assert!(matches!(reply(), Reply::Loaded { rows_per_session: 500, .. }));
     let pins = [cpus[0], cpus[cpus.len() - 1]];
     let sessions = pins.iter().map(|cpu| WireSession { cpus: cpu.to_string() }).collect();
-    send(&Request::Prepare { protocol: VERSION, load, sessions, seed: 1 });
-    let Reply::Ready { tids } = reply() else { panic!("not ready") };
+    send(&Request::Prepare { protocol: VERSION, load, sessions, seed: 1, service: None, journal: None });
+    let Reply::Ready { tids, .. } = reply() else { panic!("not ready") };
     for (tid, cpu) in tids.iter().zip(pins) {
         assert_eq!(thread_affinity(worker.id(), *tid).unwrap(), [cpu].into_iter().collect());
     }

@@ -119,6 +119,22 @@ pub fn set_affinity_raw(words: &[u64]) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Binds any thread to `cpus`, without read-back.
+///
+/// # Errors
+/// The kernel's: `ESRCH` for a thread that has ended, `EPERM` for one of another user without
+/// `CAP_SYS_NICE`, `EINVAL` for a set of which the thread may use nothing.
+pub fn set_thread_affinity(tid: u32, cpus: &CpuSet) -> io::Result<()> {
+    // 0 would be the calling thread.
+    let number = libc::pid_t::try_from(tid).ok().filter(|&number| number > 0);
+    let number = number.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    let words = cpus.words();
+    // SAFETY: the pointer and the length describe one live slice; the kernel only reads it, and its
+    // words and ours have the same layout, as in `set_affinity_raw`.
+    let status = unsafe { libc::sched_setaffinity(number, size_of_val(words), words.as_ptr().cast()) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +200,30 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn another_thread_is_bound_by_its_number_and_0_is_not_the_own_one() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            // SAFETY: it takes nothing and gives a number.
+            tell.send(unsafe { libc::gettid() } as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let tid = told.recv().unwrap();
+        let before = current_affinity().unwrap();
+        let one: CpuSet = before.iter().last().into_iter().collect();
+        set_thread_affinity(tid, &one).unwrap();
+        assert_eq!(thread_affinity(std::process::id(), tid).unwrap(), one);
+        assert_eq!(current_affinity().unwrap(), before);
+        assert_eq!(set_thread_affinity(tid, &CpuSet::new()).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        for absent in [0, u32::MAX] {
+            let error = set_thread_affinity(absent, &one).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
+        }
+        drop(end);
+        other.join().unwrap();
     }
 
     #[test]

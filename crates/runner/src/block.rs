@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession, WireSessionSlice};
 use threadwise_machine::{CpuSet, MemoryBinding, Resolved, pin};
 use threadwise_probe::bench::ProbeError;
@@ -24,6 +25,8 @@ const MOST_PHYSICAL_SHARE: f64 = 0.001;
 /// Windows longer than this are given up when the study is stopped; shorter ones are awaited, so that
 /// nothing of ours wakes up during them.
 const LONG_WINDOW_NS: u64 = 1_000_000_000;
+/// Failures that a worker tells of itself when it is asked to stop.
+const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
 /// What the study file holds at most as a count or duration; more is damage.
 const MOST_COUNT: u64 = (1 << 50) - 1;
 
@@ -61,6 +64,8 @@ pub struct Output {
     pub interrupted: bool,
     /// What was used and waited for during its rounds, where known; a model competes with nobody.
     pub used: Option<BlockUse>,
+    /// What engines said when they were started, each line once.
+    pub notes: Vec<String>,
 }
 
 /// A treatment's worker and its run so far.
@@ -69,13 +74,19 @@ struct Lane<'a> {
     placement: &'a Resolved,
     memory: &'a MemoryBinding,
     load: &'a WireLoad,
+    service: Option<&'a CpuSet>,
     worker: Option<WorkerProcess>,
     tids: Vec<u32>,
+    /// Threads of a server that work for the treatment.
+    placed: Vec<Placed>,
+    /// Its worker and the processes of those threads, each once.
+    pids: Vec<u32>,
     started_ns: u64,
     prepare_ns: u64,
     status: RunStatus,
     slices: Vec<Slice>,
     readings: Vec<Reading>,
+    notes: Vec<String>,
 }
 
 /// Runs a block. `on_slice` is told of every slice that was taken or left out: its number in the
@@ -89,19 +100,34 @@ pub fn run_block(
     let mut lanes = lanes(input);
     prepare_all(input, &mut lanes);
     look(input, hardware.as_deref_mut(), &mut lanes, "before");
-    let before = watch.mark(lanes.iter().filter_map(|lane| lane.worker.as_ref()));
+    let before = watch.mark(&pids(&lanes));
     let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let rounds_ns = input.clock.now_ns();
     let interrupted = !run_rounds(input, &mut lanes, watch, on_slice);
     let block_ns = input.clock.now_ns().saturating_sub(rounds_ns);
-    let after = watch.mark(lanes.iter().filter_map(|lane| lane.worker.as_ref()));
+    let after = watch.mark(&pids(&lanes));
     // The times of a worker that ended in between are gone with it.
     let same = alive == lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
     look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes);
+    let mut notes: Vec<String> = Vec::new();
+    for note in lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
-    Output { runs, interrupted, used }
+    Output { runs, interrupted, used, notes }
+}
+
+/// Every process that works for the block, each once.
+fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
+    let mut all: Vec<u32> =
+        lanes.iter().filter(|lane| lane.worker.is_some()).flat_map(|lane| lane.pids.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Looks for strangers on the siblings of the treatments' logical CPUs, while all workers are parked.
@@ -126,14 +152,19 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
     treatments
         .zip(&input.plan.placements)
         .zip(&input.plan.memories)
+        .zip(&input.plan.services)
         .zip(input.loads)
-        .map(|(((treatment, placement), memory), load)| Lane {
+        .map(|((((treatment, placement), memory), service), load)| Lane {
             name: &treatment.name,
             placement,
             memory,
+            service: service.as_ref(),
             load,
             worker: None,
             tids: Vec::new(),
+            placed: Vec::new(),
+            pids: Vec::new(),
+            notes: Vec::new(),
             started_ns: 0,
             prepare_ns: 0,
             status: RunStatus::Valid,
@@ -182,6 +213,8 @@ fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
         load: lane.load.clone(),
         sessions: sessions.map(|cpus| WireSession { cpus: cpus.to_string() }).collect(),
         seed: input.plan.seed,
+        service: lane.service.map(CpuSet::to_string),
+        journal: input.settings.worker.is_client().then(|| input.folders.journal.display().to_string()),
     };
     let started = WorkerProcess::start(&input.settings.worker, place, input.settings.deadlines);
     // `prepare` waits in the pipe while the worker starts, so that workers start side by side.
@@ -199,15 +232,25 @@ fn mask(placement: CpuSet, allowed: &CpuSet) -> CpuSet {
 fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
     let Some(worker) = &mut lane.worker else { return };
     let deadline = input.settings.deadlines.prepare;
+    let pid = worker.pid();
     let ready = worker.hello(input.stop).and_then(|_| {
         match worker.receive("prepare", deadline, Some(input.stop))? {
-            Reply::Ready { tids } if tids.len() == lane.placement.sessions.len() => Ok(tids),
+            Reply::Ready { tids, placed, notes } if tids.len() == lane.placement.sessions.len() => {
+                let placed: Result<Vec<Placed>, _> = placed.into_iter().map(Placed::try_from).collect();
+                let placed = placed.map_err(|error| Failure::new("protocol", error.to_string()))?;
+                Ok((tids, placed, notes))
+            }
             other => Err(worker.unexpected("ready with a thread id per session", &other)),
         }
     });
     match ready {
-        Ok(tids) => {
+        Ok((tids, placed, notes)) => {
             lane.tids = tids;
+            lane.pids = [pid].into_iter().chain(placed.iter().map(|thread| thread.pid)).collect();
+            lane.pids.sort_unstable();
+            lane.pids.dedup();
+            lane.placed = placed;
+            lane.notes.extend(notes);
             lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
             check_binding(lane);
         }
@@ -221,7 +264,8 @@ fn check_binding(lane: &mut Lane<'_>) {
     let Some(pid) = lane.worker.as_ref().map(WorkerProcess::pid) else { return };
     let read = |tid: &u32| pin::thread_affinity(pid, *tid);
     let masks: Vec<io::Result<CpuSet>> = lane.tids.iter().map(read).collect();
-    if let Some(message) = lost_pin(&lane.placement.sessions, &masks) {
+    let lost = lost_pin(&lane.placement.sessions, &masks).or_else(|| lost_server_pin(&lane.placed));
+    if let Some(message) = lost {
         lane.worker = None;
         lane.invalidate("lost-pin", message);
     } else if let Some(message) = memory::lost_policy(lane.memory, pid, &lane.tids) {
@@ -237,6 +281,18 @@ fn lost_pin(wanted: &[CpuSet], masks: &[io::Result<CpuSet>]) -> Option<String> {
         Ok(mask) if mask == wanted => None,
         Ok(mask) => Some(format!("session {session} may run on CPUs {mask} instead of {wanted}")),
         Err(error) => Some(format!("the mask of session {session} cannot be read: {error}")),
+    })
+}
+
+/// The same for threads of a server, those that were bound.
+fn lost_server_pin(placed: &[Placed]) -> Option<String> {
+    placed.iter().filter(|thread| !thread.cpus.is_empty()).find_map(|thread| {
+        let (name, wanted) = (&thread.name, &thread.cpus);
+        match pin::thread_affinity(thread.pid, thread.tid) {
+            Ok(mask) if mask == *wanted => None,
+            Ok(mask) => Some(format!("{name} of the server may run on CPUs {mask} instead of {wanted}")),
+            Err(error) => Some(format!("the mask of {name} of the server cannot be read: {error}")),
+        }
     })
 }
 
@@ -275,7 +331,7 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let Some(worker) = &mut lane.worker else { return false };
     let design = &input.study.design;
     let clock = input.clock;
-    let (cpus, pids) = (lane.placement.set(), [worker.pid()]);
+    let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
     watch.start(clock, &cpus, &pids);
     let stop = (design.slice_ns > LONG_WINDOW_NS).then_some(input.stop);
     let go = Request::Go { sequence, warmup_ns: design.rewarm_ns, window_ns: design.slice_ns };
@@ -319,7 +375,7 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
 /// Checks that a reply is the slice that was asked for and that its numbers can be true.
 fn accept(reply: Reply, asked: u64, round: u32, count: usize, clock: Clock) -> Result<Slice, Failure> {
     let refuse = |why: String| Failure::new("protocol", format!("slice {asked}: {why}"));
-    let Reply::Slice { sequence, start_ns, window_ns, sessions } = reply else {
+    let Reply::Slice { sequence, start_ns, window_ns, sessions, counters } = reply else {
         return Err(refuse("no slice".to_owned()));
     };
     if sequence != asked {
@@ -340,7 +396,10 @@ fn accept(reply: Reply, asked: u64, round: u32, count: usize, clock: Clock) -> R
         .collect::<Result<Vec<_>, _>>()
         .map_err(refuse)?;
     let start_ns = clock.at_ns(start_ns).min(MOST_COUNT);
-    Ok(Slice { sequence, round, start_ns, window_ns, sessions, cpu_times: Vec::new() })
+    if let Some(count) = counters.values().find(|count| **count > MOST_COUNT) {
+        return Err(refuse(format!("a count of {count} cannot be true")));
+    }
+    Ok(Slice { sequence, round, start_ns, window_ns, sessions, counters, cpu_times: Vec::new() })
 }
 
 fn check_counts(session: &WireSessionSlice) -> Result<(), String> {
@@ -353,6 +412,7 @@ fn check_counts(session: &WireSessionSlice) -> Result<(), String> {
         session.voluntary_switches,
         session.involuntary_switches,
         session.run_queue_wait_ns.unwrap_or(0),
+        session.finished_ns.unwrap_or(0),
     ];
     match counts.iter().chain(session.counters.values()).find(|count| **count > MOST_COUNT) {
         Some(count) => Err(format!("a count of {count} cannot be true")),
@@ -369,9 +429,13 @@ fn finish_all(lanes: &mut [Lane<'_>]) {
         }
     }
     for lane in lanes.iter_mut() {
-        if let Some(worker) = lane.worker.take() {
-            // Its slices are whole; one that cannot stop is killed.
-            let _ = worker.stopped();
+        if let Some(worker) = lane.worker.take()
+            && let Err(failure) = worker.stopped()
+            && SAID_AT_THE_END.contains(&failure.kind.as_str())
+        {
+            // It found its data wrong, or could not put it back. One that cannot stop for another
+            // reason is killed, which takes nothing from slices that are whole.
+            lane.fail(failure);
         }
         if lane.status.is_valid() {
             if let Some(message) = not_cached(&lane.slices) {
@@ -428,7 +492,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn reply(sequence: u64, window_ns: u64, sessions: Vec<WireSessionSlice>) -> Reply {
-        Reply::Slice { sequence, start_ns: 1000, window_ns, sessions }
+        Reply::Slice { sequence, start_ns: 1000, window_ns, sessions, counters: BTreeMap::new() }
     }
 
     fn refused(reply: Reply) -> String {
@@ -494,6 +558,7 @@ mod tests {
                 ]),
                 ..SessionSlice::default()
             }],
+            counters: BTreeMap::new(),
             cpu_times: Vec::new(),
         };
         assert_eq!(not_cached(&[slice(1, 1000), slice(0, 0)]), None);

@@ -11,18 +11,26 @@ use std::sync::atomic::AtomicBool;
 use threadwise_engine::LoadRequest;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_machine::{CpuSet, MemoryBinding};
-use threadwise_study::{OptionValue, Study, Treatment};
-
-/// Bytes of a block of the workload `logical-io`.
-const BLOCK_BYTES: u64 = 4096;
+use threadwise_study::{OptionValue, Study, Treatment, block_bytes};
 
 /// The data of a study.
 #[derive(Debug)]
 pub struct Data {
+    /// The worker that made it, where it has to stay until the study's end.
+    pub keeper: Option<WorkerProcess>,
     /// What each treatment's workers are told about it, in study order.
     pub loads: Vec<WireLoad>,
     /// Notes of the engine, each once.
     pub notes: Vec<String>,
+}
+
+impl Data {
+    /// Has the worker that stayed end what it kept. Gives what could not be ended, in one line.
+    pub fn end(self) -> Option<String> {
+        let mut keeper = self.keeper?;
+        keeper.ask_to_stop();
+        keeper.stopped().err().map(|failure| failure.to_string())
+    }
 }
 
 /// Starts a worker only to ask for the engine's version, which a study file holds from its start.
@@ -74,7 +82,8 @@ fn known_bytes(study: &Study) -> u64 {
         let most = files.entry(u64::try_from(*blocks).unwrap_or(0)).or_default();
         *most = copies.max(*most);
     }
-    let sizes = files.into_iter().map(|(blocks, copies)| blocks.saturating_mul(BLOCK_BYTES * (copies + 1)));
+    let block = block_bytes(&study.engine);
+    let sizes = files.into_iter().map(|(blocks, copies)| blocks.saturating_mul(block * (copies + 1)));
     sizes.fold(0, u64::saturating_add)
 }
 
@@ -95,7 +104,8 @@ pub fn load_all(
         true => RunnerError::Stopped,
         false => RunnerError::Load { treatment: treatment.name.clone(), failure },
     };
-    let mut data = Data { loads: Vec::new(), notes: Vec::new() };
+    let mut data = Data { keeper: None, loads: Vec::new(), notes: Vec::new() };
+    let mut keep = false;
     let Some(first) = study.treatments.first() else { return Ok(data) };
     guard::check_memory(settings.planned_bytes, memory_limit)?;
     let planned = settings.planned_bytes.max(known_bytes(study));
@@ -115,11 +125,17 @@ pub fn load_all(
             .map_err(|error| fail(treatment, Failure::new("protocol", error.to_string())))?;
         let loaded = load_one(&mut worker, &wire, settings, stop).map_err(|why| fail(treatment, why))?;
         // Every parked worker keeps its own cache.
-        memory_bytes = memory_bytes.saturating_add(loaded.0.saturating_mul(u64::from(treatment.sessions)));
+        memory_bytes =
+            memory_bytes.saturating_add(loaded.bytes.saturating_mul(u64::from(treatment.sessions)));
         guard::check_memory(memory_bytes, memory_limit)?;
-        guard::check_disk(folders.data, loaded.0, guard::read_free_bytes(folders.data))?;
-        data.notes.extend(loaded.1.into_iter().filter(|note| notes.insert(note.clone())));
+        guard::check_disk(folders.data, loaded.bytes, guard::read_free_bytes(folders.data))?;
+        data.notes.extend(loaded.notes.into_iter().filter(|note| notes.insert(note.clone())));
         data.loads.push(wire);
+        keep |= loaded.keep;
+    }
+    if keep {
+        data.keeper = Some(worker);
+        return Ok(data);
     }
     worker.ask_to_stop();
     // The data is whole; how the worker goes does not matter any more.
@@ -134,18 +150,29 @@ pub struct Folders<'a> {
     pub data: &'a Path,
     /// For logs.
     pub logs: &'a Path,
+    /// File in which masks of foreign processes are written down.
+    pub journal: &'a Path,
 }
 
-/// Bytes of one session's data, and notes.
+/// What a worker said of the data of one treatment.
+struct Made {
+    /// Bytes of one session's data.
+    bytes: u64,
+    notes: Vec<String>,
+    keep: bool,
+}
+
 fn load_one(
     worker: &mut WorkerProcess,
     load: &WireLoad,
     settings: &Settings,
     stop: &AtomicBool,
-) -> Result<(u64, Vec<String>), Failure> {
+) -> Result<Made, Failure> {
     worker.send(&Request::Load { protocol: VERSION, load: load.clone() })?;
     match worker.receive("load", settings.deadlines.load, Some(stop))? {
-        Reply::Loaded { bytes_per_session, notes, .. } => Ok((bytes_per_session, notes)),
+        Reply::Loaded { bytes_per_session, notes, keep, .. } => {
+            Ok(Made { bytes: bytes_per_session, notes, keep })
+        }
         other => Err(worker.unexpected("loaded", &other)),
     }
 }
@@ -165,6 +192,7 @@ mod tests {
             sessions,
             pin: Pin::Each,
             memory: Memory::Local,
+            service: None,
             options: options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
             factors: BTreeMap::new(),
         }

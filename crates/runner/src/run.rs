@@ -138,7 +138,7 @@ pub fn run(
 ) -> Result<Outcome, RunnerError> {
     let mut whole = || {
         let workdir = open_workdir(settings, observer)?;
-        let folders = (workdir.folder("data")?, workdir.folder("logs")?);
+        let folders = Places::make(&workdir, settings.worker.is_client())?;
         Driver::new(topology, settings, store, observer, stop, folders)?.drive(decide)
     };
     let result = whole();
@@ -162,6 +162,29 @@ fn open_workdir(settings: &Settings, observer: &mut dyn FnMut(Event<'_>)) -> Res
     Workdir::of(settings)
 }
 
+/// Folders and files inside the private folder.
+struct Places {
+    data: PathBuf,
+    logs: PathBuf,
+    journal: PathBuf,
+}
+
+impl Places {
+    /// A server that root starts runs as another user, who has to reach its data by name.
+    fn make(workdir: &Workdir, is_client: bool) -> Result<Self, RunnerError> {
+        let (data, logs) = (workdir.folder("data")?, workdir.folder("logs")?);
+        let journal = workdir.journal()?;
+        if is_client && rustix::process::getuid().is_root() {
+            workdir.let_others_pass(&data)?;
+        }
+        Ok(Self { data, logs, journal })
+    }
+
+    fn folders(&self) -> Folders<'_> {
+        Folders { data: &self.data, logs: &self.logs, journal: &self.journal }
+    }
+}
+
 /// A study under way.
 struct Driver<'a> {
     study: Study,
@@ -170,8 +193,7 @@ struct Driver<'a> {
     store: &'a mut Store,
     observer: &'a mut dyn FnMut(Event<'_>),
     stop: &'a Arc<AtomicBool>,
-    data_folder: PathBuf,
-    log_folder: PathBuf,
+    places: Places,
     clock: Clock,
     progress: Progress,
     /// Blocks of this run of the program.
@@ -190,7 +212,7 @@ impl<'a> Driver<'a> {
         store: &'a mut Store,
         observer: &'a mut dyn FnMut(Event<'_>),
         stop: &'a Arc<AtomicBool>,
-        (data_folder, log_folder): (PathBuf, PathBuf),
+        places: Places,
     ) -> Result<Self, RunnerError> {
         store.supersede_incomplete_blocks()?;
         let study = store.study().clone();
@@ -209,8 +231,7 @@ impl<'a> Driver<'a> {
             store,
             observer,
             stop,
-            data_folder,
-            log_folder,
+            places,
             clock,
             progress,
             blocks_here: 0,
@@ -234,24 +255,41 @@ impl<'a> Driver<'a> {
         // What cannot be read is no news while one waits; the report has it.
         notes.iter().try_for_each(|note| self.store.note(note))?;
         data.notes.iter().try_for_each(|note| self.note(note))?;
+        let reason = self.blocks(&data, &mut watch, hardware.as_mut(), decide);
+        // Whatever became of the blocks, what was kept for the study ends with it.
+        let left = data.end();
+        let outcome = self.outcome(reason?);
+        if let Some(why) = left {
+            self.note(&format!("at the study's end: {why}"))?;
+        }
+        Ok(outcome)
+    }
+
+    /// Block after block until something ends the study.
+    fn blocks(
+        &mut self,
+        data: &Data,
+        watch: &mut Watch,
+        mut hardware: Option<&mut Hardware>,
+        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    ) -> Result<Reason, RunnerError> {
+        let stopping = self.study.design.stopping;
         let _kept = self.keep_house()?;
         self.first_block_s = self.now_s();
         loop {
-            if let Some(reason) = self.block(&data, &mut watch, hardware.as_mut())? {
-                return Ok(self.outcome(reason));
+            if let Some(reason) = self.block(data, watch, hardware.as_deref_mut())? {
+                return Ok(reason);
             }
             match pace::next(stopping, &self.progress) {
                 // Asked to stop after the block's last slice: the block is whole.
-                Next::Block if self.stop.load(Ordering::Relaxed) => {
-                    return Ok(self.outcome(Reason::Interrupted));
-                }
+                Next::Block if self.stop.load(Ordering::Relaxed) => return Ok(Reason::Interrupted),
                 Next::Block => {}
-                Next::End => return Ok(self.outcome(Reason::PlanDone)),
+                Next::End => return Ok(Reason::PlanDone),
                 look @ (Next::Look | Next::LastLook) => {
                     let decision = decide(&self.store.runs()?, self.progress.blocks_done);
                     match (decision, look) {
-                        (Decision::Stop, _) => return Ok(self.outcome(Reason::TargetReached)),
-                        (_, Next::LastLook) => return Ok(self.outcome(Reason::BudgetOver)),
+                        (Decision::Stop, _) => return Ok(Reason::TargetReached),
+                        (_, Next::LastLook) => return Ok(Reason::BudgetOver),
                         _ => {}
                     }
                 }
@@ -309,7 +347,7 @@ impl<'a> Driver<'a> {
 
     fn load(&mut self) -> Result<Data, RunnerError> {
         let limit = guard::memory_limit_bytes(Path::new("/"), self.topology.limits.memory_bytes);
-        let folders = Folders { data: &self.data_folder, logs: &self.log_folder };
+        let folders = self.places.folders();
         let allowed = self.topology.allowed();
         load::load_all(&self.study, self.settings, &allowed, folders, limit, self.stop, self.observer)
     }
@@ -335,7 +373,7 @@ impl<'a> Driver<'a> {
             loads: &data.loads,
             allowed: &allowed,
             settings: self.settings,
-            folders: Folders { data: &self.data_folder, logs: &self.log_folder },
+            folders: self.places.folders(),
             clock: self.clock,
             concurrent: allowed.len(),
             stop: self.stop,
@@ -348,6 +386,9 @@ impl<'a> Driver<'a> {
         });
         for run in &output.runs {
             self.append(run)?;
+        }
+        for note in &output.notes {
+            self.note_once(note)?;
         }
         if output.interrupted {
             self.store.supersede_incomplete_blocks()?;
@@ -426,6 +467,14 @@ impl<'a> Driver<'a> {
             }
             None => Ok(()),
         }
+    }
+
+    /// What every block says is said once.
+    fn note_once(&mut self, text: &str) -> Result<(), RunnerError> {
+        if self.store.notes()?.iter().any(|note| note == text) {
+            return Ok(());
+        }
+        self.note(text)
     }
 
     fn note(&mut self, text: &str) -> Result<(), RunnerError> {

@@ -4,7 +4,7 @@ use crate::RunnerError;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use threadwise_engine::engines;
+use threadwise_engine::Engine;
 
 /// A program that speaks the worker protocol, and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,16 @@ pub struct Worker {
     pub program: PathBuf,
     /// Its arguments, such as `worker --engine sqlite`.
     pub args: Vec<String>,
+    /// How the names of environment variables begin that it gets although they may hold a password
+    /// (`PG`): those of its own engine, which is then a client of a server.
+    pub environment: Vec<String>,
+}
+
+impl Worker {
+    /// Whether its engine is a client of a server.
+    pub fn is_client(&self) -> bool {
+        !self.environment.is_empty()
+    }
 }
 
 /// How long to wait for a worker before it counts as hanging.
@@ -68,28 +78,36 @@ impl Settings {
     /// Settings with the usual values: data below the system's folder for temporary files, no
     /// janitor.
     pub fn new(worker: Worker) -> Self {
+        // A server checks its table, puts it back and shuts down.
+        let stop = Duration::from_secs(if worker.is_client() { 300 } else { 10 });
         Self {
             worker,
             janitor: None,
             data_root: std::env::temp_dir(),
             allow_busy: false,
             probe: false,
-            deadlines: Deadlines::default(),
+            deadlines: Deadlines { stop, ..Deadlines::default() },
             planned_bytes: 0,
         }
     }
 }
 
-/// The worker program of an engine: `current_exe` itself for one that is built in, otherwise
+/// The worker program of an engine: `current_exe` itself for one of `built_in`, otherwise
 /// `threadwise-engine-NAME` from the folders of `path` (the value of `PATH`). A folder that is not
 /// absolute is passed over, since it would mean another program in every working folder.
 ///
 /// # Errors
 /// The engine is neither built in nor such a program.
-pub fn find_worker(engine: &str, current_exe: &Path, path: &std::ffi::OsStr) -> Result<Worker, RunnerError> {
-    if engines::find(engine).is_ok() {
+pub fn find_worker(
+    engine: &str,
+    built_in: &[&dyn Engine],
+    current_exe: &Path,
+    path: &std::ffi::OsStr,
+) -> Result<Worker, RunnerError> {
+    if let Some(found) = built_in.iter().find(|one| one.name() == engine) {
         let args = ["worker", "--engine", engine].map(str::to_owned).to_vec();
-        return Ok(Worker { program: current_exe.to_owned(), args });
+        let environment = found.environment().iter().map(|&prefix| prefix.to_owned()).collect();
+        return Ok(Worker { program: current_exe.to_owned(), args, environment });
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let named = !engine.is_empty() && engine.chars().all(is_plain);
@@ -97,10 +115,10 @@ pub fn find_worker(engine: &str, current_exe: &Path, path: &std::ffi::OsStr) -> 
         .filter(|folder| named && folder.is_absolute())
         .map(|folder| folder.join(format!("threadwise-engine-{engine}")))
         .find(|program| is_program(program))
-        .map(|program| Worker { program, args: Vec::new() })
+        .map(|program| Worker { program, args: Vec::new(), environment: Vec::new() })
         .ok_or_else(|| RunnerError::NoEngine {
             engine: engine.to_owned(),
-            known: engines::all().iter().map(|engine| engine.name()).collect::<Vec<_>>().join(", "),
+            known: built_in.iter().map(|engine| engine.name()).collect::<Vec<_>>().join(", "),
         })
 }
 
@@ -112,10 +130,12 @@ fn is_program(path: &Path) -> bool {
 mod tests {
     use super::*;
     use std::ffi::OsStr;
+    use threadwise_engine::engines;
 
     #[test]
     fn built_in_engines_run_in_our_own_program() {
-        let worker = find_worker("sqlite", Path::new("/bin/threadwise"), OsStr::new("")).unwrap();
+        let program = Path::new("/bin/threadwise");
+        let worker = find_worker("sqlite", engines::all(), program, OsStr::new("")).unwrap();
         assert_eq!(worker.program, Path::new("/bin/threadwise"));
         assert_eq!(worker.args, ["worker", "--engine", "sqlite"]);
     }
@@ -126,7 +146,7 @@ mod tests {
         let program = folder.path().join("threadwise-engine-mine");
         let path =
             std::env::join_paths([Path::new("relative"), Path::new("/nowhere"), folder.path()]).unwrap();
-        let find = |name: &str| find_worker(name, Path::new("/bin/threadwise"), &path);
+        let find = |name: &str| find_worker(name, engines::all(), Path::new("/bin/threadwise"), &path);
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
         assert!(find("mine").is_err(), "not executable");
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -35,6 +35,8 @@ pub struct Launch<'a> {
     pub folder: &'a Path,
     /// File that its stdout and stderr go to; made anew.
     pub log: &'a Path,
+    /// How the names of variables begin that it gets although they may hold a password.
+    pub environment: &'a [String],
 }
 
 /// Why a worker could not be started.
@@ -65,7 +67,7 @@ pub struct Launched {
 }
 
 /// Starts a worker: own process group, dying with the calling thread, bound to its CPUs and memory
-/// nodes before its program begins, and without passwords in its environment.
+/// nodes before its program begins, and without passwords in its environment but its engine's own.
 ///
 /// # Errors
 /// The log cannot be made, the program cannot be started, its CPUs or its memory policy are not
@@ -86,7 +88,7 @@ pub fn worker(launch: Launch<'_>) -> Result<Launched, LaunchError> {
         .stderr(log)
         .process_group(0);
     for (name, _) in std::env::vars_os() {
-        if holds_secret(&name) {
+        if holds_secret(&name) && !is_for_its_engine(&name, launch.environment) {
             command.env_remove(name);
         }
     }
@@ -198,6 +200,11 @@ pub fn detached(program: &Path, args: &[impl AsRef<OsStr>]) -> io::Result<Child>
     command.spawn()
 }
 
+/// Whether an environment variable belongs to the worker's engine.
+fn is_for_its_engine(name: &OsStr, prefixes: &[String]) -> bool {
+    prefixes.iter().any(|prefix| name.to_string_lossy().starts_with(prefix))
+}
+
 /// Whether an environment variable may hold a password or a key.
 fn holds_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
@@ -217,7 +224,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let program = Path::new(program);
-        worker(Launch { program, args: &[], cpus: &CpuSet::new(), memory, folder: folder.path(), log: &log })
+        worker(Launch {
+            program,
+            args: &[],
+            cpus: &CpuSet::new(),
+            memory,
+            folder: folder.path(),
+            log: &log,
+            environment: &[],
+        })
     }
 
     #[test]
@@ -246,6 +261,9 @@ mod tests {
         for name in ["PGPASSWORD", "PGHOST", "MYSQL_PWD", "db_password", "GITHUB_TOKEN", "AWS_PROFILE"] {
             assert!(holds_secret(OsStr::new(name)), "{name}");
         }
+        let own = ["PG".to_owned()];
+        assert!(is_for_its_engine(OsStr::new("PGPASSWORD"), &own));
+        assert!(!is_for_its_engine(OsStr::new("MYSQL_PWD"), &own));
         for name in ["PATH", "HOME", "PWD", "OLDPWD", "LANG", "TMPDIR", "LD_LIBRARY_PATH"] {
             assert!(!holds_secret(OsStr::new(name)), "{name}");
         }

@@ -2,7 +2,6 @@
 
 use crate::clock::Clock;
 use crate::guard::{BlockUse, ThreadTimes};
-use crate::worker_process::WorkerProcess;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
@@ -109,11 +108,11 @@ impl Watch {
 
     /// What was used and waited for until now. `None` where that of our own threads is not known:
     /// what others did could not be told from it.
-    pub fn mark<'a>(&mut self, workers: impl Iterator<Item = &'a WorkerProcess>) -> Option<Mark> {
+    pub fn mark(&mut self, pids: &[u32]) -> Option<Mark> {
         let root = Path::new("/");
         let mut ours = process_times(root, std::process::id())?;
-        for worker in workers {
-            let times = process_times(root, worker.pid())?;
+        for &pid in pids {
+            let times = process_times(root, pid)?;
             ours.cpu_ns += times.cpu_ns;
             ours.wait_ns += times.wait_ns;
         }

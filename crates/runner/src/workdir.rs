@@ -11,7 +11,7 @@ use crate::spawn;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
@@ -22,6 +22,8 @@ const MARKER: &str = ".threadwise-folder";
 const UNFINISHED: &str = ".unfinished";
 /// First line of the marker file.
 const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when its process has ended";
+/// Name of the folder of the journal of masks.
+const JOURNAL_FOLDER: &str = "journal";
 /// What every folder's name begins with.
 const PREFIX: &str = "threadwise-";
 
@@ -82,6 +84,32 @@ impl Workdir {
             _ => Ok(path),
         }
     }
+}
+
+impl Workdir {
+    /// The file in which masks of foreign processes are written down, in a folder of its own.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn journal(&self) -> Result<PathBuf, RunnerError> {
+        self.folder(JOURNAL_FOLDER).map(|_| journal_of(&self.path))
+    }
+
+    /// Lets other users go through this folder and one inside, without seeing what is there.
+    ///
+    /// # Errors
+    /// The modes cannot be changed.
+    pub fn let_others_pass(&self, inside: &Path) -> Result<(), RunnerError> {
+        let pass = |path: &Path| {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o711))
+                .map_err(|error| RunnerError::Workdir { path: path.to_owned(), why: error.to_string() })
+        };
+        pass(&self.path).and_then(|()| pass(inside))
+    }
+}
+
+fn journal_of(folder: &Path) -> PathBuf {
+    folder.join(JOURNAL_FOLDER).join("masks")
 }
 
 impl Drop for Workdir {
@@ -263,7 +291,7 @@ fn remove_unmarked(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     fn stale_folder(root: &Path, name: &str) -> PathBuf {
         let path = root.join(name);

@@ -106,6 +106,7 @@ impl WorkerProcess {
             memory: place.memory,
             folder: place.folder,
             log: place.log,
+            environment: &worker.environment,
         };
         let launched = spawn::worker(launch).map_err(|error| match error {
             LaunchError::Start(error) => fail(error),
@@ -449,7 +450,11 @@ mod tests {
             "import os, time\nwhile not os.path.exists({seen:?}): time.sleep(0.01)\nos.write(int(os.environ['{}']), b'{{\"type\":\"done\"}}\\n')",
             protocol::REPLY_FD
         );
-        let worker = Worker { program: "python3".into(), args: vec!["-c".to_owned(), script] };
+        let worker = Worker {
+            program: "python3".into(),
+            args: vec!["-c".to_owned(), script],
+            environment: Vec::new(),
+        };
         let (cpus, memory) = (CpuSet::new(), MemoryBinding::default());
         let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log };
         let mut process = WorkerProcess::start(&worker, place, Deadlines::default()).unwrap();

@@ -41,7 +41,8 @@ fn as_killed_process() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut settings = settings(&folder, &folder.join("data"), "environment");
     let args = ["--exact", "as_janitor", "--nocapture"].map(str::to_owned).to_vec();
-    settings.janitor = Some(Worker { program: std::env::current_exe().unwrap(), args });
+    settings.janitor =
+        Some(Worker { program: std::env::current_exe().unwrap(), args, environment: Vec::new() });
     let topology = live_topology();
     let mut study = study(&[], 64);
     study.design.rounds = 1_000_000;

@@ -17,8 +17,8 @@ const CPU_MAX: u64 = MAX_CPUS as u64 - 1;
 /// All runs with everything that belongs to them, in the order of storing.
 pub(crate) fn runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
     let mut sessions = read_sessions(connection)?;
-    add_counters(connection, &mut sessions)?;
     let mut slices = read_slices(connection)?;
+    add_counters(connection, &mut sessions, &mut slices)?;
     for (slice, session, value) in sessions {
         // Ids are numbered from 1.
         let of = slices.get_mut(slice.wrapping_sub(1)).map(|(_, slice)| &mut slice.sessions);
@@ -83,6 +83,7 @@ fn read_slices(connection: &Connection) -> Result<Vec<(usize, Slice)>, Fault> {
             start_ns: row.number(4, MOMENT_MAX)?,
             window_ns: row.count(5)?,
             sessions: Vec::new(),
+            counters: Counters::new(),
             cpu_times: Vec::new(),
         };
         if slice.window_ns == 0 {
@@ -95,7 +96,7 @@ fn read_slices(connection: &Connection) -> Result<Vec<(usize, Slice)>, Fault> {
 /// Every session's part in a slice, with the numbers of its slice and session.
 fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSlice)>, Fault> {
     let sql = "SELECT id, slice, session, steps, rows, answers_checked, answers_wrong, cpu_ns,
-                 voluntary_switches, involuntary_switches, run_queue_wait_ns, latency
+                 voluntary_switches, involuntary_switches, run_queue_wait_ns, latency, finished_ns
                FROM session_slices ORDER BY id";
     all(connection, "session_slices", sql, |row, at| {
         row.next_id(0, at + 1)?;
@@ -110,12 +111,17 @@ fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSl
             run_queue_wait_ns: row.optional(10, COUNT_MAX)?,
             counters: Counters::new(),
             latency: row.blob(11, BLOB_BYTES)?.to_vec(),
+            finished_ns: row.optional(12, COUNT_MAX)?,
         };
         Ok((row.number(1, BYTES_MAX)? as usize, row.number(2, ORDINAL_MAX)? as usize, session))
     })
 }
 
-fn add_counters(connection: &Connection, sessions: &mut [(usize, usize, SessionSlice)]) -> Result<(), Fault> {
+fn add_counters(
+    connection: &Connection,
+    sessions: &mut [(usize, usize, SessionSlice)],
+    slices: &mut [(usize, Slice)],
+) -> Result<(), Fault> {
     let names =
         all(connection, "counter_names", "SELECT id, name FROM counter_names ORDER BY id", |row, at| {
             row.next_id(0, at + 1)?;
@@ -127,6 +133,14 @@ fn add_counters(connection: &Connection, sessions: &mut [(usize, usize, SessionS
         let (session, counter) = (row.index(0, 1, sessions.len())?, row.index(1, 1, names.len())?);
         rows.next("counters", session, counter)?;
         sessions[session].2.counters.insert(names[counter].clone(), row.count(2)?);
+        Ok(())
+    })?;
+    let sql = "SELECT slice, counter, value FROM slice_counters ORDER BY slice, counter";
+    let mut rows = Ascending::default();
+    all(connection, "slice_counters", sql, |row, _| {
+        let (slice, counter) = (row.index(0, 1, slices.len())?, row.index(1, 1, names.len())?);
+        rows.next("slice_counters", slice, counter)?;
+        slices[slice].1.counters.insert(names[counter].clone(), row.count(2)?);
         Ok(())
     })?;
     Ok(())

@@ -188,6 +188,7 @@ CREATE TABLE session_slices (
   involuntary_switches INTEGER NOT NULL CHECK (involuntary_switches BETWEEN 0 AND 1125899906842623),
   run_queue_wait_ns    INTEGER CHECK (run_queue_wait_ns BETWEEN 0 AND 1125899906842623), -- NULL: unknown
   latency              BLOB NOT NULL, -- HdrHistogram V2, nanoseconds; empty: the engine has no steps
+  finished_ns          INTEGER CHECK (finished_ns BETWEEN 0 AND 1125899906842623), -- NULL: a fixed time
   UNIQUE (slice, session)
 ) STRICT;
 
@@ -201,6 +202,13 @@ CREATE TABLE counters (
   counter       INTEGER NOT NULL REFERENCES counter_names (id),
   value         INTEGER NOT NULL CHECK (value BETWEEN 0 AND 1125899906842623),
   PRIMARY KEY (session_slice, counter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE slice_counters ( -- what belongs to no session of the slice
+  slice   INTEGER NOT NULL REFERENCES slices (id),
+  counter INTEGER NOT NULL REFERENCES counter_names (id),
+  value   INTEGER NOT NULL CHECK (value BETWEEN 0 AND 1125899906842623),
+  PRIMARY KEY (slice, counter)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cpu_times (

@@ -8,12 +8,15 @@ use crate::value::{self, BLOB_BYTES, COUNT_MAX, MOMENT_MAX, ORDINAL_MAX, bounded
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
 use threadwise_machine::cpuset::MAX_CPUS;
-use threadwise_study::{Reading, Run, RunStatus, SessionSlice, Slice, Study};
+use threadwise_study::{Counters, Reading, Run, RunStatus, SessionSlice, Slice, Study};
 
 /// About how many bytes a run takes in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(run: &Run) -> u64 {
     let session = |one: &SessionSlice| 100 + one.latency.len() + 16 * one.counters.len();
-    let slice = |one: &Slice| 60 + 32 * one.cpu_times.len() + one.sessions.iter().map(session).sum::<usize>();
+    let slice = |one: &Slice| {
+        let sessions = one.sessions.iter().map(session).sum::<usize>();
+        60 + 32 * one.cpu_times.len() + 16 * one.counters.len() + sessions
+    };
     (200 + run.slices.iter().map(slice).sum::<usize>() + 60 * run.readings.len()) as u64
 }
 
@@ -67,9 +70,10 @@ fn insert_run(connection: &Connection, study: &Study, run: &Run) -> Result<i64, 
 
 /// Finds or makes the id of each distinct counter name of a run.
 fn counter_ids<'r>(connection: &Connection, run: &'r Run) -> Result<Ids<'r, &'r str>, Fault> {
-    let sessions = run.slices.iter().flat_map(|slice| &slice.sessions);
+    let sessions = run.slices.iter().flat_map(|slice| &slice.sessions).map(|session| &session.counters);
+    let all = sessions.chain(run.slices.iter().map(|slice| &slice.counters));
     let mut ids = BTreeMap::new();
-    for counter in sessions.flat_map(|session| session.counters.keys()) {
+    for counter in all.flat_map(Counters::keys) {
         if ids.contains_key(counter.as_str()) {
             continue;
         }
@@ -109,6 +113,11 @@ fn insert_slice(
     for (number, session) in slice.sessions.iter().enumerate() {
         insert_session(connection, id, number as u64, session, counters)?;
     }
+    let mut insert =
+        connection.prepare_cached("INSERT INTO slice_counters (slice, counter, value) VALUES (?, ?, ?)")?;
+    for (name, &count) in &slice.counters {
+        insert.execute(params![id, counters.get(name.as_str()), bounded(count, COUNT_MAX, name)?])?;
+    }
     insert_cpu_times(connection, id, slice)
 }
 
@@ -124,8 +133,8 @@ fn insert_session(
     connection
         .prepare_cached(
             "INSERT INTO session_slices (slice, session, steps, rows, answers_checked, answers_wrong, cpu_ns,
-               voluntary_switches, involuntary_switches, run_queue_wait_ns, latency)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+               voluntary_switches, involuntary_switches, run_queue_wait_ns, latency, finished_ns)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             slice,
@@ -139,6 +148,7 @@ fn insert_session(
             bounded(session.involuntary_switches, COUNT_MAX, "involuntary_switches")?,
             wait.map(|wait| bounded(wait, COUNT_MAX, "run_queue_wait_ns")).transpose()?,
             session.latency,
+            session.finished_ns.map(|end| bounded(end, COUNT_MAX, "finished_ns")).transpose()?,
         ])?;
     let id = connection.last_insert_rowid();
     let mut insert =

@@ -12,4 +12,6 @@ pub mod study;
 
 pub use observation::{Counters, CpuTimes, Reading, Run, RunStatus, SessionSlice, Slice};
 pub use plan::{BlockPlan, PlanError, plan_block};
-pub use study::{Comparison, Design, OptionValue, Options, Role, Stopping, Study, Treatment};
+pub use study::{
+    Comparison, Design, FIXED_WORK, OptionValue, Options, Role, Stopping, Study, Treatment, block_bytes,
+};

@@ -18,6 +18,7 @@ mod text;
 
 use std::ops::Range;
 
+use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Topology};
 
 use crate::{OptionValue, Options, Study, presets};
@@ -112,6 +113,10 @@ pub struct Overrides {
     pub placements: Option<Vec<String>>,
     /// Memory policy of every treatment, baselines and sweep points included.
     pub memory: Option<Memory>,
+    /// Service threads of all treatments, in place of the file's own.
+    pub service: Option<Service>,
+    /// Options of the engine, each in place of the file's own of that name.
+    pub engine_options: Options,
     /// Memory that data may take, bytes: half for caches, half for files.
     pub memory_limit_bytes: Option<u64>,
 }

@@ -74,6 +74,9 @@ pub struct Slice {
     pub window_ns: u64,
     /// One entry per session, in session order.
     pub sessions: Vec<SessionSlice>,
+    /// Counters of the engine that belong to no session. `waits/NAME` are samples of what sessions
+    /// waited for (state of one session at one moment each), `waits_sampled` their number.
+    pub counters: Counters,
     /// Per-CPU times over the slice's command (re-warm and window together), all online CPUs.
     pub cpu_times: Vec<CpuTimes>,
 }
@@ -102,6 +105,9 @@ pub struct SessionSlice {
     /// Step latencies in nanoseconds, HdrHistogram V2 bytes (not base64); empty where the engine
     /// has no steps of its own.
     pub latency: Vec<u8>,
+    /// For a fixed amount of work: nanoseconds from the window's start to the end of this session's
+    /// part; the window is then as long as the longest of them. `None` for a fixed time.
+    pub finished_ns: Option<u64>,
 }
 
 /// Times of one logical CPU between two readings of /proc/stat.
@@ -147,9 +153,10 @@ impl Slice {
         self.rows() as f64 * 1e9 / self.window_ns as f64
     }
 
-    /// Sum of one engine counter over the sessions.
+    /// One engine counter: the sum over the sessions and what belongs to none.
     pub fn counter(&self, name: &str) -> u64 {
-        self.sessions.iter().filter_map(|session| session.counters.get(name)).sum()
+        let sessions = self.sessions.iter().map(|session| &session.counters);
+        sessions.chain([&self.counters]).filter_map(|counters| counters.get(name)).sum()
     }
 
     /// CPU time of all sessions in nanoseconds.

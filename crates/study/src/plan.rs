@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_machine::{
-    Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
+    CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
 };
 
 use crate::Study;
@@ -24,6 +24,8 @@ pub struct BlockPlan {
     pub placements: Vec<Resolved>,
     /// For each treatment its memory policy.
     pub memories: Vec<MemoryBinding>,
+    /// For each treatment the logical CPUs of its service threads, where it places them.
+    pub services: Vec<Option<CpuSet>>,
     /// For each treatment the seed of its worker: the same for all treatments of a block, so that
     /// all read the same keys.
     pub seed: u64,
@@ -60,6 +62,7 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
     let draw = Draw::for_block(topology, study.seed, block);
     let mut placements = Vec::with_capacity(study.treatments.len());
     let mut memories = Vec::with_capacity(study.treatments.len());
+    let mut services = Vec::with_capacity(study.treatments.len());
     for treatment in &study.treatments {
         let fail = |source| PlanError::Placement { treatment: treatment.name.clone(), source };
         let resolved = treatment
@@ -70,11 +73,14 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
             })
             .map_err(fail)?;
         memories.push(memory::resolve(&treatment.memory, topology, &resolved.set()).map_err(fail)?);
+        let service = treatment.service.as_ref();
+        let service = service.map(|one| placement::resolve_service(one, topology, &draw, &resolved));
+        services.push(service.transpose().map_err(fail)?);
         placements.push(resolved);
     }
     let seed = random(study.seed, Purpose::Worker, block).next_u64();
     let rounds = rounds(study, block);
-    Ok(BlockPlan { block, draw, placements, memories, seed, rounds })
+    Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds })
 }
 
 fn rounds(study: &Study, block: u32) -> Vec<Vec<usize>> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
 /// Options of an engine or a workload by name, ordered so that two equal studies print alike.
@@ -74,6 +75,8 @@ pub struct Treatment {
     pub pin: Pin,
     /// On which NUMA nodes its workers' memory lies.
     pub memory: Memory,
+    /// Where the engine's service threads run; `None` where nobody places them.
+    pub service: Option<Service>,
     /// Options of the workload for this treatment (the study's own with the factor levels set).
     pub options: Options,
     /// Factor levels by factor name, as shown in tables.
@@ -145,6 +148,18 @@ pub enum Stopping {
     },
 }
 
+/// Workload option that makes the amount of work fixed.
+pub const FIXED_WORK: &str = "rows_per_session";
+
+/// Bytes of the block that an engine reads at once: its page.
+pub fn block_bytes(engine: &str) -> u64 {
+    match engine {
+        "postgres" => 8192,
+        "mariadb" => 16384,
+        _ => 4096,
+    }
+}
+
 /// Fewest blocks that an interval is made from.
 pub const MIN_BLOCKS: u32 = 8;
 
@@ -165,10 +180,19 @@ impl Study {
         groups
     }
 
-    /// Shortest possible measured time of one block in seconds (slices and re-warms alone).
+    /// Shortest possible measured time of one block in seconds (slices and re-warms alone). 0 for a
+    /// fixed amount of work, whose windows are limits.
     pub fn block_floor_s(&self) -> f64 {
+        if self.is_fixed_work() {
+            return 0.0;
+        }
         let slices = self.treatments.len() as f64 * f64::from(self.design.rounds);
         slices * (self.design.slice_ns + self.design.rewarm_ns) as f64 / 1e9
+    }
+
+    /// Whether sessions do a fixed amount of work, so that windows end when it is done.
+    pub fn is_fixed_work(&self) -> bool {
+        self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
     }
 
     /// Whether its results come from a model and not from a machine.

@@ -46,7 +46,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[options]\nwork_unt = 64\n[sweep]\n",
-        "mine.toml:6:12: logical-io has no option 'work_unt'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared",
+        "mine.toml:6:12: logical-io has no option 'work_unt'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop",
     ),
     (
         "[options]\nwork_unit = [1]\n[sweep]\n",
@@ -72,7 +72,7 @@ const BODIES: &[(&str, &str)] = &[
     ("[factors]\ndata = \"l2\"\n[sweep]\n", "mine.toml:6:8: invalid type: string \"l2\", expected a list"),
     (
         "[factors]\ncolour = [1]\n[sweep]\n",
-        "mine.toml:6:11: logical-io has no option 'colour'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared",
+        "mine.toml:6:11: logical-io has no option 'colour'; its options are data, blocks, scale, data_mib, work_unit, update_pct, think_time_us, hot_pct, hot_blocks, shared, loop",
     ),
     (
         "[options]\ndata = \"l2\"\n[factors]\ndata = [\"l2\"]\n[sweep]\n",
@@ -205,6 +205,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep; a study file's name ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, insert-locks, log-writer; a study file's name ends in .toml"
     );
 }

@@ -68,6 +68,7 @@ fn any_treatment() -> impl Strategy<Value = Treatment> {
             placement,
             sessions,
             pin,
+            service: (sessions % 3 == 0).then(|| "far".parse().unwrap()),
             memory,
             options,
             factors,

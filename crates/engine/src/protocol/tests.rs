@@ -35,6 +35,8 @@ fn requests_and_the_load_come_back_unchanged() {
         load: wire.clone(),
         sessions: vec![WireSession { cpus: "0-3,8".into() }],
         seed: 7,
+        service: Some("4".into()),
+        journal: Some("/x/journal".into()),
     };
     assert_eq!(round_trip(&request), request);
     assert_eq!(LoadRequest::from(wire), load());
@@ -57,6 +59,7 @@ fn replies_and_slices_come_back_unchanged() {
         run_queue_wait_ns: Some(9),
         counters: BTreeMap::from([("logical_reads".into(), 131)]),
         latency: latency::to_bytes(&histogram).unwrap(),
+        finished_ns: Some(49_000_000),
         ..SessionSlice::default()
     };
     let reply = Reply::Slice {
@@ -64,6 +67,7 @@ fn replies_and_slices_come_back_unchanged() {
         start_ns: 1 << 60,
         window_ns: 50_000_000,
         sessions: vec![slice.clone().into()],
+        counters: BTreeMap::from([("wal_bytes".into(), 12)]),
     };
     let Reply::Slice { sessions, .. } = round_trip(&reply) else { unreachable!() };
     assert_eq!(sessions.into_iter().map(SessionSlice::try_from).collect::<Vec<_>>(), [Ok(slice)]);

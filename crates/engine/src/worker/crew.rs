@@ -3,13 +3,14 @@
 //! and that only after a window has ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::pin_current_thread;
 use threadwise_study::SessionSlice;
 
-use crate::{Engine, EngineError, LoadRequest, Session, SessionRequest, Window};
+use crate::{EngineError, LoadRequest, Running, Session, SessionRequest, Window};
 
 /// What a session's thread hands in.
 enum Event {
@@ -38,7 +39,7 @@ impl Crew {
     /// # Errors
     /// The first error of any session.
     pub(super) fn assemble(
-        engine: &'static dyn Engine,
+        running: &Arc<dyn Running>,
         load: &LoadRequest,
         cpus: &[CpuSet],
         seed: u64,
@@ -53,7 +54,7 @@ impl Crew {
                 cpus: own_cpus.clone(),
                 seed,
             };
-            members.push(start(engine, request, index, results.clone())?);
+            members.push(start(Arc::clone(running), request, index, results.clone())?);
         }
         let crew = Self { members, handed };
         let tids = crew.collect(|event| match event {
@@ -63,18 +64,25 @@ impl Crew {
         Ok((crew, tids))
     }
 
-    /// Lets every session work until the window's end.
+    /// Lets every session work until the window's end, and calls `during` in the meantime.
     ///
     /// # Errors
-    /// The first error of any session.
-    pub(super) fn work(&self, window: Window) -> Result<Vec<SessionSlice>, EngineError> {
+    /// The first error of any session, or that of `during`.
+    pub(super) fn work(
+        &self,
+        window: Window,
+        during: impl FnOnce() -> Result<(), EngineError>,
+    ) -> Result<Vec<SessionSlice>, EngineError> {
         for member in &self.members {
             member.windows.send(window).map_err(|_| thread_lost("take a slice"))?;
         }
-        self.collect(|event| match event {
+        let looked = during();
+        // What a session says weighs more: it is what the work was about.
+        let slices = self.collect(|event| match event {
             Event::Slice(slice) => Some(slice),
             Event::Ready(_) => None,
-        })
+        })?;
+        looked.map(|()| slices)
     }
 
     /// Closes every session and waits for its thread.
@@ -106,7 +114,7 @@ fn thread_lost(action: &str) -> EngineError {
 }
 
 fn start(
-    engine: &'static dyn Engine,
+    running: Arc<dyn Running>,
     request: SessionRequest,
     index: usize,
     results: Sender<Handed>,
@@ -114,7 +122,7 @@ fn start(
     let (windows, orders) = channel();
     let body = move || {
         let session = request.session;
-        let whole_life = catch_unwind(AssertUnwindSafe(|| live(engine, &request, index, &orders, &results)));
+        let whole_life = catch_unwind(AssertUnwindSafe(|| live(running, &request, index, &orders, &results)));
         let error = match whole_life {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
@@ -135,7 +143,7 @@ fn start(
 
 /// A session's whole life on its own thread.
 fn live(
-    engine: &'static dyn Engine,
+    running: Arc<dyn Running>,
     request: &SessionRequest,
     index: usize,
     orders: &Receiver<Window>,
@@ -147,7 +155,9 @@ fn live(
         cpus: request.cpus.to_string(),
         why: cause.to_string(),
     })?;
-    let mut session: Box<dyn Session> = engine.open(request)?;
+    let mut session: Box<dyn Session> = running.open(request)?;
+    // What is left has one owner when the sessions are gone.
+    drop(running);
     session.warm()?;
     let tid = own_thread_id().ok_or_else(|| EngineError::Failed {
         engine: "worker".into(),

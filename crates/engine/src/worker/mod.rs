@@ -8,12 +8,16 @@ mod measure;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 use threadwise_machine::CpuSet;
+use threadwise_study::Options;
 
 use crate::protocol::{
-    self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLoad, WireSession, WireSessionSlice,
+    self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLoad, WirePlaced, WireSession,
+    WireSessionSlice,
 };
-use crate::{Engine, EngineError, LoadRequest, Window, clock, engines};
+use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
 use crew::Crew;
 pub use measure::{StepResult, closed_loop};
 
@@ -106,55 +110,103 @@ fn serve(
     output: &mut impl Write,
 ) -> Result<(), WorkerError> {
     let engine = engines::find_in(engines, engine_name)?;
-    let hello =
-        Reply::Hello { protocol: VERSION, engine: engine.name().to_owned(), version: engine.version() };
+    // Which server it will be is not known yet; for the others there is nothing to ask.
+    let version = engine.version(&Options::new()).unwrap_or_else(|_| "unknown".to_owned());
+    let hello = Reply::Hello { protocol: VERSION, engine: engine.name().to_owned(), version };
     send(output, &hello)?;
-    let mut crew: Option<Crew> = None;
+    let mut held = Held::default();
     while let Some(line) = protocol::read_line(input)? {
         let reply = match protocol::decode::<Request>(&line)? {
-            Request::Load { protocol, load } => load_data(engine, protocol, load)?,
-            Request::Prepare { protocol, load, sessions, seed } => {
-                if crew.is_some() {
+            Request::Load { protocol, load } => held.load(engine, protocol, load)?,
+            Request::Prepare { protocol, load, sessions, seed, service, journal } => {
+                if held.at_work.is_some() {
                     return Err(order("prepare", "sessions are open already"));
                 }
-                let (assembled, tids) = prepare(engine, protocol, load, &sessions, seed)?;
-                crew = Some(assembled);
-                Reply::Ready { tids }
+                protocol::check_version(protocol)?;
+                let start = start_request(load, &sessions, seed, service, journal)?;
+                engine.check(&start.load)?;
+                held.prepare(engine, &start)?
             }
             Request::Go { sequence, warmup_ns, window_ns } => {
-                let crew = crew.as_ref().ok_or_else(|| order("go", "no session is open; prepare first"))?;
-                go(crew, sequence, warmup_ns, window_ns)?
+                let at_work = held.at_work.as_ref();
+                at_work
+                    .ok_or_else(|| order("go", "no session is open; prepare first"))?
+                    .go(sequence, warmup_ns, window_ns)?
             }
             Request::Stop => break,
         };
         send(output, &reply)?;
     }
-    if let Some(crew) = crew {
-        crew.dismiss();
-    }
+    held.end()?;
     Ok(send(output, &Reply::Done)?)
 }
 
-fn load_data(engine: &dyn Engine, protocol: u32, load: WireLoad) -> Result<Reply, WorkerError> {
-    protocol::check_version(protocol)?;
-    let load = LoadRequest::from(load);
-    engine.check(&load)?;
-    let loaded = engine.load(&load)?;
-    Ok(Reply::Loaded {
-        bytes_per_session: loaded.bytes_per_session,
-        rows_per_session: loaded.rows_per_session,
-        notes: loaded.notes,
-    })
+/// What a worker holds between requests.
+#[derive(Default)]
+struct Held {
+    /// Whether the engine was asked for it.
+    asked: bool,
+    keeper: Option<Box<dyn Keeper>>,
+    at_work: Option<AtWork>,
 }
 
-fn prepare(
-    engine: &'static dyn Engine,
-    protocol: u32,
+/// A started engine and its sessions.
+struct AtWork {
+    running: Arc<dyn Running>,
+    crew: Crew,
+}
+
+impl Held {
+    fn load(&mut self, engine: &dyn Engine, protocol: u32, load: WireLoad) -> Result<Reply, WorkerError> {
+        protocol::check_version(protocol)?;
+        let load = LoadRequest::from(load);
+        engine.check(&load)?;
+        if !self.asked {
+            self.keeper = engine.keep(&load)?;
+            self.asked = true;
+        }
+        let loaded = engine.load(&load)?;
+        Ok(Reply::Loaded {
+            bytes_per_session: loaded.bytes_per_session,
+            rows_per_session: loaded.rows_per_session,
+            notes: loaded.notes,
+            keep: self.keeper.is_some(),
+        })
+    }
+
+    fn prepare(&mut self, engine: &dyn Engine, start: &StartRequest) -> Result<Reply, WorkerError> {
+        let running: Arc<dyn Running> = Arc::from(engine.start(start)?);
+        let (crew, tids) = Crew::assemble(&running, &start.load, &start.sessions, start.seed)?;
+        let standing = running.standing()?;
+        self.at_work = Some(AtWork { running, crew });
+        Ok(Reply::Ready {
+            tids,
+            placed: standing.placed.into_iter().map(WirePlaced::from).collect(),
+            notes: standing.notes,
+        })
+    }
+
+    /// Closes the sessions, has the engine check and put back its data, and ends what was kept.
+    fn end(self) -> Result<(), WorkerError> {
+        let finished = match self.at_work {
+            Some(at_work) => {
+                at_work.crew.dismiss();
+                at_work.running.finish()
+            }
+            None => Ok(()),
+        };
+        let ended = self.keeper.map_or(Ok(()), |keeper| keeper.end());
+        Ok(finished.and(ended)?)
+    }
+}
+
+fn start_request(
     load: WireLoad,
     sessions: &[WireSession],
     seed: u64,
-) -> Result<(Crew, Vec<u32>), WorkerError> {
-    protocol::check_version(protocol)?;
+    service: Option<String>,
+    journal: Option<String>,
+) -> Result<StartRequest, WorkerError> {
     if sessions.is_empty() {
         return Err(order("prepare", "it names no session"));
     }
@@ -162,25 +214,31 @@ fn prepare(
         let why = format!("{} sessions, but data is loaded for {}", sessions.len(), load.sessions);
         return Err(order("prepare", &why));
     }
-    let cpus: Vec<CpuSet> = sessions
-        .iter()
-        .map(|session| {
-            CpuSet::parse_list(&session.cpus).map_err(|cause| order("prepare", &cause.to_string()))
-        })
-        .collect::<Result<_, _>>()?;
-    let load = LoadRequest::from(load);
-    engine.check(&load)?;
-    Ok(Crew::assemble(engine, &load, &cpus, seed)?)
+    let read = |list: &str| CpuSet::parse_list(list).map_err(|cause| order("prepare", &cause.to_string()));
+    let sessions: Vec<CpuSet> =
+        sessions.iter().map(|session| read(&session.cpus)).collect::<Result<_, _>>()?;
+    let everywhere = || sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let service = service.map_or_else(|| Ok(everywhere()), |list| read(&list))?;
+    let journal = journal.map(PathBuf::from);
+    Ok(StartRequest { load: LoadRequest::from(load), sessions, service, seed, journal })
 }
 
-fn go(crew: &Crew, sequence: u64, warmup_ns: u64, window_ns: u64) -> Result<Reply, WorkerError> {
-    if window_ns == 0 || window_ns > MAX_WINDOW_NS || warmup_ns > MAX_WINDOW_NS {
-        return Err(order("go", "window_ns must be 1 to 3600000000000, warmup_ns at most that"));
+impl AtWork {
+    fn go(&self, sequence: u64, warmup_ns: u64, window_ns: u64) -> Result<Reply, WorkerError> {
+        if window_ns == 0 || window_ns > MAX_WINDOW_NS || warmup_ns > MAX_WINDOW_NS {
+            return Err(order("go", "window_ns must be 1 to 3600000000000, warmup_ns at most that"));
+        }
+        self.running.before()?;
+        let start_ns = clock::monotonic_ns() + LEAD_NS + warmup_ns;
+        let window = Window { sequence, start_ns, end_ns: start_ns + window_ns };
+        let mut slices = self.crew.work(window, || self.running.during(&window))?;
+        let counters = self.running.after(&mut slices)?;
+        // A fixed amount of work makes its own window, which ends with the last session.
+        let finished = slices.iter().map(|slice| slice.finished_ns).max().flatten();
+        let window_ns = finished.unwrap_or(window_ns).max(1);
+        let sessions = slices.into_iter().map(WireSessionSlice::from).collect();
+        Ok(Reply::Slice { sequence, start_ns, window_ns, sessions, counters })
     }
-    let start_ns = clock::monotonic_ns() + LEAD_NS + warmup_ns;
-    let slices = crew.work(Window { sequence, start_ns, end_ns: start_ns + window_ns })?;
-    let sessions = slices.into_iter().map(WireSessionSlice::from).collect();
-    Ok(Reply::Slice { sequence, start_ns, window_ns, sessions })
 }
 
 fn order(request: &'static str, why: &str) -> WorkerError {

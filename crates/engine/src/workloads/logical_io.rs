@@ -10,15 +10,16 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use threadwise_study::{OptionValue, Options};
+use threadwise_study::Options;
 
+use super::options::{flag, number, only, refuse, whole};
 use crate::EngineError;
 
 /// Name of the workload.
 pub const NAME: &str = "logical-io";
 
 /// Every option that the workload knows.
-pub const OPTIONS: [&str; 9] = [
+pub const OPTIONS: [&str; 10] = [
     "blocks",
     "work_unit",
     "update_pct",
@@ -28,6 +29,7 @@ pub const OPTIONS: [&str; 9] = [
     "shared",
     "data",
     "data_mib",
+    "loop",
 ];
 
 /// Bytes of a block.
@@ -60,21 +62,19 @@ pub struct LogicalIo {
 
 impl LogicalIo {
     /// Reads and checks the options. `data` is a label by now: whoever made the treatment has
-    /// turned it into `blocks` or `data_mib`.
+    /// turned it into `blocks` or `data_mib`. `loop` is accepted and left to the engine.
     ///
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
     pub fn parse(options: &Options) -> Result<Self, EngineError> {
-        if let Some(name) = options.keys().find(|name| !OPTIONS.contains(&name.as_str())) {
-            return Err(refuse(name, format!("unknown to {NAME}; allowed: {}", OPTIONS.join(", "))));
-        }
+        only(options, NAME, &OPTIONS)?;
         let spec = Self {
             blocks: blocks(options)?,
-            work_unit: whole(options, "work_unit", 64, 1, MAX_BLOCKS)?,
+            work_unit: whole(options, "work_unit", 1, MAX_BLOCKS)?.unwrap_or(64),
             update_pct: percent(options, "update_pct")?,
-            think_time_us: whole(options, "think_time_us", 0, 0, MAX_THINK_TIME_US)?,
+            think_time_us: whole(options, "think_time_us", 0, MAX_THINK_TIME_US)?.unwrap_or(0),
             hot_pct: percent(options, "hot_pct")?,
-            hot_blocks: whole(options, "hot_blocks", 0, 0, MAX_BLOCKS)?,
+            hot_blocks: whole(options, "hot_blocks", 0, MAX_BLOCKS)?.unwrap_or(0),
             shared: flag(options, "shared")?,
         };
         spec.check()?;
@@ -111,33 +111,6 @@ impl LogicalIo {
     }
 }
 
-fn refuse(option: &str, why: String) -> EngineError {
-    EngineError::Option { option: option.to_owned(), why }
-}
-
-/// A whole number between `low` and `high`, or the default where the option is absent. `8192.0`
-/// counts as whole: numbers lose their type in some languages' JSON.
-fn whole(options: &Options, name: &str, default: u64, low: u64, high: u64) -> Result<u64, EngineError> {
-    let value = match options.get(name) {
-        None => return Ok(default),
-        Some(OptionValue::Integer(value)) => u64::try_from(*value).ok(),
-        Some(OptionValue::Number(value)) if value.fract() == 0.0 && *value >= 0.0 => Some(*value as u64),
-        Some(_) => None,
-    };
-    value.filter(|value| (low..=high).contains(value)).ok_or_else(|| {
-        let given = options.get(name).map(ToString::to_string).unwrap_or_default();
-        refuse(name, format!("'{given}' is not a whole number from {low} to {high}"))
-    })
-}
-
-fn number(options: &Options, name: &str) -> Option<f64> {
-    match options.get(name)? {
-        OptionValue::Integer(value) => Some(*value as f64),
-        OptionValue::Number(value) => Some(*value),
-        OptionValue::Text(_) | OptionValue::Flag(_) => Some(f64::NAN),
-    }
-}
-
 fn percent(options: &Options, name: &str) -> Result<f64, EngineError> {
     match number(options, name) {
         None => Ok(0.0),
@@ -146,17 +119,9 @@ fn percent(options: &Options, name: &str) -> Result<f64, EngineError> {
     }
 }
 
-fn flag(options: &Options, name: &str) -> Result<bool, EngineError> {
-    match options.get(name) {
-        None => Ok(false),
-        Some(OptionValue::Flag(value)) => Ok(*value),
-        Some(other) => Err(refuse(name, format!("'{other}' is neither true nor false"))),
-    }
-}
-
 fn blocks(options: &Options) -> Result<u64, EngineError> {
-    if options.contains_key("blocks") {
-        return whole(options, "blocks", 0, 1, MAX_BLOCKS);
+    if let Some(blocks) = whole(options, "blocks", 1, MAX_BLOCKS)? {
+        return Ok(blocks);
     }
     let Some(data_mib) = number(options, "data_mib") else {
         return match options.get("data") {
@@ -233,6 +198,7 @@ pub fn range_sum(first: u64, count: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use threadwise_study::OptionValue;
 
     fn options(pairs: &[(&str, OptionValue)]) -> Options {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()

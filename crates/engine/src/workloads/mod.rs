@@ -1,4 +1,5 @@
-//! Workload definitions that engines share: options, key generators, expected answers. An engine
-//! decides how the work is done; the workload decides what is done and what the answer must be.
+//! What sessions do: one module per workload, shared by the engines that have it.
 
+pub mod insert;
 pub mod logical_io;
+pub mod options;

@@ -69,6 +69,11 @@ pub enum Name {
     All,
     /// First sibling of every allowed core.
     NoSmt,
+    /// First sibling of every allowed core of one package but one core, which stays free for service
+    /// threads; of a package with one core, that one.
+    PackageButOne,
+    /// All siblings of half of the cores that have siblings, rounded down, one package after the other.
+    HalfCores,
 }
 
 /// Levels of the machine that a restriction or a path can name.

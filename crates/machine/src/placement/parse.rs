@@ -8,13 +8,15 @@ use crate::CpuSet;
 use crate::cpuset::MAX_CPUS;
 
 /// The names of the grammar and what they mean.
-const NAMES: [(&str, Name); 6] = [
+const NAMES: [(&str, Name); 8] = [
     ("one-cpu", Name::OneCpu),
     ("same-core", Name::SameCore),
     ("same-package", Name::SamePackage),
     ("cross-package", Name::CrossPackage),
     ("all", Name::All),
     ("no-smt", Name::NoSmt),
+    ("package-but-one", Name::PackageButOne),
+    ("half-cores", Name::HalfCores),
 ];
 
 /// Level names that a path accepts; hwloc's own come first.
@@ -266,11 +268,11 @@ mod tests {
             ("3c1t+", "'' is not of the form NcNt or NsNcNt"),
             (
                 "c1t",
-                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, spread:N, packed:N",
+                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, package-but-one, half-cores, spread:N, packed:N",
             ),
             (
                 "same_core",
-                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, spread:N, packed:N",
+                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, package-but-one, half-cores, spread:N, packed:N",
             ),
             ("2c1tx", "'2c1tx' is not of the form NcNt or NsNcNt"),
             (

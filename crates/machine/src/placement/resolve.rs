@@ -90,6 +90,8 @@ fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
             let first = |&core: &u32| machine.draw.siblings[core as usize].first().copied();
             Ok(machine.draw.cores.iter().filter_map(first).collect())
         }
+        Name::PackageButOne => Ok(package_but_one(machine)),
+        Name::HalfCores => half_of_the_cores(machine),
     }
 }
 
@@ -114,6 +116,34 @@ fn packed(machine: &Machine) -> Vec<u32> {
         }
     }
     cpus
+}
+
+/// The package with the most cores that we may use, the first in the draw among equals.
+fn package_but_one(machine: &Machine) -> Vec<u32> {
+    let cores = |package: u32| -> Vec<u32> {
+        let all = machine.draw.cores.iter().copied();
+        all.filter(|&core| package_of(machine.topology, core) == package).collect()
+    };
+    let mut packages: Vec<Vec<u32>> = machine.draw.packages.iter().map(|&package| cores(package)).collect();
+    // A stable sort: the draw decides among equals.
+    packages.sort_by_key(|cores| std::cmp::Reverse(cores.len()));
+    let cores = packages.into_iter().next().unwrap_or_default();
+    let used = if cores.len() > 1 { &cores[..cores.len() - 1] } else { &cores[..] };
+    used.iter().filter_map(|&core| machine.draw.siblings[core as usize].first().copied()).collect()
+}
+
+/// As many sessions as `no-smt` has, doubled up on half of its cores: the published 3c2t beside 6c1t.
+fn half_of_the_cores(machine: &Machine) -> Result<Vec<u32>, String> {
+    let siblings = |core: u32| &machine.draw.siblings[core as usize];
+    let on = |package: u32| {
+        let cores = machine.draw.cores.iter().copied();
+        cores.filter(move |&core| package_of(machine.topology, core) == package && siblings(core).len() > 1)
+    };
+    let doubled: Vec<u32> = machine.draw.packages.iter().flat_map(|&package| on(package)).collect();
+    match doubled.len() / 2 {
+        0 => Err(format!("it needs 2 cores with allowed SMT siblings, and {} have them", doubled.len())),
+        half => Ok(doubled[..half].iter().flat_map(|&core| siblings(core).iter().copied()).collect()),
+    }
 }
 
 fn prefix(mut cpus: Vec<u32>, count: u32) -> Result<Vec<u32>, String> {

@@ -102,7 +102,7 @@ pub fn versions() -> Versions {
 pub fn settings(spy: &Path, data_root: &Path, hello: &str) -> Settings {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/worker.py");
     let args = [script, spy.to_str().unwrap(), hello].map(str::to_owned).to_vec();
-    let mut settings = Settings::new(Worker { program: "python3".into(), args });
+    let mut settings = Settings::new(Worker { program: "python3".into(), args, environment: Vec::new() });
     settings.data_root = data_root.to_owned();
     settings.allow_busy = true;
     settings.deadlines = Deadlines { slice: Duration::from_secs(60), ..Deadlines::default() };
@@ -147,6 +147,7 @@ pub fn treatment(name: &str, role: Role, placement: &str) -> Treatment {
         sessions: 1,
         pin: Pin::Each,
         memory: Memory::Local,
+        service: None,
         options: Options::new(),
         factors: BTreeMap::new(),
     }

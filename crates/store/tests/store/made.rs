@@ -46,6 +46,7 @@ fn treatment(name: &str, role: Role, placement: &str, sessions: u32) -> Treatmen
         } else {
             Default::default()
         },
+        service: (sessions > 2).then_some(threadwise_machine::placement::Service::Near),
         options: [
             ("data".to_owned(), text("l2")),
             ("work_unit".to_owned(), OptionValue::Integer(64)),
@@ -179,6 +180,7 @@ fn session(random: &mut Random) -> SessionSlice {
         run_queue_wait_ns: (!random.next().is_multiple_of(2)).then(|| random.below(1_000_000)),
         counters,
         latency: (0..bytes).map(|_| random.next() as u8).collect(),
+        finished_ns: (random.below(2) == 0).then(|| random.below(50_000_000)),
     }
 }
 
@@ -189,6 +191,7 @@ fn slice(random: &mut Random, sequence: u64, sessions: u32, cpus: u32) -> Slice 
         start_ns: sequence * 55_000_000,
         window_ns: 50_000_000,
         sessions: (0..sessions).map(|_| session(random)).collect(),
+        counters: [("waits/LWLock:WALWrite".to_owned(), random.below(9)), ("wal_bytes".to_owned(), 7)].into(),
         cpu_times: (0..cpus)
             .map(|cpu| CpuTimes {
                 cpu,

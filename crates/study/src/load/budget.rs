@@ -2,9 +2,10 @@
 
 use toml::Spanned;
 
+use super::raw::RawDesign;
 use super::{LoadError, Overrides, StudyFile};
 use crate::study::MIN_BLOCKS;
-use crate::{Design, Stopping, Study};
+use crate::{Design, FIXED_WORK, Stopping, Study};
 
 /// Seconds where neither the file nor the command line names a budget.
 const DEFAULT_BUDGET_S: f64 = 90.0;
@@ -15,6 +16,9 @@ const OVERHEAD: (f64, f64) = (1.1, 2.0);
 const ROOMY: (f64, f64) = (1.15, 10.0);
 /// Most blocks that an `until` study asks for by itself: its last look before the end.
 const UNTIL_BLOCKS: u32 = 64;
+
+/// Most time of a run with a fixed amount of work, where nobody says: ten minutes.
+const FIXED_WORK_LIMIT_MS: f64 = 600_000.0;
 
 /// The design before the treatments are known; [`settle`] completes its stopping rule.
 pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, LoadError> {
@@ -38,11 +42,21 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
         _ => {}
     }
     let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;
-    let rounds = raw.rounds.as_ref().map_or(20, |rounds| *rounds.get_ref());
+    // The file's slices are meant for a fixed time. Where the command line fixes the work instead,
+    // a round is one whole run, and the slice the time that it may take.
+    let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
+    let fixed = in_file || overrides.options.contains_key(FIXED_WORK);
+    let (rounds, slice_ms, rewarm_ms) = match fixed {
+        true => (1, FIXED_WORK_LIMIT_MS, 0.0),
+        false => (20, 50.0, 5.0),
+    };
+    let own = RawDesign::default();
+    let shape = if fixed && !in_file { &own } else { raw };
+    let rounds = shape.rounds.as_ref().map_or(rounds, |rounds| *rounds.get_ref());
     let design = Design {
         rounds: overrides.rounds.unwrap_or(rounds),
-        slice_ns: nanoseconds(overrides.slice_ms.unwrap_or_else(|| number(&raw.slice_ms, 50.0))),
-        rewarm_ns: nanoseconds(number(&raw.rewarm_ms, 5.0)),
+        slice_ns: nanoseconds(overrides.slice_ms.unwrap_or_else(|| number(&shape.slice_ms, slice_ms))),
+        rewarm_ns: nanoseconds(number(&shape.rewarm_ms, rewarm_ms)),
         stopping: stopping(file, overrides),
         level: number(&raw.level, 0.95),
         target_half_width: number(&raw.target_half_width, 0.05),

@@ -9,7 +9,7 @@ use super::{LoadError, MAX_SESSIONS, Source};
 use crate::OptionValue;
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
-const LOGICAL_IO: [&str; 10] = [
+const LOGICAL_IO: [&str; 11] = [
     "data",
     "blocks",
     "scale",
@@ -20,6 +20,7 @@ const LOGICAL_IO: [&str; 10] = [
     "hot_pct",
     "hot_blocks",
     "shared",
+    "loop",
 ];
 
 /// Most blocks of a table, 1 TiB of data.
@@ -174,7 +175,7 @@ fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     sessions(baseline.sessions.as_ref(), source)?;
     pin(baseline.pin.as_ref(), source)?;
     memory(baseline.memory.as_ref(), source)?;
-    service(baseline.service.as_ref(), raw, source)?;
+    placeable(baseline.service.as_ref(), raw, source)?;
     let alone = baseline.name.as_ref().map_or(ALONE, |name| name.get_ref());
     let mut names = vec![alone.to_owned(), format!("{alone}'")];
     name(baseline.name.as_ref(), source)?;
@@ -183,7 +184,7 @@ fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         sessions(treatment.sessions.as_ref(), source)?;
         pin(treatment.pin.as_ref(), source)?;
         memory(treatment.memory.as_ref(), source)?;
-        service(treatment.service.as_ref(), raw, source)?;
+        placeable(treatment.service.as_ref(), raw, source)?;
         name(treatment.name.as_ref(), source)?;
         let name = treatment.name.as_ref().unwrap_or(&treatment.placement);
         if names.contains(name.get_ref()) {
@@ -249,17 +250,27 @@ pub(super) fn memory(text: Option<&Spanned<String>>, source: &Source) -> Result<
     text.get_ref().parse().map_err(|error: PlacementError| source.at(text.span(), error.to_string()))
 }
 
-/// No engine has service threads that could be placed; a key that does nothing would mislead.
-fn service(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    let Some(text) = text else { return Ok(()) };
-    let why = match text.get_ref().parse::<Service>() {
-        Ok(_) => {
-            let engine = raw.engine.get_ref();
-            format!("engine {engine} has no service threads to place; leave out service")
-        }
-        Err(error) => error.to_string(),
+/// The meaning of `service`.
+pub(super) fn service(text: Option<&Spanned<String>>, source: &Source) -> Result<Option<Service>, LoadError> {
+    let read = |text: &Spanned<String>| {
+        text.get_ref().parse().map_err(|error: PlacementError| source.at(text.span(), error.to_string()))
     };
-    Err(source.at(text.span(), why))
+    text.map(read).transpose()
+}
+
+fn placeable(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    service(text, source)?;
+    match (text, service_fault(raw.engine.get_ref())) {
+        (Some(text), Some(fault)) => Err(source.at(text.span(), fault)),
+        _ => Ok(()),
+    }
+}
+
+/// Why an engine's service threads cannot be placed, or nothing. A key that does nothing would
+/// mislead.
+pub(super) fn service_fault(engine: &str) -> Option<String> {
+    let has_none = matches!(engine, "sqlite" | "simulated");
+    has_none.then(|| format!("engine {engine} has no service threads to place; leave out service"))
 }
 
 fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {

@@ -39,12 +39,13 @@ pub(super) fn against_baseline(group: &Group, suffix: &str) -> Vec<Comparison> {
 /// The comparisons of [`PAIRS`] that a group has.
 pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
     // Two memory policies would make a comparison of placements one of both.
-    let memory = &group.seats[0].memory;
+    let first = &group.seats[0];
+    let is_alike = |seat: &Seat| seat.memory == first.memory && seat.service == first.service;
     let find = |placement: &str| {
         group
             .seats
             .iter()
-            .find(|seat| seat.role == Role::Compared && seat.placement == placement && seat.memory == *memory)
+            .find(|seat| seat.role == Role::Compared && seat.placement == placement && is_alike(seat))
     };
     let pair = |(kind, top, under): (&str, &str, &str)| {
         let (top, under) = (find(top)?, find(under)?);

@@ -1,6 +1,6 @@
 //! Levels of the option `data` to blocks: how much data is inside L2, inside the LLC, beyond it.
 //!
-//! One row of `logical-io` fills one page of 4096 bytes, so a block is that much memory. All workers
+//! One row of `logical-io` fills one page of the engine, so a block is that much memory. All workers
 //! of a block are parked at the same time, so the data of every session of every treatment counts.
 //!
 //! What a cache has to hold is less: a logical read touches the page's header, the row's first bytes
@@ -13,8 +13,6 @@ use super::LoadError;
 use super::expand::Group;
 use crate::OptionValue;
 
-/// Bytes of a block.
-const BLOCK_BYTES: u64 = 4096;
 /// Bytes of cache lines that reading a block touches: 7.35 distinct lines of 64 bytes a row, counted
 /// with Valgrind's lackey (`--trace-mem=yes`) over one pass of 4,096 rows in SQLite, steps of 64 rows.
 const TOUCHED_BYTES: u64 = 470;
@@ -40,15 +38,18 @@ struct Caches {
     largest_llc: u64,
 }
 
+/// `block` is the bytes of the engine's page.
+///
 /// Sets `blocks` (and, where the data is small, `work_unit`) in the options of every group, takes
 /// the other size options out, and renames a level that the limits made untrue. Returns lines for
 /// `Study::left_out`.
 pub(super) fn size_groups(
     groups: &mut [Group],
     topology: &Topology,
+    block: u64,
     memory_limit_bytes: Option<u64>,
 ) -> Result<Vec<String>, LoadError> {
-    let explicit = explicit_blocks(groups)?;
+    let explicit = explicit_blocks(groups, block)?;
     let mut lines = Vec::new();
     let caches = caches(topology, &mut lines);
     if groups.iter().all(|group| level(group).is_none()) {
@@ -58,17 +59,17 @@ pub(super) fn size_groups(
         groups.iter().flat_map(|group| &group.seats).map(|seat| seat.sessions).max().unwrap_or(1);
     let mut blocks: Vec<Option<u64>> = Vec::with_capacity(groups.len());
     for (group, explicit) in groups.iter().zip(&explicit) {
-        blocks.push(explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions)));
+        blocks.push(explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions, block)));
     }
     let allowed_bytes = memory_limit_bytes.map(|limit| limit / 2);
-    let beyond = beyond_llc_blocks(groups, &blocks, &caches, allowed_bytes);
+    let beyond = beyond_llc_blocks(groups, &blocks, &caches, block, allowed_bytes);
     for ((group, blocks), explicit) in groups.iter_mut().zip(&mut blocks).zip(&explicit) {
         let is_beyond = level(group) == Some("memory");
         let Some(count) = blocks.or(is_beyond.then_some(beyond)) else { continue };
         *blocks = Some(count);
         if is_beyond && count * TOUCHED_BYTES < BEYOND * caches.largest_llc {
             group.labels.insert("data".to_owned(), "large".to_owned());
-            push_once(&mut lines, too_small_for_memory(count, &caches, explicit.is_some()));
+            push_once(&mut lines, too_small_for_memory(count, &caches, block, explicit.is_some()));
         }
         group.options.insert("blocks".to_owned(), whole(count));
         if explicit.is_none() {
@@ -76,7 +77,7 @@ pub(super) fn size_groups(
         }
     }
     if explicit.iter().any(Option::is_some) {
-        fits(groups, &blocks, allowed_bytes)?;
+        fits(groups, &blocks, block, allowed_bytes)?;
     }
     Ok(lines)
 }
@@ -102,7 +103,7 @@ const SIZES: [&str; 3] = ["blocks", "scale", "data_mib"];
 ///
 /// # Errors
 /// A group has two of them: one would be without effect.
-fn explicit_blocks(groups: &mut [Group]) -> Result<Vec<Option<u64>>, LoadError> {
+fn explicit_blocks(groups: &mut [Group], block: u64) -> Result<Vec<Option<u64>>, LoadError> {
     let any_beyond = groups.iter().any(|group| level(group) == Some("memory"));
     let taken = |group: &mut Group| {
         let given: Vec<&str> = SIZES.into_iter().filter(|key| group.options.contains_key(*key)).collect();
@@ -118,7 +119,7 @@ fn explicit_blocks(groups: &mut [Group]) -> Result<Vec<Option<u64>>, LoadError> 
             Some(OptionValue::Number(count)) => Some(((count * factor as f64) as u64).max(1)),
             _ => None,
         };
-        let (blocks, scale, mib) = (take("blocks", 1), take("scale", 1), take("data_mib", MIB / BLOCK_BYTES));
+        let (blocks, scale, mib) = (take("blocks", 1), take("scale", 1), take("data_mib", MIB / block));
         let found = blocks.or(scale).or(mib);
         let meant = of_factor || !any_beyond || level(group) == Some("memory");
         Ok(found.filter(|_| meant || level(group).is_none()))
@@ -148,14 +149,14 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
 }
 
 /// Blocks of the levels that a cache bounds; `None` for `memory`.
-fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32) -> Option<u64> {
+fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32, block: u64) -> Option<u64> {
     // A quarter, so that two sessions on siblings and the engine's own memory fit as well.
     let inside_l2 = (caches.l2 / 4 / TOUCHED_BYTES).max(MIN_BLOCKS);
     match level {
         "l2" => Some(inside_l2),
         "llc" => {
             let share = caches.smallest_llc / 4 / u64::from(most_sessions) / TOUCHED_BYTES;
-            Some(share.min(SESSION_LIMIT_BYTES / BLOCK_BYTES).max(inside_l2))
+            Some(share.min(SESSION_LIMIT_BYTES / block).max(inside_l2))
         }
         _ => None,
     }
@@ -167,6 +168,7 @@ fn beyond_llc_blocks(
     groups: &[Group],
     blocks: &[Option<u64>],
     caches: &Caches,
+    block: u64,
     allowed_bytes: Option<u64>,
 ) -> u64 {
     let open: u64 = groups
@@ -176,26 +178,26 @@ fn beyond_llc_blocks(
         .map(|(group, _)| sessions(group))
         .sum();
     // Whole MiB upwards, so that rounding down below does not fall short of it.
-    let needed = (BEYOND * caches.largest_llc).div_ceil(TOUCHED_BYTES) * BLOCK_BYTES;
+    let needed = (BEYOND * caches.largest_llc).div_ceil(TOUCHED_BYTES) * block;
     let needed = needed.next_multiple_of(MIB);
-    let share =
-        allowed_bytes.map_or(u64::MAX, |allowed| allowed.saturating_sub(bytes(groups, blocks)) / open.max(1));
+    let share = allowed_bytes
+        .map_or(u64::MAX, |allowed| allowed.saturating_sub(bytes(groups, blocks, block)) / open.max(1));
     let can = needed <= BEYOND_LIMIT_BYTES.min(share);
     let most = if can { needed } else { SESSION_LIMIT_BYTES.min(share) };
     // Whole MiB where there are any: the figure stands in reports.
     let rounded = if most >= MIB { most / MIB * MIB } else { most };
-    (rounded / BLOCK_BYTES).max(MIN_BLOCKS)
+    (rounded / block).max(MIN_BLOCKS)
 }
 
 /// What a level that could not be `memory` is instead.
-fn too_small_for_memory(blocks: u64, caches: &Caches, explicit: bool) -> String {
+fn too_small_for_memory(blocks: u64, caches: &Caches, block: u64, explicit: bool) -> String {
     let touched = blocks * TOUCHED_BYTES;
     let (llc, l2) = (touched as f64 / caches.largest_llc as f64, touched as f64 / caches.l2 as f64);
     let remedy = if explicit { "" } else { " (--set data_mib=N for more)" };
     format!(
         "data beyond the LLC: it is declared as {}, so 'large' is {} a session instead, of which reads touch about {}, {l2:.1} x the L2 and {llc:.2} x the LLC{remedy}",
         size(caches.largest_llc),
-        size(blocks * BLOCK_BYTES),
+        size(blocks * block),
         size(touched),
     )
 }
@@ -224,15 +226,20 @@ fn sessions(group: &Group) -> u64 {
     group.seats.iter().map(|seat| u64::from(seat.sessions)).sum()
 }
 
-fn bytes(groups: &[Group], blocks: &[Option<u64>]) -> u64 {
+fn bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
     let of_group = |(group, blocks): (&Group, &Option<u64>)| {
-        sessions(group).saturating_mul(blocks.unwrap_or(0)).saturating_mul(BLOCK_BYTES)
+        sessions(group).saturating_mul(blocks.unwrap_or(0)).saturating_mul(block)
     };
     groups.iter().zip(blocks).map(of_group).fold(0, u64::saturating_add)
 }
 
-fn fits(groups: &[Group], blocks: &[Option<u64>], allowed_bytes: Option<u64>) -> Result<(), LoadError> {
-    let (data, Some(allowed)) = (bytes(groups, blocks), allowed_bytes) else { return Ok(()) };
+fn fits(
+    groups: &[Group],
+    blocks: &[Option<u64>],
+    block: u64,
+    allowed_bytes: Option<u64>,
+) -> Result<(), LoadError> {
+    let (data, Some(allowed)) = (bytes(groups, blocks, block), allowed_bytes) else { return Ok(()) };
     if data <= allowed {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use threadwise_machine::placement::{self, Expression, Name};
+use threadwise_machine::placement::{self, Expression, Name, Service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology};
 use toml::Spanned;
 
@@ -11,7 +11,8 @@ use super::policy::Policies;
 use super::raw::{RawOptions, RawTreatment, option_value};
 use super::sweep::{self, Sweep};
 use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
-use crate::{OptionValue, Options, Role, Study, Treatment};
+use crate::study::MIN_BLOCKS;
+use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -24,6 +25,7 @@ pub(super) struct Seat {
     pub sessions: u32,
     pub pin: Pin,
     pub memory: Memory,
+    pub service: Option<Service>,
     pub role: Role,
 }
 
@@ -59,15 +61,22 @@ pub(super) fn expand(
         add_sweep(&mut groups, sweep, file, &mut left_out);
     }
     something_compared(&groups, &left_out, file)?;
+    let engine = overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone());
+    if let Some(fault) = check::service_fault(&engine)
+        && groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some())
+    {
+        return Err(LoadError::Override { option: "service".to_owned(), why: fault });
+    }
     if raw.workload.get_ref() == "logical-io" {
-        left_out.extend(data::size_groups(&mut groups, topology, overrides.memory_limit_bytes)?);
+        let limit = overrides.memory_limit_bytes;
+        left_out.extend(data::size_groups(&mut groups, topology, block_bytes(&engine), limit)?);
     }
     let mut study = Study {
         name: raw.name.get_ref().clone(),
         title: title(file, overrides),
         seed,
-        engine: overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone()),
-        engine_options: converted(&raw.engine_options),
+        engine,
+        engine_options: engine_options(file, overrides),
         workload: raw.workload.get_ref().clone(),
         treatments: Vec::new(),
         comparisons: Vec::new(),
@@ -85,6 +94,14 @@ fn title(file: &StudyFile, overrides: &Overrides) -> String {
         Some(memory) if *memory != Memory::Local => format!("{} (memory={memory})", file.title()),
         _ => file.title().to_owned(),
     }
+}
+
+/// The file's engine options belong to the file's engine: another one has none of them.
+fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
+    let is_own = overrides.engine.as_ref().is_none_or(|engine| engine == file.raw.engine.get_ref());
+    let mut options = if is_own { converted(&file.raw.engine_options) } else { Options::new() };
+    options.extend(overrides.engine_options.clone());
+    options
 }
 
 fn converted(options: &RawOptions) -> Options {
@@ -119,8 +136,13 @@ fn seats(
         sessions: raw.sessions.as_ref().map_or(1, |count| *count.get_ref()),
         pin: check::pin(raw.pin.as_ref(), &file.source)?,
         memory: policies.of(raw.memory.as_ref())?,
+        service: policies.service(raw.service.as_ref())?,
         role: Role::Baseline,
     };
+    if let Some((service, lacks)) = policies.service_lacks(&alone.service, text) {
+        let span = raw.service.as_ref().map_or(0..0, Spanned::span);
+        return Err(policies.service_refusal(&service, span, &lacks));
+    }
     if let Some(lacks) = policies.lacks(&alone.memory, text) {
         let span = raw.memory.as_ref().map_or(0..0, Spanned::span);
         return Err(policies.refusal(&alone.memory, span, &lacks));
@@ -133,11 +155,23 @@ fn seats(
     }
     for treatment in &file.raw.treatments {
         match listed(treatment, file, topology, policies)? {
-            Ok(seat) => seats.push(seat),
+            Ok(seat) => match twin_of(&seat, &seats, policies).filter(|_| treatment.optional) {
+                Some(other) => left_out.push(format!("{}: the same as {other} on this machine", seat.name)),
+                None => seats.push(seat),
+            },
             Err(line) => left_out.push(line),
         }
     }
     Ok(seats)
+}
+
+/// The name of an earlier treatment that is the same here, such as `no-smt` for `all` where there is
+/// no SMT.
+fn twin_of(seat: &Seat, earlier: &[Seat], policies: &Policies) -> Option<String> {
+    let (topology, seed) = (policies.topology, policies.seed);
+    let draws: Vec<Draw> = (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, seed, block)).collect();
+    let mut compared = earlier.iter().filter(|other| other.role == Role::Compared);
+    compared.find(|other| sweep::is_same(other, seat, topology, &draws)).map(|other| other.name.clone())
 }
 
 /// A treatment of the file, or the line that says why this machine leaves it out.
@@ -169,12 +203,23 @@ fn listed(
             return Err(policies.refusal(&memory, span, &why));
         }
     }
+    let service = policies.service(treatment.service.as_ref())?;
+    match policies.service_lacks(&service, text.get_ref()) {
+        None => {}
+        Some((_, lacks)) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
+        Some((service, lacks)) => {
+            let span = treatment.service.as_ref().unwrap_or(text).span();
+            let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
+            return Err(policies.service_refusal(&service, span, &why));
+        }
+    }
     Ok(Ok(Seat {
         name,
         placement: text.get_ref().clone(),
         sessions: treatment.sessions.as_ref().map_or(sessions, |count| *count.get_ref()),
         pin: check::pin(treatment.pin.as_ref(), &file.source)?,
         memory,
+        service,
         role: Role::Compared,
     }))
 }
@@ -194,6 +239,10 @@ fn asked_for(
         if let Some(lacks) = policies.lacks(&memory, text) {
             return Err(policies.refusal(&memory, 0..0, &format!("{text}: {lacks}")));
         }
+        let service = policies.service(None)?;
+        if let Some((service, lacks)) = policies.service_lacks(&service, text) {
+            return Err(policies.service_refusal(&service, 0..0, &format!("{text}: {lacks}")));
+        }
         let counts = match &overrides.sessions {
             Some(counts) => session_list(counts)?,
             None => vec![own],
@@ -210,6 +259,7 @@ fn asked_for(
                 sessions,
                 pin: Pin::Each,
                 memory: memory.clone(),
+                service: service.clone(),
                 role: Role::Compared,
             });
         }
@@ -317,6 +367,7 @@ fn assemble(
                 sessions: seat.sessions,
                 pin: seat.pin,
                 memory: seat.memory.clone(),
+                service: seat.service.clone(),
                 options: group.options.clone(),
                 factors: factors(group, seat),
             });
@@ -337,6 +388,9 @@ fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
     let mut factors = group.labels.clone();
     if seat.memory != Memory::Local {
         factors.entry("memory".to_owned()).or_insert_with(|| seat.memory.to_string());
+    }
+    if let Some(service) = &seat.service {
+        factors.entry("service".to_owned()).or_insert_with(|| service.to_string());
     }
     factors
 }

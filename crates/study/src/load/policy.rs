@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use threadwise_machine::placement;
+use threadwise_machine::placement::{self, Service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology, memory};
 use toml::Spanned;
 
@@ -18,6 +18,7 @@ pub(super) struct Policies<'a> {
     file: &'a StudyFile,
     pub(super) topology: &'a Topology,
     asked_for: Option<&'a Memory>,
+    service: Option<&'a Service>,
     pub(super) seed: u64,
     draws: OnceCell<Vec<Draw>>,
 }
@@ -29,7 +30,8 @@ impl<'a> Policies<'a> {
         overrides: &'a Overrides,
         seed: u64,
     ) -> Self {
-        Self { file, topology, asked_for: overrides.memory.as_ref(), seed, draws: OnceCell::new() }
+        let (memory, service) = (overrides.memory.as_ref(), overrides.service.as_ref());
+        Self { file, topology, asked_for: memory, service, seed, draws: OnceCell::new() }
     }
 
     /// The policy of a treatment whose key `memory` is `text`: the command line's comes first.
@@ -68,6 +70,40 @@ impl<'a> Policies<'a> {
         match self.asked_for {
             Some(_) => LoadError::Override { option: format!("--memory {memory}"), why: why.to_owned() },
             None => self.file.source.at(span, format!("memory = \"{memory}\" cannot be had: {why}")),
+        }
+    }
+
+    /// Where a treatment's service threads run.
+    pub(super) fn service(&self, text: Option<&Spanned<String>>) -> Result<Option<Service>, LoadError> {
+        match self.service {
+            Some(service) => Ok(Some(service.clone())),
+            None => check::service(text, &self.file.source),
+        }
+    }
+
+    /// What the machine lacks for service threads beside this placement, if anything.
+    pub(super) fn service_lacks(
+        &self,
+        service: &Option<Service>,
+        placement: &str,
+    ) -> Option<(Service, String)> {
+        let service = service.as_ref()?;
+        let parsed: Placement = placement.parse().ok()?;
+        let draw = Draw::identity(self.topology);
+        let placed = placement::resolve(&parsed, self.topology, &draw, 1, Pin::Set).ok()?;
+        let lacks = match placement::resolve_service(service, self.topology, &draw, &placed) {
+            Err(PlacementError::Lacking { lacks, .. }) => lacks,
+            Err(other) => other.to_string(),
+            Ok(_) => return None,
+        };
+        Some((service.clone(), lacks))
+    }
+
+    /// The error for service threads that cannot be had.
+    pub(super) fn service_refusal(&self, service: &Service, span: Range<usize>, why: &str) -> LoadError {
+        match self.service {
+            Some(_) => LoadError::Override { option: format!("--service {service}"), why: why.to_owned() },
+            None => self.file.source.at(span, format!("service = \"{service}\" cannot be had: {why}")),
         }
     }
 }

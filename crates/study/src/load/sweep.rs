@@ -84,6 +84,7 @@ fn place(
             sessions,
             pin,
             memory: seats[0].memory.clone(),
+            service: seats[0].service.clone(),
             role: Role::Compared,
         };
         if let Some(lacks) = policies.lacks(&seat.memory, &seat.placement) {
@@ -101,7 +102,7 @@ fn place(
 }
 
 /// Whether two treatments put as many sessions on the same logical CPUs in every draw looked at.
-fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Draw]) -> bool {
+pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Draw]) -> bool {
     let occupied = |seat: &Seat, draw: &Draw| -> Option<Vec<CpuSet>> {
         let parsed: Placement = seat.placement.parse().ok()?;
         let Resolved { mut sessions, .. } =
@@ -111,6 +112,7 @@ fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Draw]) -> boo
     };
     one.sessions == other.sessions
         && one.memory == other.memory
+        && one.service == other.service
         && draws.iter().all(|draw| {
             let found = occupied(one, draw);
             found.is_some() && found == occupied(other, draw)

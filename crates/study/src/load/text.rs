@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin, PlacementError};
 use toml::{Table, Value};
 
@@ -76,6 +77,8 @@ struct TreatmentText {
     /// Left out where it is `local`, as in texts from before there were others.
     #[serde(default)]
     memory: MemoryText,
+    /// Left out where nobody places service threads.
+    service: Option<ServiceText>,
     options: OptionsText,
     factors: BTreeMap<String, String>,
 }
@@ -100,6 +103,18 @@ enum PinText {
 struct MemoryText(Memory);
 
 impl TryFrom<String> for MemoryText {
+    type Error = PlacementError;
+
+    fn try_from(text: String) -> Result<Self, PlacementError> {
+        text.parse().map(Self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct ServiceText(Service);
+
+impl TryFrom<String> for ServiceText {
     type Error = PlacementError;
 
     fn try_from(text: String) -> Result<Self, PlacementError> {
@@ -209,6 +224,9 @@ fn treatment_table(treatment: &Treatment) -> Value {
     if treatment.memory != Memory::Local {
         table.insert("memory".to_owned(), Value::String(treatment.memory.to_string()));
     }
+    if let Some(service) = &treatment.service {
+        table.insert("service".to_owned(), Value::String(service.to_string()));
+    }
     Value::Table(table)
 }
 
@@ -279,6 +297,7 @@ impl From<TreatmentText> for Treatment {
                 PinText::Set => Pin::Set,
             },
             memory: text.memory.0,
+            service: text.service.map(|service| service.0),
             options: options(text.options),
             factors: text.factors,
         }

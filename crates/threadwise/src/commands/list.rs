@@ -41,7 +41,7 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
         "logical-io",
         "cached reads of consecutive keys from a random start".into(),
     ));
-    for name in ["one-cpu", "same-core", "same-package", "cross-package", "no-smt", "all"] {
+    for name in ["one-cpu", "same-core", "same-package", "cross-package", "no-smt", "package-but-one", "half-cores", "all"] {
         entries.push(entry("placement", name, here(name, topology)));
     }
     entries

@@ -4,10 +4,13 @@
 mod model;
 
 use std::time::Duration;
-use threadwise_study::{Counters, SessionSlice};
+use threadwise_study::{Counters, Options, SessionSlice};
 
 use crate::workloads::logical_io::{self, LogicalIo};
-use crate::{Engine, EngineError, LoadRequest, Loaded, Session, SessionRequest, Window, latency};
+use crate::workloads::options::no_loop;
+use crate::{
+    Engine, EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest, Window, latency,
+};
 pub use model::{KEYED_OPTIONS, Model, OPTIONS, OUTLIER_FACTOR, demonstration};
 
 /// Standard deviation of ln(latency) inside a slice.
@@ -28,12 +31,16 @@ impl Engine for Simulated {
         "simulated"
     }
 
-    fn version(&self) -> String {
-        "model 1".into()
+    fn version(&self, _: &Options) -> Result<String, EngineError> {
+        Ok("model 1".into())
     }
 
     fn about(&self) -> &'static str {
         "no database: slices drawn from a known truth with drift, noise, outliers and steal"
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        &[logical_io::NAME]
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
@@ -50,6 +57,12 @@ impl Engine for Simulated {
         })
     }
 
+    fn start(&self, _: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        Ok(Box::new(Simulated))
+    }
+}
+
+impl Running for Simulated {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let model = Model::new(&request.load.engine_options)?.with_seed(request.load.seed);
         let spec = spec(&request.load)?;
@@ -62,6 +75,7 @@ fn spec(request: &LoadRequest) -> Result<LogicalIo, EngineError> {
         let why = format!("simulated has no '{}'; it has: {}", request.workload, logical_io::NAME);
         return Err(EngineError::Option { option: "workload".into(), why });
     }
+    no_loop(&request.options, "simulated")?;
     LogicalIo::parse(&request.options)
 }
 
@@ -150,7 +164,7 @@ fn work(steps: u64, work_unit: u64, window_ns: u64) -> Result<SessionSlice, Engi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_study::{OptionValue, Options};
+    use threadwise_study::OptionValue;
 
     fn slices(
         engine_options: Options,

@@ -1,82 +1,101 @@
-//! The engine `sqlite`: SQLite inside the worker process, one connection and one file per session.
+//! The engine `sqlite`: SQLite inside the worker process, one connection per session, one module per
+//! workload.
 //!
-//! The settings follow SQLite's documentation (pragma.html, threadsafe.html, c3ref): pages of 4 KiB
-//! so that a row of 3,500 bytes has a leaf of its own; no memory mapping, or the page cache and its
-//! counters would be passed by; a cache larger than the file; NOMUTEX and no memory statistics, so
-//! that sessions share no lock; the file lock taken once and kept, so that a step makes no system
-//! call.
-//!
-//! A read does not touch a block's whole 4 KiB: it touches the page's header, the row's first bytes
-//! and the cache's own entry for the page, some 8 lines of 64 bytes. So a table of 4 KiB blocks
-//! leaves a processor cache at about 8 times the cache's size (on a core with 2 MiB of L2, the time
-//! per row rose steeply between 8 and 32 MiB of blocks and not at 2).
+//! Common to all workloads: pages of 4 KiB; no memory mapping, or the page cache and its counters
+//! would be passed by; NOMUTEX and no memory statistics, so that sessions share no lock of the
+//! process (threadsafe.html, c3ref/config.html).
 
-mod data;
 mod ffi;
-mod session;
+mod files;
+mod insert;
+mod logical_io;
+mod settings;
 
-use crate::workloads::logical_io::{self, LogicalIo};
-use crate::{Engine, EngineError, LoadRequest, Loaded, Session, SessionRequest};
+use crate::workloads::insert as insert_workload;
+use crate::workloads::logical_io as logical_io_workload;
+use crate::workloads::options::refuse;
+use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 pub use ffi::{CacheCounters, take_cache_counters};
-pub use session::{READ_SQL, SqliteSession};
+pub use logical_io::{READ_SQL, SqliteSession};
+use threadwise_study::Options;
+
+/// Name of the engine.
+const NAME: &str = "sqlite";
 
 /// Bytes of a page.
-const PAGE_BYTES: u64 = logical_io::BLOCK_BYTES;
+const PAGE_BYTES: u64 = logical_io_workload::BLOCK_BYTES;
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Sqlite;
 
+/// Names of its workloads.
+const WORKLOADS: [&str; 2] = [logical_io_workload::NAME, insert_workload::NAME];
+
 impl Engine for Sqlite {
     fn name(&self) -> &'static str {
-        "sqlite"
+        NAME
     }
 
-    fn version(&self) -> String {
-        rusqlite::version().to_owned()
+    fn version(&self, _: &Options) -> Result<String, EngineError> {
+        Ok(rusqlite::version().to_owned())
     }
 
     fn about(&self) -> &'static str {
         "SQLite inside the worker: no server, no configuration, one file per session"
     }
 
+    fn workloads(&self) -> &'static [&'static str] {
+        &WORKLOADS
+    }
+
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        spec(request).map(drop)
+        Workload::of(request).map(drop)
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        data::load(request, &spec(request)?)
+        match Workload::of(request)? {
+            Workload::LogicalIo(spec) => logical_io::load(request, &spec),
+            Workload::Insert(spec) => insert::load(request, &spec),
+        }
     }
 
-    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        Ok(Box::new(SqliteSession::open(request)?))
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        match Workload::of(&request.load)? {
+            Workload::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
+            Workload::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
+        }
     }
 }
 
-/// Checks the whole request and gives the workload's options.
-fn spec(request: &LoadRequest) -> Result<LogicalIo, EngineError> {
-    let refuse = |option: &str, why: String| EngineError::Option { option: option.to_owned(), why };
-    if request.workload != logical_io::NAME {
-        let why = format!("sqlite has no '{}'; it has: {}", request.workload, logical_io::NAME);
-        return Err(refuse("workload", why));
+/// A workload with its options, checked.
+enum Workload {
+    LogicalIo(logical_io_workload::LogicalIo),
+    Insert(insert::Spec),
+}
+
+impl Workload {
+    /// Checks the whole request.
+    fn of(request: &LoadRequest) -> Result<Self, EngineError> {
+        if !WORKLOADS.contains(&request.workload.as_str()) {
+            let why = format!("sqlite has no '{}'; it has: {}", request.workload, WORKLOADS.join(", "));
+            return Err(refuse("workload", why));
+        }
+        if let Some(name) = request.engine_options.keys().next() {
+            return Err(refuse(name, "unknown to sqlite; it has no engine options".into()));
+        }
+        if request.sessions == 0 {
+            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+        }
+        Ok(match request.workload.as_str() {
+            insert_workload::NAME => Self::Insert(insert::Spec::of(&request.options)?),
+            _ => Self::LogicalIo(logical_io::spec(request)?),
+        })
     }
-    if let Some(name) = request.engine_options.keys().next() {
-        return Err(refuse(name, "unknown to sqlite; it has no engine options".into()));
-    }
-    if request.sessions == 0 {
-        return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
-    }
-    let spec = LogicalIo::parse(&request.options)?;
-    if spec.shared && spec.updates() {
-        let why = "SQLite's cache belongs to one session: an update by one empties that of all others; \
-                   use shared=false or update_pct=0";
-        return Err(refuse("shared", why.into()));
-    }
-    Ok(spec)
 }
 
 fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
-    EngineError::Failed { engine: "sqlite".into(), action: action.into(), why: why.to_string() }
+    EngineError::Failed { engine: NAME.into(), action: action.into(), why: why.to_string() }
 }
 
 /// Called before any connection is opened.

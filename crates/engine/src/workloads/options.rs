@@ -1,0 +1,107 @@
+//! Reading of workload options: each gives the value, its default, or says what is allowed.
+
+use threadwise_study::{OptionValue, Options};
+
+use crate::EngineError;
+
+/// The refusal of one option.
+pub fn refuse(option: &str, why: String) -> EngineError {
+    EngineError::Option { option: option.to_owned(), why }
+}
+
+/// Refuses the first option that is not among the known ones.
+///
+/// # Errors
+/// Its name, and the known ones.
+pub fn only(options: &Options, workload: &str, known: &[&str]) -> Result<(), EngineError> {
+    match options.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(refuse(name, format!("unknown to {workload}; allowed: {}", known.join(", ")))),
+        None => Ok(()),
+    }
+}
+
+/// A whole number between `low` and `high`; `None` where the option is absent. `8192.0` counts as
+/// whole: numbers lose their type in some languages' JSON.
+///
+/// # Errors
+/// Another type, or a number outside.
+pub fn whole(options: &Options, name: &str, low: u64, high: u64) -> Result<Option<u64>, EngineError> {
+    let value = match options.get(name) {
+        None => return Ok(None),
+        Some(OptionValue::Integer(value)) => u64::try_from(*value).ok(),
+        Some(OptionValue::Number(value)) if value.fract() == 0.0 && *value >= 0.0 => Some(*value as u64),
+        Some(_) => None,
+    };
+    value.filter(|value| (low..=high).contains(value)).map(Some).ok_or_else(|| {
+        let given = options.get(name).map(ToString::to_string).unwrap_or_default();
+        refuse(name, format!("'{given}' is not a whole number from {low} to {high}"))
+    })
+}
+
+/// One of the given words, the first where the option is absent; its place among them.
+///
+/// # Errors
+/// Another type or word.
+pub fn word(options: &Options, name: &str, words: &[&str]) -> Result<usize, EngineError> {
+    let Some(value) = options.get(name) else { return Ok(0) };
+    let place = match value {
+        OptionValue::Text(text) => words.iter().position(|word| word == text),
+        _ => None,
+    };
+    place.ok_or_else(|| refuse(name, format!("'{value}' is none of: {}", words.join(", "))))
+}
+
+/// Yes or no, `false` where the option is absent.
+///
+/// # Errors
+/// Another type.
+pub fn flag(options: &Options, name: &str) -> Result<bool, EngineError> {
+    match options.get(name) {
+        None => Ok(false),
+        Some(OptionValue::Flag(value)) => Ok(*value),
+        Some(other) => Err(refuse(name, format!("'{other}' is neither true nor false"))),
+    }
+}
+
+/// A number as it stands; NaN for text and flags.
+pub fn number(options: &Options, name: &str) -> Option<f64> {
+    match options.get(name)? {
+        OptionValue::Integer(value) => Some(*value as f64),
+        OptionValue::Number(value) => Some(*value),
+        OptionValue::Text(_) | OptionValue::Flag(_) => Some(f64::NAN),
+    }
+}
+
+/// Where the loop of a session runs, for engines that are servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loop {
+    /// In a procedure of the server: the client waits and costs nothing.
+    Server,
+    /// In the client, one call a step: gives step latencies.
+    Client,
+}
+
+/// The option `loop`: `server` or `client`.
+///
+/// # Errors
+/// Another value.
+pub fn place_of_loop(options: &Options) -> Result<Loop, EngineError> {
+    Ok(match word(options, "loop", &["server", "client"])? {
+        0 => Loop::Server,
+        _ => Loop::Client,
+    })
+}
+
+/// Refuses the option `loop` for an engine that is no server.
+///
+/// # Errors
+/// The option is there.
+pub fn no_loop(options: &Options, engine: &str) -> Result<(), EngineError> {
+    match options.contains_key("loop") {
+        true => Err(refuse(
+            "loop",
+            format!("{engine} runs inside the worker and has no other place; leave it out"),
+        )),
+        false => Ok(()),
+    }
+}
