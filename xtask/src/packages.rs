@@ -9,14 +9,14 @@ use std::path::Path;
 pub struct Package {
     /// Name for `apt-get install`.
     pub name: &'static str,
-    /// Programs to look for on PATH; one is enough.
+    /// Programs to look for on PATH, or by their path, in which a folder may be `*`; one is enough.
     pub programs: &'static [&'static str],
     /// Tests that are skipped without it.
     pub used_for: &'static str,
 }
 
 /// All of them.
-pub const PACKAGES: [Package; 4] = [
+pub const PACKAGES: [Package; 6] = [
     Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
     Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
     Package {
@@ -25,6 +25,16 @@ pub const PACKAGES: [Package; 4] = [
         used_for: "opening the HTML report in a browser",
     },
     Package { name: "python3", programs: &["python3"], used_for: "a worker written in another language" },
+    Package {
+        name: "postgresql",
+        programs: &["postgres", "/usr/lib/postgresql/*/bin/postgres"],
+        used_for: "studies of PostgreSQL",
+    },
+    Package {
+        name: "mariadb-server",
+        programs: &["mariadbd", "/usr/sbin/mariadbd"],
+        used_for: "studies of MariaDB",
+    },
 ];
 
 /// What is known before anything is installed.
@@ -55,7 +65,7 @@ pub enum Decision {
 
 /// Makes sure that the packages are there and returns those that tests have to do without.
 pub fn ensure(asked: bool) -> Result<Vec<&'static Package>, String> {
-    let missing = missing(is_on_path);
+    let missing = missing(is_there);
     let situation = Situation { asked, ci: is_ci(), root: is_root(), apt: is_on_path("apt-get") };
     match decide(&missing, situation) {
         Decision::Nothing => Ok(Vec::new()),
@@ -63,7 +73,7 @@ pub fn ensure(asked: bool) -> Result<Vec<&'static Package>, String> {
         Decision::Skip => Ok(missing),
         Decision::Install => {
             install(&missing)?;
-            match self::missing(is_on_path).as_slice() {
+            match self::missing(is_there).as_slice() {
                 [] => Ok(Vec::new()),
                 left => Err(format!("installed, and yet there is no program of: {}", names(left).join(", "))),
             }
@@ -115,8 +125,11 @@ fn decide(missing: &[&Package], situation: Situation) -> Decision {
 }
 
 fn install(missing: &[&Package]) -> Result<(), String> {
-    let apt =
-        |arguments: &[&str]| Task::new("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").run();
+    // The packages of servers start them after installing, unless the system is in single-user mode
+    // (invoke-rc.d(8)); tests start servers of their own.
+    let apt = |arguments: &[&str]| {
+        Task::new("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").run()
+    };
     apt(&["update", "-q"])?;
     let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
     arguments.extend(names(missing));
@@ -132,10 +145,20 @@ fn names(packages: &[&Package]) -> Vec<&'static str> {
     packages.iter().map(|package| package.name).collect()
 }
 
+fn is_there(program: &str) -> bool {
+    if !program.starts_with('/') {
+        return is_on_path(program);
+    }
+    let Some((before, after)) = program.split_once("/*/") else { return executable(Path::new(program)) };
+    let folders = std::fs::read_dir(before).into_iter().flatten().flatten();
+    folders.into_iter().any(|folder| executable(&folder.path().join(after)))
+}
+
+fn executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
 fn is_on_path(program: &str) -> bool {
-    let executable = |path: &Path| {
-        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| executable(&folder.join(program)))
 }
@@ -224,7 +247,8 @@ mod tests {
 
     #[test]
     fn programs_are_found_on_path() {
-        assert!(is_on_path("sh"));
+        assert!(is_on_path("sh") && is_there("sh") && is_there("/bin/sh"));
+        assert!(!is_there("/usr/*/threadwise-no-such-program"));
         assert!(!is_on_path("threadwise-no-such-program"));
     }
 }

@@ -85,6 +85,7 @@ fn treatment(name: String, group: &str, role: Role, placement: &str, sessions: u
         sessions,
         pin: Pin::Each,
         memory: Default::default(),
+        service: None,
         options: BTreeMap::new(),
         factors: BTreeMap::new(),
     }
@@ -116,6 +117,7 @@ pub fn run(block: u32, treatment: &str, rows: &[u64]) -> Run {
             involuntary_switches: 1,
             ..SessionSlice::default()
         }],
+        counters: Default::default(),
         cpu_times: Vec::new(),
     };
     Run {

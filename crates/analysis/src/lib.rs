@@ -2,6 +2,8 @@
 //!
 //! Methods and their sources: docs/METHODOLOGY.md.
 
+pub mod activity;
+pub mod compare;
 pub mod estimate;
 pub mod findings;
 pub mod hardware;
@@ -10,7 +12,8 @@ pub mod statistics;
 #[cfg(test)]
 mod fixtures;
 
-pub use estimate::{analyse, analyse_on, reached};
+pub use activity::Activity;
+pub use estimate::{analyse, analyse_on, analyse_probed, reached};
 
 use std::collections::BTreeMap;
 
@@ -52,8 +55,11 @@ pub struct TreatmentSummary {
     pub excluded: u32,
     /// By metric name: `rows_per_s`, `logical_reads_per_s`, `cpu_ns_per_row`, `latency_ns_p50`,
     /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`,
-    /// `stranger_share`, `clock_mhz`, `straggler_share`, …
+    /// `stranger_share`, `clock_mhz`, `straggler_share`, of a fixed amount of work `elapsed_ns` and
+    /// `idle_tail_share`, …
     pub metrics: BTreeMap<String, Interval>,
+    /// Waits, engine counters, CPU of engine and client, locks.
+    pub activity: Activity,
 }
 
 /// A value with its interval over blocks.
@@ -205,7 +211,8 @@ impl Estimate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
-    /// study's own comparisons), `not-measurable`, `trust`, `scope`, `advice`, `simulated`; of a probe
+    /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `trust`,
+    /// `scope`, `advice`, `simulated`; of a probe
     /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with intervals.

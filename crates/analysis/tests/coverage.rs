@@ -240,6 +240,7 @@ fn full_study() -> Study {
         sessions,
         pin: Pin::Each,
         memory: Default::default(),
+        service: None,
         options: BTreeMap::new(),
         factors: BTreeMap::new(),
     };
@@ -288,6 +289,7 @@ fn full_runs(model: &Model, seed: u64) -> Vec<Run> {
                     rows: model.rate(name, u64::from(block), sequence).round() as u64,
                     ..SessionSlice::default()
                 }],
+                counters: Default::default(),
                 cpu_times: Vec::new(),
             };
             runs.push(Run {

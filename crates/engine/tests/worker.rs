@@ -113,6 +113,31 @@ fn a_whole_life_with_sqlite() {
 }
 
 #[test]
+fn inserts_are_checked_and_put_back_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut load = load(folder.path(), 2, &[]);
+    load.workload = "insert".into();
+    load.options = [("seed_rows", 500), ("rows_per_session", 300)]
+        .map(|(name, value)| (name.to_owned(), WireValue::Integer(value)))
+        .into();
+    load.options.insert("file".into(), WireValue::Text("shared".into()));
+    let long = Request::Go { sequence: 0, warmup_ns: 1_000_000, window_ns: 3_600_000_000_000 };
+    let requests = [load_request(&load), prepare(&load), long, Request::Stop];
+    for _ in 0..2 {
+        let (replies, result) = converse("sqlite", &lines(&requests));
+        assert_eq!(result, Ok(()), "{replies:?}");
+        assert!(matches!(&replies[1], Reply::Loaded { rows_per_session: 500, .. }));
+        let Reply::Slice { window_ns, .. } = &replies[3] else { panic!("{:?}", replies[3]) };
+        let sessions = slices(&replies).concat();
+        assert!(sessions.iter().all(|slice| slice.rows == 300 && slice.steps == 150));
+        assert_eq!(sessions.iter().filter_map(|slice| slice.finished_ns).max(), Some(*window_ns));
+        let data = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let left: Vec<_> = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["template.db"]);
+    }
+}
+
+#[test]
 fn sessions_are_bound_and_parked_between_slices() {
     let folder = tempfile::tempdir().unwrap();
     let load = load(folder.path(), 2, &[]);

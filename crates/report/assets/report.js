@@ -280,7 +280,36 @@
     return [swatches(used), square(box, width, cells, marks, side)];
   }
 
-  const draw = { throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing };
+  // Waits have colours of their own; what runs and what is left are no waits.
+  const WAIT_FILLS = ["var(--c1)", "var(--c0)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c7)", "var(--c6)"];
+
+  function waits(box, _index, width) {
+    const { names, rows } = data.waits;
+    let at = 0;
+    const fills = names.map(([, kind]) => (kind === "running" ? "var(--c2)" : kind === "other" ? "var(--rule)" : WAIT_FILLS[at++ % WAIT_FILLS.length]));
+    const cells = rows.flatMap(row => {
+      let left = 0;
+      return row.shares.map((share, i) => ({ name: row.name, samples: row.samples, i, share, x1: left, x2: (left += share) })).filter(d => d.share > 0);
+    });
+    const narrow = width < 560;
+    const marginLeft = narrow ? 134 : 170;
+    const room = width - marginLeft - 8;
+    const place = { y: "name", x1: "x1", x2: "x2" };
+    const plot = Plot.plot(base(box, width, {
+      height: rows.length * 28 + 50, marginLeft, marginRight: 12, marginTop: 8, marginBottom: 38,
+      x: { domain: [0, 1], label: "share of samples", labelAnchor: "center", labelArrow: "none", tickFormat: ".0%", ticks: narrow ? 4 : 10 },
+      y: { type: "band", domain: rows.map(row => row.name), label: null, tickSize: 0, padding: 0.2, tickFormat: d => (narrow && d.length > 17 ? d.slice(0, 16) + "…" : d) },
+      marks: [
+        Plot.barX(cells, { ...place, fill: d => fills[d.i], stroke: "var(--paper)", strokeWidth: 1 }),
+        // An outline of paper keeps figures readable on every colour.
+        Plot.text(cells.filter(d => d.share * room >= 34), { y: "name", x: d => (d.x1 + d.x2) / 2, text: d => d3.format(".0%")(d.share), fontSize: 11, fontVariant: "tabular-nums", fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
+        tip(cells, { y: "name", x: d => (d.x1 + d.x2) / 2 }, d => `${d.name}\n${names[d.i][0]}: ${percent(d.share)} of ${d3.format(",")(d.samples)} samples`),
+      ],
+    }));
+    return [swatches(names.map(([name], i) => [fills[i], 1, name]).filter((_, i) => cells.some(d => d.i === i))), plot];
+  }
+
+  const draw = { throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits };
 
   function drawAll() {
     let drawn = 0;

@@ -108,8 +108,10 @@ fn write(
 }
 
 fn counter_names(runs: &[Run]) -> Vec<String> {
-    let sessions = runs.iter().flat_map(|run| &run.slices).flat_map(|slice| &slice.sessions);
-    let names: BTreeSet<&String> = sessions.flat_map(|session| session.counters.keys()).collect();
+    let slices = runs.iter().flat_map(|run| &run.slices);
+    let counters = slices
+        .flat_map(|slice| slice.sessions.iter().map(|session| &session.counters).chain([&slice.counters]));
+    let names: BTreeSet<&String> = counters.flat_map(|counters| counters.keys()).collect();
     names.into_iter().cloned().collect()
 }
 

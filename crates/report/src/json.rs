@@ -3,8 +3,11 @@
 //! Unknown is `null`; a number that is not finite is `null` too (serde_json makes it so). One of
 //! the two modules of this crate that know serde.
 
+mod activity;
+mod compare;
 mod doctor;
 
+pub(crate) use compare::compare;
 pub use doctor::doctor;
 
 use crate::csv::status_words;
@@ -15,9 +18,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use threadwise_analysis::hardware::Hardware;
-use threadwise_analysis::{
-    BlockCovariates, Covariates, Estimate, Finding, Interval, NoiseFloor, TreatmentSummary,
-};
+use threadwise_analysis::{BlockCovariates, Covariates, Estimate, Finding, NoiseFloor, TreatmentSummary};
 use threadwise_machine::topology::{Group, LogicalCpu};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_study::probe::{LatencyFigures, PairLatency, PairSharing, Probe, Sharing, Slowdown};
@@ -195,14 +196,14 @@ fn options(options: &Options) -> Value {
 }
 
 fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
-    let interval = |interval: &Interval| json!({"mean": interval.mean, "low": interval.low, "high": interval.high, "unit": interval.unit});
     let metrics: Map<String, Value> =
-        summary.metrics.iter().map(|(name, metric)| (name.clone(), interval(metric))).collect();
+        summary.metrics.iter().map(|(name, metric)| (name.clone(), activity::interval(metric))).collect();
     let own = json!({
         "name": summary.name, "group": summary.group, "placement": summary.placement,
         "sessions": summary.sessions, "runs": summary.runs, "failed": summary.failed,
         "excluded": summary.excluded, "metrics": metrics,
     });
+    let own = merged(own, activity::activity(&summary.activity));
     let Some((_, planned)) = document.study.treatment(&summary.name) else { return own };
     let role = match planned.role {
         Role::Baseline => "baseline",
@@ -384,7 +385,7 @@ fn slice_json(run: &Run, slice: &Slice) -> Value {
         "treatment": run.treatment, "status": status_words(&run.status).0, "sequence": slice.sequence,
         "round": slice.round, "start_ns": slice.start_ns, "window_ns": slice.window_ns,
         "sessions": slice.sessions.iter().map(session_json).collect::<Value>(),
-        "cpu_times": times.collect::<Value>(),
+        "counters": slice.counters, "cpu_times": times.collect::<Value>(),
     })
 }
 
@@ -396,6 +397,7 @@ fn session_json(session: &SessionSlice) -> Value {
         "voluntary_switches": session.voluntary_switches,
         "involuntary_switches": session.involuntary_switches,
         "run_queue_wait_ns": session.run_queue_wait_ns, "counters": session.counters,
+        "finished_ns": session.finished_ns,
         "latency_ns_hdr_v2_base64": latency.map(|bytes| BASE64_STANDARD.encode(bytes)),
     })
 }

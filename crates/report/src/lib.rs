@@ -6,6 +6,8 @@
 //! characters for the terminal ([`text::plain`]), markup for HTML (`html`), formulas for
 //! spreadsheets ([`csv`]).
 
+mod activity;
+pub mod compare;
 pub mod csv;
 pub mod drawing;
 pub mod hardware;

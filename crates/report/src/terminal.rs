@@ -1,18 +1,22 @@
 //! The verdict and the table of treatments for a terminal; the screens of `probe` and `doctor` are
 //! modules of their own.
 
+mod activity;
 mod cpus;
 mod doctor;
 mod lines;
 mod pairs;
 mod probe;
 
+use crate::activity::latency_gap;
 use crate::text::{compact, counted, metric, plain, ratio_interval, runs_words, set_share, share};
 use crate::{Document, Mark, THROUGHPUT};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
-use lines::{columns, flow, wrap};
+use lines::flow;
+pub(crate) use lines::{Aligned, columns, wrap};
+use std::collections::BTreeSet;
 use threadwise_analysis::{Estimate, Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;
 
@@ -43,8 +47,13 @@ impl Style {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
+    /// A heading.
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint(BOLD, text)
+    }
+
     /// The sign of a mark, one column wide.
-    fn sign(self, mark: Mark) -> &'static str {
+    pub(crate) fn sign(self, mark: Mark) -> &'static str {
         match (mark, self.unicode) {
             (Mark::Higher, true) => "▲",
             (Mark::Lower, true) => "▼",
@@ -98,18 +107,19 @@ fn numbered(findings: &[Finding], style: Style) -> Vec<String> {
 }
 
 /// The table of treatments, those with a common baseline below the name of their group, the other
-/// comparisons below it, and a legend. A narrow terminal gets fewer columns, a very narrow one a list.
+/// comparisons below it, what sessions waited for and cost where the engine tells it, and a legend. A narrow terminal gets fewer columns, a very narrow one a list.
 pub fn table(document: &Document, style: Style) -> String {
     let grids = SHAPES.iter().map(|shape| Grid::new(document, style, shape));
-    let (text, p99) = match grids.into_iter().find(|grid| grid.least_width() <= style.width) {
+    let (text, p99_dash) = match grids.into_iter().find(|grid| grid.least_width() <= style.width) {
         Some(grid) => (grid.text(style), grid.has_dash(P99)),
         None => {
             let grid = Grid::new(document, style, &SHAPES[0]);
             (grid.list(style), grid.has_dash(P99))
         }
     };
-    let legend: String = legend(document, style, p99).join("\n");
-    paint_signs(&text, style) + &comparisons(document, style) + &style.paint(DIM, &legend)
+    let legend: String = legend(document, style, p99_dash).join("\n");
+    let activity = activity::activity(document, style);
+    paint_signs(&text, style) + &comparisons(document, style) + &activity + &style.paint(DIM, &legend)
 }
 
 const HEADERS: [&str; 7] = ["treatment", "sessions", "rows/s", "ratio to", "p99", "CPU/row", "runs"];
@@ -375,7 +385,12 @@ fn legend(document: &Document, style: Style, p99_dash: bool) -> Vec<String> {
     let mut parts = vec![format!("±, [low, high]: {level} interval over {blocks}.")];
     let marks = [Mark::Higher, Mark::Lower, Mark::NoEffect, Mark::Inconclusive];
     parts.extend(marks.map(|mark| format!("{} {}", style.sign(mark), mark.words())));
-    parts.extend(p99_dash.then(|| "p99 -: fewer than 1,000 steps a block".to_owned()));
+    if p99_dash {
+        let lacking = document.analysis.treatments.iter();
+        let lacking = lacking.filter(|own| own.runs > 0 && !own.metrics.contains_key("latency_ns_p99"));
+        let why: BTreeSet<&str> = lacking.map(latency_gap).collect();
+        parts.extend(why.into_iter().map(|why| format!("p99 -: {why}")));
+    }
     let parts: Vec<String> = parts.iter().map(|part| plain(part, style.unicode)).collect();
     flow(&parts, style.width)
 }

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use threadwise_machine::placement::Service;
 use threadwise_machine::{CpuSet, Memory};
 
 /// What hyper-threads, cores, sockets and parallelism do to your database, with error bars.
@@ -31,6 +32,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Print the verdict of a study again, or write its other forms
     Report(ReportArgs),
+    /// Put the ratios of several studies side by side, such as one study on several engines
+    Compare(CompareArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
     /// Measure the machine: who shares a core, strangers on siblings, latencies, clocks
@@ -63,6 +66,10 @@ Examples:
   threadwise run --placement 2c1t --placement 1c2t --sessions 2
   threadwise run --set data_mib=1024 --set work_unit=16
   threadwise run --memory interleave
+  threadwise run logical-io-placement --engine postgres
+  threadwise run insert-smt --engine postgres://app@db.example/shop     password: PGPASSWORD, ~/.pgpass
+  threadwise run insert-smt --engine mariadb --set rows_per_session=2000000
+  threadwise run log-writer --service near
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
 
@@ -72,9 +79,15 @@ pub struct RunArgs {
     /// A preset (see `threadwise list`) or a study file ending in .toml [default: placement]
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
-    /// Engine: sqlite, simulated, or a program threadwise-engine-NAME on PATH
-    #[arg(long, value_name = "NAME")]
+    /// Engine: sqlite, native, postgres, mariadb (a server of our own for the study), the address of a
+    /// running server (postgres://[user@]host[:port]/db, mariadb://…), simulated, or a program
+    /// threadwise-engine-NAME on PATH
+    #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
+    /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or
+    /// settings.wal_buffers=16MB; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub engine_option: Vec<(String, String)>,
     /// Time for everything, such as 90s, 5m or 1h [default: the preset's own]
     #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
     pub budget: Option<f64>,
@@ -91,7 +104,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_html: bool,
     /// Go on with this interrupted study; its own settings apply
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "placement", "memory", "set", "rounds", "slice", "budget", "until"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
@@ -107,6 +120,10 @@ pub struct RunArgs {
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY")]
     pub memory: Option<Memory>,
+    /// Where the engine's service threads run (log writer, checkpointer): near or far from the sessions,
+    /// or a placement [default: the study's own, which is the sessions' logical CPUs in most presets]
+    #[arg(long, value_name = "near|far|PLACEMENT")]
+    pub service: Option<Service>,
     /// Workload option, such as work_unit=16, update_pct=10 or data_mib=512; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub set: Vec<(String, String)>,
@@ -175,6 +192,24 @@ pub struct TopologyArgs {
     /// Record the machine into a new folder: no serial numbers, no host names
     #[arg(long, value_name = "DIR")]
     pub capture: Option<PathBuf>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
+  threadwise compare *.threadwise --json
+
+Ratios stand side by side by the names of their comparisons. Rows a second of two engines are not
+compared: a row is not the same work in both.")]
+pub struct CompareArgs {
+    /// Two or more study files
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    pub files: Vec<PathBuf>,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `probe`.

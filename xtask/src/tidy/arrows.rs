@@ -3,17 +3,20 @@
 use super::Violation;
 
 /// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("machine", &[]),
     ("study", &["machine"]),
     ("telemetry", &["machine", "study"]),
     ("probe", &["machine", "study", "telemetry"]),
     ("doctor", &["machine", "study", "telemetry"]),
     ("engine", &["machine", "study"]),
+    ("server", &["machine"]),
+    ("engine-postgres", &["machine", "study", "engine", "server"]),
+    ("engine-mariadb", &["machine", "study", "engine", "server"]),
     ("store", &["machine", "study"]),
     ("analysis", &["machine", "study"]),
     ("report", &["machine", "study", "analysis"]),
-    ("runner", &["machine", "study", "telemetry", "probe", "engine", "store"]),
+    ("runner", &["machine", "study", "telemetry", "probe", "engine", "server", "store"]),
     (
         "threadwise",
         &[
@@ -23,6 +26,8 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "probe",
             "doctor",
             "engine",
+            "engine-postgres",
+            "engine-mariadb",
             "store",
             "analysis",
             "report",

@@ -1,11 +1,12 @@
 //! One run boiled down to the numbers that the analysis uses.
 
 use super::readings::Telemetry;
+use crate::activity::sums::Sums;
 use crate::statistics::MergedLatency;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{Run, RunStatus, Slice};
 
-/// A run in which a larger share of its rounds read no row is invalid (`no-work`).
+/// A run in which a larger share of its rounds had no row is invalid (`no-work`).
 pub const MAX_EMPTY_SHARE: f64 = 0.1;
 
 /// Fewest steps in a block from which a percentile is taken: the 99th then has ten steps above it.
@@ -31,7 +32,7 @@ pub struct Digest {
     pub log_rate: Vec<f64>,
     /// ln of CPU nanoseconds per row by round; NaN where the round has none.
     pub log_cpu_per_row: Vec<f64>,
-    /// Rounds with a slice in which no row was read.
+    /// Rounds with a slice without a row.
     pub empty_rounds: u32,
     /// Step latencies of all its slices and sessions.
     pub latency: Latency,
@@ -39,6 +40,8 @@ pub struct Digest {
     pub totals: Totals,
     /// What its readings say.
     pub telemetry: Telemetry,
+    /// What its sessions did beside their rows.
+    pub activity: Sums,
 }
 
 /// Percentiles of a run.
@@ -72,12 +75,40 @@ pub struct Totals {
     pub switches: f64,
     /// Run-queue wait, where every session of every slice knows it.
     pub wait_ns: Option<f64>,
+    /// Of a fixed amount of work: windows that were as long as the work took.
+    pub fixed: Fixed,
     /// The run's own logical CPUs.
     pub own: CpuTotals,
     /// Their siblings that no session uses.
     pub left_over: CpuTotals,
     /// All other online logical CPUs.
     pub others: CpuTotals,
+}
+
+/// Windows of a fixed amount of work.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fixed {
+    /// Windows.
+    pub windows: f64,
+    /// From the common start to the end of the last session, added up.
+    pub elapsed_ns: f64,
+    /// Idle tails, added up: (longest - mean of the sessions) / longest.
+    pub idle_tail: f64,
+}
+
+impl Fixed {
+    fn add(&mut self, slice: &Slice) {
+        let finished: Option<Vec<u64>> = slice.sessions.iter().map(|session| session.finished_ns).collect();
+        let Some(finished) = finished.filter(|all| !all.is_empty()) else { return };
+        let longest = finished.iter().copied().max().unwrap_or(0) as f64;
+        if longest <= 0.0 {
+            return;
+        }
+        let mean = finished.iter().map(|ns| *ns as f64).sum::<f64>() / finished.len() as f64;
+        self.windows += 1.0;
+        self.elapsed_ns += slice.window_ns as f64;
+        self.idle_tail += (longest - mean) / longest;
+    }
 }
 
 /// Times of a set of logical CPUs.
@@ -133,6 +164,7 @@ impl Digest {
             latency: Latency::TooFew,
             totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
             telemetry: Telemetry::default(),
+            activity: Sums::default(),
         };
         if digest.state != State::Usable {
             return digest;
@@ -140,11 +172,13 @@ impl Digest {
         let own: CpuSet = run.cpus.iter().copied().collect();
         let left_over = left_over(&own, topology);
         digest.telemetry = Telemetry::of(&run.readings, &own);
+        digest.activity = Sums::new(run, digest.telemetry.counted_mhz);
         merged.clear();
         // A round number beyond the design is damage; it must not cost memory.
         for slice in run.slices.iter().filter(|slice| slice.round < rounds) {
             digest.add_round(slice);
             digest.totals.add(slice, &own, &left_over);
+            digest.activity.add(slice);
             if simulated && slice.cpu_times.is_empty() {
                 digest.totals.own.add(&model_times(slice));
             }
@@ -200,7 +234,7 @@ impl Digest {
             self.state = State::Invalid("no-work: it has no slices".to_owned());
         } else if f64::from(self.empty_rounds) > MAX_EMPTY_SHARE * f64::from(rounds) {
             let (empty, s) = (self.empty_rounds, if rounds == 1 { "" } else { "s" });
-            self.state = State::Invalid(format!("no-work: {empty} of {rounds} round{s} read no row"));
+            self.state = State::Invalid(format!("no-work: {empty} of {rounds} round{s} had no row"));
         }
     }
 }
@@ -211,6 +245,7 @@ impl Totals {
         self.session_ns += slice.window_ns as f64 * slice.sessions.len() as f64;
         self.rows += slice.rows() as f64;
         self.logical_reads += slice.counter("logical_reads") as f64;
+        self.fixed.add(slice);
         for session in &slice.sessions {
             self.switches += (session.voluntary_switches + session.involuntary_switches) as f64;
             self.wait_ns = self.wait_ns.zip(session.run_queue_wait_ns).map(|(sum, ns)| sum + ns as f64);

@@ -19,10 +19,12 @@ pub use covariates::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 
 use crate::Analysis;
+use crate::activity::Setting;
 use observed::Observed;
 pub(crate) use observed::{first_reason, is_throttled};
 pub(crate) use readings::mean;
 use threadwise_machine::Topology;
+use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
 /// Name of the metric that throughput comparisons are about.
@@ -41,12 +43,23 @@ pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
 /// Degenerate cases: without usable blocks there are no estimates and no floors; with one block a
 /// value has the interval (0, ∞).
 pub fn analyse_on(study: &Study, topology: Option<&Topology>, runs: &[Run], alpha_share: f64) -> Analysis {
+    analyse_probed(study, topology, None, runs, alpha_share)
+}
+
+/// The same with what was measured of the hardware: its clocks, which cycles are counted with.
+pub fn analyse_probed(
+    study: &Study,
+    topology: Option<&Topology>,
+    probe: Option<&Probe>,
+    runs: &[Run],
+    alpha_share: f64,
+) -> Analysis {
     let alpha = (1.0 - study.design.level) * alpha_share;
     let observed = Observed::new(study, topology, runs);
     let covariates = covariates::covariates(&observed);
     let floors = comparisons::floors(study, &observed);
     Analysis {
-        treatments: treatments::summaries(study, &observed, alpha),
+        treatments: treatments::summaries(&Setting { study, topology, probe, alpha }, &observed),
         estimates: comparisons::estimates(study, &observed, &floors, &covariates.flagged_blocks, alpha),
         noise_floors: comparisons::noise_floors(study, &floors, alpha),
         blocks: observed.usable_blocks(),

@@ -17,6 +17,8 @@ pub struct Telemetry {
     pub stranger_after: Option<f64>,
     /// Clock of its own CPUs while not idle, in MHz.
     pub clock_mhz: Option<f64>,
+    /// The same by the processor's own counters alone.
+    pub counted_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled.
     pub straggler_share: Option<f64>,
     /// CPU time of the samplers as a share of one CPU.
@@ -33,7 +35,8 @@ impl Telemetry {
         Self {
             stranger_before: readings.mean("stranger", "before_busy_share"),
             stranger_after: readings.mean("stranger", "after_busy_share"),
-            clock_mhz: readings.clock_mhz(),
+            clock_mhz: readings.counted_mhz().or_else(|| readings.told_mhz()),
+            counted_mhz: readings.counted_mhz(),
             straggler_share: machine("cpu", "siblings_busy_core_idle_ns"),
             own_cpu_share: machine("telemetry", "own_cpu_ns"),
         }
@@ -89,8 +92,8 @@ impl Readings<'_> {
         mean(self.known(sampler, metric).map(|(_, value)| value))
     }
 
-    /// TSC · APERF / MPERF over the window, which turbostat(8) calls Bzy_MHz; else cpufreq's.
-    fn clock_mhz(&self) -> Option<f64> {
+    /// TSC · APERF / MPERF over the window, which turbostat(8) calls Bzy_MHz.
+    fn counted_mhz(&self) -> Option<f64> {
         let window_ns = self.whole("clock", "window_ns")?;
         // By logical CPU: a run on 512 of them has thousands of readings.
         let of = |metric: &str| -> BTreeMap<u32, f64> { self.known("clock", metric).collect() };
@@ -98,10 +101,14 @@ impl Readings<'_> {
         let counted = self.known("clock", "aperf_cycles").filter_map(|(cpu, aperf)| {
             Some(per(*tsc.get(&cpu)?, window_ns)? * 1e3 * per(aperf, *mperf.get(&cpu)?)?)
         });
-        mean(counted.filter(|mhz| *mhz > 0.0)).or_else(|| {
-            let told = self.known("clock", "cpufreq_mhz_ns").filter_map(|(_, sum)| per(sum, window_ns));
-            mean(told.filter(|mhz| *mhz > 0.0))
-        })
+        mean(counted.filter(|mhz| *mhz > 0.0))
+    }
+
+    /// cpufreq's.
+    fn told_mhz(&self) -> Option<f64> {
+        let window_ns = self.whole("clock", "window_ns")?;
+        let told = self.known("clock", "cpufreq_mhz_ns").filter_map(|(_, sum)| per(sum, window_ns));
+        mean(told.filter(|mhz| *mhz > 0.0))
     }
 }
 

@@ -133,7 +133,7 @@ fn reasons_are_told() {
         [
             "block 0: baseline A' failed (crash: told)",
             "block 1, T only: invalid (not-cached: told)",
-            "block 2, T only: invalid (no-work: 1 of 2 rounds read no row)",
+            "block 2, T only: invalid (no-work: 1 of 2 rounds had no row)",
         ]
     );
 }
@@ -315,7 +315,7 @@ fn damaged_runs_are_left_out_and_harmless() {
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
     let told = analysis.excluded_blocks.join("\n");
     assert!(told.contains("block 1, T only: invalid (no-work: it has no slices)"), "{told}");
-    assert!(told.contains("block 2, T only: invalid (no-work: 1 of 2 rounds read no row)"), "{told}");
+    assert!(told.contains("block 2, T only: invalid (no-work: 1 of 2 rounds had no row)"), "{told}");
     assert!(told.contains("block 1, a run of 'unknown'"), "{told}");
     assert_eq!(analysis.estimates[0].blocks, 1);
 }

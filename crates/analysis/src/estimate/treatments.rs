@@ -2,10 +2,11 @@
 
 use super::digest::{Digest, Latency, State};
 use super::observed::Observed;
+use crate::activity::sums::Sums;
+use crate::activity::{Activity, Setting, activities};
 use crate::statistics::MeanEstimate;
 use crate::{Interval, TreatmentSummary};
 use std::collections::BTreeMap;
-use threadwise_study::Study;
 
 /// How a metric is averaged over blocks.
 #[derive(Clone, Copy, PartialEq)]
@@ -26,7 +27,7 @@ struct Metric {
 }
 
 /// Every metric of a treatment. The second argument of a value is the number of sessions.
-const METRICS: [Metric; 16] = [
+const METRICS: [Metric; 18] = [
     geometric("rows_per_s", "1/s", |run, _| mean_of_logs(&run.log_rate)),
     geometric("rows_per_s_per_session", "1/s", |run, n| Some(mean_of_logs(&run.log_rate)? / n)),
     geometric("logical_reads_per_s", "1/s", |run, _| {
@@ -47,6 +48,10 @@ const METRICS: [Metric; 16] = [
     arithmetic("stranger_share", "share", |run, _| run.telemetry.stranger()),
     arithmetic("straggler_share", "share", |run, _| run.telemetry.straggler_share),
     geometric("clock_mhz", "MHz", |run, _| run.telemetry.clock_mhz),
+    geometric("elapsed_ns", "ns", |run, _| per(run.totals.fixed.elapsed_ns, run.totals.fixed.windows)),
+    arithmetic("idle_tail_share", "share", |run, _| {
+        per(run.totals.fixed.idle_tail, run.totals.fixed.windows)
+    }),
 ];
 
 const fn geometric(
@@ -66,8 +71,20 @@ const fn arithmetic(
 }
 
 /// Summaries in study order, with intervals at level 1 − `alpha`.
-pub fn summaries(study: &Study, observed: &Observed, alpha: f64) -> Vec<TreatmentSummary> {
-    study
+pub fn summaries(setting: &Setting<'_>, observed: &Observed) -> Vec<TreatmentSummary> {
+    let sums = |at: usize| -> Vec<&Sums> {
+        let runs = observed.blocks.iter().filter_map(|block| observed.usable(block, at));
+        runs.map(|run| &run.activity).collect()
+    };
+    let treatments = &setting.study.treatments;
+    let all: Vec<Vec<&Sums>> = (0..treatments.len()).map(sums).collect();
+    let each = own_numbers(setting, observed).into_iter().zip(activities(setting, &all));
+    each.map(|(summary, activity)| TreatmentSummary { activity, ..summary }).collect()
+}
+
+fn own_numbers(setting: &Setting<'_>, observed: &Observed) -> Vec<TreatmentSummary> {
+    setting
+        .study
         .treatments
         .iter()
         .enumerate()
@@ -90,7 +107,8 @@ pub fn summaries(study: &Study, observed: &Observed, alpha: f64) -> Vec<Treatmen
                 runs: used.len() as u32,
                 failed,
                 excluded,
-                metrics: metrics(&used, f64::from(treatment.sessions), alpha),
+                metrics: metrics(&used, f64::from(treatment.sessions), setting.alpha),
+                activity: Activity::default(),
             }
         })
         .collect()

@@ -3,6 +3,7 @@
 //! A finding calls nothing a difference that is no effect (docs/METHODOLOGY.md), and "not
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
+mod activity;
 mod facts;
 mod machine;
 mod scaling;
@@ -39,11 +40,24 @@ pub fn verdict_probed(
     hardware: Option<&Hardware>,
     analysis: &Analysis,
 ) -> Vec<Finding> {
+    verdict_noted(study, topology, hardware, &[], analysis)
+}
+
+/// The same with the notes of the study. What they say about where a server ran comes first: a
+/// placement of which a server knew nothing says nothing.
+pub fn verdict_noted(
+    study: &Study,
+    topology: &Topology,
+    hardware: Option<&Hardware>,
+    notes: &[String],
+    analysis: &Analysis,
+) -> Vec<Finding> {
     let facts = Facts { study, topology, analysis };
     let mut findings = Vec::new();
     if analysis.simulated {
         findings.push(finding("simulated", "SIMULATED: from a model, not from a machine".to_owned(), &[]));
     }
+    findings.extend(trust::not_placed(notes));
     findings.push(machine::machine(topology, hardware));
     findings.extend(hardware.and_then(trust::declared_wrongly));
     if facts.throughput().next().is_none() {
@@ -54,6 +68,7 @@ pub fn verdict_probed(
     let sweeps = sweep::sweeps(&facts);
     findings.extend(throughput(&facts, &sweeps));
     findings.extend(sweep::advice(&facts, &sweeps));
+    findings.extend(activity::activity(&facts));
     findings.push(trust::trust(&facts));
     findings.push(trust::scope(&facts, &sweeps));
     findings

@@ -4,7 +4,7 @@ use super::facts::{Facts, Shape};
 use super::finding;
 use super::smt::core_yield;
 use super::sweep::Sweep;
-use super::words::{bare, by_group, change, judged, plural, ratio};
+use super::words::{Work, bare, by_group, change, judged, plural, ratio};
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
 use threadwise_machine::Pin;
@@ -14,16 +14,18 @@ use threadwise_study::{Role, Treatment};
 pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
     let of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let found = estimates(facts, of);
+    let work = Work::of(facts.study);
     let all_shown =
         facts.alone_is_one() && found.iter().all(|estimate| estimate.effect && estimate.conclusive);
     let text = by_group(facts, |group| {
         let text = judged(of(group)?);
-        Some(if all_shown { format!("{text} one session's reads") } else { text })
+        Some(if all_shown { format!("{text} one session's {}", work.noun) } else { text })
     })?;
     let mut text = if all_shown {
         format!("Two sessions on two cores do {text}.")
     } else {
-        format!("Reads of two sessions on two cores against {}: {text}.", facts.alone("one session alone"))
+        let alone = facts.alone("one session alone");
+        format!("{} of two sessions on two cores against {alone}: {text}.", work.noun_capital)
     };
     text += &better_than_linear(facts).unwrap_or_default();
     Some(finding("scaling", text, &names(&found)))
@@ -32,6 +34,7 @@ pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
 /// Two sessions that do more than twice the work of one: a reader would doubt the figure, so it is
 /// said, with what CPU per read did, and that the cause is not known here.
 fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
+    let work = Work::of(facts.study);
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
         let each = facts.against_alone(two, "rows_per_s_per_session")?;
@@ -39,10 +42,10 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
             return None;
         }
         let cpu = facts.against_alone(two, "cpu_ns_per_row");
-        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per read {}", change(cpu)));
+        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per {} {}", work.one, change(cpu)));
         Some(format!("each session does {} of one alone{cpu}", ratio(each)))
     })?;
-    Some(format!(" Better than linear: {text}; clocks and caches are not told apart here."))
+    Some(format!(" Better than linear: {text}; {} are not told apart here.", work.causes))
 }
 
 /// Two sessions on one logical CPU against one alone: told only where it differs, since taking

@@ -7,7 +7,7 @@ use super::facts::{Facts, Shape};
 use super::finding;
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use super::scaling::{estimates, names};
-use super::words::{by_group, change, judged, percent};
+use super::words::{Work, by_group, change, judged, percent};
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
 use threadwise_study::Treatment;
@@ -26,7 +26,8 @@ pub fn smt_yield(facts: &Facts<'_>) -> Finding {
     let price = by_group(facts, |group| {
         let per_session = facts.shapes(group, Shape::SameCore, Shape::Alone, "rows_per_s_per_session")?;
         let cpu = facts.shapes(group, Shape::SameCore, Shape::Alone, "cpu_ns_per_row");
-        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per read {}", change(cpu)));
+        let one = Work::of(facts.study).one;
+        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per {one} {}", change(cpu)));
         Some(format!("{}{cpu}", judged(per_session)))
     });
     if let Some(price) = price {
@@ -40,10 +41,21 @@ pub fn smt_yield(facts: &Facts<'_>) -> Finding {
     finding("smt-yield", text, &evidence)
 }
 
+/// From this busy share of its logical CPUs on a treatment of writes tells what "50% busy" leaves.
+const BUSY_SHARE: f64 = 0.9;
+
 /// What "50% busy" leaves: with one sibling of every core busy a system shows 50%, and the capacity
 /// in use is 1 / yield. The whole machine's figure is used where the sweep measured it directly.
 pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
-    let of = |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group));
+    // Sessions that wait for a disk leave their logical CPUs idle: these are not "50% busy" then.
+    let busy = |estimate: &&Estimate| {
+        let mut treatments = facts.analysis.treatments.iter();
+        let own = treatments.find(|treatment| treatment.name == estimate.treatment);
+        let share = own.and_then(|own| own.metrics.get("busy_share"));
+        Work::of(facts.study).reads() || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+    };
+    let of =
+        |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group)).filter(|e| busy(e));
     let found = estimates(facts, of);
     let text = by_group(facts, |group| {
         let used = of(group)?;

@@ -5,6 +5,7 @@ use crate::analyse_on;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
 use threadwise_study::{OptionValue, Run, RunStatus};
 
+mod activity;
 mod own;
 mod probed;
 

@@ -4,7 +4,7 @@ use super::facts::Facts;
 use super::finding;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
-use super::words::{by_group, data_words, levels, list, percent, plural, shortened};
+use super::words::{Work, by_group, capital, data_words, levels, list, percent, plural, shortened};
 use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE, first_reason, is_throttled};
 use crate::hardware::Hardware;
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
@@ -55,6 +55,35 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
     Some(finding("trust", what, &[]))
 }
 
+/// What the notes say of a server that was not where the placement has it: not bound at all, or with
+/// memory from before.
+pub fn not_placed(notes: &[String]) -> Option<Finding> {
+    let with = |words: &str| -> Vec<String> {
+        let own = notes.iter().filter(|note| note.contains(words));
+        own.map(|note| note.trim().trim_end_matches('.').to_owned()).collect()
+    };
+    let told = [
+        (
+            "server not pinned",
+            "so placements say nothing about the server: ratios between them are those of its clients, and of chance",
+        ),
+        (
+            "memory placed earlier",
+            "so ratios are those of where threads run, on memory that was placed before",
+        ),
+    ];
+    let sentences: Vec<String> = told
+        .iter()
+        .map(|(mark, meaning)| (with(mark), meaning))
+        .filter(|(own, _)| !own.is_empty())
+        .map(|(own, meaning)| format!("{}, {meaning}.", shortened(&own)))
+        .enumerate()
+        .map(|(at, sentence)| if at == 0 { sentence } else { capital(&sentence) })
+        .collect();
+    let text = format!("Trust: {}", sentences.join(" "));
+    (!sentences.is_empty()).then(|| finding("trust", text, &[]))
+}
+
 /// Nothing can be said, and why.
 pub fn nothing(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
@@ -79,8 +108,9 @@ pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
     let study = facts.study;
     let mut parts = vec![format!("engine {}, workload {}", study.engine, study.workload)];
     parts.extend(factors(facts));
-    parts.push("reads are rows read from the engine's cache".to_owned());
-    parts.push(writes(facts));
+    parts.extend(Work::of(study).scope(study));
+    parts.extend(writes(facts));
+    parts.extend(no_latency(facts));
     let mut text = format!("Scope: {}.", parts.join(", "));
     if !study.left_out.is_empty() {
         let what: Vec<String> = study.left_out.iter().map(|line| headline(line)).collect();
@@ -235,7 +265,19 @@ fn inconclusive(estimate: &Estimate) -> String {
     format!("{} ±{}", estimate.name, percent(estimate.half_width()))
 }
 
-fn writes(facts: &Facts<'_>) -> String {
+/// Why there are no step latencies, where the loop hides them.
+fn no_latency(facts: &Facts<'_>) -> Option<String> {
+    let mut treatments = facts.analysis.treatments.iter().filter(|treatment| treatment.runs > 0);
+    treatments
+        .any(|treatment| treatment.activity.server_loop)
+        .then(|| "no step latencies: the loop runs inside the server".to_owned())
+}
+
+/// Whether cached reads come with updates.
+fn writes(facts: &Facts<'_>) -> Option<String> {
+    if !Work::of(facts.study).reads() {
+        return None;
+    }
     let updates = |value: &OptionValue| match value {
         OptionValue::Integer(value) => *value != 0,
         OptionValue::Number(value) => *value != 0.0,
@@ -244,7 +286,7 @@ fn writes(facts: &Facts<'_>) -> String {
     };
     let any = facts.study.treatments.iter().flat_map(|treatment| &treatment.options);
     let writing = any.filter(|(name, _)| name.contains("update")).any(|(_, value)| updates(value));
-    if writing { "with updates" } else { "no writes" }.to_owned()
+    Some(if writing { "with updates" } else { "no writes" }.to_owned())
 }
 
 /// The command that answers most of what is still open.
@@ -262,7 +304,15 @@ fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
         return Some(format!("the same with `--until {target}`"));
     }
     let swept = !sweeps.is_empty() || facts.topology.allowed().len() < 2;
-    (!swept).then(|| "`threadwise run session-sweep`".to_owned())
+    // The preset sweeps cached reads: of another workload it would tell nothing.
+    let study = facts.study;
+    (!swept && Work::of(study).reads()).then(|| match study.engine.as_str() {
+        "sqlite" => "`threadwise run session-sweep`".to_owned(),
+        _ if study.engine_options.contains_key("url") => {
+            "`threadwise run session-sweep` with the same `--engine`".to_owned()
+        }
+        engine => format!("`threadwise run session-sweep --engine {engine}`"),
+    })
 }
 
 /// Whether more than half of the runs are left out, and most reasons for it are a CPU quota. Runs

@@ -2,7 +2,71 @@
 
 use super::facts::Facts;
 use crate::Estimate;
-use threadwise_study::{OptionValue, Study};
+use threadwise_study::{OptionValue, Options, Study};
+
+/// What a workload's rows are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Rows of many: `reads`.
+    pub noun: &'static str,
+    /// The same with a capital.
+    pub noun_capital: &'static str,
+    /// One: `read`, as in "CPU per read".
+    pub one: &'static str,
+    /// What more than linear scaling can come from.
+    pub causes: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Reads,
+    Inserts,
+    Rows,
+}
+
+impl Work {
+    /// The words of a study's workload.
+    pub fn of(study: &Study) -> Self {
+        let causes = "clocks and caches";
+        match study.workload.as_str() {
+            "logical-io" => {
+                Self { noun: "reads", noun_capital: "Reads", one: "read", causes, kind: Kind::Reads }
+            }
+            "insert" => Self {
+                noun: "inserts",
+                noun_capital: "Inserts",
+                one: "inserted row",
+                // Commits of several sessions may wait for one flush of the log together.
+                causes: "shared flushes, clocks and caches",
+                kind: Kind::Inserts,
+            },
+            _ => Self { noun: "rows", noun_capital: "Rows", one: "row", causes, kind: Kind::Rows },
+        }
+    }
+
+    /// Whether it is the workload of cached reads.
+    pub fn reads(self) -> bool {
+        self.kind == Kind::Reads
+    }
+
+    /// What its rows are, for the verdict's scope.
+    pub fn scope(self, study: &Study) -> Option<String> {
+        let text = match self.kind {
+            Kind::Reads => "reads are rows read from the engine's cache",
+            Kind::Inserts => "inserts are rows of committed transactions",
+            Kind::Rows => return None,
+        };
+        // Only what was asked for everywhere: a factor's levels are told as such.
+        let all = |name: &str, value: &str| {
+            let own = |options: &Options| options.get(name).is_some_and(|own| own.to_string() == value);
+            !study.treatments.is_empty() && study.treatments.iter().all(|t| own(&t.options))
+        };
+        let relaxed = all("durability", "relaxed").then_some(", commits do not wait for the disk");
+        let unlogged = all("table", "unlogged").then_some(", a crash may empty the table");
+        Some([Some(text), relaxed, unlogged].into_iter().flatten().collect())
+    }
+}
 
 /// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.
 pub fn ratio(estimate: &Estimate) -> String {
@@ -100,7 +164,11 @@ pub fn count(number: u32) -> String {
 
 /// The same with a capital.
 pub fn count_capital(number: u32) -> String {
-    let text = count(number);
+    capital(&count(number))
+}
+
+/// A text with a capital at its start.
+pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

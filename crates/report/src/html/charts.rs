@@ -1,5 +1,6 @@
 //! The charts' data from a document.
 
+use super::activity::wait_chart;
 use super::data::{Charts, RateChart, RatePoint, RatioChart, RatioRow, SliceChart};
 use super::heat::pair_chart;
 use super::usage::usage;
@@ -22,6 +23,7 @@ pub fn charts(document: &Document) -> (Charts, usize) {
         ratios: ratio_charts(document),
         usage: usage(document),
         slices,
+        waits: wait_chart(document),
         hardware: document.probe.zip(document.hardware).map(|(probe, hardware)| pair_chart(probe, hardware)),
         labels: labels.names,
     };

@@ -20,8 +20,30 @@ pub struct Charts {
     pub usage: Usage,
     /// Every slice in time order, one chart a group.
     pub slices: Vec<SliceChart>,
+    /// What sessions waited for, where it was sampled.
+    pub waits: Option<WaitChart>,
     /// Measured pairs of logical CPUs, where the hardware was probed.
     pub hardware: Option<PairChart>,
+}
+
+/// What sessions waited for.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaitChart {
+    /// Names in the order in which they are drawn, with `running`, `wait` or `other`.
+    pub names: Vec<(String, &'static str)>,
+    /// One per treatment with enough samples.
+    pub rows: Vec<WaitRow>,
+}
+
+/// One treatment's shares.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaitRow {
+    /// Treatment name.
+    pub name: String,
+    /// Samples.
+    pub samples: u64,
+    /// Shares by name, in the chart's order.
+    pub shares: Vec<f64>,
 }
 
 /// Pairs of logical CPUs: what they share and how far apart they are.

@@ -4,7 +4,9 @@
 use super::data::{Section, TableView};
 use super::tables::{estimate_name, view};
 use crate::csv::status_words;
-use crate::text::{bytes, counted, metric, p_value, ratio, ratio_interval, set_share, share, significant};
+use crate::text::{
+    bytes, counted, metric, nanoseconds, p_value, ratio, ratio_interval, set_share, share, significant,
+};
 use crate::{Document, THROUGHPUT};
 use threadwise_analysis::{BlockCovariates, Estimate};
 use threadwise_study::Stopping;
@@ -31,15 +33,12 @@ pub fn method(document: &Document) -> Section {
 fn paragraphs(document: &Document) -> Vec<String> {
     let design = &document.study.design;
     let analysis = document.analysis;
-    let ms = |ns: u64| format!("{} ms", significant(ns as f64 / 1e6, 3));
     let mut lines = vec![
         format!(
             "A block is one draw of cores with one warmed worker per treatment. In each of its {} every treatment \
-             gets one slice of {} after {} of re-warming, in shuffled order. The block is the statistical unit: \
-             {} counted. Stopping rule: {}.",
+             {}, in shuffled order. The block is the statistical unit: {} counted. Stopping rule: {}.",
             counted(design.rounds as usize, "round"),
-            ms(design.slice_ns),
-            ms(design.rewarm_ns),
+            turn(document),
             counted(analysis.blocks as usize, "block"),
             stopping(design.stopping),
         ),
@@ -59,6 +58,19 @@ fn paragraphs(document: &Document) -> Vec<String> {
         lines.push(format!("Not measured on this machine: {}.", document.study.left_out.join("; ")));
     }
     lines
+}
+
+/// What a treatment does in a round.
+fn turn(document: &Document) -> String {
+    let design = &document.study.design;
+    let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| nanoseconds(ns as f64));
+    match document.study.is_fixed_work() {
+        true => format!(
+            "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time \
+             from the common start to the end of the last session"
+        ),
+        false => format!("gets one slice of {slice} after {rewarm} of re-warming"),
+    }
 }
 
 fn stopping(rule: Stopping) -> String {

@@ -5,6 +5,7 @@
 //! Policy (W3C CSP Level 3) allows the four scripts of this program by their hashes and no network
 //! at all, so that a text which slipped through escaping still could not run or send anything.
 
+mod activity;
 mod charts;
 mod cores;
 mod data;

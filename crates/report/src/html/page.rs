@@ -3,9 +3,11 @@
 
 use super::charts::MAX_POINTS;
 use super::data::{Charts, Fact, Figure, Page, Part, Section};
-use super::{hardware, machine, method, tables};
+use super::{activity, hardware, machine, method, tables};
 use crate::Document;
+use crate::activity::latency_gap;
 use crate::text::{counted, set_share, share};
+use std::collections::BTreeSet;
 
 /// Everything around the charts. `slices` is the number of slices in all.
 pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
@@ -31,12 +33,10 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
 }
 
 fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section> {
-    let mut sections = vec![
-        throughput(document, charts),
-        comparison(document, charts),
-        usage(document, charts),
-        Section { id: "machine", title: "The machine", machine: true, ..Section::default() },
-    ];
+    let mut sections =
+        vec![throughput(document, charts), comparison(document, charts), usage(document, charts)];
+    sections.extend(activity::section(document, charts));
+    sections.extend([Section { id: "machine", title: "The machine", machine: true, ..Section::default() }]);
     let measured = document.probe.zip(document.hardware);
     sections.extend(measured.map(|(probe, hardware)| hardware::section(probe, hardware, charts)));
     sections.extend([
@@ -114,7 +114,8 @@ fn facts(document: &Document) -> Vec<Fact> {
     facts
 }
 
-fn titled(document: &Document, title: &str, group: &str) -> String {
+/// A heading with its group, and that it is of a model where it is.
+pub fn titled(document: &Document, title: &str, group: &str) -> String {
     let simulated = if document.is_simulated() { "SIMULATED · " } else { "" };
     format!("{simulated}{title} {}", document.group_words(group)).trim_end().to_owned()
 }
@@ -234,7 +235,17 @@ fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
 fn all_treatments(document: &Document) -> Section {
     let groups = document.groups();
     let tables = groups.iter().map(|(group, members)| tables::treatments(document, group, members)).collect();
-    Section { id: "table", title: "All treatments", tables, ..Section::default() }
+    let measured = document.analysis.treatments.iter().filter(|own| own.runs > 0);
+    let lacking = measured.filter(|own| !own.metrics.contains_key("latency_ns_p99"));
+    let why: BTreeSet<&str> = lacking.map(latency_gap).collect();
+    let paragraphs = why.into_iter().map(|why| format!("p50 and p99 where there is a dash: {why}."));
+    Section {
+        id: "table",
+        title: "All treatments",
+        paragraphs: paragraphs.collect(),
+        tables,
+        ..Section::default()
+    }
 }
 
 #[cfg(test)]

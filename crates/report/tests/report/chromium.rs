@@ -42,7 +42,7 @@ fn dump(program: &str, folder: &Path, page: &Path) -> (String, String) {
 
 /// A page's document after its scripts have run, its root element's attributes, and what the
 /// console got. `None`, said loudly, where there is no browser and this is not CI.
-fn opened(text: &str) -> Option<(String, String, Vec<String>)> {
+pub fn opened(text: &str) -> Option<(String, String, Vec<String>)> {
     let Some(program) = browser() else {
         assert!(std::env::var_os("CI").is_none(), "no Chromium: apt-get install chromium");
         // Not by the macro, whose output the test program keeps back.

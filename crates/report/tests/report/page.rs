@@ -37,6 +37,8 @@ pub fn hostile() -> Fixture {
         evil(&mut estimate.kind);
         evil(&mut estimate.direction);
     }
+    let activity = crate::activity::activity(&[(HOSTILE, 0.4), ("running", 0.6)]);
+    analysis.treatments[1].activity = activity;
     analysis.estimates[0].metric = HOSTILE.to_owned();
     analysis.noise_floors.iter_mut().for_each(|floor| {
         evil(&mut floor.group);
@@ -53,6 +55,9 @@ pub fn hostile() -> Fixture {
         let counters = run.slices.iter_mut().flat_map(|slice| &mut slice.sessions);
         counters.for_each(|session| {
             session.counters.insert(HOSTILE.to_owned(), 1);
+        });
+        run.slices.iter_mut().for_each(|slice| {
+            slice.counters.insert(format!("waits/{HOSTILE}"), 1);
         });
     }
     let last = fixture.runs.last_mut().unwrap();
@@ -80,6 +85,7 @@ fn hostile_texts_stay_texts() {
     let mut harmless = Fixture::generated(2, 3);
     let probed = eight();
     (harmless.probe, harmless.hardware) = (Some(probed.probe), Some(probed.hardware));
+    harmless.analysis.treatments[1].activity = crate::activity::activity(&[("x", 0.4), ("running", 0.6)]);
     let plain = html::render(&harmless.document()).unwrap();
     // No element of the page is begun or ended by a text.
     for tag in ["<script", "</script", "<img", "<style", "</style"] {

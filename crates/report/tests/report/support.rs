@@ -113,6 +113,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
                 sessions,
                 pin: Pin::Each,
                 memory: Default::default(),
+                service: None,
                 options,
                 factors: [("data".to_owned(), suffix.to_owned())].into(),
             });
@@ -299,6 +300,7 @@ fn slice(
         start_ns: sequence * 62_000_000,
         window_ns: 50_000_000,
         sessions: vec![session; t.sessions as usize],
+        counters: Default::default(),
         cpu_times: online
             .map(|cpu| {
                 let used = cpus.contains(&cpu.os_id);
@@ -360,6 +362,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
                 ("rows_per_s".to_owned(), rate),
             ]
             .into(),
+            activity: Default::default(),
         }
     });
     let estimates = study.comparisons.iter().map(|comparison| estimate(comparison, &rates, blocks));

@@ -12,6 +12,8 @@ pub struct CacheCounters {
     pub hits: u64,
     /// Pages that had to be fetched from the file.
     pub misses: u64,
+    /// Changed pages written: to the log in WAL mode, to the file in the others.
+    pub writes: u64,
 }
 
 /// Turns SQLite's memory statistics off for this process, once: with them, every allocation of
@@ -48,5 +50,6 @@ pub fn take_cache_counters(connection: &Connection) -> Result<CacheCounters, i32
     Ok(CacheCounters {
         hits: take(ffi::SQLITE_DBSTATUS_CACHE_HIT)?,
         misses: take(ffi::SQLITE_DBSTATUS_CACHE_MISS)?,
+        writes: take(ffi::SQLITE_DBSTATUS_CACHE_WRITE)?,
     })
 }

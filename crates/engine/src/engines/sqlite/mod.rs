@@ -42,7 +42,7 @@ impl Engine for Sqlite {
     }
 
     fn about(&self) -> &'static str {
-        "SQLite inside the worker: no server, no configuration, one file per session"
+        "SQLite inside the worker: no server, no configuration, a file per session or one for all"
     }
 
     fn workloads(&self) -> &'static [&'static str] {

@@ -7,13 +7,13 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
-use std::fmt::Write as _;
+use rusqlite::{Connection, OpenFlags, params};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{PAGE_BYTES, failed, initialise};
+use super::super::files::{Space, file_name, unfinished};
+use super::super::{PAGE_BYTES, failed, initialise};
 use crate::workloads::logical_io::{self, LogicalIo};
 use crate::{EngineError, LoadRequest, Loaded};
 
@@ -37,12 +37,12 @@ const PAYLOAD_STREAM: u64 = 2;
 ///
 /// # Errors
 /// No space, no access, or a table that does not come out as one row a block.
-pub(super) fn load(request: &LoadRequest, spec: &LogicalIo) -> Result<Loaded, EngineError> {
+pub(in super::super) fn load(request: &LoadRequest, spec: &LogicalIo) -> Result<Loaded, EngineError> {
     initialise()?;
     let files = session_files(request, spec);
     let template = template_file(request, spec);
     let needed = bytes_per_file(spec) * (files.len() as u64 + 1);
-    let space = Space { folder: &request.data_dir, needed_bytes: needed };
+    let space = Space { folder: request.data_dir.clone(), needed_bytes: needed };
     for file in files.iter().chain([&template]) {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder).map_err(|cause| space.io("make the data folder", &cause))?;
@@ -92,59 +92,10 @@ fn template_file(request: &LoadRequest, spec: &LogicalIo) -> PathBuf {
     data_folder(request, spec).join("template.db")
 }
 
-fn unfinished(file: &Path) -> PathBuf {
-    file.with_extension("db.tmp")
-}
-
-/// A treatment's name as one file name; different names stay different.
-fn file_name(treatment: &str) -> String {
-    let mut name = String::from("treatment-");
-    for byte in treatment.bytes() {
-        if byte.is_ascii_alphanumeric() || byte == b'-' {
-            name.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(name, "_{byte:02x}");
-        }
-    }
-    name
-}
-
 /// Bytes of a file, about: a page a row, the upper levels, the index.
 fn bytes_per_file(spec: &LogicalIo) -> u64 {
     let index_bytes = spec.blocks * 20;
     spec.blocks * (PAGE_BYTES + 40) + index_bytes + 16 * PAGE_BYTES
-}
-
-/// Where data goes and how much, for the message when it does not fit.
-struct Space<'a> {
-    folder: &'a Path,
-    needed_bytes: u64,
-}
-
-impl Space<'_> {
-    fn full(&self, action: &str) -> EngineError {
-        let needed_mib = self.needed_bytes.div_ceil(1 << 20);
-        let why = format!(
-            "no space left in {}: needs about {needed_mib} MiB; free some, or choose another folder or less data",
-            self.folder.display()
-        );
-        failed(action, why)
-    }
-
-    fn io(&self, action: &str, cause: &io::Error) -> EngineError {
-        match cause.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => self.full(action),
-            _ => failed(action, format!("{}: {cause}", self.folder.display())),
-        }
-    }
-
-    fn sqlite(&self, action: &str, cause: &rusqlite::Error) -> EngineError {
-        match cause.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => self.full(action),
-            _ => failed(action, format!("{}: {cause}", self.folder.display())),
-        }
-    }
 }
 
 struct Facts {
@@ -167,12 +118,7 @@ fn read_facts(template: &Path, seed: u64, spec: &LogicalIo) -> Option<Facts> {
     (same && pages as u64 * PAGE_BYTES == bytes).then_some(Facts { bytes, table_pages: table_pages as u64 })
 }
 
-fn make_template(
-    template: &Path,
-    seed: u64,
-    spec: &LogicalIo,
-    space: &Space<'_>,
-) -> Result<Facts, EngineError> {
+fn make_template(template: &Path, seed: u64, spec: &LogicalIo, space: &Space) -> Result<Facts, EngineError> {
     let unfinished = unfinished(template);
     match fs::remove_file(&unfinished) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
@@ -263,25 +209,5 @@ mod tests {
         assert_eq!(sorted, (0..1000).collect::<Vec<u32>>());
         let neighbours = keys.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
         assert!(neighbours < 10, "{neighbours}");
-    }
-
-    #[test]
-    fn treatment_names_become_file_names_and_stay_apart() {
-        assert_eq!(file_name("same-core/l2"), "treatment-same-core_2fl2");
-        assert_ne!(file_name("a_b"), file_name("a/b"));
-        assert_eq!(file_name(".."), "treatment-_2e_2e");
-    }
-
-    #[test]
-    fn a_full_disk_is_named_with_the_space_that_is_needed() {
-        let space = Space { folder: Path::new("/data"), needed_bytes: 33 << 20 };
-        let enospc = io::Error::from_raw_os_error(28);
-        let full = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(13), None);
-        for error in [space.io("copy", &enospc), space.sqlite("load", &full)] {
-            let message = error.to_string();
-            assert!(message.contains("no space left in /data: needs about 33 MiB"), "{message}");
-        }
-        let other = space.io("copy", &io::Error::from_raw_os_error(13)).to_string();
-        assert!(other.contains("denied") && !other.contains("space"), "{other}");
     }
 }

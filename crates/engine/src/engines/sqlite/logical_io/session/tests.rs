@@ -22,7 +22,7 @@ fn blocks(count: i64) -> (&'static str, OptionValue) {
 }
 
 fn warmed(request: &SessionRequest) -> SqliteSession {
-    super::super::Sqlite.load(&request.load).unwrap();
+    super::super::super::Sqlite.load(&request.load).unwrap();
     let mut session = SqliteSession::open(request).unwrap();
     session.warm().unwrap();
     session
@@ -63,7 +63,7 @@ fn a_row_costs_two_reads_on_three_levels_and_one_on_two() {
 fn loading_again_finds_what_is_there_and_mends_what_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path(), &[blocks(100)], 2);
-    let loaded = super::super::Sqlite.load(&request.load).unwrap();
+    let loaded = super::super::super::Sqlite.load(&request.load).unwrap();
     let spec = spec(&request.load).unwrap();
     let files = [0, 1].map(|session| data::session_file(&request.load, &spec, session));
     let template = files[0].with_file_name("template.db");
@@ -72,11 +72,11 @@ fn loading_again_finds_what_is_there_and_mends_what_is_not() {
     let made = std::fs::read(&template).unwrap();
     let when = std::fs::metadata(&template).unwrap().modified().unwrap();
     std::fs::write(&files[1], "cut short").unwrap();
-    assert_eq!(super::super::Sqlite.load(&request.load).unwrap(), loaded);
+    assert_eq!(super::super::super::Sqlite.load(&request.load).unwrap(), loaded);
     assert_eq!(std::fs::metadata(&template).unwrap().modified().unwrap(), when);
     assert_eq!(std::fs::read(&files[1]).unwrap(), made);
     std::fs::write(&template, "cut short").unwrap();
-    assert_eq!(super::super::Sqlite.load(&request.load).unwrap(), loaded);
+    assert_eq!(super::super::super::Sqlite.load(&request.load).unwrap(), loaded);
     assert_eq!(std::fs::read(&template).unwrap(), made, "the same seed makes the same file");
     assert!(!template.with_extension("db.tmp").exists());
 }
@@ -85,7 +85,7 @@ fn loading_again_finds_what_is_there_and_mends_what_is_not() {
 fn a_changed_row_is_found_by_the_warm_up() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path(), &[blocks(200)], 1);
-    super::super::Sqlite.load(&request.load).unwrap();
+    super::super::super::Sqlite.load(&request.load).unwrap();
     let file = data::session_file(&request.load, &spec(&request.load).unwrap(), 0);
     change(&file, "UPDATE blocks SET value = value + 5 WHERE k = 100");
     let error = SqliteSession::open(&request).unwrap().warm().unwrap_err();
@@ -97,7 +97,7 @@ fn a_changed_row_is_found_by_the_warm_up() {
 fn changed_rows_that_cancel_out_are_found_by_a_step() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path(), &[blocks(200)], 1);
-    super::super::Sqlite.load(&request.load).unwrap();
+    super::super::super::Sqlite.load(&request.load).unwrap();
     let file = data::session_file(&request.load, &spec(&request.load).unwrap(), 0);
     change(
         &file,
@@ -114,7 +114,7 @@ fn changed_rows_that_cancel_out_are_found_by_a_step() {
 fn a_missing_row_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path(), &[blocks(200)], 1);
-    super::super::Sqlite.load(&request.load).unwrap();
+    super::super::super::Sqlite.load(&request.load).unwrap();
     let file = data::session_file(&request.load, &spec(&request.load).unwrap(), 0);
     change(&file, "DELETE FROM blocks WHERE k = 100");
     let error = SqliteSession::open(&request).unwrap().warm().unwrap_err();
@@ -180,7 +180,7 @@ fn another_plan_is_refused() {
 fn requests_that_make_no_sense_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let check = |request: &SessionRequest| {
-        super::super::Sqlite.check(&request.load).map_err(|error| error.to_string())
+        super::super::super::Sqlite.check(&request.load).map_err(|error| error.to_string())
     };
     let mut bad = request(folder.path(), &[], 1);
     bad.load.workload = "tpch".into();

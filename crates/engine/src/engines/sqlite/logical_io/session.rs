@@ -1,12 +1,12 @@
 //! One session of `logical-io` on SQLite: settings with read-back, warm-up with proof, steps.
 
-use rusqlite::types::FromSql;
-use rusqlite::{CachedStatement, Connection, OpenFlags, Row};
-use std::fmt::Display;
+use rusqlite::{CachedStatement, Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use threadwise_study::SessionSlice;
 
-use super::{CacheCounters, PAGE_BYTES, data, failed, initialise, spec, take_cache_counters};
+use super::super::settings::{expect, query, refuse_shared_cache_group, set};
+use super::super::{CacheCounters, PAGE_BYTES, failed, initialise, take_cache_counters};
+use super::{data, spec};
 use crate::worker::{StepResult, closed_loop};
 use crate::workloads::logical_io::{self, LogicalIo, Step, Steps};
 use crate::{EngineError, Session, SessionRequest, Window};
@@ -183,51 +183,6 @@ fn connect(file: &Path, spec: &LogicalIo) -> Result<Connection, EngineError> {
         set(&connection, "journal_mode", "MEMORY", "memory".to_owned())?;
     }
     Ok(connection)
-}
-
-/// Built with ENABLE_MEMORY_MANAGEMENT, SQLite keeps all connections' page caches in one group
-/// behind one lock, and two sessions would measure that lock (pcache1.c, "mode 2").
-fn refuse_shared_cache_group(connection: &Connection) -> Result<(), EngineError> {
-    let sql = "SELECT sqlite_compileoption_used('ENABLE_MEMORY_MANAGEMENT')";
-    match connection.query_row(sql, [], |row| row.get::<_, i64>(0)) {
-        Ok(0) => Ok(()),
-        Ok(_) => Err(failed(
-            "give each session its own cache",
-            "this SQLite was built with ENABLE_MEMORY_MANAGEMENT, which puts all caches behind one lock",
-        )),
-        Err(cause) => Err(failed("read SQLite's build options", cause)),
-    }
-}
-
-fn query<T: FromSql>(connection: &Connection, pragma: &str) -> Result<T, EngineError> {
-    connection
-        .pragma_query_value(None, pragma, |row: &Row<'_>| row.get(0))
-        .map_err(|cause| failed(format!("read the setting {pragma}"), cause))
-}
-
-fn expect<T: FromSql + PartialEq + Display>(
-    connection: &Connection,
-    pragma: &str,
-    wanted: T,
-) -> Result<(), EngineError> {
-    let found: T = query(connection, pragma)?;
-    if found == wanted {
-        return Ok(());
-    }
-    Err(failed(format!("have {pragma}={wanted}"), format!("SQLite says {found}")))
-}
-
-/// Sets a pragma and reads it back.
-fn set<T: FromSql + PartialEq + Display>(
-    connection: &Connection,
-    pragma: &str,
-    value: &str,
-    wanted: T,
-) -> Result<(), EngineError> {
-    connection
-        .execute_batch(&format!("PRAGMA {pragma}={value}"))
-        .map_err(|cause| failed(format!("set {pragma}={value}"), cause))?;
-    expect(connection, pragma, wanted)
 }
 
 /// Refuses a plan that would answer from the index alone, or read the whole table.

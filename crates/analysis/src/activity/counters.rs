@@ -1,0 +1,67 @@
+//! Engine counters and CPU time, per row and per second.
+
+use super::sums::Sums;
+use super::waits::is_wait;
+use super::{CounterRate, CpuUse, Setting, locks, over_blocks, per};
+use std::collections::BTreeSet;
+
+/// CPU time of the client, nanoseconds.
+pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
+
+/// Every counter that stands nowhere else in a report.
+pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate> {
+    let cached_reads = setting.study.workload == "logical-io";
+    let elsewhere = |name: &str| {
+        is_wait(name)
+            || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, "logical_reads"].contains(&name)
+            // A run of cached reads with more than next to none of them is refused.
+            || (cached_reads && name == "physical_reads")
+    };
+    let names: BTreeSet<&str> =
+        runs.iter().flat_map(|sums| sums.counters.keys()).map(String::as_str).collect();
+    names.into_iter().filter(|name| !elsewhere(name)).map(|name| rate(name, runs, setting.alpha)).collect()
+}
+
+fn rate(name: &str, runs: &[&Sums], alpha: f64) -> CounterRate {
+    let unit = unit(name);
+    let of_block =
+        |below: fn(&Sums) -> f64| runs.iter().map(move |sums| per(sums.counter(name)?, below(sums)));
+    CounterRate {
+        name: name.to_owned(),
+        per_row: over_blocks(of_block(|sums| sums.rows), unit, alpha),
+        per_s: over_blocks(of_block(|sums| sums.window_s), &per_second(unit), alpha),
+        blocks: runs.iter().filter(|sums| sums.counter(name).is_some()).count() as u32,
+    }
+}
+
+/// The unit that a name ends in.
+fn unit(name: &str) -> &'static str {
+    match name.rsplit('_').next() {
+        Some("ns") => "ns",
+        Some("bytes") => "bytes",
+        _ => "1",
+    }
+}
+
+fn per_second(unit: &str) -> String {
+    format!("{unit}/s")
+}
+
+/// CPU time of engine and client, where the client's was counted.
+pub(super) fn cpu(runs: &[&Sums], alpha: f64) -> Option<CpuUse> {
+    if !runs.iter().any(|sums| sums.counters.contains_key(CLIENT_CPU)) {
+        return None;
+    }
+    // A server elsewhere has CPU time that nobody here can read, which is told as 0.
+    let engine = |sums: &Sums| (sums.cpu_ns > 0.0).then_some(sums.cpu_ns);
+    let client = |sums: &Sums| sums.counter(CLIENT_CPU);
+    let share = |sums: &&Sums| {
+        let client = client(sums)?;
+        per(client, client + engine(sums)?)
+    };
+    Some(CpuUse {
+        engine_ns_per_row: over_blocks(runs.iter().map(|sums| per(engine(sums)?, sums.rows)), "ns", alpha),
+        client_ns_per_row: over_blocks(runs.iter().map(|sums| per(client(sums)?, sums.rows)), "ns", alpha),
+        client_share: over_blocks(runs.iter().map(share), "share", alpha),
+    })
+}

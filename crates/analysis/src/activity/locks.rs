@@ -1,0 +1,110 @@
+//! What spinning cost: spins a row, the share of time spent spinning, cycles a spin.
+//!
+//! The bound is the arithmetic of published spinlock measurements, seconds × cores × clock / spins,
+//! which takes all time for spinning. The clock here is a measured one and never the nominal one:
+//! a turbo clock is easily a half off it.
+
+use super::sums::Sums;
+use super::{Locks, Setting, over_blocks, per};
+use crate::estimate::mean;
+use std::collections::BTreeSet;
+use threadwise_machine::{Pin, Topology};
+use threadwise_study::Treatment;
+use threadwise_study::probe::{ClockReading, ClockSource, Probe};
+
+/// Counter of spins.
+pub(super) const SPINS: &str = "spins";
+/// Counter of nanoseconds spent spinning, by the sessions' own clock.
+pub(super) const SPIN_NS: &str = "spin_ns";
+
+/// Cycles a spin as an upper bound: as if `cores` cores had done nothing but spin for `seconds`.
+/// `None` without a spin.
+pub fn cycles_per_spin_bound(seconds: f64, cores: f64, clock_hz: f64, spins: f64) -> Option<f64> {
+    per(seconds * cores * clock_hz, spins)
+}
+
+/// Cycles a spin from the time that sessions measured themselves to spend spinning, at a clock.
+/// `None` without a spin.
+pub fn cycles_per_spin(spin_ns: f64, clock_hz: f64, spins: f64) -> Option<f64> {
+    per(spin_ns / 1e9 * clock_hz, spins)
+}
+
+/// The figures of one treatment; `None` where its engine counts no spins.
+pub(super) fn locks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>) -> Option<Locks> {
+    let alpha = setting.alpha;
+    let counted: Vec<&Sums> = runs.iter().copied().filter(|sums| sums.counter(SPINS).is_some()).collect();
+    if counted.is_empty() {
+        return None;
+    }
+    let spins = |sums: &Sums| sums.counter(SPINS).unwrap_or(0.0);
+    let (clocks, clock) = clocks(&counted, treatment, setting);
+    let hz = |at: usize| Some(clocks.as_ref()?.get(at)? * 1e6);
+    let bound = |(at, sums): (usize, &&Sums)| {
+        let cores = busy_cores(&sums.cpus, treatment, setting.topology);
+        cycles_per_spin_bound(sums.window_s, cores as f64, hz(at)?, spins(sums))
+    };
+    let measured =
+        |(at, sums): (usize, &&Sums)| cycles_per_spin(sums.counter(SPIN_NS)?, hz(at)?, spins(sums));
+    let share = |sums: &&Sums| per(sums.counter(SPIN_NS)? / 1e9, sums.session_s);
+    let all = || counted.iter().enumerate();
+    Some(Locks {
+        spins_per_row: over_blocks(counted.iter().map(|sums| per(spins(sums), sums.rows)), "1", alpha),
+        spinning_share: over_blocks(counted.iter().map(share), "share", alpha),
+        cycles_per_spin_bound: over_blocks(all().map(bound), "cycles", alpha),
+        cycles_per_spin: over_blocks(all().map(measured), "cycles", alpha),
+        clock_mhz: clocks.as_ref().and_then(|clocks| mean(clocks.iter().copied())),
+        clock,
+    })
+}
+
+/// Cores that a run's sessions kept busy: those of the logical CPUs that they were bound to, and no
+/// more than there are sessions. Siblings share their core's cycles.
+fn busy_cores(cpus: &[u32], treatment: &Treatment, topology: Option<&Topology>) -> usize {
+    let sessions = treatment.sessions as usize;
+    let bound = match treatment.pin {
+        Pin::Each => &cpus[..cpus.len().min(sessions)],
+        Pin::Set => cpus,
+    };
+    let core = |cpu: &u32| match topology.and_then(|topology| topology.cpu(*cpu)?.core) {
+        Some(core) => (0, core),
+        None => (1, *cpu),
+    };
+    let cores: BTreeSet<(u8, u32)> = bound.iter().map(core).collect();
+    cores.len().min(sessions)
+}
+
+/// The clock of each run in MHz, and where it comes from or why there is none. The processor's own
+/// counters during the run come first; then what the probe measured.
+fn clocks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>) -> (Option<Vec<f64>>, String) {
+    let counted: Option<Vec<f64>> = runs.iter().map(|sums| sums.counted_mhz).collect();
+    if counted.is_some() {
+        return (counted, "APERF and MPERF during the runs".to_owned());
+    }
+    let Some(probe) = setting.probe else {
+        return (None, "the clock was not measured: the study has no probe".to_owned());
+    };
+    // cpufreq's figure may be what was asked for, not what there was.
+    for (source, words) in [(ClockSource::Perf, "APERF and MPERF"), (ClockSource::Chain, "chain of adds")] {
+        let of_run = |sums: &&Sums| probed_mhz(probe, source, &sums.cpus, treatment.sessions);
+        let clocks: Option<Vec<f64>> = runs.iter().map(of_run).collect();
+        if clocks.is_some() {
+            return (clocks, format!("the probe's {words}"));
+        }
+    }
+    (None, "the probe measured no clock".to_owned())
+}
+
+/// The probe's clock by one source, with as many logical CPUs busy as comes nearest to `busy`: the
+/// mean of the run's own CPUs, or of all where none of its own was measured.
+fn probed_mhz(probe: &Probe, source: ClockSource, own: &[u32], busy: u32) -> Option<f64> {
+    let busy = busy.min(own.len() as u32);
+    let readings = || probe.clocks.iter().filter(|clock| clock.source == source);
+    let known = |clock: &&ClockReading| clock.bzy_mhz.is_some_and(|mhz| mhz > 0.0);
+    let nearest = readings()
+        .filter(known)
+        .map(|clock| clock.busy_cpus)
+        .min_by_key(|cpus| (cpus.abs_diff(busy), std::cmp::Reverse(*cpus)))?;
+    let at = || readings().filter(known).filter(|clock| clock.busy_cpus == nearest);
+    mean(at().filter(|clock| own.contains(&clock.cpu)).filter_map(|clock| clock.bzy_mhz))
+        .or_else(|| mean(at().filter_map(|clock| clock.bzy_mhz)))
+}

@@ -1,0 +1,152 @@
+//! What sessions did beside their rows: what they waited for, what the engine counted, who used the
+//! CPU, what spinning cost. Each figure is a mean over blocks with a t interval (Student 1908), since
+//! the block is the unit of everything else too.
+//!
+//! Waits are shares of samples: a sampler looked at every session at evenly spaced moments of random
+//! phase, so that a share of samples estimates a share of time (Cochran, *Sampling Techniques*, ch. 8).
+
+mod counters;
+mod locks;
+pub(crate) mod sums;
+mod waits;
+
+#[cfg(test)]
+mod tests;
+
+pub use locks::{cycles_per_spin, cycles_per_spin_bound};
+pub use waits::{MAX_WAITS, MIN_SAMPLES, OTHER, RUNNING};
+
+use crate::Interval;
+use crate::statistics::MeanEstimate;
+use sums::Sums;
+use threadwise_machine::Topology;
+use threadwise_study::Study;
+use threadwise_study::probe::Probe;
+
+/// What a treatment's sessions did beside their rows. Empty where the engine tells nothing of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Activity {
+    /// What they waited for; `None` where nobody sampled.
+    pub waits: Option<Waits>,
+    /// The engine's own counters, by name; those that stand elsewhere are left out.
+    pub counters: Vec<CounterRate>,
+    /// CPU time of engine and client; `None` where the client's is not told apart.
+    pub cpu: Option<CpuUse>,
+    /// What spinning cost; `None` where no spins are counted.
+    pub locks: Option<Locks>,
+    /// Whether the sessions' loop runs inside a server: a client is told apart, and no step has a
+    /// latency.
+    pub server_loop: bool,
+}
+
+/// Samples of what sessions waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waits {
+    /// Samples of all blocks: one session at one moment each.
+    pub samples: u64,
+    /// Blocks that have any.
+    pub blocks: u32,
+    /// Whether there are enough samples ([`MIN_SAMPLES`]) and blocks (2) to tell anything.
+    pub enough: bool,
+    /// Shares of samples, which add up to 1: the same names in the same order in all treatments of
+    /// a study, `running` first and `other` last.
+    pub shares: Vec<WaitShare>,
+}
+
+/// Share of one state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitShare {
+    /// The engine's name of it.
+    pub name: String,
+    /// Share of samples.
+    pub share: Interval,
+}
+
+/// One engine counter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CounterRate {
+    /// The engine's name, unit last.
+    pub name: String,
+    /// Per row.
+    pub per_row: Option<Interval>,
+    /// Per second of all sessions together.
+    pub per_s: Option<Interval>,
+    /// Blocks in which the engine told it.
+    pub blocks: u32,
+}
+
+/// CPU time of engine and client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuUse {
+    /// The engine's sessions, nanoseconds a row; `None` where it is unknown (a server elsewhere).
+    pub engine_ns_per_row: Option<Interval>,
+    /// The client, nanoseconds a row.
+    pub client_ns_per_row: Option<Interval>,
+    /// The client's share of both together.
+    pub client_share: Option<Interval>,
+}
+
+/// What spinning cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Locks {
+    /// Spins a row.
+    pub spins_per_row: Option<Interval>,
+    /// Share of the sessions' time that they spent spinning, as measured by themselves; `None` where
+    /// they did not measure it.
+    pub spinning_share: Option<Interval>,
+    /// Cycles a spin as an upper bound: as if all of the time on all cores had been spent spinning.
+    pub cycles_per_spin_bound: Option<Interval>,
+    /// Cycles a spin from the measured time spent spinning.
+    pub cycles_per_spin: Option<Interval>,
+    /// The measured clock that both are made with, MHz; mean over blocks.
+    pub clock_mhz: Option<f64>,
+    /// Where the clock comes from, or why there is none, in a few words.
+    pub clock: String,
+}
+
+/// What figures are made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub study: &'a Study,
+    pub topology: Option<&'a Topology>,
+    pub probe: Option<&'a Probe>,
+    /// 1 − the level of intervals.
+    pub alpha: f64,
+}
+
+/// The activities of all treatments, given the usable runs of each in block order.
+pub(crate) fn activities(setting: &Setting<'_>, runs: &[Vec<&Sums>]) -> Vec<Activity> {
+    let names = waits::names(runs);
+    let each = runs.iter().zip(&setting.study.treatments);
+    each.map(|(own, treatment)| Activity {
+        waits: waits::waits(own, &names, setting.alpha),
+        counters: counters::counters(own, setting),
+        cpu: counters::cpu(own, setting.alpha),
+        locks: locks::locks(own, treatment, setting),
+        server_loop: own.iter().any(|sums| sums.counters.contains_key(counters::CLIENT_CPU))
+            && own.iter().all(|sums| !sums.has_latency),
+    })
+    .collect()
+}
+
+/// Mean over blocks of a figure that is 0 or more. Blocks without one are left out; one block has a
+/// value and no upper end (infinite).
+fn over_blocks(values: impl Iterator<Item = Option<f64>>, unit: &str, alpha: f64) -> Option<Interval> {
+    let known: Vec<f64> = values.flatten().collect();
+    let estimate = MeanEstimate::of(&known)?;
+    let (low, high) = estimate.interval(alpha);
+    Some(Interval { mean: estimate.mean, low: low.max(0.0), high, unit: unit.to_owned() })
+}
+
+/// A quotient; `None` where there is nothing to divide by.
+fn per(above: f64, below: f64) -> Option<f64> {
+    (below > 0.0).then(|| above / below)
+}
+
+impl Interval {
+    /// Whether it and another have no point in common, both having ends.
+    pub fn is_apart_from(&self, other: &Self) -> bool {
+        let ends = [self.low, self.high, other.low, other.high];
+        ends.iter().all(|end| end.is_finite()) && (self.low > other.high || self.high < other.low)
+    }
+}

@@ -1,0 +1,106 @@
+//! Shares of what sessions waited for, over blocks.
+
+use super::sums::Sums;
+use super::{WaitShare, Waits, over_blocks, per};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most names of a study; the rest is [`OTHER`].
+pub const MAX_WAITS: usize = 8;
+
+/// Fewer samples than this tell nothing: a share of 10% then has a standard error of 3 points or more
+/// even if samples were independent.
+pub const MIN_SAMPLES: u64 = 100;
+
+/// The state of a session that waits for nothing.
+pub const RUNNING: &str = "running";
+
+/// What is left beside the names.
+pub const OTHER: &str = "other";
+
+const PREFIX: &str = "waits/";
+const SAMPLED: &str = "waits_sampled";
+
+/// Whether a counter is one of samples.
+pub(super) fn is_wait(counter: &str) -> bool {
+    counter == SAMPLED || counter.starts_with(PREFIX)
+}
+
+/// The names that the study tells of: those with the largest share in any treatment, `running`
+/// before all others, `other` last where the names leave anything.
+pub(super) fn names(runs: &[Vec<&Sums>]) -> Vec<String> {
+    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
+    for own in runs {
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for sums_of_run in own {
+            for (name, value) in waits_of(sums_of_run) {
+                *sums.entry(name).or_default() += value;
+            }
+        }
+        let all = samples(own);
+        for (name, value) in sums {
+            let share = largest.entry(name).or_default();
+            *share = share.max(per(value, all).unwrap_or(0.0));
+        }
+    }
+    let mut ranked: Vec<(&str, f64)> = largest.into_iter().filter(|(_, share)| *share > 0.0).collect();
+    let running = |name: &str| name == RUNNING;
+    ranked.sort_by(|a, b| running(b.0).cmp(&running(a.0)).then(b.1.total_cmp(&a.1)).then(a.0.cmp(b.0)));
+    let mut names: Vec<String> = ranked.iter().take(MAX_WAITS).map(|(name, _)| (*name).to_owned()).collect();
+    let told: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let left = |sums: &&Sums| rest(sums, &told) > 0.0;
+    if runs.iter().flatten().any(left) {
+        names.push(OTHER.to_owned());
+    }
+    names
+}
+
+/// The shares of one treatment; `None` where nobody sampled.
+pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Waits> {
+    let sampled: Vec<&&Sums> = runs.iter().filter(|sums| of_run(sums) > 0.0).collect();
+    if sampled.is_empty() {
+        return None;
+    }
+    let told: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| *name != OTHER).collect();
+    let value = |sums: &Sums, name: &str| match name {
+        OTHER => rest(sums, &told),
+        name => sums.counter(&format!("{PREFIX}{name}")).unwrap_or(0.0),
+    };
+    let share = |name: &String| {
+        let blocks = sampled.iter().map(|sums| per(value(sums, name), of_run(sums)));
+        let mut share = over_blocks(blocks, "share", alpha)?;
+        if share.high.is_finite() {
+            share.high = share.high.min(1.0);
+        }
+        Some(WaitShare { name: name.clone(), share })
+    };
+    let samples = samples(runs) as u64;
+    let blocks = sampled.len() as u32;
+    Some(Waits {
+        samples,
+        blocks,
+        enough: samples >= MIN_SAMPLES && blocks >= 2,
+        shares: names.iter().filter_map(share).collect(),
+    })
+}
+
+/// Names and samples of one run; an engine's own `other` is among what is left.
+fn waits_of(sums: &Sums) -> impl Iterator<Item = (&str, f64)> {
+    let named = sums.counters.iter().filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?, *value)));
+    named.filter(|(name, _)| *name != OTHER)
+}
+
+/// Samples of one run that none of these names has.
+fn rest(sums: &Sums, names: &BTreeSet<&str>) -> f64 {
+    let told: f64 = waits_of(sums).filter(|(name, _)| names.contains(name)).map(|(_, value)| value).sum();
+    (of_run(sums) - told).max(0.0)
+}
+
+/// All samples of one run. Where the engine's sum is less than its parts, the parts count.
+fn of_run(sums: &Sums) -> f64 {
+    let parts: f64 = sums.counters.iter().filter(|(name, _)| name.starts_with(PREFIX)).map(|(_, v)| v).sum();
+    sums.counter(SAMPLED).unwrap_or(0.0).max(parts)
+}
+
+fn samples(runs: &[&Sums]) -> f64 {
+    runs.iter().map(|sums| of_run(sums)).sum()
+}

@@ -1,0 +1,254 @@
+//! What sessions waited for and how that changed, what spinning cost, what the client took, how long
+//! a fixed amount of work took. Changes are told only where two intervals have no point in common.
+
+use super::facts::Facts;
+use super::finding;
+use super::words::{percent, plural};
+use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
+use crate::{Finding, Interval, TreatmentSummary};
+use threadwise_study::Role;
+
+/// From this share of all CPU time on the client's part is told.
+const CLIENT_TOLD_SHARE: f64 = 0.05;
+
+/// Most treatments that one finding tells of.
+const MAX_TOLD: usize = 4;
+
+/// Longest name of a wait or counter inside a sentence.
+const MAX_NAME: usize = 40;
+
+/// All of it; nothing where the engine tells nothing.
+pub fn activity(facts: &Facts<'_>) -> Vec<Finding> {
+    [elapsed(facts), waits(facts), locks(facts), client(facts)].into_iter().flatten().collect()
+}
+
+/// A fixed amount of work: how long it took, and how long sessions idled at its end.
+fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
+    let known = |summary: &&TreatmentSummary| {
+        summary.metrics.contains_key("elapsed_ns") && role(facts, summary) != Some(Role::BaselineTwin)
+    };
+    let own: Vec<&TreatmentSummary> = measured(facts).filter(known).collect();
+    let told = own.iter().filter_map(|summary| {
+        let elapsed = summary.metrics.get("elapsed_ns")?;
+        Some(format!("{} {}", summary.name, seconds(elapsed)))
+    });
+    let told = limited(told.collect())?;
+    let tails = own.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
+    let tail = tails.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    let tail = tail.map_or_else(String::new, |(summary, tail)| {
+        format!(
+            " Idle tail, from a session's end to the last one's: at most {} ({}).",
+            share(tail),
+            summary.name
+        )
+    });
+    let text = format!("Fixed work, elapsed: {told}.{tail}");
+    Some(finding("elapsed", text, &names(&own)))
+}
+
+/// What sessions waited for most, and what changed against the baseline.
+fn waits(facts: &Facts<'_>) -> Option<Finding> {
+    let sampled: Vec<(&TreatmentSummary, &Waits)> = measured(facts)
+        .filter_map(|summary| Some((summary, summary.activity.waits.as_ref()?)))
+        .filter(|(_, waits)| waits.samples > 0)
+        .collect();
+    let (_, most) = sampled.iter().max_by_key(|(_, waits)| waits.samples)?;
+    if !sampled.iter().any(|(_, waits)| waits.enough) {
+        let text = format!(
+            "Waits: too few samples to tell: at most {} of a treatment in {}, and {MIN_SAMPLES} in 2 blocks are \
+             needed.",
+            most.samples,
+            plural(most.blocks, "block")
+        );
+        return Some(finding("waits", text, &[]));
+    }
+    let enough: Vec<(&TreatmentSummary, &Waits)> =
+        sampled.iter().copied().filter(|(_, waits)| waits.enough).collect();
+    let baselines = enough.iter().filter(|(summary, _)| role(facts, summary) == Some(Role::Baseline));
+    let base: Vec<String> = baselines.map(|(summary, waits)| top(&summary.name, waits)).collect();
+    let changed: Vec<(&TreatmentSummary, String)> = enough
+        .iter()
+        .filter_map(|(summary, waits)| Some((*summary, change(facts, summary, waits)?)))
+        .collect();
+    let texts: Vec<String> = changed.iter().map(|(_, text)| text.clone()).collect();
+    let mut sentences = Vec::new();
+    sentences.extend(limited(base).map(|text| format!("Waits, shares of samples: {text}.")));
+    sentences.push(match limited(texts) {
+        Some(text) => format!("Against the baseline: {text}."),
+        None => "No change against the baseline is shown.".to_owned(),
+    });
+    let few = sampled.len() - enough.len();
+    if few > 0 {
+        sentences.push(format!("Too few samples to tell: {}.", plural(few as u32, "treatment")));
+    }
+    let evidence: Vec<&TreatmentSummary> = changed.iter().map(|(summary, _)| *summary).collect();
+    Some(finding("waits", sentences.join(" "), &names(&evidence)))
+}
+
+/// `alone: WALWrite 34% [30, 38], running 50% [47, 53]`.
+fn top(name: &str, waits: &Waits) -> String {
+    let running = waits.shares.iter().find(|wait| wait.name == RUNNING);
+    let running = running.map_or_else(String::new, |wait| format!(", running {}", share(&wait.share)));
+    match waits.shares.iter().filter(|wait| is_wait(wait) && wait.share.mean > 0.0).max_by(by_mean) {
+        Some(wait) => format!("{name} most for {} {}{running}", cut(&wait.name), share(&wait.share)),
+        None => format!("{name} for nothing{running}"),
+    }
+}
+
+/// The wait whose share moved most from the baseline's, where their intervals are apart; then what
+/// the treatment waits for most, where that is another.
+fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Option<String> {
+    if role(facts, summary) != Some(Role::Compared) {
+        return None;
+    }
+    let below = baseline_of(facts, &summary.group)?.activity.waits.as_ref().filter(|below| below.enough)?;
+    let pairs = waits.shares.iter().filter(|wait| is_wait(wait)).filter_map(|wait| {
+        let before = below.shares.iter().find(|before| before.name == wait.name)?;
+        Some((wait, &before.share))
+    });
+    let moved = |(wait, before): &(&WaitShare, &Interval)| (wait.share.mean - before.mean).abs();
+    let (wait, before) = pairs
+        .filter(|(wait, before)| wait.share.is_apart_from(before))
+        .max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
+    let most = waits.shares.iter().filter(|wait| is_wait(wait)).max_by(by_mean);
+    let most = most
+        .filter(|most| most.name != wait.name)
+        .map_or_else(String::new, |most| format!(" (most for {} {})", cut(&most.name), share(&most.share)));
+    let (name, now) = (cut(&wait.name), share(&wait.share));
+    Some(format!("{} {name} {now}, was {}{most}", summary.name, share(before)))
+}
+
+/// Spins a row, and what a spin costs.
+fn locks(facts: &Facts<'_>) -> Option<Finding> {
+    let own: Vec<(&TreatmentSummary, &Locks)> =
+        measured(facts).filter_map(|summary| Some((summary, summary.activity.locks.as_ref()?))).collect();
+    // An engine may count spins that a study never has.
+    if !own.iter().any(|(_, locks)| locks.spins_per_row.as_ref().is_some_and(|spins| spins.mean > 0.0)) {
+        return None;
+    }
+    let tell = |(summary, locks): &(&TreatmentSummary, &Locks)| {
+        let spins = number(locks.spins_per_row.as_ref()?);
+        let measured = locks.cycles_per_spin.as_ref().zip(locks.spinning_share.as_ref());
+        let measured = measured.map(|(cycles, spinning)| {
+            format!("{} of the time spinning, {} cycles a spin", share(spinning), number(cycles))
+        });
+        let bound = locks.cycles_per_spin_bound.as_ref();
+        let bound = bound.map(|cycles| format!("{} cycles at most", number(cycles)));
+        let cost: Vec<String> = measured.into_iter().chain(bound).collect();
+        let cost = if cost.is_empty() { String::new() } else { format!(" ({})", cost.join(", ")) };
+        Some(format!("{} {spins}{cost}", summary.name))
+    };
+    let told = limited(
+        own.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell).collect(),
+    )?;
+    let changed: Vec<String> = own
+        .iter()
+        .filter_map(|(summary, locks)| {
+            let below =
+                baseline_of(facts, &summary.group)?.activity.locks.as_ref()?.spins_per_row.as_ref()?;
+            let own = locks.spins_per_row.as_ref()?;
+            (role(facts, summary) == Some(Role::Compared) && own.is_apart_from(below))
+                .then(|| format!("{} {}", summary.name, if own.mean > below.mean { "more" } else { "fewer" }))
+        })
+        .collect();
+    let changed = match limited(changed) {
+        Some(text) => format!(" Against the baseline: {text}."),
+        None => " No change against the baseline is shown.".to_owned(),
+    };
+    let gap = own.iter().find(|(_, locks)| locks.clock_mhz.is_none());
+    let gap = gap.map_or_else(String::new, |(_, locks)| format!(" Cycles a spin: unknown, {}.", locks.clock));
+    let evidence: Vec<&TreatmentSummary> = own.iter().map(|(summary, _)| *summary).collect();
+    Some(finding("locks", format!("Spins per row: {told}.{changed}{gap}"), &names(&evidence)))
+}
+
+/// The client's part of the CPU time, where it is large enough to be part of the answer.
+fn client(facts: &Facts<'_>) -> Option<Finding> {
+    let shares = measured(facts)
+        .filter_map(|summary| Some((summary, summary.activity.cpu.as_ref()?.client_share.as_ref()?)));
+    let (summary, most) = shares.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
+    (most.mean > CLIENT_TOLD_SHARE).then(|| {
+        let text = format!(
+            "The client used {} of the CPU time with {}, the most of all treatments: ratios are those of engine \
+             and client together.",
+            share(most),
+            summary.name
+        );
+        finding("client-cpu", text, &[&summary.name])
+    })
+}
+
+fn measured<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a TreatmentSummary> + use<'a> {
+    facts.analysis.treatments.iter().filter(|summary| summary.runs > 0)
+}
+
+fn role(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Role> {
+    facts.study.treatment(&summary.name).map(|(_, treatment)| treatment.role)
+}
+
+fn baseline_of<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a TreatmentSummary> {
+    measured(facts).find(|own| own.group == group && role(facts, own) == Some(Role::Baseline))
+}
+
+fn is_wait(wait: &WaitShare) -> bool {
+    wait.name != RUNNING && wait.name != OTHER
+}
+
+fn by_mean(a: &&WaitShare, b: &&WaitShare) -> std::cmp::Ordering {
+    // Of equal shares the first name, as in the table.
+    a.share.mean.total_cmp(&b.share.mean).then(b.name.cmp(&a.name))
+}
+
+fn names<'a>(summaries: &[&'a TreatmentSummary]) -> Vec<&'a str> {
+    summaries.iter().map(|summary| summary.name.as_str()).collect()
+}
+
+/// The first few, and how many more; `None` without any.
+fn limited(mut texts: Vec<String>) -> Option<String> {
+    let more = texts.len().saturating_sub(MAX_TOLD);
+    texts.truncate(MAX_TOLD);
+    texts.extend((more > 0).then(|| format!("{more} more in the table")));
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+fn cut(name: &str) -> String {
+    match name.chars().count() {
+        0..=MAX_NAME => name.to_owned(),
+        _ => name.chars().take(MAX_NAME - 1).chain(['…']).collect(),
+    }
+}
+
+/// `34% [30, 38]`.
+fn share(value: &Interval) -> String {
+    let end = |end: f64| percent(end).trim_end_matches('%').to_owned();
+    match value.high.is_finite() {
+        true => format!("{} [{}, {}]", percent(value.mean), end(value.low), end(value.high)),
+        false => format!("{} (1 block, no interval)", percent(value.mean)),
+    }
+}
+
+/// `31.2 [30.1, 32.3]`: three significant digits of the mean, and as many decimals at its ends.
+fn number(value: &Interval) -> String {
+    scaled(value, 1.0, "")
+}
+
+/// `12.3 s [12.1, 12.5]`.
+fn seconds(elapsed: &Interval) -> String {
+    scaled(elapsed, 1e9, " s")
+}
+
+fn scaled(value: &Interval, unit: f64, words: &str) -> String {
+    let [mean, low, high] = [value.mean, value.low, value.high].map(|part| part / unit);
+    let decimals = decimals(mean);
+    match high.is_finite() {
+        true => format!("{mean:.decimals$}{words} [{low:.decimals$}, {high:.decimals$}]"),
+        false => format!("{mean:.decimals$}{words} (1 block, no interval)"),
+    }
+}
+
+/// Decimals of three significant digits; none for a longer whole number.
+fn decimals(value: f64) -> usize {
+    // The exponent after rounding: 9.996 has three digits as 10.0.
+    let rounded = format!("{value:.2e}");
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    (2 - exponent).clamp(0, 9) as usize
+}

@@ -1,0 +1,187 @@
+//! What is told of waits, locks, clients, fixed work and inserts.
+
+use super::*;
+use threadwise_study::Counters;
+
+/// Gives every run of a treatment counters of no session, with a little wobble from block to block.
+fn with_counters(runs: &mut [Run], treatment: &str, own: &[(&str, u64)]) {
+    for run in runs.iter_mut().filter(|run| run.treatment == treatment) {
+        let block = u64::from(run.block % 3);
+        for slice in &mut run.slices {
+            slice.counters = own.iter().map(|(name, value)| ((*name).to_owned(), value + block)).collect();
+        }
+    }
+}
+
+fn insert_study() -> (Study, Vec<Run>) {
+    let (mut study, runs) = small_study();
+    study.workload = "insert".to_owned();
+    study.engine = "postgres".to_owned();
+    (study, runs)
+}
+
+fn told(study: &Study, runs: &[Run]) -> Vec<Finding> {
+    let topology = machine(1, 2, 1);
+    verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0))
+}
+
+#[test]
+fn inserts_are_not_called_reads() {
+    let (mut study, mut runs) = insert_study();
+    let findings = told(&study, &runs);
+    assert_eq!(
+        of_kind(&findings, "scaling"),
+        "Two sessions on two cores do 1.94x [1.94, 1.94] one session's inserts."
+    );
+    assert_eq!(
+        of_kind(&findings, "scope"),
+        "Scope: engine postgres, workload insert, inserts are rows of committed transactions. \
+         Left out: same-core and cross-package."
+    );
+    assert!(findings.iter().all(|finding| !finding.text.contains("read")), "{findings:#?}");
+    for treatment in &mut study.treatments {
+        let relaxed = OptionValue::Text("relaxed".to_owned());
+        treatment.options.insert("durability".to_owned(), relaxed);
+    }
+    assert!(
+        of_kind(&told(&study, &runs), "scope").contains("transactions, commits do not wait for the disk.")
+    );
+    for run in &mut runs {
+        for slice in &mut run.slices {
+            slice.sessions[0].latency.clear();
+            slice.sessions[0].counters.insert("client_cpu_ns".to_owned(), 1_000_000);
+        }
+    }
+    let findings = told(&study, &runs);
+    assert!(
+        of_kind(&findings, "scope").contains(", no step latencies: the loop runs inside the server."),
+        "{findings:#?}"
+    );
+    assert!(of_kind(&findings, "client-cpu").starts_with("The client used 9.1% ["), "{findings:#?}");
+}
+
+#[test]
+fn a_client_that_takes_next_to_nothing_is_not_told() {
+    let (study, mut runs) = insert_study();
+    for run in &mut runs {
+        run.slices[0].sessions[0].counters.insert("client_cpu_ns".to_owned(), 1000);
+    }
+    assert!(told(&study, &runs).iter().all(|finding| finding.kind != "client-cpu"));
+}
+
+#[test]
+fn waits_are_told_with_what_changed() {
+    let (study, mut runs) = insert_study();
+    let waits =
+        |wal: u64| [("waits/running", 1000 - wal), ("waits/LWLock:WALWrite", wal), ("waits_sampled", 1002)];
+    for (name, wal) in [("A", 100), ("A'", 100), ("O", 100), ("P", 400), ("S3", 402)] {
+        with_counters(&mut runs, name, &waits(wal));
+    }
+    let findings = told(&study, &runs);
+    let waits = findings.iter().find(|finding| finding.kind == "waits").unwrap();
+    assert_eq!(
+        waits.text,
+        "Waits, shares of samples: A most for LWLock:WALWrite 10% [10, 10], running 90% [90, 90]. \
+         Against the baseline: P LWLock:WALWrite 40% [40, 40], was 10% [10, 10]; \
+         S3 LWLock:WALWrite 40% [40, 40], was 10% [10, 10]."
+    );
+    assert_eq!(waits.evidence, ["P", "S3"], "what did not change is not told");
+}
+
+#[test]
+fn few_samples_tell_nothing() {
+    let (study, mut runs) = insert_study();
+    runs.retain(|run| run.block < 8);
+    with_counters(&mut runs, "P", &[("waits/running", 1), ("waits_sampled", 2)]);
+    runs.iter_mut().for_each(|run| run.slices.truncate(1));
+    let findings = told(&study, &runs);
+    assert_eq!(
+        of_kind(&findings, "waits"),
+        "Waits: too few samples to tell: at most 23 of a treatment in 8 blocks, and 100 in 2 blocks are needed."
+    );
+}
+
+#[test]
+fn spins_are_told_with_the_gap_of_their_clock() {
+    let (study, mut runs) = insert_study();
+    for run in &mut runs {
+        run.slices[0].counters.insert("spins".to_owned(), 0);
+    }
+    assert!(told(&study, &runs).iter().all(|finding| finding.kind != "locks"), "nobody spun");
+    runs.iter_mut().for_each(|run| run.slices[0].counters.clear());
+    for (name, spins) in [("A", 1_000), ("A'", 1_000), ("P", 1_000_000)] {
+        with_counters(&mut runs, name, &[("spins", spins)]);
+    }
+    assert_eq!(
+        of_kind(&told(&study, &runs), "locks"),
+        "Spins per row: A 0.0100 [0.0100, 0.0100]; P 5.16 [5.15, 5.16]. Against the baseline: P more. \
+         Cycles a spin: unknown, the clock was not measured: the study has no probe."
+    );
+}
+
+#[test]
+fn fixed_work_has_elapsed() {
+    let (study, mut runs) = insert_study();
+    for run in &mut runs {
+        for slice in &mut run.slices {
+            slice.sessions[0].finished_ns = Some(slice.window_ns);
+        }
+    }
+    let findings = told(&study, &runs);
+    assert_eq!(
+        of_kind(&findings, "elapsed"),
+        "Fixed work, elapsed: A 1.00 s [1.00, 1.00]; O 1.00 s [1.00, 1.00]; P 1.00 s [1.00, 1.00]; \
+         S3 1.00 s [1.00, 1.00]. Idle tail, from a session's end to the last one's: at most 0.0% [0.0, 0.0] (S3)."
+    );
+}
+
+#[test]
+fn a_server_that_was_not_pinned_is_told_first() {
+    let (study, runs) = insert_study();
+    let topology = machine(1, 2, 1);
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let notes = [
+        "server not pinned: it runs on another machine".to_owned(),
+        "loaded 200000 rows".to_owned(),
+        "memory placed earlier: one server for the study (restart=study)".to_owned(),
+    ];
+    let findings = verdict_noted(&study, &topology, None, &notes, &analysis);
+    assert_eq!(
+        findings[0].text,
+        "Trust: server not pinned: it runs on another machine, so placements say nothing about the server: \
+         ratios between them are those of its clients, and of chance. \
+         Memory placed earlier: one server for the study (restart=study), \
+         so ratios are those of where threads run, on memory that was placed before."
+    );
+    assert_eq!(verdict_noted(&study, &topology, None, &notes[1..2], &analysis)[0].kind, "machine");
+}
+
+#[test]
+fn nothing_is_told_where_nothing_was_counted() {
+    let (study, mut runs) = small_study();
+    runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.counters = Counters::new());
+    let findings = told(&study, &runs);
+    let kinds = ["elapsed", "waits", "locks", "client-cpu"];
+    assert!(findings.iter().all(|finding| !kinds.contains(&finding.kind.as_str())), "{findings:#?}");
+}
+
+#[test]
+fn waiting_for_a_disk_is_not_half_busy() {
+    let mut study = study(&[""], &["O one-cpu 2", "C same-core 2"]);
+    study.comparisons.push(comparison("C", &["O"], "smt-yield"));
+    let runs = |busy: u64| {
+        let mut all = runs(8, &[("O", 1.0), ("C", 1.3)]);
+        for run in &mut all {
+            run.slices.iter_mut().for_each(|slice| slice.cpu_times = vec![cpu_times(0, busy, 0)]);
+        }
+        all
+    };
+    let topology = machine(1, 2, 2);
+    let told = |study: &Study, busy: u64| {
+        let findings = verdict(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
+        findings.iter().any(|finding| finding.kind == "capacity")
+    };
+    assert!(told(&study, 30), "cached reads never wait");
+    study.workload = "insert".to_owned();
+    assert_eq!((told(&study, 30), told(&study, 97)), (false, true));
+}

@@ -1,0 +1,212 @@
+//! `insert` on SQLite: one transaction after the other into a table with a clustered key.
+//!
+//! **Table.** `c1 INTEGER PRIMARY KEY` is the rowid (lang_createtable.html, 5): the table is one
+//! B-tree in key order, and there is no second index. With ascending keys each session appends at its
+//! own place in the tree; with random keys every row goes to another leaf.
+//!
+//! **File** (`file`): `own`, one file per session, each with all seeded rows, so that sessions share
+//! nothing but disk and kernel; `shared`, one file for all. SQLite has one writer at a time for a
+//! file: with `shared`, sessions take turns, and the time in which they wait is part of their steps.
+//! Turns are not fair: a waiting session sleeps while the one that works goes on, so it may get none in
+//! a whole window, and its last step ends up to 100 ms after the window.
+//! A commit of one session also empties the page caches of all others (pager.c, pager_reset), which
+//! then fetch their pages again: `cache_miss_pages` shows it.
+//!
+//! **Transaction.** One multi-row INSERT outside of BEGIN and COMMIT is a transaction of its own. It
+//! takes the write lock before it reads (vdbe.c, OP_Transaction), as BEGIN IMMEDIATE does, so it never
+//! fails half-way because another session wrote. `waits` says how a session waits.
+//!
+//! **Durability**, `table=durable`: the WAL, with SQLite's own checkpoint inside the commit that
+//! brings the log to 1000 pages, as people run it. `full` is synchronous=FULL, a sync of the log at
+//! each commit; `relaxed` is synchronous=NORMAL, syncs at checkpoints only: after a loss of power the
+//! last transactions may be gone, the rest is whole (pragma.html#pragma_synchronous). OFF would never
+//! sync and may leave a damaged file, which is more than a relaxed commit means elsewhere. Unless it
+//! is built with HAVE_FDATASYNC, SQLite syncs by fsync(2) (os_unix.c), which writes the file's time
+//! of change as well.
+//!
+//! **`table=unlogged`**: journal_mode=MEMORY and synchronous=OFF: changed pages are written to the
+//! file at commit, nothing is ever synced, and the rollback journal lives in memory. A crash in the
+//! middle of a commit may take the whole table, which is what the word means. `durability=full`
+//! beside it is refused. (`:memory:` would keep the pages inside one connection, so that `file` would
+//! have another meaning.)
+//!
+//! **Counters**: `cache_write_pages` (written to the WAL, or to the file where there is none; the
+//! checkpoint's copying from log to file is not in it) and `cache_miss_pages` (fetched from WAL or
+//! file, nearly always out of the kernel's cache), of the counted steps; `busy_waits` and
+//! `busy_wait_ns`, sleeps for the write lock inside the window, exact.
+
+mod data;
+mod fixed;
+mod session;
+mod waits;
+
+use rusqlite::Connection;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use threadwise_study::Options;
+
+use super::{NAME, failed, initialise};
+use crate::workloads::insert::{Durability, Insert, Table};
+use crate::workloads::options::{no_loop, refuse, word};
+use crate::{EngineError, Running, Session, SessionRequest, StartRequest};
+use data::Facts;
+pub(super) use data::load;
+use session::InsertSession;
+
+/// What sessions write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// One file per session.
+    Own,
+    /// One file.
+    Shared,
+}
+
+/// The workload's options, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spec {
+    rows: Insert,
+    files: Files,
+}
+
+impl Spec {
+    /// Reads and checks the options.
+    ///
+    /// # Errors
+    /// The first that is unknown or impossible.
+    pub(super) fn of(options: &Options) -> Result<Self, EngineError> {
+        no_loop(options, NAME)?;
+        let rows = Insert::parse(options, &["file"])?;
+        rows.no_single_batch(NAME)?;
+        // Without the option, `full` is only the default and asks for nothing.
+        if rows.table == Table::Unlogged
+            && rows.durability == Durability::Full
+            && options.contains_key("durability")
+        {
+            let why = "full cannot be had with table=unlogged, where nothing is ever synced; leave it out \
+                       or say relaxed";
+            return Err(refuse("durability", why.into()));
+        }
+        let files = [Files::Own, Files::Shared][word(options, "file", &["own", "shared"])?];
+        Ok(Self { rows, files })
+    }
+
+    /// How many files that many sessions have.
+    fn files_of(&self, sessions: u32) -> u32 {
+        match self.files {
+            Files::Own => sessions,
+            Files::Shared => 1,
+        }
+    }
+
+    /// Which of them is this session's.
+    fn file_of(&self, session: u32) -> usize {
+        match self.files {
+            Files::Own => session as usize,
+            Files::Shared => 0,
+        }
+    }
+}
+
+/// Rows that sessions say they have inserted into a file.
+#[derive(Debug, Default)]
+struct Told {
+    rows: AtomicU64,
+    key_sum: AtomicI64,
+}
+
+impl Told {
+    /// Called between slices only, so sessions do not meet here while they are measured.
+    fn add(&self, rows: u64, key_sum: i64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.key_sum.fetch_add(key_sum, Ordering::Relaxed);
+    }
+}
+
+/// One run: fresh copies of the template in a folder of their own, removed at the end.
+#[derive(Debug)]
+pub(super) struct Inserting {
+    spec: Spec,
+    facts: Facts,
+    folder: PathBuf,
+    files: Vec<(PathBuf, Arc<Told>)>,
+}
+
+impl Inserting {
+    /// Copies the template, on the worker's main thread: the kernel's cache of the copies follows the
+    /// worker's memory policy.
+    ///
+    /// # Errors
+    /// No template, no space, or a file system on which the journal mode cannot be had.
+    pub(super) fn start(request: &StartRequest, spec: Spec) -> Result<Self, EngineError> {
+        initialise()?;
+        let load = &request.load;
+        let facts = data::find(load, &spec)?;
+        let folder = data::run_folder(load, &spec);
+        let files: Vec<_> = (0..spec.files_of(request.sessions.len() as u32))
+            .map(|number| (folder.join(format!("session-{number}.db")), Arc::new(Told::default())))
+            .collect();
+        // Made before its first file, so that the folder goes away whatever fails from here on.
+        let run = Self { spec, facts, folder, files };
+        data::copy(load, &spec, &run.folder, run.files.iter().map(|(file, _)| file.as_path()))?;
+        Ok(run)
+    }
+
+    fn check(&self, file: &Path, told: &Told) -> Result<(), EngineError> {
+        let connection = Connection::open(file)
+            .map_err(|cause| failed("check the table", format!("{}: {cause}", file.display())))?;
+        let inserted = (told.rows.load(Ordering::Relaxed), told.key_sum.load(Ordering::Relaxed));
+        let expected = (self.facts.rows + inserted.0, self.facts.key_sum + inserted.1);
+        check_rows(&connection, file, expected)
+    }
+}
+
+/// Compares number of rows and sum of keys with what they should be.
+fn check_rows(connection: &Connection, file: &Path, expected: (u64, i64)) -> Result<(), EngineError> {
+    let found = connection
+        .query_row(include_str!("check.sql"), [], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))
+        .map_err(|cause| failed("check the table", format!("{}: {cause}", file.display())))?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(EngineError::WrongAnswer(format!(
+        "{}: {} rows with key sum {} instead of {} rows with key sum {}",
+        file.display(),
+        found.0,
+        found.1,
+        expected.0,
+        expected.1
+    )))
+}
+
+impl Running for Inserting {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let (file, told) = self
+            .files
+            .get(self.spec.file_of(request.session))
+            .ok_or_else(|| failed("open its data", format!("session {} was not started", request.session)))?;
+        let session = InsertSession::open(request, self.spec, &self.facts, file, Arc::clone(told))?;
+        Ok(Box::new(session))
+    }
+
+    fn finish(&self) -> Result<(), EngineError> {
+        for (file, told) in &self.files {
+            self.check(file, told)?;
+        }
+        fs::remove_dir_all(&self.folder)
+            .map_err(|cause| failed("remove the run's files", format!("{}: {cause}", self.folder.display())))
+    }
+}
+
+impl Drop for Inserting {
+    fn drop(&mut self) {
+        // After `finish` nothing is left; where this fails too, the next run of the treatment or the
+        // removal of the study's folder clears it.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests;

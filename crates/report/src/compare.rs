@@ -1,0 +1,147 @@
+//! Several studies side by side, for a terminal and for programs: one row a comparison, one column a
+//! study. The table itself is made by [`threadwise_analysis::compare`].
+
+use crate::terminal::{Aligned, Style, columns, wrap};
+use crate::text::{counted, plain, ratio_interval, share};
+use crate::{Document, Mark, json as forms};
+use threadwise_analysis::compare::{Cell, Side, SideBySide, side_by_side};
+
+/// A study with the name of its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    /// File as its user named it.
+    pub file: &'a str,
+    /// The study.
+    pub document: Document<'a>,
+}
+
+/// What may be compared, and what may not.
+pub const FOOT: &str = "Ratios may be compared side by side: each is of an engine to itself. Rows per second are \
+                        not: each engine's rows are its own work.";
+
+/// Sign of a ratio that is no further from 1 than the noise floor.
+const BELOW_FLOOR: &str = "~";
+
+/// The table as JSON: `{"version": 1, "studies": […], "rows": […]}`.
+pub fn json(documents: &[Named<'_>]) -> String {
+    forms::compare(documents, &made(documents))
+}
+
+/// The table for a terminal: the studies by number, the ratios, the reasons for gaps, what to mind. A
+/// list where the table would be wider than the terminal.
+pub fn text(documents: &[Named<'_>], style: Style) -> String {
+    let table = made(documents);
+    let mut lines = vec![style.bold("Ratios of rows/s side by side")];
+    lines.extend(documents.iter().enumerate().flat_map(|(at, named)| head(at + 1, named, style)));
+    let mut reasons: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        let cells = row.cells.iter().map(|cell| cell_text(cell, style, &mut reasons));
+        let name = plain(row.name, style.unicode);
+        rows.push(std::iter::once(name).chain(cells).collect::<Vec<String>>());
+    }
+    match rows.is_empty() {
+        true => lines.push("No comparison in any of them.".to_owned()),
+        false => lines.extend(body(rows, style)),
+    }
+    let reasons = reasons.iter().enumerate().map(|(at, why)| format!("- {}  {why}", letter(at)));
+    lines.extend(reasons.flat_map(|line| hanging(&line, 5, style)));
+    let marks = [Mark::Higher, Mark::Lower, Mark::NoEffect, Mark::Inconclusive];
+    let mut legend: Vec<String> =
+        marks.iter().map(|mark| format!("{} {}", style.sign(*mark), mark.words())).collect();
+    legend.push(format!("{BELOW_FLOOR} within the noise floor"));
+    lines.extend(wrap(&legend.join("  "), style.width));
+    lines.extend(table.cautions.iter().flat_map(|line| hanging(&format!("Mind: {line}."), 6, style)));
+    lines.extend(wrap(FOOT, style.width));
+    lines.join("\n")
+}
+
+fn made<'a>(documents: &[Named<'a>]) -> SideBySide<'a> {
+    let sides = documents.iter().map(|named| Side {
+        study: named.document.study,
+        topology: named.document.topology,
+        analysis: named.document.analysis,
+    });
+    side_by_side(&sides.collect::<Vec<_>>())
+}
+
+/// `1  postgres 17.2, insert, inserts.threadwise (16 blocks, noise floor ±0.9%)`.
+fn head(number: usize, named: &Named<'_>, style: Style) -> Vec<String> {
+    let document = named.document;
+    let engine = format!("{} {}", document.study.engine, document.engine_version);
+    let floor = document.widest_floor().map(|floor| floor.floor.exp_m1()).filter(|floor| floor.is_finite());
+    let floor =
+        floor.map_or_else(|| "noise floor unknown".to_owned(), |own| format!("noise floor ±{}", share(own)));
+    let simulated = if document.is_simulated() { "SIMULATED, " } else { "" };
+    let line = format!(
+        "{number:2}  {simulated}{}, {}, {} ({}, {floor})",
+        engine.trim(),
+        document.study.workload,
+        named.file,
+        counted(document.analysis.blocks as usize, "block"),
+    );
+    hanging(&plain(&line, style.unicode), 4, style)
+}
+
+fn cell_text(cell: &Cell<'_>, style: Style, reasons: &mut Vec<String>) -> String {
+    match cell {
+        Cell::Ratio { estimate, below_floor } => {
+            let mark = Mark::of(estimate);
+            let mut text = format!(
+                "{} {}",
+                style.sign(mark),
+                ratio_interval(estimate.value, estimate.low, estimate.high)
+            );
+            if !estimate.conclusive && mark != Mark::Inconclusive {
+                text.push_str(" ?");
+            }
+            if *below_floor {
+                text.push_str(&format!(" {BELOW_FLOOR}"));
+            }
+            text
+        }
+        Cell::Lacks(reason) => {
+            let reason = plain(reason, style.unicode);
+            let at = reasons.iter().position(|known| *known == reason).unwrap_or_else(|| {
+                reasons.push(reason);
+                reasons.len() - 1
+            });
+            format!("- {}", letter(at))
+        }
+    }
+}
+
+/// `a`, `b`, … `z`, `aa`, as spreadsheets count columns.
+fn letter(at: usize) -> String {
+    let last = char::from(b'a' + (at % 26) as u8);
+    if at < 26 { last.to_string() } else { format!("{}{last}", letter(at / 26 - 1)) }
+}
+
+/// Rows as a table, or as a list where that is too wide.
+fn body(rows: Vec<Vec<String>>, style: Style) -> Vec<String> {
+    let count = rows.first().map_or(0, Vec::len);
+    let numbers = (1..count).map(|number| number.to_string());
+    let headers: Vec<String> = std::iter::once("comparison".to_owned()).chain(numbers).collect();
+    let left: Vec<usize> = (0..count).collect();
+    let aligned = Aligned::new(std::iter::once(headers).chain(rows.clone()).collect(), &left, style.width);
+    let lines = aligned.rows.iter().map(|row| row.join(aligned.gap).trim_end().to_owned());
+    let lines: Vec<String> = lines.collect();
+    if lines.iter().all(|line| columns(line) <= style.width) {
+        return lines;
+    }
+    let mut list = Vec::new();
+    for row in &rows {
+        list.extend(wrap(&row[0], style.width));
+        list.extend(row.iter().enumerate().skip(1).map(|(number, cell)| format!("  {number:2}  {cell}")));
+    }
+    list
+}
+
+/// A line broken at spaces, its further lines moved in.
+fn hanging(line: &str, indent: usize, style: Style) -> Vec<String> {
+    let start = line.char_indices().nth(indent).map_or(line.len(), |(at, _)| at);
+    let (head, rest) = line.split_at(start);
+    let parts = wrap(&plain(rest, style.unicode), style.width.saturating_sub(indent).max(20));
+    let heads = std::iter::once(plain(head, style.unicode)).chain(std::iter::repeat(" ".repeat(indent)));
+    heads.zip(parts).map(|(head, part)| format!("{head}{part}")).collect()
+}

@@ -1,0 +1,37 @@
+//! What sessions did beside their rows, below the table of treatments.
+
+use super::Style;
+use super::lines::{columns, flow};
+use crate::Document;
+use crate::activity::subjects;
+use crate::text::plain;
+
+/// Columns that a treatment's name may take before its figures; a longer one has a line of its own.
+const MAX_LABEL: usize = 28;
+
+/// Subject by subject a line for each treatment; empty where there is nothing to tell.
+pub fn activity(document: &Document, style: Style) -> String {
+    let mut text = String::new();
+    for subject in subjects(document) {
+        text.push_str(subject.title);
+        text.push('\n');
+        let names: Vec<String> = subject.lines.iter().map(|(name, _)| plain(name, style.unicode)).collect();
+        let fitting = names.iter().map(|name| columns(name)).filter(|width| *width <= MAX_LABEL);
+        let label = fitting.max().unwrap_or(0);
+        for (name, (_, parts)) in names.iter().zip(&subject.lines) {
+            let parts: Vec<String> = parts.iter().map(|part| plain(part, style.unicode)).collect();
+            let indent = if style.width >= 60 { label + 4 } else { 4 };
+            let lines = flow(&parts, style.width.saturating_sub(indent).max(20));
+            let own_line = columns(name) > label || style.width < 60;
+            if own_line {
+                text.push_str(&format!("  {name}\n"));
+            }
+            for (at, line) in lines.iter().enumerate() {
+                let head = if at == 0 && !own_line { name.as_str() } else { "" };
+                let head = format!("  {head:width$}  ", width = indent - 4);
+                text.push_str(&format!("{head}{line}\n"));
+            }
+        }
+    }
+    text
+}

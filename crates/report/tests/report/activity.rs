@@ -1,0 +1,254 @@
+//! Waits, counters, CPU, spins and fixed work, as each form shows them.
+
+use crate::chromium::opened;
+use crate::support::Fixture;
+use serde_json::{Value, json as value};
+use threadwise_analysis::Interval;
+use threadwise_analysis::activity::{Activity, CounterRate, CpuUse, Locks, WaitShare, Waits};
+use threadwise_report::terminal::{Style, table};
+use threadwise_report::{csv, html, json};
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
+
+fn interval(mean: f64, unit: &str) -> Interval {
+    Interval { mean, low: mean * 0.9, high: mean * 1.1, unit: unit.to_owned() }
+}
+
+/// Something of everything, with these shares of waits.
+pub fn activity(shares: &[(&str, f64)]) -> Activity {
+    let shares = shares
+        .iter()
+        .map(|(name, share)| WaitShare { name: (*name).to_owned(), share: interval(*share, "share") });
+    let counter = |name: &str, row: f64, unit: &str| CounterRate {
+        name: name.to_owned(),
+        per_row: Some(interval(row, unit)),
+        per_s: Some(interval(row * 1000.0, &format!("{unit}/s"))),
+        blocks: 8,
+    };
+    Activity {
+        waits: Some(Waits { samples: 12_340, blocks: 8, enough: true, shares: shares.collect() }),
+        counters: vec![counter("flush_ns", 1500.0, "ns"), counter("wal_bytes", 187.0, "bytes")],
+        cpu: Some(CpuUse {
+            engine_ns_per_row: Some(interval(12_300.0, "ns")),
+            client_ns_per_row: Some(interval(700.0, "ns")),
+            client_share: Some(interval(0.054, "share")),
+        }),
+        locks: Some(Locks {
+            spins_per_row: Some(interval(31.2, "1")),
+            spinning_share: Some(interval(0.0016, "share")),
+            cycles_per_spin_bound: Some(interval(1106.0, "cycles")),
+            cycles_per_spin: Some(interval(1.77, "cycles")),
+            clock_mhz: Some(2400.0),
+            clock: "the probe's chain of adds".to_owned(),
+        }),
+        server_loop: true,
+    }
+}
+
+/// Two treatments of one group tell everything, a third has too few samples and no clock; a fixed
+/// amount of work.
+fn fixture() -> Fixture {
+    let mut fixture = Fixture::generated(8, 5);
+    fixture.study.treatments.truncate(3);
+    fixture.study.comparisons.truncate(1);
+    let kept = fixture.study.clone();
+    fixture.runs.retain(|run| kept.treatment(&run.treatment).is_some());
+    let analysis = &mut fixture.analysis;
+    analysis.treatments.truncate(3);
+    analysis.estimates.truncate(1);
+    analysis.noise_floors.truncate(1);
+    let waits = [("running", 0.5), ("LWLock:WALWrite", 0.34), ("IO:WALSync", 0.16), ("other", 0.0)];
+    analysis.treatments[0].activity = activity(&waits);
+    analysis.treatments[1].activity =
+        activity(&[("running", 0.2), ("LWLock:WALWrite", 0.7), ("IO:WALSync", 0.0), ("other", 0.1)]);
+    let mut few = activity(&waits);
+    if let (Some(waits), Some(locks)) = (&mut few.waits, &mut few.locks) {
+        (waits.samples, waits.enough) = (37, false);
+        locks.clock_mhz = None;
+        locks.clock = "the clock was not measured: the study has no probe".to_owned();
+        (locks.cycles_per_spin, locks.cycles_per_spin_bound) = (None, None);
+    }
+    few.cpu = Some(CpuUse {
+        engine_ns_per_row: None,
+        client_ns_per_row: Some(interval(700.0, "ns")),
+        client_share: None,
+    });
+    analysis.treatments[2].activity = few;
+    for summary in &mut analysis.treatments {
+        summary.metrics.insert("elapsed_ns".to_owned(), interval(10.4e9, "ns"));
+        summary.metrics.insert("idle_tail_share".to_owned(), interval(0.03, "share"));
+        summary.metrics.remove("latency_ns_p50");
+        summary.metrics.remove("latency_ns_p99");
+    }
+    fixture
+}
+
+#[test]
+fn a_terminal_shows_subject_by_subject() {
+    let text = table(&fixture().document(), UNICODE);
+    let (_, own) = text.split_once("fixed work").unwrap();
+    insta::assert_snapshot!(format!("fixed work{own}"), @r"
+    fixed work, elapsed from the common start to the last session's end
+      alone/l2    10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
+      alone'/l2   10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
+      one-cpu/l2  10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
+    waits, shares of samples
+      alone/l2    running 50.0% [45.0%, 55.0%]  LWLock:WALWrite 34.0% [30.6%, 37.4%]
+                  IO:WALSync 16.0% [14.4%, 17.6%]  12,340 samples
+      alone'/l2   running 20.0% [18.0%, 22.0%]  LWLock:WALWrite 70.0% [63.0%, 77.0%]
+                  other 10.0% [9.0%, 11.0%]  12,340 samples
+      one-cpu/l2  37 samples: too few to tell
+    spins
+      alone/l2    31.2 [28.1, 34.3] a row  0.2% [0.1%, 0.2%] of the time spinning
+                  1.77 [1.59, 1.95] cycles a spin by the measured time spinning
+                  1,106 [995, 1,217] cycles a spin at most, as if all time were spinning
+                  clock 2400 MHz (the probe's chain of adds)
+      alone'/l2   31.2 [28.1, 34.3] a row  0.2% [0.1%, 0.2%] of the time spinning
+                  1.77 [1.59, 1.95] cycles a spin by the measured time spinning
+                  1,106 [995, 1,217] cycles a spin at most, as if all time were spinning
+                  clock 2400 MHz (the probe's chain of adds)
+      one-cpu/l2  31.2 [28.1, 34.3] a row  0.2% [0.1%, 0.2%] of the time spinning
+                  cycles a spin unknown: the clock was not measured: the study has no probe
+    CPU time per row
+      alone/l2    engine 12.3 µs [11.1 µs, 13.5 µs]  client 700 ns [630 ns, 770 ns]
+                  client's share 5.4% [4.9%, 5.9%]
+      alone'/l2   engine 12.3 µs [11.1 µs, 13.5 µs]  client 700 ns [630 ns, 770 ns]
+                  client's share 5.4% [4.9%, 5.9%]
+      one-cpu/l2  engine unknown  client 700 ns [630 ns, 770 ns]
+    engine counters per row
+      alone/l2    flush_ns 1.50 µs [1.35 µs, 1.65 µs]  wal_bytes 187 [168, 206]
+      alone'/l2   flush_ns 1.50 µs [1.35 µs, 1.65 µs]  wal_bytes 187 [168, 206]
+      one-cpu/l2  flush_ns 1.50 µs [1.35 µs, 1.65 µs]  wal_bytes 187 [168, 206]
+    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
+    p99 -: no step latencies: the loop runs inside the server
+    ");
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let mut fixture = fixture();
+    let long = "Extension:something_with_a_name_that_goes_on_and_on_for_more_than_a_line_of_a_terminal";
+    if let Some(waits) = &mut fixture.analysis.treatments[0].activity.waits {
+        waits.shares[1].name = long.to_owned();
+    }
+    fixture.analysis.treatments[1].name = format!("{}/l2", "a-very-long-name-of-a-treatment".repeat(2));
+    for width in [50, 64, 80, 100] {
+        let text = table(&fixture.document(), Style { width, ..UNICODE });
+        let (_, own) = text.split_once("fixed work").unwrap();
+        let wide = own.lines().skip(1).find(|line| line.chars().count() > width);
+        // A name of a treatment stays whole.
+        assert!(wide.is_none_or(|line| line.contains("a-very-long-name")), "{width}: {wide:?}");
+        assert!(!text.contains(long), "a name is cut");
+    }
+    assert!(table(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
+}
+
+#[test]
+fn where_nothing_was_counted_nothing_is_shown() {
+    let fixture = Fixture::generated(2, 3);
+    let page = html::render(&fixture.document()).unwrap();
+    assert!(!page.contains("<section id=\"activity\""));
+    let text = table(&fixture.document(), UNICODE);
+    assert!(!text.contains("waits") && !text.contains("elapsed"), "{text}");
+    let report: Value = serde_json::from_str(&json::report(&fixture.document())).unwrap();
+    let own = &report["treatments"][0];
+    assert_eq!((&own["waits"], &own["cpu"], &own["locks"]), (&Value::Null, &Value::Null, &Value::Null));
+    assert_eq!(own["counters"], value!([]));
+}
+
+#[test]
+fn counters_that_never_move_are_not_shown() {
+    let mut fixture = fixture();
+    let still = |value: &mut Option<Interval>| *value = Some(interval(0.0, "1"));
+    for summary in &mut fixture.analysis.treatments {
+        summary.activity.counters[0].name = "index_retries".to_owned();
+        still(&mut summary.activity.counters[0].per_row);
+        summary.activity.locks.iter_mut().for_each(|locks| still(&mut locks.spins_per_row));
+    }
+    let (text, page) = (table(&fixture.document(), UNICODE), html::render(&fixture.document()).unwrap());
+    for shown in [&text, &page] {
+        assert!(shown.contains("wal_bytes") && !shown.contains("index_retries"));
+    }
+    assert!(!text.contains("cycles") && !page.contains("cycles/spin"));
+    assert!(json::report(&fixture.document()).contains("index_retries"), "JSON has everything");
+}
+
+#[test]
+fn json_has_every_figure() {
+    let report: Value = serde_json::from_str(&json::report(&fixture().document())).unwrap();
+    let own = &report["treatments"][0];
+    assert_eq!((&own["waits"]["samples"], &own["waits"]["enough"]), (&value!(12_340), &value!(true)));
+    let share = &own["waits"]["shares"][1];
+    assert_eq!((&share["name"], &share["mean"]), (&value!("LWLock:WALWrite"), &value!(0.34)));
+    assert_eq!(share["unit"], "share");
+    assert_eq!(own["counters"][1]["name"], "wal_bytes");
+    assert_eq!(own["counters"][1]["per_s"]["unit"], "bytes/s");
+    assert_eq!(own["cpu"]["client_share"]["mean"], 0.054);
+    assert_eq!(own["locks"]["cycles_per_spin_bound"]["mean"], 1106.0);
+    assert_eq!(own["locks"]["clock_mhz"], 2400.0);
+    assert_eq!(own["loop_in_server"], true);
+    assert_eq!(own["metrics"]["elapsed_ns"]["mean"], 10.4e9);
+    let gap = &report["treatments"][2];
+    assert_eq!(
+        (&gap["cpu"]["engine_ns_per_row"], &gap["locks"]["cycles_per_spin"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[test]
+fn exports_have_what_belongs_to_no_session() {
+    let mut fixture = Fixture::generated(1, 1);
+    fixture.runs[0].slices[0].counters.insert("waits/running".to_owned(), 7);
+    fixture.runs[0].slices[0].sessions[0].finished_ns = Some(49);
+    let mut text = Vec::new();
+    csv::slices_csv(&fixture.document(), &mut text).unwrap();
+    let mut rows = ::csv::Reader::from_reader(text.as_slice());
+    let at = rows.headers().unwrap().iter().position(|name| name == "waits/running").unwrap();
+    let cells: Vec<String> = rows.records().map(|row| row.unwrap()[at].to_owned()).collect();
+    assert_eq!((cells[0].as_str(), cells[1].as_str()), ("7", "0"));
+    let mut text = Vec::new();
+    json::slices_jsonl(&fixture.document(), &mut text).unwrap();
+    let first: Value =
+        serde_json::from_str(std::str::from_utf8(&text).unwrap().lines().next().unwrap()).unwrap();
+    assert_eq!(first["counters"], value!({"waits/running": 7}));
+    assert_eq!(first["sessions"][0]["finished_ns"], 49);
+}
+
+#[test]
+fn a_page_has_the_picture_and_the_tables() {
+    let mut fixture = fixture();
+    for treatment in &mut fixture.study.treatments {
+        let rows = threadwise_study::OptionValue::Integer(1000);
+        treatment.options.insert("rows_per_session".to_owned(), rows);
+    }
+    let page = html::render(&fixture.document()).unwrap();
+    for text in [
+        "<section id=\"activity\"",
+        "<th scope=\"row\">alone&#x2f;l2</th><td class=\"n\">12,340</td><td class=\"n\">50.0% [45.0%, 55.0%]</td>",
+        "<td class=\"n\">37</td><td class=\"n\">too few</td>",
+        "no step latencies: the loop runs inside the server",
+        "Fixed work: elapsed from the common start to the last session&#x27;s end",
+        "does its fixed amount of work once",
+        "the clock was not measured: the study has no probe",
+        "<td>wal_bytes</td><td class=\"n\">187.0</td>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let waits = serde_json::from_str::<Value>(data).unwrap()["waits"].clone();
+    assert_eq!(waits["names"][0], value!(["running", "running"]));
+    assert_eq!(waits["names"][3], value!(["other", "other"]));
+    // Too few samples are not drawn.
+    assert_eq!(waits["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(waits["rows"][1]["shares"], value!([0.2, 0.7, 0.0, 0.1]));
+    let Some((dom, root, console)) = opened(&page) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    // Throughput, ratios, roles, busy, steal, waits, time.
+    assert!(root.contains("data-charts=\"7\""), "{root}");
+    let drawn = dom.split_once("data-chart=\"waits\"").unwrap().1.split_once("<details").unwrap().0;
+    assert_eq!(drawn.matches("aria-label=\"bar\"").count(), 1);
+    // Three bars each: what has no share is not drawn; four names and their swatches.
+    let bars = drawn.split_once("aria-label=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
+    assert_eq!(bars.matches("<rect").count(), 6, "{bars}");
+    assert!(drawn.contains(" LWLock:WALWrite") && drawn.contains(">34%<"), "{drawn}");
+}

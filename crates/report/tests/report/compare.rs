@@ -1,0 +1,108 @@
+//! Studies side by side.
+
+use crate::page::hostile;
+use crate::support::Fixture;
+use crate::terminal::regexless_strip;
+use serde_json::Value;
+use threadwise_report::compare::{Named, json, text};
+use threadwise_report::terminal::Style;
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
+
+/// A study of one group, of another engine each, the second without its last treatments.
+fn fixtures() -> [Fixture; 3] {
+    let one = |engine: &str, treatments: usize| {
+        let mut fixture = Fixture::generated(8, 5);
+        fixture.study.engine = engine.to_owned();
+        fixture.analysis.simulated = false;
+        let comparisons = fixture.study.comparisons.clone();
+        fixture.study.treatments.truncate(treatments);
+        let study = &fixture.study;
+        let kept =
+            comparisons.into_iter().filter(|comparison| study.treatment(&comparison.treatment).is_some());
+        let kept: Vec<_> = kept.collect();
+        fixture.analysis.estimates.retain(|own| kept.iter().any(|comparison| comparison.name == own.name));
+        fixture.study.comparisons = kept;
+        fixture
+    };
+    let mut all = [one("sqlite", 6), one("postgres", 5), one("mariadb", 6)];
+    let small = &mut all[0].analysis.estimates[0];
+    (small.value, small.low, small.high, small.effect) = (1.002, 0.99, 1.01, false);
+    all[1].study.left_out.push("cross-package: one package".to_owned());
+    all[1].analysis.estimates[0].conclusive = false;
+    all[2].analysis.estimates.remove(2);
+    all[2]
+        .analysis
+        .excluded_blocks
+        .push("block 0, data=l2, same-package/l2 only: failed (crash: gone)".to_owned());
+    all
+}
+
+fn named(fixtures: &[Fixture]) -> Vec<Named<'_>> {
+    let files = ["lite.threadwise", "pg.threadwise", "maria.threadwise"];
+    fixtures.iter().zip(files).map(|(fixture, file)| Named { file, document: fixture.document() }).collect()
+}
+
+#[test]
+fn a_table_of_three_engines() {
+    insta::assert_snapshot!(text(&named(&fixtures()), UNICODE), @r"
+    Ratios of rows/s side by side
+     1  sqlite 1.0, logical-io, lite.threadwise (8 blocks, noise floor ±0.9%)
+     2  postgres 1.0, logical-io, pg.threadwise (8 blocks, noise floor ±0.9%)
+     3  mariadb 1.0, logical-io, maria.threadwise (8 blocks, noise floor ±0.9%)
+    comparison                1                       2                     3
+    one-cpu/l2 : alone        = 1.00x [0.99, 1.01] ~  ? 0.98x [0.96, 1.00]  = 0.98x [0.96, 1.00]
+    same-core/l2 : alone      ▲ 1.27x [1.24, 1.31]    ▲ 1.27x [1.24, 1.31]  ▲ 1.27x [1.24, 1.31]
+    same-package/l2 : alone   ▲ 1.92x [1.89, 1.95]    ▲ 1.92x [1.89, 1.95]  - a
+    cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]    - b                   ▲ 1.94x [1.90, 1.98]
+    smt-yield/l2              ▲ 1.29x [1.26, 1.34]    ▲ 1.29x [1.26, 1.34]  ▲ 1.29x [1.26, 1.34]
+    - a  crash: gone
+    - b  one package
+    ▲ higher ▼ lower = no effect shown ? inconclusive ~ within the noise floor
+    Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: each
+    engine's rows are its own work.
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_gets_a_list() {
+    let fixtures = fixtures();
+    let narrow = text(&named(&fixtures), Style { width: 60, ..UNICODE });
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    assert!(narrow.contains("same-core/l2 : alone\n   1  ▲ 1.27x"), "{narrow}");
+    let ascii = text(&named(&fixtures), Style { unicode: false, ..UNICODE });
+    assert!(ascii.is_ascii(), "{ascii}");
+    let colored = text(&named(&fixtures), Style { color: true, ..UNICODE });
+    assert_eq!(regexless_strip(&colored), text(&named(&fixtures), UNICODE));
+}
+
+#[test]
+fn json_has_cells_in_the_order_of_studies() {
+    let fixtures = fixtures();
+    let value: Value = serde_json::from_str(&json(&named(&fixtures))).unwrap();
+    assert_eq!(value["version"], 1);
+    let engines: Vec<&Value> =
+        value["studies"].as_array().unwrap().iter().map(|study| &study["engine"]).collect();
+    assert_eq!(engines, ["sqlite", "postgres", "mariadb"]);
+    assert_eq!(value["studies"][1]["file"], "pg.threadwise");
+    let row = &value["rows"][3];
+    assert_eq!(row["name"], "cross-package/l2 : alone");
+    assert_eq!(row["cells"][1]["value"], Value::Null);
+    assert_eq!(row["cells"][1]["reason"], "one package");
+    assert_eq!(row["cells"][0]["effect"], true);
+    assert_eq!(row["cells"][0]["reason"], Value::Null);
+    assert!(value["note"].as_str().unwrap().contains("Rows per second are not"));
+}
+
+#[test]
+fn nothing_and_hostile_texts() {
+    assert!(text(&[], UNICODE).contains("No comparison in any of them."));
+    let fixture = hostile();
+    let both = [Named { file: crate::page::HOSTILE, document: fixture.document() }; 2];
+    for style in [UNICODE, Style { unicode: false, ..UNICODE }] {
+        let text = text(&both, style);
+        assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");
+        assert!(!text.contains('\u{202e}'));
+    }
+    assert!(serde_json::from_str::<Value>(&json(&both)).is_ok());
+}
