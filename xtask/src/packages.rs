@@ -16,7 +16,7 @@ pub struct Package {
 }
 
 /// All of them.
-pub const PACKAGES: [Package; 6] = [
+pub const PACKAGES: [Package; 7] = [
     Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
     Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
     Package {
@@ -35,6 +35,7 @@ pub const PACKAGES: [Package; 6] = [
         programs: &["mariadbd", "/usr/sbin/mariadbd"],
         used_for: "studies of MariaDB",
     },
+    Package { name: "openssl", programs: &["openssl"], used_for: "TLS to a PostgreSQL server" },
 ];
 
 /// What is known before anything is installed.

@@ -74,16 +74,18 @@ pub enum Refusal {
 
 /// Refuses a machine on which a database server runs or others use the CPUs, unless told otherwise.
 /// Watches for [`WATCH`]. For a study of a model there is nothing to ask: it neither disturbs nor is
-/// disturbed.
+/// disturbed. `users_server`: a running server is what is to be measured.
 ///
 /// # Errors
 /// [`Refusal::DatabaseServer`] or [`Refusal::Busy`].
-pub fn check_start(topology: &Topology, allow_busy: bool) -> Result<(), Refusal> {
+pub fn check_start(topology: &Topology, allow_busy: bool, users_server: bool) -> Result<(), Refusal> {
     if allow_busy {
         return Ok(());
     }
     let root = Path::new("/");
-    check_database_server(read_database_server(root))?;
+    if !users_server {
+        check_database_server(read_database_server(root))?;
+    }
     check_load(read_other_load(root, &topology.allowed()))
 }
 

@@ -139,7 +139,11 @@ pub fn run(
     let mut whole = || {
         let workdir = open_workdir(settings, observer)?;
         let folders = Places::make(&workdir, settings.worker.is_client())?;
-        Driver::new(topology, settings, store, observer, stop, folders)?.drive(decide)
+        let outcome = Driver::new(topology, settings, store, observer, stop, folders)?.drive(decide);
+        if let Err(why) = workdir.settle() {
+            observer(Event::Note(&why));
+        }
+        outcome
     };
     let result = whole();
     let state = match result.as_ref().map(|outcome| &outcome.reason) {
@@ -172,7 +176,7 @@ struct Places {
 impl Places {
     /// A server that root starts runs as another user, who has to reach its data by name.
     fn make(workdir: &Workdir, is_client: bool) -> Result<Self, RunnerError> {
-        let (data, logs) = (workdir.folder("data")?, workdir.folder("logs")?);
+        let (data, logs) = (workdir.folder(workdir::DATA_FOLDER)?, workdir.folder("logs")?);
         let journal = workdir.journal()?;
         if is_client && rustix::process::getuid().is_root() {
             workdir.let_others_pass(&data)?;

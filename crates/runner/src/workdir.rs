@@ -8,6 +8,7 @@
 use crate::RunnerError;
 use crate::settings::Settings;
 use crate::spawn;
+use threadwise_server::{journal, living};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
@@ -22,6 +23,13 @@ const MARKER: &str = ".threadwise-folder";
 const UNFINISHED: &str = ".unfinished";
 /// First line of the marker file.
 const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when its process has ended";
+/// Name of the folder for data, in which servers work.
+pub(crate) const DATA_FOLDER: &str = "data";
+/// Programs that may be at work there and are ended with the folder; whoever else looks around in it
+/// is none of ours.
+const SERVERS: [&str; 4] = ["postgres", "mariadbd", "mysqld", "threadwise"];
+/// How long servers may take to go when they are killed.
+const END_OF_SERVERS: Duration = Duration::from_secs(10);
 /// Name of the folder of the journal of masks.
 const JOURNAL_FOLDER: &str = "journal";
 /// What every folder's name begins with.
@@ -93,6 +101,15 @@ impl Workdir {
     /// The folder cannot be made.
     pub fn journal(&self) -> Result<PathBuf, RunnerError> {
         self.folder(JOURNAL_FOLDER).map(|_| journal_of(&self.path))
+    }
+
+    /// Puts masks of other processes back and ends servers that are left, while somebody listens; the
+    /// same is tried again when the folder goes.
+    ///
+    /// # Errors
+    /// What is left, in one line.
+    pub fn settle(&self) -> Result<(), String> {
+        settle(&self.path)
     }
 
     /// Lets other users go through this folder and one inside, without seeing what is there.
@@ -174,6 +191,7 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
     if read_marker(folder).is_none() {
         return Err(refuse("does not carry threadwise's marker; nothing was removed"));
     }
+    settle(folder).map_err(|why| refuse(&why))?;
     // The marker goes last, so that what is left of an interrupted removal is still ours.
     let clear = || -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
@@ -190,6 +208,23 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
         fs::remove_dir(folder)
     };
     clear().map(|()| true).map_err(|error| refuse(&format!("could not be removed whole: {error}")))
+}
+
+/// What has to be in order before a folder goes: masks of foreign processes are as they were, and no
+/// server that was started in it lives on.
+fn settle(folder: &Path) -> Result<(), String> {
+    let journal = journal_of(folder);
+    if journal.exists() {
+        let restored = journal::restore(&journal).map_err(|error| error.to_string())?;
+        if let Some(why) = restored.failed.first() {
+            return Err(format!("masks of other processes were not all put back: {why}"));
+        }
+    }
+    let data = folder.join(DATA_FOLDER);
+    if data.exists() {
+        living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Who made the folder: process number and start time. `None` without a marker of ours.

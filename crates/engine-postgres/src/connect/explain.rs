@@ -1,0 +1,126 @@
+//! Why a connection failed, in one line with what to do next. Classes of errors: PostgreSQL
+//! documentation, appendix A; no text of these can hold a password.
+
+use postgres::error::SqlState;
+use std::error::Error as _;
+use std::io::{self, ErrorKind};
+use threadwise_engine::EngineError;
+
+use super::target::{Address, SslMode, Target};
+use crate::error::{failed, told};
+
+/// The oldest major version that is measured.
+pub const OLDEST: u32 = 11;
+
+/// What was tried.
+fn action(target: &Target) -> String {
+    format!("connect to {} as user '{}'", target.place(), target.user)
+}
+
+/// A failed attempt.
+pub fn attempt(target: &Target, cause: &postgres::Error) -> EngineError {
+    failed(action(target), reason(target, cause))
+}
+
+/// The host's name leads nowhere.
+pub fn unknown_host(target: &Target, cause: &io::Error) -> EngineError {
+    failed(
+        action(target),
+        format!("the host's name is not known here ({cause}); check it, or give its number"),
+    )
+}
+
+/// Whoever listens there says nothing.
+pub fn no_answer(target: &Target) -> EngineError {
+    failed(action(target), silence(target))
+}
+
+fn silence(target: &Target) -> String {
+    let seconds = target.timeout.as_secs();
+    format!("no answer within {seconds} s: check host and firewall, or raise connect_timeout")
+}
+
+/// TLS could not even be tried.
+pub fn no_tls(target: &Target, why: &str) -> EngineError {
+    failed(action(target), why)
+}
+
+/// The server is too old.
+pub fn too_old(target: &Target, version: &str) -> EngineError {
+    let why = format!(
+        "PostgreSQL {version} is older than {OLDEST}, the first with procedures that commit; name a newer server"
+    );
+    failed(action(target), why)
+}
+
+fn reason(target: &Target, cause: &postgres::Error) -> String {
+    if let Some(code) = cause.code() {
+        return refused_by_server(target, code).unwrap_or_else(|| told(cause));
+    }
+    let source = cause.source();
+    if let Some(error) = source.and_then(|source| source.downcast_ref::<io::Error>()) {
+        return socket(target, error, cause);
+    }
+    let text = source.map(ToString::to_string).unwrap_or_default();
+    match text.as_str() {
+        "password missing" => {
+            format!(
+                "the server asks for a password: {}; set PGPASSWORD or write ~/.pgpass (mode 0600)",
+                target.password_source
+            )
+        }
+        "server does not support TLS" => {
+            "the server has no TLS and sslmode asks for it: turn ssl on there, or set sslmode=prefer".into()
+        }
+        _ => told(cause),
+    }
+}
+
+/// The classes that have an answer of their own.
+fn refused_by_server(target: &Target, code: &SqlState) -> Option<String> {
+    let Target { user, database, password_source, .. } = target;
+    let why = if *code == SqlState::INVALID_PASSWORD {
+        match &target.password {
+            Some(_) => format!(
+                "the server refuses user '{user}' with the password from {password_source}: correct it there"
+            ),
+            None => format!("the server wants a password of user '{user}': {password_source}"),
+        }
+    } else if *code == SqlState::INVALID_CATALOG_NAME {
+        format!("there is no database '{database}': name another in the URL, or createdb it")
+    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
+        "the server takes no further connections: raise max_connections or use fewer sessions".into()
+    } else if *code == SqlState::CANNOT_CONNECT_NOW {
+        "the server is starting, stopping or recovering: wait until it takes connections".into()
+    } else {
+        return None;
+    };
+    Some(format!("{why} (SQLSTATE {})", code.code()))
+}
+
+fn socket(target: &Target, error: &io::Error, cause: &postgres::Error) -> String {
+    let host = matches!(target.address, Address::Host { .. });
+    match error.kind() {
+        ErrorKind::NotFound => "no server has this socket: start PostgreSQL, or give its host or socket folder \
+                                and port in the URL (postgres://user@host:port/database) or by PGHOST and PGPORT"
+            .into(),
+        ErrorKind::ConnectionRefused if host => {
+            "connection refused: no server listens there; start PostgreSQL, check port and listen_addresses".into()
+        }
+        ErrorKind::ConnectionRefused => "connection refused: a server left this socket behind; start it again".into(),
+        ErrorKind::PermissionDenied => {
+            "this user may not use the socket; give a host in the URL, or run as a user that may".into()
+        }
+        ErrorKind::TimedOut => silence(target),
+        _ if cause.to_string().contains("TLS") => {
+            let check = match target.ssl_mode {
+                SslMode::VerifyCa | SslMode::VerifyFull => {
+                    "; PGSSLROOTCERT names the file of the authority that signed the server's certificate"
+                }
+                _ => "",
+            };
+            format!("TLS failed: {error}{check}")
+        }
+        _ => format!("{error}; is it a PostgreSQL server?"),
+    }
+}

@@ -1,0 +1,31 @@
+//! Connecting: which server is meant, by the habits of libpq (PostgreSQL documentation, chapter
+//! "libpq": connection strings, environment variables, the password file, the connection service
+//! file, SSL support), and what is said when it cannot be had.
+
+mod environment;
+mod explain;
+mod locality;
+mod passfile;
+mod secret;
+mod server;
+mod service;
+mod target;
+mod tls;
+mod url;
+
+use threadwise_engine::EngineError;
+
+pub use environment::Environment;
+pub use explain::OLDEST;
+pub use locality::Locality;
+pub use secret::Secret;
+pub use server::Server;
+pub use target::{Address, SslMode, Target};
+
+/// Checks the text of a URL without looking at anything else.
+///
+/// # Errors
+/// A password inside, or a text that is no URL of ours.
+pub fn check_url(text: &str) -> Result<(), EngineError> {
+    url::parse(text).map(drop)
+}

@@ -1,0 +1,234 @@
+//! A server that answers: connections to it, for every thread that needs one.
+
+use postgres::{Client, Config, NoTls, config};
+use std::fmt;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use threadwise_engine::EngineError;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::locality::Locality;
+use super::target::{Address, SslMode, Target};
+use super::{explain, tls};
+use crate::error::{failed, query};
+
+/// A server of a version that can be measured. Cheap to clone; every thread opens its own
+/// connections.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+struct Inner {
+    target: Target,
+    schema: String,
+    version_num: u32,
+    version: String,
+    locality: Locality,
+    /// What has to stay as long as connections are opened.
+    _held: Option<std::os::fd::OwnedFd>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({}, PostgreSQL {}, {:?})", self.0.target.place(), self.0.version, self.0.locality)
+    }
+}
+
+impl Server {
+    /// Connects once: is it there, is it new enough, do its processes run here? Objects of ours go into
+    /// `schema`, which needs no quoting.
+    ///
+    /// # Errors
+    /// It cannot be connected to, or is older than 11.
+    pub fn reach(target: Target, schema: &str) -> Result<Self, EngineError> {
+        Self::reach_by(target, schema, None)
+    }
+
+    /// As [`Server::reach`], keeping a file descriptor open that the target's path goes through.
+    pub(crate) fn reach_by(
+        target: Target,
+        schema: &str,
+        held: Option<std::os::fd::OwnedFd>,
+    ) -> Result<Self, EngineError> {
+        let mut client = attempt(&target, target.application.as_deref().unwrap_or("threadwise"))?;
+        let (version_num, version) = version(&target, &mut client)?;
+        let locality = Locality::of(&target, &mut client);
+        let schema = schema.to_owned();
+        Ok(Self(Arc::new(Inner { target, schema, version_num, version, locality, _held: held })))
+    }
+
+    /// A new connection for the calling thread. `application` is the name under which the server lists
+    /// it, unless the user gave another. Its `search_path` is our schema, and no time limit of the
+    /// server's applies to it.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn connect(&self, application: &str) -> Result<Client, EngineError> {
+        let target = &self.0.target;
+        let mut client = attempt(target, target.application.as_deref().unwrap_or(application))?;
+        let limits = format!(
+            "SET search_path = {}; SET client_min_messages = warning; SET statement_timeout = 0; \
+             SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0",
+            self.0.schema
+        );
+        client.batch_execute(&limits).map_err(|cause| query("prepare a connection", &cause))?;
+        if self.0.version_num >= 140_000 {
+            let limit = "SET idle_session_timeout = 0";
+            client.batch_execute(limit).map_err(|cause| query("prepare a connection", &cause))?;
+        }
+        if self.0.version_num >= 170_000 {
+            let limit = "SET transaction_timeout = 0";
+            client.batch_execute(limit).map_err(|cause| query("prepare a connection", &cause))?;
+        }
+        Ok(client)
+    }
+
+    /// The schema of our objects, an identifier that needs no quoting.
+    pub fn schema(&self) -> &str {
+        &self.0.schema
+    }
+
+    /// Whether the server's processes can be seen below /proc by the numbers that it tells.
+    pub fn is_local(&self) -> bool {
+        matches!(self.0.locality, Locality::Here { .. })
+    }
+
+    /// Where the server's processes are.
+    pub fn locality(&self) -> &Locality {
+        &self.0.locality
+    }
+
+    /// `server_version_num`: 150018 for 15.18.
+    pub fn version_num(&self) -> u32 {
+        self.0.version_num
+    }
+
+    /// `server_version` in the server's words: `15.18 (Debian 15.18-0+deb12u1)`.
+    pub fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// The server as messages call it: `host port 5432`, or the path of its socket.
+    pub fn place(&self) -> String {
+        self.0.target.place()
+    }
+
+    /// The database's name.
+    pub fn database(&self) -> &str {
+        &self.0.target.database
+    }
+}
+
+fn version(target: &Target, client: &mut Client) -> Result<(u32, String), EngineError> {
+    // The simple protocol, which the oldest servers and poolers speak too.
+    let mut show = |name: &str| -> Result<String, EngineError> {
+        let rows = client
+            .simple_query(&format!("SHOW {name}"))
+            .map_err(|cause| query("ask the server's version", &cause))?;
+        let value = rows.iter().find_map(|message| match message {
+            postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        value.map(str::to_owned).ok_or_else(|| failed("ask the server's version", "it gave no row"))
+    };
+    let number = show("server_version_num")?;
+    let text = show("server_version")?;
+    let number: u32 = number
+        .parse()
+        .map_err(|_| failed("ask the server's version", format!("'{number}' is no PostgreSQL version")))?;
+    if number < explain::OLDEST * 10_000 {
+        return Err(explain::too_old(target, &text));
+    }
+    Ok((number, text))
+}
+
+/// One connection, over whatever address of the host answers first.
+fn attempt(target: &Target, application: &str) -> Result<Client, EngineError> {
+    let mut base = Config::new();
+    base.user(&target.user)
+        .dbname(&target.database)
+        .port(target.port)
+        .connect_timeout(target.timeout)
+        .application_name(application)
+        .notice_callback(|_| ());
+    if let Some(password) = &target.password {
+        base.password(password.reveal());
+    }
+    if let Some(options) = &target.options {
+        base.options(options);
+    }
+    match &target.address {
+        Address::Socket(folder) => {
+            base.host_path(folder);
+            open(target, &base)
+        }
+        Address::Host { name, number } => {
+            let mut last = None;
+            for address in addresses(target, number.as_ref().unwrap_or(name))? {
+                let mut config = base.clone();
+                config.host(name).hostaddr(address);
+                match open(target, &config) {
+                    Ok(client) => return Ok(client),
+                    Err(error) => last = Some(error),
+                }
+            }
+            let nowhere = || explain::unknown_host(target, &std::io::ErrorKind::NotFound.into());
+            Err(last.unwrap_or_else(nowhere))
+        }
+    }
+}
+
+/// The host's addresses, asked for on this thread: the client library would start another.
+fn addresses(target: &Target, host: &str) -> Result<Vec<IpAddr>, EngineError> {
+    if let Ok(number) = host.parse() {
+        return Ok(vec![number]);
+    }
+    let found = (host, target.port).to_socket_addrs();
+    Ok(found.map_err(|cause| explain::unknown_host(target, &cause))?.map(|address| address.ip()).collect())
+}
+
+/// One connection to one address, or an error when there is none in time: the client library's own limit
+/// ends with the first packet, and whoever listens there may never answer.
+fn open(target: &Target, config: &Config) -> Result<Client, EngineError> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (own, config) = (target.clone(), config.clone());
+    // A thread inherits the logical CPUs of the one that starts it. It ends with the attempt, or with the
+    // process where nobody answers.
+    let attempt = move || {
+        // When nobody waits any more, the connection is closed.
+        let _ = sender.send(open_here(&own, &config));
+    };
+    let started = std::thread::Builder::new().name("connect".into()).spawn(attempt);
+    started.map_err(|cause| failed("start a thread to connect", cause))?;
+    receiver.recv_timeout(target.timeout).unwrap_or_else(|_| Err(explain::no_answer(target)))
+}
+
+fn open_here(target: &Target, config: &Config) -> Result<Client, EngineError> {
+    let explained = |cause: &postgres::Error| explain::attempt(target, cause);
+    let mut config = config.clone();
+    let plain = |config: &mut Config| {
+        config.ssl_mode(config::SslMode::Disable);
+        config.connect(NoTls)
+    };
+    if target.ssl_mode == SslMode::Disable {
+        return plain(&mut config).map_err(|cause| explained(&cause));
+    }
+    let required = target.ssl_mode > SslMode::Prefer;
+    config.ssl_mode(if required { config::SslMode::Require } else { config::SslMode::Prefer });
+    let tls = tls::configuration(target).map_err(|why| explain::no_tls(target, &why))?;
+    match config.connect(MakeRustlsConnect::new(tls)) {
+        Ok(client) => Ok(client),
+        // As libpq: where TLS is only preferred, whatever it breaks is tried without.
+        Err(cause) if !required && without_tls_may_help(&cause) => {
+            plain(&mut config).map_err(|_| explained(&cause))
+        }
+        Err(cause) => Err(explained(&cause)),
+    }
+}
+
+fn without_tls_may_help(cause: &postgres::Error) -> bool {
+    use postgres::error::SqlState;
+    match cause.code() {
+        Some(code) => *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        None => cause.to_string().contains("TLS"),
+    }
+}

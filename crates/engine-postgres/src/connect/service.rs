@@ -1,0 +1,98 @@
+//! The connection service file: sections `[name]` of `parameter=value` lines, named by PGSERVICE or
+//! the parameter `service`; the user's own file first, then the system's (PostgreSQL documentation,
+//! "The Connection Service File").
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use threadwise_engine::EngineError;
+
+use super::environment::Environment;
+use crate::error::refuse;
+
+/// Folders of the system's file: Debian's, Red Hat's.
+const SYSTEM_FOLDERS: [&str; 2] = ["/etc/postgresql-common", "/etc/sysconfig/pgsql"];
+
+/// The parameters of a service.
+///
+/// # Errors
+/// No file has it, or a file cannot be read.
+pub fn look_up(name: &str, environment: &Environment) -> Result<BTreeMap<String, String>, EngineError> {
+    let files = files(environment);
+    for file in &files {
+        match fs::read_to_string(file) {
+            Ok(text) => {
+                if let Some(found) = section(&text, name) {
+                    return Ok(found);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(refuse("service", format!("{} cannot be read: {error}", file.display())));
+            }
+        }
+    }
+    let looked: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    Err(refuse("service", format!("no service is called '{name}' in {}", looked.join(", "))))
+}
+
+fn files(environment: &Environment) -> Vec<PathBuf> {
+    let own = environment.variable("PGSERVICEFILE").map(PathBuf::from);
+    let own = own.or_else(|| Some(environment.home.as_ref()?.join(".pg_service.conf")));
+    let system: Vec<PathBuf> = match environment.variable("PGSYSCONFDIR") {
+        Some(folder) => vec![PathBuf::from(folder)],
+        None => SYSTEM_FOLDERS.iter().map(PathBuf::from).collect(),
+    };
+    own.into_iter().chain(system.iter().map(|folder: &PathBuf| file_in(folder))).collect()
+}
+
+fn file_in(folder: &Path) -> PathBuf {
+    folder.join("pg_service.conf")
+}
+
+/// The lines of one section.
+fn section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
+    let mut inside = false;
+    let mut seen = false;
+    let mut found = BTreeMap::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(title) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            inside = title == name && !seen;
+            seen |= inside;
+        } else if inside && let Some((key, value)) = line.split_once('=') {
+            found.entry(key.trim().to_owned()).or_insert_with(|| value.trim().to_owned());
+        }
+    }
+    seen.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_read_and_no_other() {
+        let text = "# x\n[a]\nhost=one\n\n[b]\n host = two \nport=5433\n#user=no\n[b]\nuser=late\n";
+        let found = section(text, "b").unwrap();
+        assert_eq!(
+            found.into_iter().collect::<Vec<_>>(),
+            [("host".into(), "two".into()), ("port".into(), "5433".to_owned())]
+        );
+        assert!(section(text, "c").is_none());
+    }
+
+    #[test]
+    fn the_own_file_comes_before_the_systems() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("own"), "[a]\nhost=own\n").unwrap();
+        fs::write(folder.path().join("pg_service.conf"), "[a]\nhost=system\n[b]\nhost=b\n").unwrap();
+        let text = |name: &str| folder.path().join(name).display().to_string();
+        let variables = [("PGSERVICEFILE".into(), text("own")), ("PGSYSCONFDIR".into(), text(""))].into();
+        let environment = Environment { variables, ..Environment::default() };
+        assert_eq!(look_up("a", &environment).unwrap()["host"], "own");
+        assert_eq!(look_up("b", &environment).unwrap()["host"], "b");
+        let message = look_up("c", &environment).unwrap_err().to_string();
+        assert!(message.contains("'c'") && message.contains("own"), "{message}");
+    }
+}

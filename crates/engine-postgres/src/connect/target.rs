@@ -1,0 +1,396 @@
+//! Which server is meant: URL, service file, environment and defaults put together, in libpq's order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use threadwise_engine::EngineError;
+
+use super::environment::Environment;
+use super::passfile::{self, Lookup};
+use super::secret::Secret;
+use super::{service, url};
+use crate::error::refuse;
+
+/// PostgreSQL's port.
+const DEFAULT_PORT: u16 = 5432;
+
+/// How long a connection attempt may take where nobody says; libpq would wait for ever.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where the server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A folder with its Unix socket.
+    Socket(PathBuf),
+    /// A host by name or number; `number` is connected to where it is given, while the name goes on
+    /// to be what TLS checks.
+    Host {
+        /// The name.
+        name: String,
+        /// Its address (`hostaddr`).
+        number: Option<String>,
+    },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(folder) => write!(f, "{}", folder.display()),
+            Self::Host { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// How much TLS is asked for (libpq's `sslmode`). Sockets of this machine never use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SslMode {
+    /// None.
+    Disable,
+    /// If the server has it; `allow` is taken as this as well.
+    Prefer,
+    /// Always, without looking at who the server is.
+    Require,
+    /// The certificate must come from a known authority.
+    VerifyCa,
+    /// And be made out to this host.
+    VerifyFull,
+}
+
+/// A server, and how to connect to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    /// Port, also part of a socket's name.
+    pub port: u16,
+    /// User.
+    pub user: String,
+    /// Database.
+    pub database: String,
+    /// The password, where one was found.
+    pub password: Option<Secret>,
+    /// Where the password came from, or why there is none; shown when the server refuses it.
+    pub password_source: String,
+    /// TLS.
+    pub ssl_mode: SslMode,
+    /// File of the authorities that TLS trusts; `None` for the system's.
+    pub ssl_root: Option<PathBuf>,
+    /// How long a connection attempt may take.
+    pub timeout: Duration,
+    /// Name under which the server lists our sessions, where the user wants one.
+    pub application: Option<String>,
+    /// Server settings to start sessions with (`-c name=value`).
+    pub options: Option<String>,
+}
+
+impl Target {
+    /// The server that a URL means, where it is given, in these surroundings.
+    ///
+    /// # Errors
+    /// A password in the URL, or anything in it, in the service file or in the environment that
+    /// cannot be.
+    pub fn resolve(url: Option<&str>, environment: &Environment) -> Result<Self, EngineError> {
+        let own = url.map(url::parse).transpose()?.unwrap_or_default();
+        let name = own.get("service").map(String::as_str).or_else(|| environment.variable("PGSERVICE"));
+        let service = name.map(|name| service::look_up(name, environment)).transpose()?.unwrap_or_default();
+        Settings { own: &own, service: &service, environment }.target()
+    }
+
+    /// A server of ours behind its socket, which asks for no password.
+    pub fn of_socket(folder: &Path, user: &str) -> Self {
+        Self {
+            address: Address::Socket(folder.to_owned()),
+            port: DEFAULT_PORT,
+            user: user.to_owned(),
+            database: "postgres".into(),
+            password: None,
+            password_source: "this server asks for none".into(),
+            ssl_mode: SslMode::Disable,
+            ssl_root: None,
+            timeout: DEFAULT_TIMEOUT,
+            application: None,
+            options: None,
+        }
+    }
+
+    /// `HOST port PORT`, or the socket's path.
+    pub fn place(&self) -> String {
+        match &self.address {
+            Address::Socket(folder) => socket_path(folder, self.port).display().to_string(),
+            Address::Host { name, .. } => format!("{name} port {}", self.port),
+        }
+    }
+}
+
+/// Path of a server's socket.
+pub(super) fn socket_path(folder: &Path, port: u16) -> PathBuf {
+    folder.join(format!(".s.PGSQL.{port}"))
+}
+
+/// Where parameters are looked up.
+struct Settings<'a> {
+    own: &'a BTreeMap<String, String>,
+    service: &'a BTreeMap<String, String>,
+    environment: &'a Environment,
+}
+
+impl<'a> Settings<'a> {
+    /// The URL first, then the service file, then the environment.
+    fn get(&self, name: &str, variable: &str) -> Option<&'a str> {
+        let filled = |map: &'a BTreeMap<String, String>| map.get(name).filter(|text| !text.is_empty());
+        let text = filled(self.own).or_else(|| filled(self.service)).map(String::as_str);
+        text.or_else(|| self.environment.variable(variable))
+    }
+
+    fn target(&self) -> Result<Target, EngineError> {
+        let user = match self.get("user", "PGUSER").or(self.environment.user.as_deref()) {
+            Some(user) => user.to_owned(),
+            None => {
+                return Err(refuse("url", "no user is named and yours has no name here: set PGUSER"));
+            }
+        };
+        let database = self.get("dbname", "PGDATABASE").unwrap_or(&user).to_owned();
+        let port = self.port()?;
+        let address = self.address(port);
+        let (password, password_source) = self.password(&address, port, &database, &user);
+        let socket = matches!(address, Address::Socket(_));
+        let ssl_mode = if socket { SslMode::Disable } else { self.ssl_mode()? };
+        self.refuse_attributes()?;
+        Ok(Target {
+            ssl_root: self.ssl_root()?,
+            timeout: self.timeout()?,
+            application: self.get("application_name", "PGAPPNAME").map(str::to_owned),
+            options: self.get("options", "PGOPTIONS").map(str::to_owned),
+            address,
+            port,
+            user,
+            database,
+            password,
+            password_source,
+            ssl_mode,
+        })
+    }
+
+    fn port(&self) -> Result<u16, EngineError> {
+        let Some(text) = self.get("port", "PGPORT") else { return Ok(DEFAULT_PORT) };
+        // The text is not repeated: half a password may stand where the port is looked for.
+        let port = text.parse().ok().filter(|port| *port > 0);
+        port.ok_or_else(|| {
+            refuse("url", "the port (URL, service file or PGPORT) is no number from 1 to 65535")
+        })
+    }
+
+    fn address(&self, port: u16) -> Address {
+        let number = self.get("hostaddr", "PGHOSTADDR").map(str::to_owned);
+        match (self.get("host", "PGHOST"), number) {
+            (Some(folder), None) if folder.starts_with('/') => Address::Socket(folder.into()),
+            (Some(name), number) => Address::Host { name: name.to_owned(), number },
+            (None, Some(number)) => Address::Host { name: number.clone(), number: Some(number) },
+            (None, None) => Address::Socket(self.default_folder(port)),
+        }
+    }
+
+    /// The first folder that has the socket, else the first.
+    fn default_folder(&self, port: u16) -> PathBuf {
+        let folders = &self.environment.socket_folders;
+        let found = folders.iter().find(|folder| socket_path(folder, port).exists());
+        found.or(folders.first()).cloned().unwrap_or_else(|| "/tmp".into())
+    }
+
+    fn password(&self, address: &Address, port: u16, database: &str, user: &str) -> (Option<Secret>, String) {
+        if let Some(password) = self.service.get("password") {
+            return (Some(Secret::new(password)), "the service file".into());
+        }
+        if let Some(password) = self.environment.variable("PGPASSWORD") {
+            return (Some(Secret::new(password)), "PGPASSWORD".into());
+        }
+        let named = self.get("passfile", "PGPASSFILE").map(PathBuf::from);
+        let default = || Some(self.environment.home.as_ref()?.join(".pgpass"));
+        let Some(path) = named.or_else(default) else {
+            return (None, "PGPASSWORD is not set".into());
+        };
+        let text = address.to_string();
+        let socket =
+            matches!(address, Address::Socket(folder) if self.environment.socket_folders.contains(folder));
+        let hosts = if socket { vec!["localhost", &text] } else { vec![text.as_str()] };
+        let shown = path.display();
+        match passfile::look_up(&path, &hosts, port, database, user) {
+            Lookup::Found(password) => (Some(password), shown.to_string()),
+            Lookup::NoLine => (None, format!("PGPASSWORD is not set, and no line of {shown} fits")),
+            Lookup::NoFile => (None, format!("PGPASSWORD is not set, and there is no {shown}")),
+            Lookup::Ignored(why) => (None, format!("PGPASSWORD is not set, and {why}")),
+        }
+    }
+
+    fn ssl_mode(&self) -> Result<SslMode, EngineError> {
+        let rooted = self.get("sslrootcert", "PGSSLROOTCERT").is_some();
+        Ok(match self.get("sslmode", "PGSSLMODE").unwrap_or("prefer") {
+            "disable" => SslMode::Disable,
+            "allow" | "prefer" => SslMode::Prefer,
+            // With authorities at hand libpq checks them ("backwards compatibility").
+            "require" if rooted => SslMode::VerifyCa,
+            "require" => SslMode::Require,
+            "verify-ca" => SslMode::VerifyCa,
+            "verify-full" => SslMode::VerifyFull,
+            _ => {
+                return Err(refuse(
+                    "url",
+                    "sslmode (or PGSSLMODE) is none of: disable, allow, prefer, require, verify-ca, verify-full",
+                ));
+            }
+        })
+    }
+
+    fn ssl_root(&self) -> Result<Option<PathBuf>, EngineError> {
+        match self.get("sslrootcert", "PGSSLROOTCERT") {
+            Some("system") => Ok(None),
+            Some(path) if Path::new(path).is_file() => Ok(Some(path.into())),
+            Some(path) => {
+                Err(refuse("url", format!("sslrootcert (or PGSSLROOTCERT): there is no file {path}")))
+            }
+            None => {
+                let home = self.environment.home.as_ref();
+                Ok(home.map(|home| home.join(".postgresql/root.crt")).filter(|path| path.is_file()))
+            }
+        }
+    }
+
+    fn timeout(&self) -> Result<Duration, EngineError> {
+        let Some(text) = self.get("connect_timeout", "PGCONNECT_TIMEOUT") else { return Ok(DEFAULT_TIMEOUT) };
+        let bad =
+            || refuse("url", "connect_timeout (or PGCONNECT_TIMEOUT) is no number of seconds up to 3600");
+        match text.parse::<u64>().map_err(|_| bad())? {
+            0 => Ok(DEFAULT_TIMEOUT),
+            seconds if seconds <= 3600 => Ok(Duration::from_secs(seconds)),
+            _ => Err(bad()),
+        }
+    }
+
+    /// Only servers that can be written to are of use, so there is nothing to choose.
+    fn refuse_attributes(&self) -> Result<(), EngineError> {
+        match self.get("target_session_attrs", "PGTARGETSESSIONATTRS") {
+            None | Some("any" | "read-write" | "primary") => Ok(()),
+            Some(_) => {
+                Err(refuse("url", "target_session_attrs must be any, read-write or primary: data is made"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surroundings(variables: &[(&str, &str)]) -> Environment {
+        let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Environment {
+            variables: pairs.collect(),
+            home: None,
+            user: Some("ada".into()),
+            socket_folders: vec!["/nowhere/run".into(), "/nowhere/tmp".into()],
+        }
+    }
+
+    fn target(url: Option<&str>, variables: &[(&str, &str)]) -> Target {
+        Target::resolve(url, &surroundings(variables)).unwrap()
+    }
+
+    #[test]
+    fn nothing_said_means_the_socket_and_the_own_name() {
+        let found = target(None, &[]);
+        assert_eq!(found.address, Address::Socket("/nowhere/run".into()));
+        assert_eq!((found.user.as_str(), found.database.as_str(), found.port), ("ada", "ada", 5432));
+        assert_eq!((found.ssl_mode, found.timeout), (SslMode::Disable, DEFAULT_TIMEOUT));
+        assert_eq!(found.place(), "/nowhere/run/.s.PGSQL.5432");
+    }
+
+    #[test]
+    fn a_socket_that_is_there_is_preferred() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(".s.PGSQL.5432"), "").unwrap();
+        let mut environment = surroundings(&[]);
+        environment.socket_folders[1] = folder.path().to_owned();
+        let found = Target::resolve(None, &environment).unwrap();
+        assert_eq!(found.address, Address::Socket(folder.path().to_owned()));
+    }
+
+    #[test]
+    fn the_url_comes_before_the_environment() {
+        let variables = [
+            ("PGHOST", "envhost"),
+            ("PGPORT", "6000"),
+            ("PGUSER", "bob"),
+            ("PGDATABASE", "sales"),
+            ("PGSSLMODE", "require"),
+            ("PGCONNECT_TIMEOUT", "3"),
+            ("PGAPPNAME", "mine"),
+            ("PGOPTIONS", "-c work_mem=1MB"),
+            ("PGPASSWORD", "hunter2"),
+        ];
+        let found = target(None, &variables);
+        assert_eq!(found.address, Address::Host { name: "envhost".into(), number: None });
+        assert_eq!((found.port, found.user.as_str(), found.database.as_str()), (6000, "bob", "sales"));
+        assert_eq!((found.ssl_mode, found.timeout.as_secs()), (SslMode::Require, 3));
+        assert_eq!(
+            (found.application.as_deref(), found.options.as_deref()),
+            (Some("mine"), Some("-c work_mem=1MB"))
+        );
+        assert_eq!(found.password, Some(Secret::new("hunter2")));
+        assert!(!format!("{found:?}").contains("hunter2"));
+        let found =
+            target(Some("postgres://carol@[::1]:7000/x?sslmode=disable&hostaddr=127.0.0.1"), &variables);
+        let address = Address::Host { name: "::1".into(), number: Some("127.0.0.1".into()) };
+        assert_eq!((found.address, found.port, found.user.as_str()), (address, 7000, "carol"));
+        assert_eq!((found.database.as_str(), found.ssl_mode), ("x", SslMode::Disable));
+    }
+
+    #[test]
+    fn services_come_between_url_and_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("services");
+        std::fs::write(&path, "[lab]\nhost=lab\nuser=eve\npassword=hunter2\n").unwrap();
+        let path = path.display().to_string();
+        let variables = [("PGSERVICEFILE", path.as_str()), ("PGHOST", "envhost"), ("PGSERVICE", "lab")];
+        let found = target(Some("postgres:///db?user=zoe"), &variables);
+        assert_eq!((found.address.to_string().as_str(), found.user.as_str()), ("lab", "zoe"));
+        assert_eq!(
+            (found.password, found.password_source.as_str()),
+            (Some(Secret::new("hunter2")), "the service file")
+        );
+        let missing = Target::resolve(Some("postgres://?service=none"), &surroundings(&variables));
+        assert!(missing.unwrap_err().to_string().contains("'none'"));
+    }
+
+    #[test]
+    fn sockets_stand_as_localhost_in_the_password_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pgpass");
+        std::fs::write(&path, "localhost:5432:ada:ada:one\n/other:*:*:*:two\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let variables = [("PGPASSFILE", path.to_str().unwrap())];
+        assert_eq!(target(None, &variables).password, Some(Secret::new("one")));
+        let other = target(Some("postgres://%2Fother"), &variables);
+        assert_eq!(other.password, Some(Secret::new("two")));
+        let none = target(Some("postgres://host"), &variables);
+        assert!(none.password.is_none() && none.password_source.contains("no line of"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_without_repeating_it() {
+        for (url, part) in [
+            ("postgres://h:secret", "1 to 65535"),
+            ("postgres://h:0", "1 to 65535"),
+            ("postgres://h?sslmode=secret", "verify-full"),
+            ("postgres://h?connect_timeout=secret", "seconds"),
+            ("postgres://h?target_session_attrs=standby", "read-write"),
+            ("postgres://h?sslrootcert=/nowhere/ca", "/nowhere/ca"),
+        ] {
+            let message = Target::resolve(Some(url), &surroundings(&[])).unwrap_err().to_string();
+            assert!(message.contains(part) && !message.contains("secret"), "{message}");
+        }
+        let nobody = Environment { user: None, ..surroundings(&[]) };
+        assert!(Target::resolve(None, &nobody).unwrap_err().to_string().contains("PGUSER"));
+    }
+}

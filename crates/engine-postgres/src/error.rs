@@ -1,0 +1,69 @@
+//! Errors of this engine as [`EngineError`]: one line each, with what to do next, and never with a
+//! password: the texts of the client library and of the server are passed on only where neither can
+//! hold one.
+
+use postgres::error::SqlState;
+use std::error::Error as _;
+use threadwise_engine::EngineError;
+
+/// Name of the engine.
+pub const ENGINE: &str = "postgres";
+
+/// The engine could not do something.
+pub fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
+    EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: one_line(&why.to_string()) }
+}
+
+/// One option is unknown or impossible.
+pub fn refuse(option: impl Into<String>, why: impl Into<String>) -> EngineError {
+    EngineError::Option { option: option.into(), why: why.into() }
+}
+
+/// A statement failed: the server's message with its SQLSTATE and what to do next, where we know.
+pub fn query(action: impl Into<String>, cause: &postgres::Error) -> EngineError {
+    failed(action, told(cause))
+}
+
+/// What the server or the client library said, in one line.
+pub fn told(cause: &postgres::Error) -> String {
+    let Some(error) = cause.as_db_error() else {
+        let source = cause.source().map(|source| format!(": {source}")).unwrap_or_default();
+        let advice = match cause.is_closed() || is_io(cause) {
+            true => "; the server ended or closed the connection: its log says why",
+            false => "",
+        };
+        return format!("{cause}{source}{advice}");
+    };
+    let advice = advice(error.code()).map(|advice| format!("; {advice}")).unwrap_or_default();
+    format!("{} (SQLSTATE {}){advice}", error.message(), error.code().code())
+}
+
+fn is_io(cause: &postgres::Error) -> bool {
+    cause.source().is_some_and(|source| source.is::<std::io::Error>())
+}
+
+/// What can be done about an error of this class (PostgreSQL documentation, appendix A).
+fn advice(code: &SqlState) -> Option<&'static str> {
+    let code = code.clone();
+    let known = [
+        (SqlState::DISK_FULL, "make room on the server's disk, or use less data"),
+        (SqlState::OUT_OF_MEMORY, "the server is out of memory: use less data or fewer sessions"),
+        (SqlState::TOO_MANY_CONNECTIONS, "raise max_connections or use fewer sessions"),
+        (
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            "the server or this user is read-only: name a primary and a user that may write",
+        ),
+        (
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            "this user may not: GRANT CREATE ON DATABASE … TO it, or name another user",
+        ),
+        (SqlState::ADMIN_SHUTDOWN, "somebody stopped the server"),
+        (SqlState::CRASH_SHUTDOWN, "a process of the server crashed: its log says which"),
+    ];
+    known.into_iter().find(|(known, _)| *known == code).map(|(_, advice)| advice)
+}
+
+/// Messages of servers may span lines.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}

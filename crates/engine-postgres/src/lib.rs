@@ -1,0 +1,254 @@
+//! The engine `postgres`: PostgreSQL 11 and newer, as a cluster of ours or as the user's own server.
+//!
+//! A cluster of ours (`--engine postgres`) is made by the installed initdb in the study's data folder,
+//! filled once for each combination of workload options, copied for every treatment, and started as a
+//! child of the treatment's worker, whose logical CPUs and memory policy it inherits; or started once
+//! for the study (`restart=study`). The user's server (`--engine postgres://…`) is used as it is: our
+//! objects live in a schema of our own there, see `schema`, and its processes are bound where that can be
+//! done and put back, see `placing`. What sessions do is in `workload`.
+
+pub mod cluster;
+pub mod connect;
+pub mod error;
+mod keeper;
+pub mod options;
+pub mod placing;
+mod running;
+pub mod schema;
+pub mod workload;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_study::Options;
+
+use cluster::{Cluster, Ending, Home, Programs};
+pub use connect::Server;
+use connect::{Environment, Target};
+use options::{Choice, External, Managed, SCHEMA};
+use running::{AtWork, Own};
+
+/// File beside a template that tells what loading it did.
+const LOADED_FILE: &str = "loaded";
+
+/// The engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Postgres;
+
+impl Engine for Postgres {
+    fn name(&self) -> &'static str {
+        error::ENGINE
+    }
+
+    fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
+        match Choice::parse(engine_options)? {
+            Choice::Managed(managed) => Ok(Programs::find(managed.bin.as_deref())?.version),
+            Choice::External(external) => Ok(reach(&external)?.version().to_owned()),
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        "PostgreSQL 11 or newer: a private cluster of the installed programs, or your server by its URL"
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        workload::NAMES
+    }
+
+    fn environment(&self) -> &'static [&'static str] {
+        &["PG"]
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        Choice::parse(&request.engine_options)?;
+        workload::check(request)
+    }
+
+    fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+        match Choice::parse(&request.engine_options)? {
+            Choice::Managed(managed) if managed.study => Ok(Some(Box::new(keep_study(request, &managed)?))),
+            Choice::Managed(_) => Ok(None),
+            Choice::External(external) => Ok(Some(Box::new(keeper::External::claim(reach(&external)?)?))),
+        }
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        match Choice::parse(&request.engine_options)? {
+            Choice::Managed(managed) if managed.study => load_shared(&study_server(request)?, request),
+            Choice::Managed(managed) => load_template(request, &managed),
+            Choice::External(external) => load_shared(&reach(&external)?, request),
+        }
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        let load = &request.load;
+        Ok(match Choice::parse(&load.engine_options)? {
+            Choice::Managed(managed) if managed.study => {
+                let server = study_server(load)?;
+                Box::new(AtWork::start(&server, request, &suffix(load)?, None, true)?)
+            }
+            Choice::Managed(managed) => {
+                let own = start_own(load, &managed)?;
+                let server = own.cluster.server().clone();
+                Box::new(AtWork::start(&server, request, "", Some(own), true)?)
+            }
+            Choice::External(external) => {
+                Box::new(AtWork::start(&reach(&external)?, request, &suffix(load)?, None, false)?)
+            }
+        })
+    }
+}
+
+fn reach(external: &External) -> Result<Server, EngineError> {
+    let target = Target::resolve(Some(&external.url), &Environment::of_process())?;
+    Server::reach(target, &external.schema)
+}
+
+/// What makes two treatments' data the same.
+fn identity(load: &LoadRequest) -> impl Hash {
+    let options: Vec<(String, String)> =
+        load.options.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    (load.workload.clone(), options, load.sessions, load.seed)
+}
+
+/// The part of object names that keeps treatments apart in one database: those that change their data
+/// have their own, the others share it with equals.
+fn suffix(load: &LoadRequest) -> Result<String, EngineError> {
+    let mut hasher = DefaultHasher::new();
+    identity(load).hash(&mut hasher);
+    if workload::changes_data(load)? {
+        load.treatment.hash(&mut hasher);
+    }
+    Ok(format!("_{:016x}", hasher.finish()))
+}
+
+fn load_shared(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
+    let suffix = suffix(request)?;
+    let mut client = server.connect("threadwise loader")?;
+    schema::record(&mut client, server.schema(), &workload::objects(request, &suffix)?)?;
+    workload::load(&mut client, server, request, &suffix)
+}
+
+/// The home of the study's one server: one for each study, since the data folder is the study's.
+fn study_home(request: &LoadRequest) -> Home {
+    Home::of(&request.data_dir, "study", 0)
+}
+
+fn study_server(request: &LoadRequest) -> Result<Server, EngineError> {
+    cluster::connect(&study_home(request).data())
+}
+
+fn keep_study(request: &LoadRequest, managed: &Managed) -> Result<keeper::Study, EngineError> {
+    let programs = Programs::find(managed.bin.as_deref())?;
+    let home = study_home(request);
+    // Which treatments will come is not known here. Memory of the buffer pool that nobody uses is never
+    // touched and costs nothing, so that there is room for many of them.
+    let data_bytes = workload::data_bytes(request)?.saturating_mul(STUDY_TREATMENTS).min(memory_bytes() / 3);
+    cluster::prepare(&home, &programs, managed, data_bytes, request.sessions.saturating_mul(16))?;
+    let cluster = start_cluster(&programs, &home)?;
+    keeper::Study::keep(cluster, home)
+}
+
+/// Treatments that the buffer pool of one server for a study has room for.
+const STUDY_TREATMENTS: u64 = 16;
+
+/// Memory that can be had without swapping (proc_meminfo(5), `MemAvailable`), bytes.
+fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib * 1024)
+}
+
+fn start_cluster(programs: &Programs, home: &Home) -> Result<Cluster, EngineError> {
+    Cluster::start(programs, &home.data(), &home.log(), cluster::server_user().as_ref())
+}
+
+fn template_home(request: &LoadRequest, managed: &Managed, programs: &Programs) -> Home {
+    let settings = managed.settings.clone();
+    Home::of(
+        &request.data_dir,
+        "template",
+        (identity(request), settings, &programs.postgres, &programs.version),
+    )
+}
+
+/// Makes a stopped, filled cluster that treatments copy, or finds it.
+fn load_template(request: &LoadRequest, managed: &Managed) -> Result<Loaded, EngineError> {
+    let programs = Programs::find(managed.bin.as_deref())?;
+    let template = template_home(request, managed, &programs);
+    if template.is_clean()
+        && let Some(loaded) = read_loaded(&template)
+    {
+        return Ok(loaded);
+    }
+    template.remove()?;
+    let part = template.unfinished();
+    let made = fill(request, managed, &programs, &part).and_then(|loaded| {
+        write_loaded(&part, &loaded)?;
+        part.finish(&template)?;
+        Ok(loaded)
+    });
+    if made.is_err() {
+        // What loading failed on counts; the janitor removes what cannot be removed here.
+        let _ = part.remove();
+    }
+    made
+}
+
+fn fill(
+    request: &LoadRequest,
+    managed: &Managed,
+    programs: &Programs,
+    part: &Home,
+) -> Result<Loaded, EngineError> {
+    cluster::prepare(part, programs, managed, workload::data_bytes(request)?, request.sessions)?;
+    let cluster = start_cluster(programs, part)?;
+    let server = cluster.server().clone();
+    let mut client = server.connect("threadwise loader")?;
+    let sql = format!("CREATE SCHEMA {SCHEMA}");
+    client.batch_execute(&sql).map_err(|cause| error::query("make its schema", &cause))?;
+    let loaded = workload::load(&mut client, &server, request, "")?;
+    drop(client);
+    cluster.stop(Ending::Keep)?;
+    Ok(loaded)
+}
+
+/// Bytes, rows and notes, one a line.
+fn write_loaded(home: &Home, loaded: &Loaded) -> Result<(), EngineError> {
+    let notes = loaded.notes.iter().map(|note| format!("{}\n", error::one_line(note)));
+    let head = format!("{}\n{}\n", loaded.bytes_per_session, loaded.rows_per_session);
+    let path = home.file(LOADED_FILE);
+    std::fs::write(&path, head + &notes.collect::<String>())
+        .map_err(|cause| error::failed(format!("write {}", path.display()), cause))
+}
+
+fn read_loaded(home: &Home) -> Option<Loaded> {
+    let text = std::fs::read_to_string(home.file(LOADED_FILE)).ok()?;
+    let mut lines = text.lines();
+    Some(Loaded {
+        bytes_per_session: lines.next()?.parse().ok()?,
+        rows_per_session: lines.next()?.parse().ok()?,
+        notes: lines.map(str::to_owned).collect(),
+    })
+}
+
+/// A server for one treatment, on its own copy of the template. The copy stays for the next block where
+/// runs leave it as it was.
+fn start_own(request: &LoadRequest, managed: &Managed) -> Result<Own, EngineError> {
+    let programs = Programs::find(managed.bin.as_deref())?;
+    let template = template_home(request, managed, &programs);
+    if !template.is_clean() {
+        let why = "there is none for these options; load comes before start";
+        return Err(error::failed("find the loaded data", why));
+    }
+    let discard = workload::needs_fresh_copy(request)?;
+    let settings = managed.settings.clone();
+    let home = Home::of(&request.data_dir, "run", (identity(request), settings, &request.treatment));
+    if discard || !home.is_clean() {
+        home.clear()?;
+        cluster::restore(&template, &home)?;
+    }
+    home.begin()?;
+    let cluster = start_cluster(&programs, &home)?;
+    Ok(Own { cluster, home, discard })
+}

@@ -1,0 +1,176 @@
+//! Where the server's processes run: sessions' backends on their sessions' logical CPUs, service
+//! processes on theirs. Masks of a server that is not ours are written down first.
+//!
+//! Every process of PostgreSQL has one thread that works, so a mask of the process is that of its
+//! thread. Titles of service processes: `src/backend/postmaster` and `src/backend/utils/misc/ps_status.c`
+//! ("postgres: walwriter", with the cluster's name before it where it has one).
+
+use std::path::PathBuf;
+use threadwise_engine::{EngineError, Placed};
+use threadwise_machine::{CpuSet, pin};
+use threadwise_server::journal::Journal;
+use threadwise_server::{masks, proc};
+
+use crate::connect::{Locality, Server};
+use crate::error::failed;
+
+/// Service processes that live as long as the server, by their titles.
+const SERVICES: [&str; 11] = [
+    "archiver",
+    "autovacuum launcher",
+    "background writer",
+    "checkpointer",
+    "io worker",
+    "logger",
+    "logical replication launcher",
+    "stats collector",
+    "wal writer",
+    "walsummarizer",
+    "walwriter",
+];
+
+/// Whether and how masks may be changed.
+#[derive(Debug)]
+pub enum Rights {
+    /// The server is ours and goes with us.
+    Own,
+    /// It stays: every mask is written down before.
+    Journalled(Journal),
+    /// They stay as they are, and why.
+    None(String),
+}
+
+/// Binds what works for one treatment.
+#[derive(Debug)]
+pub struct Placing {
+    rights: Rights,
+    /// 0 where there is nothing to bind.
+    postmaster: u32,
+}
+
+impl Placing {
+    /// What may be done with a server: `ours` is one that threadwise started.
+    pub fn of(server: &Server, ours: bool, journal: Option<&PathBuf>) -> Self {
+        let (postmaster, rights) = match (server.locality(), ours, journal) {
+            (Locality::Elsewhere { why }, _, _) => (0, Rights::None(why.clone())),
+            (Locality::Here { postmaster }, true, _) => (*postmaster, Rights::Own),
+            (Locality::Here { .. }, false, None) => {
+                (0, Rights::None("nobody would put its masks back (no journal)".into()))
+            }
+            (Locality::Here { postmaster }, false, Some(path)) => match Journal::open(path) {
+                Ok(journal) => (*postmaster, Rights::Journalled(journal)),
+                Err(cause) => (0, Rights::None(cause.to_string())),
+            },
+        };
+        let placing = Self { rights, postmaster };
+        placing.tried()
+    }
+
+    /// Without the right to bind one process nothing is bound, so that a study is all or nothing: tried
+    /// on a service process by setting the mask that it has.
+    fn tried(self) -> Self {
+        let Some((_, pid)) = self.services().into_iter().next() else { return self };
+        let Ok(mask) = pin::thread_affinity(pid, pid) else { return self };
+        match masks::set_thread(pid, &mask) {
+            Err(cause @ masks::MaskError::NotAllowed { .. }) => {
+                Self { rights: Rights::None(cause.to_string()), postmaster: 0 }
+            }
+            _ => self,
+        }
+    }
+
+    /// Why nothing is bound; `None` where it is.
+    pub fn refusal(&self) -> Option<&str> {
+        match &self.rights {
+            Rights::None(why) => Some(why),
+            Rights::Own | Rights::Journalled(_) => None,
+        }
+    }
+
+    /// The service processes by name: the postmaster's children that are no backends, and the postmaster
+    /// itself where it is ours. A foreign one stays as it is: others' new sessions would inherit its mask.
+    pub fn services(&self) -> Vec<(String, u32)> {
+        if self.postmaster == 0 {
+            return Vec::new();
+        }
+        let children = proc::children(self.postmaster).into_iter();
+        let mut found: Vec<(String, u32)> =
+            children.filter_map(|pid| Some((service_name(&proc::title(pid)?)?, pid))).collect();
+        if matches!(self.rights, Rights::Own) {
+            found.push(("postmaster".into(), self.postmaster));
+        }
+        found.sort();
+        found
+    }
+
+    /// Binds a process and says so; where nothing may be bound, says only that it is there.
+    ///
+    /// # Errors
+    /// The mask cannot be set.
+    pub fn bind(&self, name: &str, pid: u32, cpus: &CpuSet) -> Result<Placed, EngineError> {
+        let fail = |why: String| failed(format!("bind {name} (process {pid}) to logical CPUs {cpus}"), why);
+        let place = |cpus: &CpuSet| Placed { name: name.to_owned(), pid, tid: pid, cpus: cpus.clone() };
+        if self.refusal().is_some() {
+            return Ok(place(&CpuSet::new()));
+        }
+        // What is there already need not be written down: nothing is changed.
+        if pin::thread_affinity(pid, pid).ok().as_ref() != Some(cpus) {
+            if let Rights::Journalled(journal) = &self.rights {
+                journal.record(pid, pid).map_err(|cause| fail(cause.to_string()))?;
+            }
+            masks::set_thread(pid, cpus).map_err(|cause| fail(cause.to_string()))?;
+        }
+        Ok(place(cpus))
+    }
+
+    /// Binds service processes and says where they are. One that has ended meanwhile is none.
+    ///
+    /// # Errors
+    /// A mask cannot be set.
+    pub fn bind_services(
+        &self,
+        services: &[(String, u32)],
+        cpus: &CpuSet,
+    ) -> Result<Vec<Placed>, EngineError> {
+        let mut placed = Vec::new();
+        for (name, pid) in services {
+            match self.bind(name, *pid, cpus) {
+                Ok(place) => placed.push(place),
+                Err(_) if proc::title(*pid).is_none() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(placed)
+    }
+}
+
+/// The service that a title names.
+fn service_name(title: &str) -> Option<String> {
+    let rest = title.strip_prefix("postgres: ")?;
+    let last = rest.rsplit(": ").next()?.trim();
+    let found = SERVICES.iter().find(|service| last.starts_with(**service))?;
+    // Worker 2 of 3 keeps its number; the rest of a title tells what it is doing.
+    match *found {
+        "io worker" => Some(last.to_owned()),
+        _ => Some((*found).to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_known_by_their_titles_and_backends_are_none() {
+        let name = |title: &str| service_name(title);
+        assert_eq!(name("postgres: walwriter ").as_deref(), Some("walwriter"));
+        assert_eq!(name("postgres: 15/main: checkpointer performing x").as_deref(), Some("checkpointer"));
+        assert_eq!(name("postgres: io worker 2").as_deref(), Some("io worker 2"));
+        assert_eq!(name("postgres: main: archiver last was 0001").as_deref(), Some("archiver"));
+        assert_eq!(name("postgres: ada sales [local] idle"), None);
+        assert_eq!(name("postgres: parallel worker for PID 7"), None);
+        assert_eq!(name("postgres: autovacuum worker sales"), None);
+        assert_eq!(name("/usr/lib/postgresql/15/bin/postgres -D x"), None);
+        assert_eq!(name("nginx: walwriter"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! A server at work for one treatment: the workload's part is `workload::Treatment`, this one starts,
+//! places, and stops.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
+use threadwise_machine::CpuSet;
+use threadwise_study::{Counters, SessionSlice};
+
+use crate::cluster::{Cluster, Ending, Home};
+use crate::connect::Server;
+use crate::error::failed;
+use crate::placing::Placing;
+use crate::workload::Treatment;
+
+/// A server of ours for this treatment alone.
+#[derive(Debug)]
+pub struct Own {
+    /// The server.
+    pub cluster: Cluster,
+    /// Its data.
+    pub home: Home,
+    /// Whether the data is thrown away after the run.
+    pub discard: bool,
+}
+
+/// A treatment at work.
+pub struct AtWork {
+    // Before the server, so that its connections are closed first.
+    treatment: Treatment,
+    placing: Placing,
+    service: CpuSet,
+    sessions: Vec<CpuSet>,
+    notes: Vec<String>,
+    /// The server's service processes, once the sessions are open.
+    services: OnceLock<Vec<(String, u32)>>,
+    own: Mutex<Option<Own>>,
+}
+
+impl AtWork {
+    /// Opens the workload on a server. `own` is one for this treatment alone, `ours` one that threadwise
+    /// started. Without `own` a note says that its memory was placed earlier.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn start(
+        server: &Server,
+        request: &StartRequest,
+        suffix: &str,
+        own: Option<Own>,
+        ours: bool,
+    ) -> Result<Self, EngineError> {
+        let fresh = own.as_ref().is_some_and(|own| own.discard);
+        let treatment = Treatment::start(server, &request.load, suffix, fresh)?;
+        let placing = Placing::of(server, ours, request.journal.as_ref());
+        let mut notes = Vec::new();
+        match (&own, ours) {
+            (Some(_), _) => {}
+            (None, true) => {
+                notes.push("memory placed earlier: one server for the study (restart=study)".into())
+            }
+            (None, false) => notes.push("memory placed earlier: the server was running before".into()),
+        }
+        if let Some(why) = placing.refusal() {
+            notes.push(format!("server not pinned: {why}"));
+        }
+        let sessions = request.sessions.clone();
+        let (service, services, own) = (request.service.clone(), OnceLock::new(), Mutex::new(own));
+        Ok(Self { treatment, placing, service, sessions, notes, services, own })
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<Own>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn services(&self) -> &[(String, u32)] {
+        self.services.get_or_init(|| self.placing.services())
+    }
+
+    /// Whether service processes are shared with treatments that place them elsewhere.
+    fn shares_services(&self) -> bool {
+        self.own().is_none()
+    }
+}
+
+impl Running for AtWork {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let session = self.treatment.open(request)?;
+        // Before it warms up: memory is placed where it is first touched.
+        if let Some(backend) = self.treatment.backends().iter().find(|one| one.session == request.session) {
+            self.placing.bind(&session_name(backend.session), backend.pid, &request.cpus)?;
+        }
+        Ok(session)
+    }
+
+    fn standing(&self) -> Result<Standing, EngineError> {
+        let mut placed = Vec::new();
+        let backends = self.treatment.backends();
+        for (backend, cpus) in backends.iter().zip(&self.sessions) {
+            placed.push(self.placing.bind(&session_name(backend.session), backend.pid, cpus)?);
+        }
+        if backends.len() != self.sessions.len() {
+            let why = format!("{} sessions have {} server processes", self.sessions.len(), backends.len());
+            return Err(failed("place the sessions", why));
+        }
+        if self.placing.refusal().is_none() {
+            placed.extend(self.placing.bind_services(self.services(), &self.service)?);
+            placed.push(self.placing.bind("control", self.treatment.control_pid(), &self.service)?);
+        } else {
+            // Where they run is not known to be here.
+            placed.clear();
+        }
+        let notes = self.notes.iter().cloned().chain(self.treatment.notes()).collect();
+        Ok(Standing { placed, notes })
+    }
+
+    fn before(&self) -> Result<(), EngineError> {
+        if self.shares_services() {
+            self.placing.bind_services(self.services(), &self.service)?;
+        }
+        self.treatment.before()
+    }
+
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
+        self.treatment.during(window)
+    }
+
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        self.treatment.after(sessions)
+    }
+
+    fn finish(&self) -> Result<(), EngineError> {
+        let checked = self.treatment.finish();
+        let own = self.own().take();
+        let Some(Own { cluster, home, discard }) = own else { return checked };
+        let stopped = match discard {
+            true => cluster.stop(Ending::Discard).and_then(|()| home.remove()),
+            false => cluster.stop(Ending::Keep).and_then(|()| home.end()),
+        };
+        checked.and(stopped)
+    }
+}
+
+fn session_name(session: u32) -> String {
+    format!("session {session}")
+}

@@ -1,0 +1,1 @@
+DELETE FROM {schema}.{table} WHERE c4 <> 0

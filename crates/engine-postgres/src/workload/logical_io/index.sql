@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX {table}_by_k ON {schema}.{table} (k)

@@ -1,0 +1,162 @@
+//! The workloads on PostgreSQL: `logical-io` and `insert`, one folder each: SQL, data, sessions.
+//!
+//! A session's loop runs in a procedure of the server that commits every 10 to 100 ms or at each
+//! transaction (`loop=server`), or in the client (`loop=client`). What a procedure reports of its whole
+//! call (counters, CPU time, switches) is scaled to the work inside the window: `backend::Part`.
+
+mod backend;
+pub mod clock;
+mod insert;
+mod logical_io;
+mod shared;
+mod sql;
+pub mod stats;
+mod treatment;
+pub mod waits;
+
+use postgres::Client;
+use threadwise_engine::workloads::{insert as insert_workload, logical_io as io_workload};
+use threadwise_engine::{EngineError, LoadRequest, Loaded};
+
+use crate::Server;
+use crate::error::query;
+pub use treatment::{Backend, Treatment};
+
+/// Names of the workloads.
+pub const NAMES: &[&str] = &[io_workload::NAME, insert_workload::NAME];
+
+/// What `load` makes in the schema.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Objects {
+    /// Tables, without schema; indexes go with them.
+    pub tables: Vec<String>,
+    /// Procedures, without schema; the names are not overloaded.
+    pub procedures: Vec<String>,
+}
+
+/// One of the workloads with its options.
+#[derive(Debug, Clone, PartialEq)]
+enum Work {
+    LogicalIo(logical_io::Work),
+    Insert(insert::Work),
+}
+
+impl Work {
+    fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
+        match load.workload.as_str() {
+            io_workload::NAME => Ok(Self::LogicalIo(logical_io::Work::parse(load)?)),
+            insert_workload::NAME => Ok(Self::Insert(insert::Work::parse(load)?)),
+            other => Err(EngineError::Option {
+                option: "workload".into(),
+                why: format!("postgres has no '{other}'; it has: {}", NAMES.join(", ")),
+            }),
+        }
+    }
+}
+
+/// Checks workload and its options without touching anything.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
+    if load.sessions == 0 {
+        return Err(EngineError::Option {
+            option: "sessions".into(),
+            why: "0 sessions do no work; ask for at least 1".into(),
+        });
+    }
+    Work::parse(load).map(drop)
+}
+
+/// Bytes of tables and indexes of all sessions, with what a run adds.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
+    Ok(match Work::parse(load)? {
+        Work::LogicalIo(work) => work.data_bytes(load.sessions),
+        Work::Insert(work) => work.data_bytes(load.sessions),
+    })
+}
+
+/// Whether treatments must not share their data.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
+    Ok(match Work::parse(load)? {
+        Work::LogicalIo(work) => work.io.updates(),
+        Work::Insert(_) => true,
+    })
+}
+
+/// Whether a run must start on a fresh copy of what was loaded.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
+    Ok(matches!(Work::parse(load)?, Work::Insert(_)))
+}
+
+/// What `load` makes, by name.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError> {
+    let tables = match Work::parse(load)? {
+        Work::LogicalIo(work) => work.tables(load.sessions, suffix),
+        Work::Insert(_) => vec![insert::table(suffix)],
+    };
+    let procedures = tables.iter().map(|table| procedure(table)).collect();
+    Ok(Objects { tables, procedures })
+}
+
+/// Makes the data of one treatment in the server's schema, which exists, or finds that it is there.
+///
+/// # Errors
+/// The server's, or a table that does not come out as one row a block.
+pub fn load(
+    control: &mut Client,
+    server: &Server,
+    load: &LoadRequest,
+    suffix: &str,
+) -> Result<Loaded, EngineError> {
+    match Work::parse(load)? {
+        Work::LogicalIo(work) => logical_io::load(control, server, load, &work, suffix),
+        Work::Insert(work) => insert::load(control, server, load, &work, suffix),
+    }
+}
+
+/// The procedure that works on a table. It is made last, so that a table with one is whole.
+fn procedure(table: &str) -> String {
+    format!("{table}_work")
+}
+
+/// Whether a table is there and whole. One that is not whole is dropped.
+fn is_loaded(control: &mut Client, schema: &str, table: &str) -> Result<bool, EngineError> {
+    let action = format!("look for table {schema}.{table}");
+    let sql = "SELECT to_regclass($1) IS NOT NULL, to_regproc($2) IS NOT NULL";
+    let names = [format!("{schema}.{table}"), format!("{schema}.{}", procedure(table))];
+    let row =
+        control.query_one(sql, &[&names[0], &names[1]]).map_err(|cause| query(action.as_str(), &cause))?;
+    let read = |column: usize| row.try_get::<_, bool>(column).map_err(|cause| query(action.as_str(), &cause));
+    let (has_table, has_procedure) = (read(0)?, read(1)?);
+    if has_table && !has_procedure {
+        execute(
+            control,
+            &format!("drop the unfinished table {}", names[0]),
+            &format!("DROP TABLE {}", names[0]),
+        )?;
+    }
+    Ok(has_table && has_procedure)
+}
+
+/// Statements whose rows nobody needs.
+fn execute(client: &mut Client, action: &str, sql: &str) -> Result<(), EngineError> {
+    client.batch_execute(sql).map_err(|cause| query(action, &cause))
+}
+
+/// A prepared statement.
+fn prepare(client: &mut Client, sql: &str) -> Result<postgres::Statement, EngineError> {
+    client.prepare(sql).map_err(|cause| query("prepare a statement", &cause))
+}

@@ -1,0 +1,204 @@
+//! The server's own statistics over a slice: log, transactions, blocks.
+//!
+//! Sources: PostgreSQL documentation, "The Cumulative Statistics System": `pg_stat_wal` (from 14),
+//! `pg_stat_database`, `pg_stat_io` (from 16), `pg_stat_bgwriter`, `pg_stat_checkpointer` (from 17). They
+//! are of the whole server or database: others' work is in them where the server is not ours. Sessions
+//! hand over theirs at the end of a slice; the log writer does in its own time, so that its part may
+//! come with the next slice.
+
+use postgres::{Client, Statement};
+use std::fmt::Write as _;
+use threadwise_engine::EngineError;
+use threadwise_study::Counters;
+
+use super::shared::FORCED_FLUSH;
+use crate::error::{failed, query};
+
+/// A counter: its name, and where it is from this version on and below that one.
+struct Counter(&'static str, &'static str, u32, u32);
+
+/// For counters that every later version has.
+const NEWEST: u32 = u32::MAX;
+
+/// Versions that brought something, as the server numbers itself.
+const WAL: u32 = 140_000;
+const IO: u32 = 160_000;
+const CHECKPOINTER: u32 = 170_000;
+const WAL_IN_IO: u32 = 180_000;
+
+const COUNTERS: &[Counter] = &[
+    Counter("wal_records", "w.wal_records", WAL, NEWEST),
+    Counter("wal_fpi", "w.wal_fpi", WAL, NEWEST),
+    Counter("wal_bytes", "w.wal_bytes", WAL, NEWEST),
+    Counter("wal_buffers_full", "w.wal_buffers_full", WAL, NEWEST),
+    Counter("wal_writes", "w.wal_write", WAL, WAL_IN_IO),
+    Counter("wal_syncs", "w.wal_sync", WAL, WAL_IN_IO),
+    Counter("wal_writes", "io.wal_writes", WAL_IN_IO, NEWEST),
+    Counter("wal_syncs", "io.wal_syncs", WAL_IN_IO, NEWEST),
+    Counter("commits", "d.xact_commit", 0, NEWEST),
+    Counter("rollbacks", "d.xact_rollback", 0, NEWEST),
+    Counter("deadlocks", "d.deadlocks", 0, NEWEST),
+    Counter("temp_bytes", "d.temp_bytes", 0, NEWEST),
+    Counter("database_blocks_hit", "d.blks_hit", 0, NEWEST),
+    Counter("database_blocks_read", "d.blks_read", 0, NEWEST),
+    Counter("checkpoints", "b.checkpoints_timed + b.checkpoints_req", 0, CHECKPOINTER),
+    Counter("checkpoints", "c.num_timed + c.num_requested", CHECKPOINTER, NEWEST),
+    Counter("checkpointer_blocks_written", "b.buffers_checkpoint", 0, CHECKPOINTER),
+    Counter("checkpointer_blocks_written", "c.buffers_written", CHECKPOINTER, NEWEST),
+    Counter("bgwriter_blocks_written", "b.buffers_clean", 0, NEWEST),
+    Counter("backend_blocks_written", "b.buffers_backend", 0, CHECKPOINTER),
+    Counter("blocks_allocated", "b.buffers_alloc", 0, NEWEST),
+    Counter("backend_blocks_written", "io.backend_writes", CHECKPOINTER, NEWEST),
+    Counter("blocks_extended", "io.extends", IO, NEWEST),
+    Counter("blocks_evicted", "io.evictions", IO, NEWEST),
+];
+
+/// Reads the statistics that the server's version has.
+pub struct Stats {
+    version_num: u32,
+    read: Statement,
+    names: Vec<&'static str>,
+    first: Vec<i64>,
+}
+
+impl Stats {
+    /// Prepares the reading.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn prepare(client: &mut Client, version_num: u32) -> Result<Self, EngineError> {
+        let had: Vec<&Counter> = COUNTERS
+            .iter()
+            .filter(|Counter(_, _, from, below)| (*from..*below).contains(&version_num))
+            .collect();
+        let sql = reading(&had, version_num);
+        let read =
+            client.prepare(&sql).map_err(|cause| query("prepare the reading of its statistics", &cause))?;
+        let names = had.iter().map(|counter| counter.0).collect();
+        Ok(Self { version_num, read, names, first: Vec::new() })
+    }
+
+    /// Reads them before a slice.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn begin(&mut self, client: &mut Client) -> Result<(), EngineError> {
+        self.first = self.now(client)?;
+        Ok(())
+    }
+
+    /// What came since `begin`; empty where that was not called.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn end(&mut self, client: &mut Client) -> Result<Counters, EngineError> {
+        if self.first.is_empty() {
+            return Ok(Counters::new());
+        }
+        let last = self.now(client)?;
+        // Someone may have reset them in between: then there is nothing to say of this slice.
+        let came = last.iter().zip(&self.first).map(|(last, first)| u64::try_from(last - first).ok());
+        Ok(self.names.iter().zip(came).filter_map(|(name, came)| Some(((*name).to_owned(), came?))).collect())
+    }
+
+    fn now(&self, client: &mut Client) -> Result<Vec<i64>, EngineError> {
+        let action = "read its statistics";
+        let row = client.query_one(&self.read, &[]).map_err(|cause| query(action, &cause))?;
+        let read = |column| row.try_get(column).map_err(|cause| failed(action, cause));
+        (0..row.len()).map(read).collect()
+    }
+
+    /// What this version lacks, one line each.
+    pub fn lacks(&self) -> Vec<String> {
+        lacks(self.version_num)
+    }
+}
+
+fn reading(counters: &[&Counter], version_num: u32) -> String {
+    let mut sql = String::from("SELECT ");
+    for (index, Counter(_, expression, ..)) in counters.iter().enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        // Writing to a String cannot fail.
+        let _ = write!(sql, "{comma}coalesce({expression}, 0)::bigint");
+    }
+    sql.push_str(" FROM pg_stat_bgwriter AS b CROSS JOIN pg_stat_database AS d");
+    if version_num >= WAL {
+        sql.push_str(" CROSS JOIN pg_stat_wal AS w");
+    }
+    if version_num >= CHECKPOINTER {
+        sql.push_str(" CROSS JOIN pg_stat_checkpointer AS c");
+    }
+    if version_num >= IO {
+        let wal = match version_num >= WAL_IN_IO {
+            true => {
+                "sum(writes) FILTER (WHERE object = 'wal') AS wal_writes, \
+                 sum(fsyncs) FILTER (WHERE object = 'wal') AS wal_syncs, "
+            }
+            false => "",
+        };
+        let blocks = "object <> 'wal'";
+        // Writing to a String cannot fail.
+        let _ = write!(
+            sql,
+            " CROSS JOIN (SELECT {wal}sum(writes) FILTER (WHERE {blocks} AND backend_type = 'client backend') \
+             AS backend_writes, sum(extends) FILTER (WHERE {blocks}) AS extends, \
+             sum(evictions) FILTER (WHERE {blocks}) AS evictions FROM pg_stat_io) AS io"
+        );
+    }
+    sql.push_str(" WHERE d.datname = current_database()");
+    sql
+}
+
+fn lacks(version_num: u32) -> Vec<String> {
+    let version = version_num / 10_000;
+    let mut lacks = Vec::new();
+    if version_num < WAL {
+        lacks.push(format!("PostgreSQL {version} has no pg_stat_wal: no counters of the log"));
+    }
+    if version_num < FORCED_FLUSH {
+        lacks.push(format!(
+            "PostgreSQL {version} collects statistics up to half a second late: the server's counters of one \
+             slice may belong to its neighbours"
+        ));
+    }
+    if version_num < IO {
+        lacks.push(format!("PostgreSQL {version} has no pg_stat_io: no counts of new and evicted blocks"));
+    }
+    lacks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_version_has_a_counter_twice() {
+        for version_num in [110_000, 130_000, 140_005, 150_018, 160_001, 170_002, 180_000, 190_000] {
+            let mut names: Vec<_> = COUNTERS
+                .iter()
+                .filter(|Counter(_, _, from, below)| (*from..*below).contains(&version_num))
+                .map(|counter| counter.0)
+                .collect();
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all, "{version_num}");
+        }
+    }
+
+    #[test]
+    fn each_version_reads_the_views_that_it_has() {
+        let sql = |version_num: u32| {
+            let had: Vec<&Counter> = COUNTERS
+                .iter()
+                .filter(|Counter(_, _, from, below)| (*from..*below).contains(&version_num))
+                .collect();
+            reading(&had, version_num)
+        };
+        assert!(!sql(130_000).contains("pg_stat_wal") && !sql(130_000).contains("w."));
+        assert!(sql(150_000).contains("w.wal_sync") && !sql(150_000).contains("io."));
+        assert!(sql(170_000).contains("w.wal_sync") && sql(170_000).contains("c.num_timed"));
+        assert!(sql(180_000).contains("io.wal_syncs") && !sql(180_000).contains("w.wal_sync"));
+        assert_eq!((lacks(130_000).len(), lacks(150_000).len(), lacks(160_000).len()), (3, 1, 0));
+    }
+}

@@ -1,0 +1,109 @@
+//! What the tests with real servers share.
+#![allow(dead_code)]
+
+pub mod theirs;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use threadwise_engine::{Engine, LoadRequest, SessionRequest, StartRequest, Window, clock};
+use threadwise_engine_postgres::Postgres;
+use threadwise_engine_postgres::cluster::Programs;
+use threadwise_machine::{CpuSet, pin};
+use threadwise_study::{OptionValue, Options};
+
+/// PostgreSQL's programs. `None`, said loudly, where there are none and this is not CI.
+pub fn programs(test: &str) -> Option<Programs> {
+    match Programs::find(None) {
+        Ok(programs) => Some(programs),
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "no PostgreSQL: apt-get install postgresql ({error})");
+            // Not by the macro, whose output the test program keeps back.
+            let line = format!("SKIPPED: {test}: no postgresql on this machine (Debian: postgresql)\n");
+            std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+            None
+        }
+    }
+}
+
+/// A data folder that the server's user can pass through.
+pub fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    folder
+}
+
+/// Options from pairs; whole numbers become numbers.
+pub fn options(pairs: &[(&str, &str)]) -> Options {
+    let value =
+        |text: &str| text.parse().map_or_else(|_| OptionValue::Text(text.to_owned()), OptionValue::Integer);
+    pairs.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect()
+}
+
+/// A request for two sessions of a workload.
+pub fn load(data_dir: &Path, workload: &str, given: &[(&str, &str)], engine: &[(&str, &str)]) -> LoadRequest {
+    LoadRequest {
+        workload: workload.into(),
+        options: options(given),
+        engine_options: options(engine),
+        data_dir: data_dir.to_owned(),
+        treatment: "t".into(),
+        sessions: 2,
+        seed: 7,
+    }
+}
+
+/// The logical CPUs that this test may use.
+pub fn cpus() -> CpuSet {
+    pin::current_affinity().unwrap()
+}
+
+/// A start of that request, each session on one logical CPU.
+pub fn start(load: &LoadRequest) -> StartRequest {
+    let all: Vec<u32> = cpus().iter().collect();
+    let one = |session: usize| [all[session % all.len()]].into_iter().collect::<CpuSet>();
+    StartRequest {
+        load: load.clone(),
+        sessions: (0..load.sessions as usize).map(one).collect(),
+        service: one(load.sessions as usize + 1),
+        seed: 7,
+        journal: None,
+    }
+}
+
+/// A session of that start.
+pub fn session(start: &StartRequest, session: u32) -> SessionRequest {
+    SessionRequest {
+        load: start.load.clone(),
+        session,
+        sessions: start.load.sessions,
+        cpus: start.sessions[session as usize].clone(),
+        seed: start.seed,
+    }
+}
+
+/// A window that begins soon.
+pub fn window(milliseconds: u64) -> Window {
+    let start_ns = clock::monotonic_ns() + 20_000_000;
+    Window { sequence: 0, start_ns, end_ns: start_ns + milliseconds * 1_000_000 }
+}
+
+/// The engine.
+pub fn engine() -> &'static dyn Engine {
+    &Postgres
+}
+
+/// Processes whose current folder lies in this one; a server's process is known by that.
+pub fn processes_in(folder: &Path) -> Vec<u32> {
+    threadwise_server::living::in_folder(folder).unwrap()
+}
+
+/// Waits until something holds, for at most so long that only a fault takes longer.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

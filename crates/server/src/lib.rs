@@ -1,0 +1,20 @@
+//! What the engines that run a database server share: finding its programs and its user, copying a
+//! data directory, starting it so that it never outlives us, placing its threads and putting foreign
+//! masks back, reading what its threads did, and ending what is left.
+//!
+//! `spawn` alone has `unsafe`. Everything else reads /proc and the file system. Nothing here knows a
+//! particular server.
+
+mod as_owner;
+pub mod journal;
+pub mod living;
+pub mod masks;
+pub mod proc;
+pub mod programs;
+pub mod spawn;
+pub mod stopping;
+pub mod template;
+pub mod users;
+
+pub use rustix::process::Signal;
+pub use users::User;

@@ -1,0 +1,212 @@
+//! What /proc tells of any process and thread: CPU time, run-queue wait, context switches, children,
+//! titles, owners, start times.
+//!
+//! Source: `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_cmdline(5)`, kernel
+//! `Documentation/scheduler/sched-stats.rst` (`/proc/PID/schedstat`), `proc_tid_children(5)`. All of it
+//! may be read whoever owns the process. `None` and empty lists mean that the process or the thread
+//! has ended, or that the kernel lacks the file.
+
+use std::fs;
+
+/// What a thread used since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadTimes {
+    /// Time on a CPU. Exact for a thread that sleeps; for one that runs it may lack the time since
+    /// the last timer tick.
+    pub cpu_ns: u64,
+    /// Time ready to run and waiting for a CPU.
+    pub wait_ns: u64,
+}
+
+/// How often a thread left its CPU since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Switches {
+    /// Because it waited for something.
+    pub voluntary: u64,
+    /// Because another took the CPU.
+    pub involuntary: u64,
+}
+
+/// Effective user and group of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// User number.
+    pub uid: u32,
+    /// Group number.
+    pub gid: u32,
+}
+
+/// CPU time and run-queue wait of a thread.
+pub fn thread_times(pid: u32, tid: u32) -> Option<ThreadTimes> {
+    parse_schedstat(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?)
+}
+
+/// Context switches of a thread.
+pub fn switches(pid: u32, tid: u32) -> Option<Switches> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    Some(Switches {
+        voluntary: field(&status, "voluntary_ctxt_switches:")?.trim().parse().ok()?,
+        involuntary: field(&status, "nonvoluntary_ctxt_switches:")?.trim().parse().ok()?,
+    })
+}
+
+/// When a thread started, in clock ticks since the machine's start: with the numbers it names a
+/// thread, since a number alone may be given again.
+pub fn start_time(pid: u32, tid: u32) -> Option<u64> {
+    stat_field(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?, 22)?.parse().ok()
+}
+
+/// The process that is told when `pid` ends.
+pub fn parent(pid: u32) -> Option<u32> {
+    stat_field(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 4)?.parse().ok()
+}
+
+/// Effective user and group of a process.
+pub fn owner(pid: u32) -> Option<Owner> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let effective = |name| field(&status, name)?.split_whitespace().nth(1)?.parse().ok();
+    Some(Owner { uid: effective("Uid:")?, gid: effective("Gid:")? })
+}
+
+/// Children of a process, of all its threads.
+pub fn children(pid: u32) -> Vec<u32> {
+    children_by_threads(pid).unwrap_or_else(|| children_by_parent(pid))
+}
+
+/// Command line of a process, which servers rewrite to say what a process does:
+/// `postgres: walwriter`. One that was just started may still carry its parent's. `None` for one that
+/// has none, such as a kernel thread.
+pub fn title(pid: u32) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let title = String::from_utf8_lossy(&bytes).replace('\0', " ").trim().to_owned();
+    (!title.is_empty()).then_some(title)
+}
+
+/// Name of a process's program, at most 15 bytes of it (proc_pid_comm(5)).
+pub fn comm(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+}
+
+/// Threads of a process with their names, by number.
+pub fn threads(pid: u32) -> Vec<(u32, String)> {
+    let mut threads: Vec<(u32, String)> = numbers(&format!("/proc/{pid}/task"))
+        .into_iter()
+        .filter_map(|tid| {
+            let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+            Some((tid, String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()))
+        })
+        .collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// Numbers of all processes that /proc shows.
+pub(crate) fn processes() -> Vec<u32> {
+    numbers("/proc")
+}
+
+/// Entries of a folder whose names are numbers.
+pub(crate) fn numbers(folder: &str) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// `None` where the kernel has no such file (`CONFIG_PROC_CHILDREN`).
+fn children_by_threads(pid: u32) -> Option<Vec<u32>> {
+    let mut children = Vec::new();
+    for tid in numbers(&format!("/proc/{pid}/task")) {
+        match fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")) {
+            Ok(list) => children.extend(list.split_whitespace().filter_map(|word| word.parse::<u32>().ok())),
+            // The folder of a thread that has just ended is gone with the file.
+            Err(_) if !fs::exists(format!("/proc/{pid}/task/{tid}")).unwrap_or(false) => {}
+            Err(_) => return None,
+        }
+    }
+    children.sort_unstable();
+    Some(children)
+}
+
+fn children_by_parent(pid: u32) -> Vec<u32> {
+    let mut children = processes();
+    children.retain(|&other| parent(other) == Some(pid));
+    children.sort_unstable();
+    children
+}
+
+fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
+    let mut words = text.split_whitespace();
+    Some(ThreadTimes { cpu_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
+}
+
+/// A field of a stat file by its number in the manual page, from 3 on: the second, the name of the
+/// program, stands in brackets and may itself hold brackets and spaces.
+fn stat_field(stat: &str, number: usize) -> Option<&str> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(number.checked_sub(3)?)
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn files_are_parsed_and_damage_is_none() {
+        let times = parse_schedstat("1500 20 3\n").unwrap();
+        assert_eq!(times, ThreadTimes { cpu_ns: 1500, wait_ns: 20 });
+        assert_eq!(parse_schedstat("15"), None);
+        let stat = "7 (a) b (c) S 3 7 7 0 -1 1 0 0 0 0 0 0 0 0 20 0 1 0 4242 9 9";
+        assert_eq!(stat_field(stat, 3), Some("S"));
+        assert_eq!(stat_field(stat, 4), Some("3"));
+        assert_eq!(stat_field(stat, 22), Some("4242"));
+        assert_eq!(stat_field("7 (a", 22), None);
+        assert_eq!(stat_field(stat, 2), None);
+    }
+
+    #[test]
+    fn the_own_thread_is_known_and_its_figures_grow() {
+        std::thread::Builder::new()
+            .name("measured one".into())
+            .spawn(|| {
+                let pid = std::process::id();
+                let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+                let before = (thread_times(pid, tid).unwrap(), switches(pid, tid).unwrap());
+                assert!(start_time(pid, tid).unwrap() >= start_time(pid, pid).unwrap());
+                for _ in 0..20 {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                let after = (thread_times(pid, tid).unwrap(), switches(pid, tid).unwrap());
+                assert!(after.0.cpu_ns > before.0.cpu_ns, "{before:?} {after:?}");
+                assert!(after.1.voluntary >= before.1.voluntary + 20, "{before:?} {after:?}");
+                assert!(threads(pid).contains(&(tid, "measured one".into())), "{:?}", threads(pid));
+            })
+            .unwrap()
+            .join()
+            .unwrap();
+    }
+
+    #[test]
+    fn children_are_found_both_ways_and_titles_have_no_zero_bytes() {
+        let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let own = std::process::id();
+        assert!(children(own).contains(&child.id()));
+        assert!(children_by_parent(own).contains(&child.id()));
+        assert_eq!(parent(child.id()), Some(own));
+        assert_eq!(owner(child.id()), owner(own));
+        // Until the program begins, the child still carries our own title.
+        while title(child.id()).as_deref() != Some("sleep 600") {
+            assert!(child.try_wait().unwrap().is_none());
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!children(own).contains(&child.id()));
+        assert_eq!((thread_times(child.id(), child.id()), title(child.id())), (None, None));
+        assert_eq!((switches(child.id(), child.id()), start_time(child.id(), child.id())), (None, None));
+    }
+}

@@ -1,0 +1,94 @@
+//! Which user a server runs as when we are root: database servers refuse to be root.
+//!
+//! Source: `passwd(5)`. The file is read by hand, since the C library's look-up loads modules at run
+//! time, which a static binary cannot. Users of directories (LDAP) are therefore not found; those of
+//! server packages are always in the file.
+
+use std::fs;
+use std::path::Path;
+use threadwise_machine::below;
+
+/// A user that processes can be started as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its number; never 0.
+    pub uid: u32,
+    /// The number of its group.
+    pub gid: u32,
+}
+
+/// Whether we have root's rights over files.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The first of the `candidates` that `root`/etc/passwd has, root itself excepted.
+pub fn find(root: &Path, candidates: &[&str]) -> Option<User> {
+    let file = below::resolve(root, root, Path::new("etc/passwd")).ok()?;
+    find_in(&fs::read_to_string(file).ok()?, candidates)
+}
+
+/// The user that a server of ours runs as: `None` where we are not root, and it is our own; else the
+/// first of the `candidates`, else `nobody`.
+pub fn server_user(candidates: &[&str]) -> Option<User> {
+    is_root().then(|| {
+        find(Path::new("/"), candidates)
+            .or_else(|| find(Path::new("/"), &["nobody"]))
+            // The number that the kernel itself uses for a user that has none (`overflowuid`).
+            .unwrap_or_else(|| User { name: "nobody".into(), uid: 65_534, gid: 65_534 })
+    })
+}
+
+fn find_in(passwd: &str, candidates: &[&str]) -> Option<User> {
+    let users: Vec<User> = passwd.lines().filter_map(parse_line).collect();
+    candidates.iter().find_map(|name| users.iter().find(|user| user.name == *name).cloned())
+}
+
+fn parse_line(line: &str) -> Option<User> {
+    let mut fields = line.split(':');
+    let name = fields.next()?.to_owned();
+    let uid = fields.nth(1)?.parse().ok()?;
+    let gid = fields.next()?.parse().ok()?;
+    (uid != 0).then_some(User { name, uid, gid })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nbroken:x:1\ntoor:x:0:7::/:/bin/sh\n\
+        mysql:x:108:116:MySQL Server,,,:/nonexistent:/bin/false\nodd:x:many:1::/:/x\n\
+        postgres:x:107:115::/var/lib/postgresql:/bin/bash\nnobody:x:65534:65534::/:/x\n";
+
+    #[test]
+    fn candidates_are_taken_in_their_order() {
+        let user = |name: &str, uid, gid| Some(User { name: name.into(), uid, gid });
+        assert_eq!(find_in(PASSWD, &["postgres", "mysql"]), user("postgres", 107, 115));
+        assert_eq!(find_in(PASSWD, &["mariadb", "mysql"]), user("mysql", 108, 116));
+        assert_eq!(find_in(PASSWD, &["postgre", "x"]), None);
+    }
+
+    #[test]
+    fn root_and_damaged_lines_are_never_found() {
+        assert_eq!(find_in(PASSWD, &["root", "toor", "broken", "odd"]), None);
+    }
+
+    #[test]
+    fn the_file_is_looked_for_below_the_root_only() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(find(root.path(), &["postgres"]), None);
+        fs::create_dir(root.path().join("etc")).unwrap();
+        fs::write(root.path().join("users"), PASSWD).unwrap();
+        std::os::unix::fs::symlink("/users", root.path().join("etc/passwd")).unwrap();
+        assert_eq!(find(root.path(), &["postgres"]).unwrap().uid, 107);
+    }
+
+    #[test]
+    fn a_server_user_is_wanted_by_root_alone() {
+        let user = server_user(&["no-such-user-here"]);
+        assert_eq!(user.is_some(), is_root());
+        assert!(user.is_none_or(|user| user.uid != 0));
+    }
+}

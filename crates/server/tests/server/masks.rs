@@ -1,0 +1,52 @@
+//! Masks of other processes, set and read back.
+
+use super::Killed;
+use std::path::Path;
+use threadwise_machine::{CpuSet, pin};
+use threadwise_server::masks::{MaskError, set_thread};
+
+#[test]
+fn a_child_is_bound_and_put_back() {
+    let child = Killed::sh("exec sleep 600", Path::new("/"));
+    let tid = child.id();
+    let first = pin::thread_affinity(tid, tid).unwrap();
+    let last: CpuSet = pin::current_affinity().unwrap().iter().last().into_iter().collect();
+    set_thread(tid, &last).unwrap();
+    assert_eq!(pin::thread_affinity(tid, tid).unwrap(), last);
+    set_thread(tid, &pin::current_affinity().unwrap()).unwrap();
+    assert!(pin::current_affinity().unwrap().is_subset(&first));
+}
+
+#[test]
+fn one_thread_of_many_is_bound() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let other = std::thread::spawn(move || {
+        tell.send(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()).unwrap();
+        let _ = ended.recv();
+    });
+    let tid = told.recv().unwrap();
+    let own = pin::current_affinity().unwrap();
+    let last: CpuSet = own.iter().last().into_iter().collect();
+    set_thread(tid, &last).unwrap();
+    assert_eq!(pin::thread_affinity(std::process::id(), tid).unwrap(), last);
+    assert_eq!(pin::current_affinity().unwrap(), own);
+    drop(end);
+    other.join().unwrap();
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let mut child = Killed::sh("exec sleep 600", Path::new("/"));
+    let tid = child.id();
+    let own = pin::current_affinity().unwrap();
+    let absent: CpuSet = [60_000].into_iter().collect();
+    assert!(matches!(set_thread(tid, &CpuSet::new()), Err(MaskError::Empty { .. })));
+    assert!(matches!(set_thread(tid, &absent), Err(MaskError::Refused { .. })));
+    let error = set_thread(tid, &own.union(&absent)).unwrap_err();
+    assert!(matches!(error, MaskError::Differs { .. }), "{error}");
+    assert!(error.to_string().contains(&format!("reads back {own}")), "{error}");
+    child.end();
+    assert!(matches!(set_thread(tid, &own), Err(MaskError::Ended { .. })));
+    assert!(matches!(set_thread(0, &own), Err(MaskError::Ended { .. })));
+}
