@@ -6,6 +6,7 @@
 
 mod cli;
 mod commands;
+mod engines;
 mod error;
 mod input;
 mod opened;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::report(args),
+        Command::Compare(args) => commands::compare::compare(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Probe(args) => commands::probe::probe(args),
         Command::Doctor(args) => commands::doctor::doctor(args),

@@ -3,7 +3,7 @@
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Finding, analyse_on, findings};
+use threadwise_analysis::{Analysis, Finding, analyse_probed, findings};
 use threadwise_machine::Topology;
 use threadwise_report::Document;
 use threadwise_store::{Store, Versions};
@@ -36,11 +36,12 @@ impl Opened {
         let versions = store.versions().clone();
         let runs = store.runs().map_err(AppError::input)?;
         let notes = store.notes().map_err(AppError::input)?;
-        let analysis = analyse_on(&study, Some(&topology), &runs, alpha_share(&study));
         // A study that went on has several: the last one is of the machine as it was at the end.
         let probe = store.probes().map_err(AppError::input)?.pop().map(|stored| stored.probe);
+        let share = alpha_share(&study);
+        let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let findings = findings::verdict_probed(&study, &topology, hardware.as_ref(), &analysis);
+        let findings = findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, &analysis);
         let source = path.display().to_string();
         Ok(Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware })
     }

@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn accounts_are_found_by_number() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000:,,,:/home/ada:/bin/sh\n";
-        assert_eq!(account(passwd, 1000), Some(("ada".into(), "/home/ada".into())));
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000:,,,:/people/ada:/bin/sh\n";
+        assert_eq!(account(passwd, 1000), Some(("ada".into(), "/people/ada".into())));
         assert_eq!(account(passwd, 7), None);
         assert!(!Environment::of_process().socket_folders.is_empty());
     }

@@ -4,9 +4,18 @@ use crate::cli::ListArgs;
 use crate::commands::topology::live;
 use crate::error::AppError;
 use crate::output;
+use crate::engines;
 use threadwise_machine::placement::resolve;
 use threadwise_machine::{Draw, Pin, Placement, Topology};
 use threadwise_report::json::{self, ListEntry};
+use threadwise_study::Options;
+
+/// Workloads and what they do.
+const WORKLOADS: [(&str, &str); 3] = [
+    ("logical-io", "cached reads of consecutive keys from a random start"),
+    ("insert", "a few rows a transaction into one table, keys ascending or random"),
+    ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
+];
 
 /// Prints presets, engines, workloads and placements.
 pub fn list(args: &ListArgs) -> Result<(), AppError> {
@@ -33,14 +42,16 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
     for (name, title) in threadwise_study::presets::names() {
         entries.push(entry("preset", name, (*title).to_owned()));
     }
-    for engine in threadwise_engine::engines::all() {
-        entries.push(entry("engine", engine.name(), format!("{} ({})", engine.about(), engine.version())));
+    for engine in engines::all() {
+        let version = engine.version(&Options::new()).unwrap_or_else(|error| format!("not here: {error}"));
+        let about = format!("{} ({version})", engine.about());
+        entries.push(entry("engine", engine.name(), about));
     }
-    entries.push(entry(
-        "workload",
-        "logical-io",
-        "cached reads of consecutive keys from a random start".into(),
-    ));
+    for (name, about) in WORKLOADS {
+        let with = engines::all().iter().filter(|engine| engine.workloads().contains(&name));
+        let with: Vec<&str> = with.map(|engine| engine.name()).collect();
+        entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
+    }
     for name in ["one-cpu", "same-core", "same-package", "cross-package", "no-smt", "package-but-one", "half-cores", "all"] {
         entries.push(entry("placement", name, here(name, topology)));
     }

@@ -2,7 +2,8 @@
 
 use crate::cli::{JanitorArgs, WorkerArgs};
 use crate::error::AppError;
-use threadwise_engine::{engines, worker};
+use crate::engines;
+use threadwise_engine::worker;
 
 /// Serves one engine over the worker protocol until stdin ends.
 pub fn worker(args: &WorkerArgs) -> Result<(), AppError> {

@@ -9,3 +9,4 @@ mod harness;
 mod killed;
 mod probe;
 mod real;
+mod servers;

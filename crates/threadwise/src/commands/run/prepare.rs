@@ -3,17 +3,18 @@
 use super::runner_error;
 use crate::cli::RunArgs;
 use crate::commands;
+use crate::engines;
 use crate::error::AppError;
 use crate::output;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use threadwise_engine::engines::{self, simulated};
+use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
 use threadwise_runner::{Settings, Worker, engine_version, find_worker, guard};
 use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
 use threadwise_study::load::{Overrides, StudyFile, option_value};
-use threadwise_study::{Stopping, Study, presets};
+use threadwise_study::{Options, Stopping, Study, presets};
 
 /// A study that can start.
 pub struct Job {
@@ -42,7 +43,7 @@ impl Job {
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
-        let (worker, versions) = engine(&study.engine)?;
+        let (worker, versions) = engine(&study)?;
         check_options(&study, args.study.as_deref())?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
@@ -70,7 +71,7 @@ impl Job {
         let found = found.map_err(AppError::input)?;
         let (study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
         drop(found);
-        let (worker, versions) = engine(&study.engine)?;
+        let (worker, versions) = engine(&study)?;
         let html = html_path(args, file)?;
         match &html {
             // The report that an earlier part of this study left is ours to replace.
@@ -88,6 +89,11 @@ impl Job {
     /// Whether a model stands in for the machine.
     pub fn is_simulated(&self) -> bool {
         self.study.is_simulated()
+    }
+
+    /// Whether a server of the user's is measured, which then runs here on purpose, if it runs here.
+    pub fn is_users_server(&self) -> bool {
+        self.study.engine_options.contains_key("url")
     }
 
     /// Whether nothing is left to measure.
@@ -138,39 +144,56 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         Some(seed) => seed,
         None => commands::drawn_seed()?,
     };
+    let (engine, mut engine_options) = match args.engine.as_deref().map(engines::named).transpose()? {
+        Some((engine, options)) => (Some(engine), options),
+        None => (None, Options::new()),
+    };
+    let given = |(key, value): &(String, String)| (key.clone(), option_value(value));
+    engine_options.extend(args.engine_option.iter().map(given));
     Ok(Overrides {
-        engine: args.engine.clone(),
+        engine,
+        engine_options,
         budget_s: args.budget,
         until: args.until,
         seed: Some(seed),
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),
         sessions: args.sessions.clone(),
-        options: args.set.iter().map(|(key, value)| (key.clone(), option_value(value))).collect(),
+        options: args.set.iter().map(given).collect(),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
+        service: args.service.clone(),
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),
     })
 }
 
-/// A seed for a study that was not given one. 53 bits: any JSON reader keeps it exact.
-fn engine(name: &str) -> Result<(Worker, Versions), AppError> {
+/// The program of the study's engine, and the versions that the study file keeps.
+fn engine(study: &Study) -> Result<(Worker, Versions), AppError> {
+    let name = &study.engine;
     let program = std::env::current_exe()
         .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let worker = find_worker(name, &program, &path).map_err(|error| runner_error(&error))?;
+    let worker = find_worker(name, engines::all(), &program, &path).map_err(|error| runner_error(&error))?;
     let engine_version = match engines::find(name) {
-        Ok(engine) => engine.version(),
-        Err(_) => engine_version(&Settings::new(worker.clone())).map_err(|error| runner_error(&error))?,
+        Some(engine) => engine.version(&study.engine_options).map_err(engine_error)?,
+        None => engine_version(&Settings::new(worker.clone())).map_err(|error| runner_error(&error))?,
     };
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let program = env!("CARGO_PKG_VERSION").to_owned();
-    Ok((worker, Versions { program, engine: name.to_owned(), engine_version, created_utc }))
+    Ok((worker, Versions { program, engine: name.clone(), engine_version, created_utc }))
+}
+
+/// A server that cannot be asked is a failure; an option that cannot be is bad input.
+fn engine_error(error: EngineError) -> AppError {
+    match error {
+        EngineError::Option { .. } => AppError::input(error),
+        _ => AppError::failed(error),
+    }
 }
 
 /// Has a built-in engine look at every treatment's options; others look when their data is made.
 fn check_options(study: &Study, source: Option<&str>) -> Result<(), AppError> {
-    let Ok(engine) = engines::find(&study.engine) else { return Ok(()) };
+    let Some(engine) = engines::find(&study.engine) else { return Ok(()) };
     for treatment in &study.treatments {
         let request = LoadRequest {
             workload: study.workload.clone(),

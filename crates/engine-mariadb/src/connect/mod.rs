@@ -1,0 +1,204 @@
+//! Which server is meant, by the habits of MariaDB's clients: the URL, then the environment
+//! (MARIADB_* and MYSQL_*), then `~/.my.cnf`, then the usual socket.
+//!
+//! Source: mariadb.com/kb/en/mariadb-environment-variables and "Configuring MariaDB with Option
+//! Files". A password comes from MYSQL_PWD (or MARIADB_PWD) or the file; a URL with one is refused.
+
+mod my_cnf;
+mod server;
+mod url;
+mod version;
+
+use mysql::{OptsBuilder, SslOpts};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use threadwise_engine::EngineError;
+
+use my_cnf::MyCnf;
+pub use server::Server;
+use url::Tls;
+pub(crate) use version::require as require_version;
+
+/// Where Debian, Red Hat and the server's own build put the socket.
+const SOCKETS: [&str; 4] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+/// Port of MariaDB and MySQL.
+const PORT: u16 = 3306;
+
+/// A server and an account. No `Debug`: it holds the password.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub user: String,
+    password: Option<String>,
+    pub place: Place,
+    pub database: Option<String>,
+    tls: Tls,
+    authority: Option<PathBuf>,
+    /// What the user should know of where this came from.
+    pub notes: Vec<String>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// By a socket of this machine.
+    Socket(PathBuf),
+    /// By TCP.
+    Tcp(String, u16),
+}
+
+/// What decides besides the URL: the environment and the file, read by [`Surroundings::read`].
+pub(crate) struct Surroundings<'a> {
+    /// A variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of `~/.my.cnf`, and whether others may read it.
+    pub my_cnf: Option<(String, bool)>,
+    /// Whether a socket is there.
+    pub exists: &'a dyn Fn(&Path) -> bool,
+}
+
+/// The target that a URL means here.
+///
+/// # Errors
+/// A URL that is none, or that holds a password.
+pub(crate) fn target(url: &str) -> Result<Target, EngineError> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let file = variable("HOME").map(|home| Path::new(&home).join(".my.cnf"));
+    let my_cnf = file.and_then(|file| {
+        let shared = std::fs::metadata(&file).ok()?.permissions().mode() & 0o077 != 0;
+        Some((std::fs::read_to_string(&file).ok()?, shared))
+    });
+    resolve(url, &Surroundings { variable: &variable, my_cnf, exists: &|path| path.exists() })
+}
+
+fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> {
+    let url = url::parse(url)?;
+    let variable = |name: &str| {
+        let of = |prefix: &str| (around.variable)(&format!("{prefix}_{name}"));
+        of("MARIADB").or_else(|| of("MYSQL"))
+    };
+    let mut notes = Vec::new();
+    let file = match &around.my_cnf {
+        Some((text, shared)) => {
+            let file = my_cnf::parse(text);
+            if *shared && file.password.is_some() {
+                notes.push("~/.my.cnf holds a password and others may read it: chmod 600 ~/.my.cnf".into());
+            }
+            file
+        }
+        None => MyCnf::default(),
+    };
+    let login = || ["USER", "LOGNAME"].iter().find_map(|name| (around.variable)(name));
+    let socket = url.socket.clone().map(PathBuf::from);
+    let place = match (socket, url.host.clone()) {
+        (Some(socket), _) => Place::Socket(socket),
+        (None, Some(host)) if host != "localhost" || url.port.is_some() => {
+            Place::Tcp(host, port(url.port, variable("TCP_PORT"), &file))
+        }
+        (None, host) => nameless(host.is_some(), &variable, &file, around),
+    };
+    let default_tls = match &place {
+        Place::Socket(_) => Tls::Disabled,
+        Place::Tcp(..) => Tls::Preferred,
+    };
+    Ok(Target {
+        user: url.user.or(file.user).or_else(login).unwrap_or_else(|| "root".into()),
+        password: variable("PWD").or(file.password),
+        place,
+        database: url.database,
+        tls: url.tls.unwrap_or(default_tls),
+        authority: url.authority.map(PathBuf::from),
+        notes,
+    })
+}
+
+/// Where no host was named, or `localhost`, which means the socket to MariaDB's clients.
+fn nameless(
+    localhost: bool,
+    variable: &dyn Fn(&str) -> Option<String>,
+    file: &MyCnf,
+    around: &Surroundings<'_>,
+) -> Place {
+    let host =
+        variable("HOST").or_else(|| file.host.clone()).filter(|host| !localhost && host != "localhost");
+    if let Some(host) = host {
+        return Place::Tcp(host, port(None, variable("TCP_PORT"), file));
+    }
+    let named = variable("UNIX_PORT").or_else(|| file.socket.clone()).map(PathBuf::from);
+    let usual = || SOCKETS.iter().map(PathBuf::from).find(|socket| (around.exists)(socket));
+    Place::Socket(named.or_else(usual).unwrap_or_else(|| PathBuf::from(SOCKETS[0])))
+}
+
+fn port(url: Option<u16>, variable: Option<String>, file: &MyCnf) -> u16 {
+    url.or_else(|| variable?.parse().ok()).or(file.port).unwrap_or(PORT)
+}
+
+impl Target {
+    /// An account without a password on a socket, for a server of ours.
+    pub(crate) fn own(socket: PathBuf) -> Self {
+        Self {
+            user: "root".into(),
+            password: None,
+            place: Place::Socket(socket),
+            database: None,
+            tls: Tls::Disabled,
+            authority: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Whether a password is known.
+    pub(crate) fn has_password(&self) -> bool {
+        self.password.is_some()
+    }
+
+    /// Whether a connection without TLS may be tried where one with TLS is refused.
+    pub(crate) fn plain_will_do(&self) -> bool {
+        self.tls == Tls::Preferred
+    }
+
+    /// What the client library wants to know; `plain` leaves TLS out.
+    pub(crate) fn options(&self, plain: bool) -> OptsBuilder {
+        let options = OptsBuilder::new()
+            .user(Some(self.user.clone()))
+            .pass(self.password.clone())
+            .db_name(self.database.clone())
+            // Without these the library asks the server by itself, and goes over to a socket.
+            .max_allowed_packet(Some(16 << 20))
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(std::time::Duration::from_secs(10)));
+        let options = match &self.place {
+            Place::Socket(path) => options.socket(Some(path.to_string_lossy().into_owned())),
+            Place::Tcp(host, port) => options.ip_or_hostname(Some(host.clone())).tcp_port(*port),
+        };
+        match self.tls {
+            _ if plain => options,
+            Tls::Disabled => options,
+            tls => options.ssl_opts(self.certificates(tls)),
+        }
+    }
+
+    fn certificates(&self, tls: Tls) -> SslOpts {
+        SslOpts::default()
+            .with_root_cert_path(self.authority.clone())
+            .with_danger_skip_domain_validation(tls != Tls::VerifyIdentity)
+            .with_danger_accept_invalid_certs(matches!(tls, Tls::Preferred | Tls::Required))
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Socket(path) => write!(f, "socket {}", path.display()),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

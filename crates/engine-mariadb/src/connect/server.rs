@@ -1,0 +1,187 @@
+//! A server that answers, and connections to it.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, DriverError, Error, Opts};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use threadwise_engine::EngineError;
+
+use super::{Place, Target, require_version};
+use crate::error::{advice, code, failed};
+
+/// Longest path of a socket's address (unix(7): 108 bytes with the zero at the end).
+const SOCKET_PATH_BYTES: usize = 107;
+
+/// What every connection of ours sets. The clock of the server's loops is UTC, so that it never
+/// jumps; a mode that refuses rows which do not fit, whatever the server's default is.
+const SETTINGS: &str = "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+                        autocommit=1, wait_timeout=86400, max_statement_time=0";
+
+/// A server that answered, with the account that it let in. Cheap to copy, for every thread.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+struct Inner {
+    target: Target,
+    schema: String,
+    version: u32,
+    version_text: String,
+    plain: bool,
+    /// Kept open where the socket's path is too long, since its short name goes through it.
+    _folder: Option<File>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Server({}, {})", self.0.target.place, self.0.version_text)
+    }
+}
+
+impl Server {
+    /// Connects once and learns the version. `schema` is the database of our objects, which need not
+    /// be there yet.
+    ///
+    /// # Errors
+    /// Nobody answers, the account is not let in, or the version is not supported.
+    pub(crate) fn find(mut target: Target, schema: &str) -> Result<Self, EngineError> {
+        let folder = shorten(&mut target)?;
+        let mut plain = false;
+        let first = |plain| {
+            let options = target.options(plain).read_timeout(Some(Duration::from_secs(20)));
+            Conn::new(Opts::from(options))
+        };
+        let mut connection = match first(plain) {
+            Err(Error::DriverError(DriverError::TlsNotSupported)) if target.plain_will_do() => {
+                plain = true;
+                first(plain)
+            }
+            other => other,
+        }
+        .map_err(|cause| refused(&target, &cause))?;
+        let version_text: String = connection
+            .query_first("SELECT VERSION()")
+            .map_err(|cause| refused(&target, &cause))?
+            .unwrap_or_default();
+        let version = require_version(&version_text, &target.place.to_string())?;
+        let schema = schema.to_owned();
+        Ok(Self(Arc::new(Inner { target, schema, version, version_text, plain, _folder: folder })))
+    }
+
+    /// A new connection, set up as all of ours are. No database is chosen: names are written in full.
+    ///
+    /// # Errors
+    /// The server is gone or does not let us in.
+    pub fn connect(&self) -> Result<Conn, EngineError> {
+        let options = self.0.target.options(self.0.plain);
+        let mut connection =
+            Conn::new(Opts::from(options)).map_err(|cause| refused(&self.0.target, &cause))?;
+        connection.query_drop(SETTINGS).map_err(|cause| failed("set up a connection", advice(&cause)))?;
+        Ok(connection)
+    }
+
+    /// Database of our objects.
+    pub fn schema(&self) -> &str {
+        &self.0.schema
+    }
+
+    /// Version as one number, 101119 for 10.11.19.
+    pub fn version_num(&self) -> u32 {
+        self.0.version
+    }
+
+    /// Version in the server's words.
+    pub fn version_text(&self) -> &str {
+        &self.0.version_text
+    }
+
+    /// The account that it lets in.
+    pub(crate) fn user(&self) -> &str {
+        &self.0.target.user
+    }
+
+    /// How it is reached.
+    pub(crate) fn place(&self) -> &Place {
+        &self.0.target.place
+    }
+
+    /// Whether the way to it is one inside this machine; a forwarded port may still lead elsewhere.
+    pub(crate) fn near(&self) -> bool {
+        match &self.0.target.place {
+            Place::Socket(_) => true,
+            Place::Tcp(host, _) => host == "localhost" || host == "::1" || host.starts_with("127."),
+        }
+    }
+}
+
+/// Names a socket with a long path through its folder's descriptor.
+fn shorten(target: &mut Target) -> Result<Option<File>, EngineError> {
+    let Place::Socket(path) = &target.place else { return Ok(None) };
+    if path.as_os_str().len() <= SOCKET_PATH_BYTES {
+        return Ok(None);
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
+    let action = format!("open the folder of the socket {}", path.display());
+    let folder = File::open(folder).map_err(|cause| failed(action, cause))?;
+    target.place = Place::Socket(PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name));
+    Ok(Some(folder))
+}
+
+/// Why there is no connection, and what to do next. Never the password.
+fn refused(target: &Target, cause: &Error) -> EngineError {
+    let Target { user, place, .. } = target;
+    let action = format!("connect to {place} as '{user}'");
+    let why = match (code(cause), cause) {
+        (Some(1698), _) => "the account lets in without a password only the system's user of its name \
+                            (unix_socket), which this client cannot use; name an account with a password \
+                            (IDENTIFIED BY)"
+            .to_owned(),
+        (Some(1045), _) if target.has_password() => {
+            "the password is wrong for this account; it came from MYSQL_PWD or ~/.my.cnf".to_owned()
+        }
+        (Some(1045), _) => "the account needs a password and none was given: put it into MYSQL_PWD or \
+                            ~/.my.cnf ([client] password=…), or name another account (mariadb://user@host)"
+            .to_owned(),
+        (Some(1049), _) => "there is no such database; leave it out of the URL".to_owned(),
+        (Some(1130), _) => "the server lets no account in from this machine; GRANT one".to_owned(),
+        (Some(_), _) => advice(cause),
+        (None, Error::DriverError(DriverError::CouldNotConnect(Some((_, text, kind))))) => {
+            absent(text, *kind)
+        }
+        (None, Error::DriverError(DriverError::CouldNotConnect(None) | DriverError::ConnectTimeout)) => {
+            "nobody answers; check host, port and firewall".to_owned()
+        }
+        (None, Error::DriverError(DriverError::TlsNotSupported)) => {
+            "the server has no TLS; ssl-mode=disabled goes without".to_owned()
+        }
+        (None, Error::TlsError(cause)) => {
+            format!("no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=disabled goes without")
+        }
+        (None, Error::CodecError(cause)) if cause.to_string().contains("certificate") => {
+            format!("no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=required does not look at it")
+        }
+        (None, Error::IoError(cause)) => match cause.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                "nothing that speaks MariaDB's protocol answers".into()
+            }
+            _ => format!("the connection broke off: {cause}"),
+        },
+        (None, other) => advice(other),
+    };
+    failed(action, why)
+}
+
+fn absent(text: &str, kind: ErrorKind) -> String {
+    match kind {
+        ErrorKind::NotFound => {
+            "there is no such socket; start the server, or name it: mariadb://user@host:3306 or MYSQL_UNIX_PORT"
+                .to_owned()
+        }
+        ErrorKind::ConnectionRefused => "the connection was refused; is the server running there?".to_owned(),
+        ErrorKind::PermissionDenied => "this user may not open the socket".to_owned(),
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,92 @@
+//! Errors of the client library and of the server, as one line that says what to do next.
+//!
+//! Source of the numbers: MariaDB Error Codes (mariadb.com/kb/en/mariadb-error-codes). Texts of the
+//! server never hold a password: it answers with names and "using password: YES" at most.
+
+use mysql::{DriverError, Error};
+use threadwise_engine::EngineError;
+
+/// Name of the engine.
+pub(crate) const ENGINE: &str = "mariadb";
+
+/// An error of our own finding.
+pub(crate) fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
+    EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
+}
+
+/// A statement that failed.
+pub(crate) fn query(action: impl Into<String>, cause: &Error) -> EngineError {
+    failed(action, advice(cause))
+}
+
+/// What the cause is, with what to do next where that is known.
+pub(crate) fn advice(cause: &Error) -> String {
+    match cause {
+        Error::MySqlError(error) => {
+            let said = format!("{} ({})", one_line(&error.message), error.code);
+            match hint(error.code) {
+                Some(hint) => format!("{said}; {hint}"),
+                None => said,
+            }
+        }
+        Error::IoError(cause) => broken(cause),
+        Error::CodecError(cause) => broken(cause),
+        Error::DriverError(DriverError::UnknownAuthPlugin(plugin)) => format!(
+            "the account logs in by '{plugin}', which this client does not know; make an account with a \
+             password (IDENTIFIED BY)"
+        ),
+        other => one_line(&other.to_string()),
+    }
+}
+
+fn broken(cause: &dyn std::fmt::Display) -> String {
+    format!("the connection broke: {cause}; the server's log says why it ended")
+}
+
+/// The number of a server's error.
+pub(crate) fn code(cause: &Error) -> Option<u16> {
+    match cause {
+        Error::MySqlError(error) => Some(error.code),
+        _ => None,
+    }
+}
+
+/// What to do about an error, by its number.
+fn hint(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1021 | 1114 | 1041 => "no space is left for it: free some, or use less data",
+        1040 | 1203 => "raise max_connections, or run fewer sessions",
+        1044 | 1142 | 1143 | 1227 | 1370 => {
+            "the account lacks the right: GRANT it, or give another account (mariadb://user@host)"
+        }
+        1290 | 1836 => "the server is read-only: connect to one that takes writes",
+        1205 => "something else holds the lock",
+        _ => return None,
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(code: u16, message: &str) -> Error {
+        Error::MySqlError(mysql::MySqlError { state: "HY000".into(), message: message.into(), code })
+    }
+
+    #[test]
+    fn errors_are_one_line_with_what_to_do() {
+        let full = query("load", &server(1114, "The table 'x'\n is full")).to_string();
+        assert_eq!(
+            full,
+            "mariadb could not load: The table 'x' is full (1114); no space is left for it: free some, or use less data"
+        );
+        assert!(!query("read", &server(1064, "syntax")).to_string().contains(';'));
+        let plugin = Error::DriverError(DriverError::UnknownAuthPlugin("unix_socket".into()));
+        assert!(advice(&plugin).contains("'unix_socket'"));
+        assert_eq!((code(&server(1045, "")), code(&plugin)), (Some(1045), None));
+    }
+}

@@ -1,0 +1,324 @@
+//! The engine `mariadb`: MariaDB servers from 10.5 on, of ours for a study or the user's own.
+//!
+//! Without the option `url` a server of ours is made from the installed programs: one for each run
+//! (`restart=run`), from a copy of a data directory that is made once, or one for the study
+//! (`restart=study`). With it, the user's server gets a database of ours that is dropped at the end.
+//!
+//! Engine options: `waits` (sample what sessions wait for; default true); for a server of ours `bin`,
+//! `restart`, `settings.NAME`; for the user's `url`, `schema`. Workloads: `logical-io`, `insert`.
+
+mod connect;
+mod error;
+mod keeper;
+mod managed;
+mod memory;
+mod options;
+mod place;
+mod running;
+mod schema;
+mod workload;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_server::users;
+use threadwise_study::Options;
+
+pub use connect::Server;
+use connect::{Target, target};
+use error::{failed, query};
+use keeper::{KeptSchema, KeptServer};
+use managed::{Folders, OwnServer, Programs, Setup};
+use options::{External, Managed, Restart, SCHEMA, Which};
+use running::{MariadbRunning, Under};
+use workload::{Treatment, Work};
+
+/// Users that packages make for the server.
+const USERS: [&str; 2] = ["mysql", "mariadb"];
+
+/// Goes up whenever the same request makes other data.
+const FORMAT: u32 = 1;
+
+/// What a loaded template says of itself, beside its data directory.
+const FACTS: &str = "facts";
+
+/// The engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Mariadb;
+
+impl Engine for Mariadb {
+    fn name(&self) -> &'static str {
+        error::ENGINE
+    }
+
+    fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
+        match options::parse(engine_options)? {
+            Which::Managed(managed) => Ok(Programs::find(managed.bin.as_deref())?.version_text),
+            Which::External(external) => Ok(find(&external)?.0.version_text().to_owned()),
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        "MariaDB from 10.5 on: a server of ours from the installed programs, or yours (mariadb://…)"
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        workload::NAMES
+    }
+
+    fn environment(&self) -> &'static [&'static str] {
+        &["MYSQL", "MARIADB"]
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        Work::parse(request)?;
+        match options::parse(&request.engine_options)? {
+            // A password in the URL is refused before anything is done.
+            Which::External(external) => target(&external.url).map(drop),
+            Which::Managed(_) => Ok(()),
+        }
+    }
+
+    fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+        match options::parse(&request.engine_options)? {
+            Which::External(external) => Ok(Some(Box::new(KeptSchema::make(&find(&external)?.0)?))),
+            Which::Managed(managed) if managed.restart == Restart::Study => {
+                Ok(Some(Box::new(KeptServer::new(start_for_study(request, &managed)?))))
+            }
+            Which::Managed(_) => Ok(None),
+        }
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        let work = Work::parse(request)?;
+        match options::parse(&request.engine_options)? {
+            Which::Managed(managed) if managed.restart == Restart::Run => {
+                load_template(request, &managed, work)
+            }
+            Which::Managed(_) => load_shared(&study_server(&request.data_dir)?, request, work),
+            Which::External(external) => load_shared(&find(&external)?.0, request, work),
+        }
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        let load = &request.load;
+        let work = Work::parse(load)?;
+        match options::parse(&load.engine_options)? {
+            Which::Managed(managed) if managed.restart == Restart::Run => start_copy(request, &managed, work),
+            Which::Managed(managed) => {
+                let server = study_server(&load.data_dir)?;
+                let at_work =
+                    Treatment::start(&server, work, load, &suffix(load, work), (false, managed.waits))?;
+                let notes =
+                    vec!["memory placed earlier: one server for the study (restart=study)".to_owned()];
+                let flush = Some(work.flush_at_commit().unwrap_or(1));
+                Ok(Box::new(MariadbRunning::new(at_work, Under::Study, request, flush, notes)?))
+            }
+            Which::External(external) => {
+                let (server, mut notes) = find(&external)?;
+                check_durability(&server, work)?;
+                let at_work =
+                    Treatment::start(&server, work, load, &suffix(load, work), (false, external.waits))?;
+                notes.push("memory placed earlier: the server is yours and ran before the study".to_owned());
+                Ok(Box::new(MariadbRunning::new(at_work, Under::External, request, None, notes)?))
+            }
+        }
+    }
+}
+
+/// The user's server, and notes about how it was found.
+fn find(external: &External) -> Result<(Server, Vec<String>), EngineError> {
+    let target = target(&external.url)?;
+    let notes = target.notes.clone();
+    Ok((Server::find(target, &external.schema)?, notes))
+}
+
+/// Refuses a durability that the user's server does not have: its settings are not ours to change.
+fn check_durability(server: &Server, work: Work) -> Result<(), EngineError> {
+    use mysql::prelude::Queryable;
+    let Some(wanted) = work.flush_at_commit() else { return Ok(()) };
+    let action = "read the durability of commits";
+    let mut connection = server.connect()?;
+    let found: Option<u8> = connection
+        .query_first("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
+        .map_err(|cause| query(action, &cause))?;
+    // 2 writes the log and flushes it later: relaxed, if not the cheapest kind.
+    match (wanted, found) {
+        (1, Some(1)) | (0, Some(0 | 2)) => Ok(()),
+        (_, found) => Err(failed(
+            "have the durability of commits",
+            format!(
+                "the study asks for innodb_flush_log_at_trx_commit={wanted} and your server has {}; threadwise does \
+                 not change it: set it, or study the other durability",
+                found.unwrap_or_default()
+            ),
+        )),
+    }
+}
+
+/// A name for data that is the same for equal requests, as part of names of files and tables.
+fn suffix(load: &LoadRequest, work: Work) -> String {
+    let mut text = format!("{FORMAT}|{}|{}|{}", load.workload, load.sessions, load.seed);
+    for (name, value) in &load.options {
+        // Writing to a String cannot fail. The place of the loop changes no data.
+        let _ = write!(text, "|{name}={value}");
+    }
+    if work.changes_data() {
+        let _ = write!(text, "|{}", load.treatment);
+    }
+    format!("_{:016x}", fnv(&text))
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): names, not secrets.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// A template is shared by treatments that ask for the same data, also where they change their copy.
+fn template_name(load: &LoadRequest, work: Work) -> String {
+    let shared = LoadRequest { treatment: String::new(), ..load.clone() };
+    format!("mariadb-template{}", suffix(&shared, work))
+}
+
+/// Makes the data directory that runs are copied from, or finds it.
+fn load_template(request: &LoadRequest, managed: &Managed, work: Work) -> Result<Loaded, EngineError> {
+    let to = request.data_dir.join(template_name(request, work));
+    if let Some(loaded) = read_facts(&to) {
+        return Ok(loaded);
+    }
+    let programs = Programs::find(managed.bin.as_deref())?;
+    let user = users::server_user(&USERS);
+    managed::open_up(&request.data_dir, user.as_ref())?;
+    let setup = Setup {
+        programs: &programs,
+        options: managed,
+        user: user.as_ref(),
+        data_bytes: work.data_bytes(request.sessions),
+        sessions: request.sessions,
+        flush_at_commit: 0,
+    };
+    managed::remove(&to)?;
+    managed::make_template(&to, |folders| {
+        setup.install(folders)?;
+        let own = setup.start(folders)?;
+        let loaded = load_new(&own.server, request, work)?;
+        own.stop(0)?;
+        write_facts(&folders.0, &loaded)?;
+        Ok(loaded)
+    })
+}
+
+/// The data in a server that holds nothing else.
+fn load_new(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded, EngineError> {
+    use mysql::prelude::Queryable;
+    let mut control = server.connect()?;
+    control
+        .query_drop(format!("CREATE DATABASE `{SCHEMA}`"))
+        .map_err(|cause| query("make its database", &cause))?;
+    let mut loaded = workload::load(&mut control, server, &work, request, "")?;
+    loaded.notes.push(
+        "the server's binary log is off; its service threads do not write the redo log, sessions do".into(),
+    );
+    Ok(loaded)
+}
+
+/// The data of one treatment beside that of others.
+fn load_shared(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded, EngineError> {
+    let mut control = server.connect()?;
+    let suffix = suffix(request, work);
+    if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
+        return Ok(loaded);
+    }
+    let objects = workload::objects(&work, request.sessions, &suffix);
+    schema::announce(&mut control, server, &objects)?;
+    let loaded = workload::load(&mut control, server, &work, request, &suffix)?;
+    schema::finished(&mut control, server.schema(), &suffix, &loaded)?;
+    Ok(loaded)
+}
+
+fn study_folders(data_dir: &Path) -> Folders {
+    Folders(data_dir.join("mariadb-study"))
+}
+
+fn study_server(data_dir: &Path) -> Result<Server, EngineError> {
+    Server::find(Target::own(study_folders(data_dir).socket()), SCHEMA)
+}
+
+/// Starts the server that all treatments share. How much data they will have is not known yet, so its
+/// memory has room for 16 times that of the first, and for at most half of what is free; more is an
+/// error of the treatment that finds its data not cached (`settings.innodb_buffer_pool_size`).
+fn start_for_study(request: &LoadRequest, managed: &Managed) -> Result<OwnServer, EngineError> {
+    let work = Work::parse(request)?;
+    let programs = Programs::find(managed.bin.as_deref())?;
+    let user = users::server_user(&USERS);
+    managed::open_up(&request.data_dir, user.as_ref())?;
+    let setup = Setup {
+        programs: &programs,
+        options: managed,
+        user: user.as_ref(),
+        data_bytes: (16 * work.data_bytes(request.sessions)).min(memory::free_bytes() / 3),
+        sessions: request.sessions.max(64),
+        flush_at_commit: 1,
+    };
+    let folders = study_folders(&request.data_dir);
+    managed::remove(&folders.0)?;
+    setup.install(&folders)?;
+    let own = setup.start(&folders)?;
+    schema::make(&mut own.server.connect()?, &own.server)?;
+    Ok(own)
+}
+
+/// A run's own server on a copy of its template.
+fn start_copy(
+    request: &StartRequest,
+    managed: &Managed,
+    work: Work,
+) -> Result<Box<dyn Running>, EngineError> {
+    let load = &request.load;
+    let name = template_name(load, work);
+    let template = Folders(load.data_dir.join(&name));
+    if read_facts(&template.0).is_none() {
+        return Err(failed("find its data", format!("{} is missing; load it first", template.0.display())));
+    }
+    let programs = Programs::find(managed.bin.as_deref())?;
+    let user = users::server_user(&USERS);
+    let folders = Folders(
+        load.data_dir.join(format!("mariadb-run_{:016x}", fnv(&format!("{name}|{}", load.treatment)))),
+    );
+    let fresh = work.changes_data();
+    match fresh {
+        true => managed::fresh_copy(&template, &folders, user.as_ref())?,
+        false => managed::kept_copy(&template, &folders, user.as_ref())?,
+    }
+    let setup = Setup {
+        programs: &programs,
+        options: managed,
+        user: user.as_ref(),
+        data_bytes: work.data_bytes(load.sessions),
+        sessions: load.sessions,
+        flush_at_commit: work.flush_at_commit().unwrap_or(1),
+    };
+    let own = setup.start(&folders)?;
+    let treatment = Treatment::start(&own.server, work, load, "", (true, managed.waits))?;
+    let under = Under::Own { server: own, thrown_away: fresh };
+    Ok(Box::new(MariadbRunning::new(treatment, under, request, None, Vec::new())?))
+}
+
+fn write_facts(folder: &Path, loaded: &Loaded) -> Result<(), EngineError> {
+    let Loaded { bytes_per_session, rows_per_session, notes } = loaded;
+    let text = format!("{bytes_per_session}\n{rows_per_session}\n{}\n", notes.join("\n"));
+    fs::write(folder.join(FACTS), text).map_err(|cause| failed("write down what was loaded", cause))
+}
+
+fn read_facts(folder: &Path) -> Option<Loaded> {
+    let text = fs::read_to_string(folder.join(FACTS)).ok()?;
+    let mut lines = text.lines();
+    Some(Loaded {
+        bytes_per_session: lines.next()?.parse().ok()?,
+        rows_per_session: lines.next()?.parse().ok()?,
+        notes: lines.map(str::to_owned).collect(),
+    })
+}

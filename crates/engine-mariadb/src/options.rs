@@ -1,0 +1,188 @@
+//! The engine's options: which server, and how it is set up.
+
+use std::path::PathBuf;
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::{only, refuse, word};
+use threadwise_study::{OptionValue, Options};
+
+/// Database that holds our objects, where the user gives no other name.
+pub(crate) const SCHEMA: &str = "threadwise";
+
+/// Settings that would take the server out of our hands.
+const OURS: [&str; 19] = [
+    "datadir",
+    "socket",
+    "pid_file",
+    "port",
+    "bind_address",
+    "skip_networking",
+    "user",
+    "tmpdir",
+    "log_error",
+    "basedir",
+    "defaults_file",
+    "defaults_extra_file",
+    "no_defaults",
+    "innodb_page_size",
+    "innodb_flush_log_at_trx_commit",
+    "skip_grant_tables",
+    "bootstrap",
+    "thread_handling",
+    "chroot",
+];
+
+/// How long a managed server lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restart {
+    /// One for each run.
+    Run,
+    /// One for the study.
+    Study,
+}
+
+/// A managed server, as asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Managed {
+    /// Folder of the server's programs; `None` to look for them.
+    pub bin: Option<PathBuf>,
+    /// How long it lives.
+    pub restart: Restart,
+    /// Settings of the user's by name, words joined by `_`.
+    pub settings: Vec<(String, String)>,
+    /// Whether waits are sampled.
+    pub waits: bool,
+}
+
+/// A server of the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct External {
+    /// Its URL, without a password.
+    pub url: String,
+    /// Database for our objects.
+    pub schema: String,
+    /// Whether waits are sampled.
+    pub waits: bool,
+}
+
+/// Which server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Ours.
+    Managed(Managed),
+    /// The user's.
+    External(External),
+}
+
+/// Reads and checks the engine's options.
+///
+/// # Errors
+/// The first unknown or impossible one.
+pub(crate) fn parse(options: &Options) -> Result<Which, EngineError> {
+    let (settings, rest): (Options, Options) =
+        options.clone().into_iter().partition(|(name, _)| name.starts_with("settings."));
+    let waits = match rest.get("waits") {
+        None => true,
+        Some(OptionValue::Flag(waits)) => *waits,
+        Some(other) => return Err(refuse("waits", format!("'{other}' is neither true nor false"))),
+    };
+    if let Some(url) = text(&rest, "url")? {
+        return external(&rest, &settings, url, waits);
+    }
+    only(&rest, "the engine mariadb without url", &["bin", "restart", "waits"])?;
+    let bin = text(&rest, "bin")?.map(PathBuf::from);
+    if let Some(folder) = bin.as_ref().filter(|folder| !folder.is_absolute()) {
+        return Err(refuse("bin", format!("'{}' is not an absolute folder", folder.display())));
+    }
+    let restart = [Restart::Run, Restart::Study][word(&rest, "restart", &["run", "study"])?];
+    let settings = settings.iter().map(setting).collect::<Result<_, _>>()?;
+    Ok(Which::Managed(Managed { bin, restart, settings, waits }))
+}
+
+fn external(rest: &Options, settings: &Options, url: String, waits: bool) -> Result<Which, EngineError> {
+    only(rest, "the engine mariadb with url", &["url", "schema", "waits"])?;
+    if let Some(name) = settings.keys().next() {
+        return Err(refuse(name, "threadwise does not change the settings of a server that is yours".into()));
+    }
+    let schema = text(rest, "schema")?.unwrap_or_else(|| SCHEMA.to_owned());
+    let plain = schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !plain || schema.is_empty() || schema.len() > 64 {
+        let why = format!("'{schema}' is not 1 to 64 of the characters a-z, A-Z, 0-9 and _");
+        return Err(refuse("schema", why));
+    }
+    if ["mysql", "sys", "information_schema", "performance_schema"]
+        .contains(&schema.to_ascii_lowercase().as_str())
+    {
+        return Err(refuse("schema", format!("'{schema}' belongs to the server")));
+    }
+    Ok(Which::External(External { url, schema, waits }))
+}
+
+/// `settings.NAME=VALUE` as it goes on the server's command line.
+fn setting((name, value): (&String, &OptionValue)) -> Result<(String, String), EngineError> {
+    let bare = name.trim_start_matches("settings.").replace('-', "_").to_ascii_lowercase();
+    if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(refuse(name, "that is not the name of a setting".into()));
+    }
+    let stripped = bare.strip_prefix("loose_").unwrap_or(&bare);
+    if OURS.contains(&stripped) {
+        return Err(refuse(name, format!("threadwise sets {stripped} itself")));
+    }
+    let value = match value {
+        OptionValue::Flag(true) => "ON".to_owned(),
+        OptionValue::Flag(false) => "OFF".to_owned(),
+        other => other.to_string(),
+    };
+    if value.contains(['\0', '\n']) {
+        return Err(refuse(name, "its value spans lines".into()));
+    }
+    Ok((bare, value))
+}
+
+fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
+    match options.get(name) {
+        None => Ok(None),
+        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(refuse(name, format!("'{other}' is no text"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        pairs.iter().map(|(name, value)| ((*name).into(), OptionValue::Text((*value).into()))).collect()
+    }
+
+    #[test]
+    fn a_server_of_ours_is_the_default() {
+        let Which::Managed(managed) = parse(&Options::new()).unwrap() else { panic!("external") };
+        assert_eq!((managed.restart, managed.waits, managed.bin), (Restart::Run, true, None));
+        let with = options(&[("restart", "study"), ("settings.Innodb-Io-Capacity", "2000")]);
+        let Which::Managed(managed) = parse(&with).unwrap() else { panic!("external") };
+        assert_eq!(managed.settings, [("innodb_io_capacity".to_owned(), "2000".to_owned())]);
+        assert_eq!(managed.restart, Restart::Study);
+    }
+
+    #[test]
+    fn what_would_break_us_is_refused_by_name() {
+        for (name, value, part) in [
+            ("settings.datadir", "/x", "itself"),
+            ("settings.loose-socket", "/x", "itself"),
+            ("settings.", "1", "name of a setting"),
+            ("settings.a b", "1", "name of a setting"),
+            ("settings.x", "1\n2", "spans lines"),
+            ("bin", "bin", "absolute"),
+            ("restart", "never", "run, study"),
+            ("schema", "x", "allowed: bin"),
+            ("waits", "yes", "neither"),
+        ] {
+            let message = parse(&options(&[(name, value)])).unwrap_err().to_string();
+            assert!(message.contains(name) && message.contains(part), "{message}");
+        }
+        for (name, value) in [("schema", "a`b"), ("schema", "MySQL"), ("settings.x", "1"), ("bin", "/x")] {
+            let given = options(&[("url", "mariadb://host"), (name, value)]);
+            assert!(parse(&given).unwrap_err().to_string().contains(name));
+        }
+    }
+}

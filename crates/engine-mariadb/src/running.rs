@@ -1,0 +1,175 @@
+//! A treatment at work, and the server under it.
+
+use mysql::prelude::Queryable;
+use std::sync::{Mutex, PoisonError};
+use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
+use threadwise_server::journal::Journal;
+use threadwise_study::{Counters, SessionSlice};
+
+use crate::error::{failed, query};
+use crate::managed::{self, OwnServer};
+use crate::place::{Places, may_bind};
+use crate::workload::{Backend, Treatment};
+
+/// Whose server it is.
+pub(crate) enum Under {
+    /// Ours, for this run: stopped at its end. The folder is thrown away, or kept for the next block.
+    Own {
+        /// The process.
+        server: OwnServer,
+        /// Whether the folder goes.
+        thrown_away: bool,
+    },
+    /// Ours, for the study.
+    Study,
+    /// The user's.
+    External,
+}
+
+/// An engine at work.
+pub(crate) struct MariadbRunning {
+    treatment: Treatment,
+    under: Mutex<Option<Under>>,
+    external: bool,
+    request: StartRequest,
+    /// innodb_flush_log_at_trx_commit to be set before each slice, where treatments share a server.
+    flush_at_commit: Option<u8>,
+    journal: Option<Journal>,
+    /// The server's process, once its threads have been bound.
+    bound: Mutex<Option<u32>>,
+    notes: Vec<String>,
+}
+
+impl MariadbRunning {
+    /// Puts it together; `notes` are lines about how the server was found.
+    ///
+    /// # Errors
+    /// The journal cannot be opened.
+    pub(crate) fn new(
+        treatment: Treatment,
+        under: Under,
+        request: &StartRequest,
+        flush_at_commit: Option<u8>,
+        notes: Vec<String>,
+    ) -> Result<Self, EngineError> {
+        let external = matches!(under, Under::External);
+        let journal = match (&request.journal, external) {
+            (Some(path), true) => {
+                Some(Journal::open(path).map_err(|cause| failed("open the journal of masks", cause))?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            treatment,
+            under: Mutex::new(Some(under)),
+            external,
+            request: request.clone(),
+            flush_at_commit,
+            journal,
+            bound: Mutex::new(None),
+            notes,
+        })
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places {
+            sessions: &self.request.sessions,
+            service: &self.request.service,
+            journal: self.journal.as_ref(),
+        }
+    }
+
+    /// The threads to bind, or why they are left alone.
+    fn reachable(&self) -> Result<(Vec<(u32, Backend)>, Backend), String> {
+        let (sessions, control) = (self.treatment.backends()?, self.treatment.control_backend()?);
+        if !self.external {
+            return Ok((sessions, control));
+        }
+        if self.journal.is_none() {
+            return Err("nobody would put its masks back (no journal)".into());
+        }
+        may_bind(control)?;
+        let sees_all: mysql::Result<Option<u64>> = self.treatment.with_control(|control| {
+            control.query_first(
+                "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'",
+            )
+        });
+        match sees_all {
+            Ok(Some(1..)) => Ok((sessions, control)),
+            _ => {
+                Err("the account lacks the right PROCESS, without which its service threads are unknown"
+                    .into())
+            }
+        }
+    }
+
+    fn bound(&self) -> Option<u32> {
+        *self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running for MariadbRunning {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        self.treatment.open(request)
+    }
+
+    fn standing(&self) -> Result<Standing, EngineError> {
+        let mut notes = self.notes.clone();
+        let placed = match self.reachable() {
+            Ok((sessions, control_thread)) => {
+                let placed = self
+                    .treatment
+                    .with_control(|control| self.places().bind_all(control, &sessions, control_thread))?;
+                *self.bound.lock().unwrap_or_else(PoisonError::into_inner) = Some(control_thread.pid);
+                placed
+            }
+            Err(why) => {
+                notes.push(format!("server not pinned: {why}"));
+                Vec::new()
+            }
+        };
+        notes.extend(self.treatment.standing()?);
+        Ok(Standing { placed, notes })
+    }
+
+    fn before(&self) -> Result<(), EngineError> {
+        if let Some(pid) = self.bound() {
+            self.treatment.with_control(|control| self.places().bind_service(control, pid))?;
+        }
+        if let Some(value) = self.flush_at_commit {
+            let sql = format!("SET GLOBAL innodb_flush_log_at_trx_commit = {value}");
+            self.treatment
+                .with_control(|control| control.query_drop(sql))
+                .map_err(|cause| query("set the durability of commits", &cause))?;
+        }
+        self.treatment.before()
+    }
+
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
+        self.treatment.during(window)
+    }
+
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        self.treatment.after(sessions)
+    }
+
+    fn finish(&self) -> Result<(), EngineError> {
+        let checked = self.treatment.finish();
+        let under = self.under.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let stopped = match under {
+            Some(Under::Own { server, thrown_away }) => stop(server, thrown_away),
+            _ => Ok(()),
+        };
+        checked.and(stopped)
+    }
+}
+
+/// Stops a run's own server; its folder goes, or is marked as fit for the next block.
+fn stop(server: OwnServer, thrown_away: bool) -> Result<(), EngineError> {
+    let folders = server.folders.clone();
+    if thrown_away {
+        return server.stop(2).and(managed::remove(&folders.0));
+    }
+    server.stop(1)?;
+    managed::mark_clean(&folders)
+}

@@ -1,0 +1,204 @@
+//! The database that holds our objects, in a server of ours or of the user's.
+//!
+//! In the user's server it carries a table that says it is ours, and one that lists what we made. A
+//! database of that name without the mark is refused; at the end only what is on the list is dropped,
+//! and the database itself only when nothing else is left in it. A lock of the keeper's connection
+//! (GET_LOCK) keeps two studies apart, and goes with the connection, however that ends.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, params};
+use threadwise_engine::{EngineError, Loaded};
+
+use crate::Server;
+use crate::error::{failed, query};
+use crate::workload::Objects;
+
+/// Table that makes a database ours.
+const MARK: &str = "threadwise_mark";
+/// What we made.
+const OBJECTS: &str = "threadwise_objects";
+/// Which data is whole.
+const LOADS: &str = "threadwise_loads";
+/// What the mark says.
+const MARK_TEXT: &str = "made by threadwise, dropped at the end of its study";
+
+/// Statements that make the database's own tables.
+const MAKE: [&str; 4] = [
+    "CREATE TABLE {s}.threadwise_mark (says VARCHAR(100) NOT NULL) ENGINE=InnoDB",
+    "INSERT INTO {s}.threadwise_mark VALUES ('{says}')",
+    "CREATE TABLE {s}.threadwise_objects (kind VARCHAR(9) NOT NULL, name VARCHAR(64) NOT NULL, \
+     PRIMARY KEY (kind, name)) ENGINE=InnoDB CHARACTER SET ascii COLLATE ascii_bin",
+    "CREATE TABLE {s}.threadwise_loads (suffix VARCHAR(64) NOT NULL PRIMARY KEY, bytes BIGINT NOT NULL, \
+     counted BIGINT NOT NULL, notes TEXT NOT NULL) ENGINE=InnoDB CHARACTER SET utf8mb4",
+];
+
+/// Makes the database anew. One of ours that an earlier study left is dropped first.
+///
+/// # Errors
+/// It is somebody else's, or in use by another study, or we may not make one.
+pub(crate) fn make(control: &mut Conn, server: &Server) -> Result<(), EngineError> {
+    let schema = server.schema();
+    take_lock(control, schema)?;
+    if is_there(control, schema)? {
+        if !is_ours(control, schema)? {
+            return Err(failed(
+                "make its database",
+                format!(
+                    "database '{schema}' exists and threadwise did not make it: give another name with \
+                     --engine-option schema=NAME"
+                ),
+            ));
+        }
+        drop_ours(control, schema)?;
+    }
+    let quoted = format!("`{schema}`");
+    let action = format!("make its database '{schema}' as '{}'", server.user());
+    let create = format!("CREATE DATABASE {quoted} CHARACTER SET latin1");
+    for sql in std::iter::once(create.as_str()).chain(MAKE) {
+        let sql = sql.replace("{s}", &quoted).replace("{says}", MARK_TEXT);
+        control.query_drop(sql).map_err(|cause| query(action.clone(), &cause))?;
+    }
+    Ok(())
+}
+
+fn take_lock(control: &mut Conn, schema: &str) -> Result<(), EngineError> {
+    let name = format!("threadwise:{schema}");
+    let got: Option<Option<i64>> = control
+        .exec_first("SELECT GET_LOCK(?, 0)", (&name,))
+        .map_err(|cause| query("take the lock of its database", &cause))?;
+    match got.flatten() {
+        Some(1) => Ok(()),
+        _ => Err(failed(
+            "take the lock of its database",
+            format!(
+                "another study uses '{schema}' now: wait for its end, or give another name with \
+                 --engine-option schema=NAME"
+            ),
+        )),
+    }
+}
+
+fn is_there(control: &mut Conn, schema: &str) -> Result<bool, EngineError> {
+    let found: Option<u64> = control
+        .exec_first("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?", (schema,))
+        .map_err(|cause| query("look for its database", &cause))?;
+    Ok(found.unwrap_or(0) > 0)
+}
+
+fn is_ours(control: &mut Conn, schema: &str) -> Result<bool, EngineError> {
+    let marked: Option<u64> = control
+        .exec_first(
+            "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
+            (schema, MARK),
+        )
+        .map_err(|cause| query("look for the mark of its database", &cause))?;
+    if marked.unwrap_or(0) == 0 {
+        return Ok(false);
+    }
+    let says: Option<String> = control
+        .query_first(format!("SELECT says FROM `{schema}`.{MARK}"))
+        .map_err(|cause| query("read the mark of its database", &cause))?;
+    Ok(says.as_deref() == Some(MARK_TEXT))
+}
+
+/// Drops what is on our list, and the database when nothing else is in it.
+///
+/// # Errors
+/// Something that we did not make lies there, and is named; or the server's.
+pub(crate) fn drop_ours(control: &mut Conn, schema: &str) -> Result<(), EngineError> {
+    let action = format!("drop its database '{schema}'");
+    let refuse = |cause: &mysql::Error| query(action.clone(), cause);
+    let listed: Vec<(String, String)> = match has_list(control, schema).map_err(|cause| refuse(&cause))? {
+        true => control
+            .query(format!("SELECT kind, name FROM `{schema}`.{OBJECTS}"))
+            .map_err(|cause| refuse(&cause))?,
+        // Killed while it was being made.
+        false => Vec::new(),
+    };
+    for (kind, name) in &listed {
+        let kind = if kind == "procedure" { "PROCEDURE" } else { "TABLE" };
+        let sql = format!("DROP {kind} IF EXISTS `{schema}`.`{}`", name.replace('`', "``"));
+        control.query_drop(sql).map_err(|cause| refuse(&cause))?;
+    }
+    let others = others(control, schema).map_err(|cause| refuse(&cause))?;
+    if !others.is_empty() {
+        let why = format!("it holds what threadwise did not make, and is left: {}", others.join(", "));
+        return Err(failed(action, why));
+    }
+    control.query_drop(format!("DROP DATABASE `{schema}`")).map_err(|cause| refuse(&cause))
+}
+
+fn has_list(control: &mut Conn, schema: &str) -> mysql::Result<bool> {
+    let found: Option<u64> = control.exec_first(
+        "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
+        (schema, OBJECTS),
+    )?;
+    Ok(found.unwrap_or(0) > 0)
+}
+
+/// Tables, views, routines and events of the database that are not its own three tables.
+fn others(control: &mut Conn, schema: &str) -> mysql::Result<Vec<String>> {
+    control.exec(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND \
+         TABLE_NAME NOT IN (:mark, :objects, :loads) UNION ALL \
+         SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = :schema UNION ALL \
+         SELECT EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = :schema",
+        params! { "schema" => schema, "mark" => MARK, "objects" => OBJECTS, "loads" => LOADS },
+    )
+}
+
+/// Writes down what is about to be made, and drops what an interrupted load left of it.
+///
+/// # Errors
+/// The server's, or the database is not ours.
+pub(crate) fn announce(control: &mut Conn, server: &Server, objects: &Objects) -> Result<(), EngineError> {
+    let schema = server.schema();
+    let action = "write down what will be made";
+    for (kind, names) in [("procedure", &objects.procedures), ("table", &objects.tables)] {
+        for name in names {
+            control
+                .exec_drop(format!("REPLACE INTO `{schema}`.{OBJECTS} VALUES (?, ?)"), (kind, name))
+                .map_err(|cause| query(action, &cause))?;
+            control
+                .query_drop(format!("DROP {kind} IF EXISTS `{schema}`.`{name}`"))
+                .map_err(|cause| query("drop what an interrupted load left", &cause))?;
+        }
+    }
+    Ok(())
+}
+
+/// What an earlier load of the same data said, if it was finished.
+///
+/// # Errors
+/// The server's: the database is not there.
+pub(crate) fn loaded(control: &mut Conn, schema: &str, suffix: &str) -> Result<Option<Loaded>, EngineError> {
+    let row: Option<(u64, u64, String)> = control
+        .exec_first(
+            format!("SELECT bytes, counted, notes FROM `{schema}`.{LOADS} WHERE suffix = ?"),
+            (suffix,),
+        )
+        .map_err(|cause| query("look for its data", &cause))?;
+    Ok(row.map(|(bytes_per_session, rows_per_session, notes)| Loaded {
+        bytes_per_session,
+        rows_per_session,
+        notes: notes.lines().map(str::to_owned).collect(),
+    }))
+}
+
+/// Writes down that data is whole.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn finished(
+    control: &mut Conn,
+    schema: &str,
+    suffix: &str,
+    loaded: &Loaded,
+) -> Result<(), EngineError> {
+    control
+        .exec_drop(
+            format!("INSERT INTO `{schema}`.{LOADS} VALUES (?, ?, ?, ?)"),
+            (suffix, loaded.bytes_per_session, loaded.rows_per_session, loaded.notes.join("\n")),
+        )
+        .map_err(|cause| query("write down that its data is whole", &cause))
+}

@@ -1,0 +1,113 @@
+//! The server's clock against ours: loops inside the server are told their window in it.
+//!
+//! Cristian's method ("Probabilistic clock synchronization", 1989): of many questions, the one with the
+//! shortest round trip bounds the offset best; half of that round trip is the uncertainty.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use threadwise_engine::EngineError;
+use threadwise_engine::clock::monotonic_ns;
+
+use crate::error::{failed, query};
+
+/// The clock that the loops read: CLOCK_REALTIME in microseconds.
+const NOW: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))";
+
+/// Questions at least, and at most where the machine is busy.
+const ROUNDS: (u32, u32) = (20, 400);
+
+/// Uncertainty that is good enough to stop asking.
+const GOOD_NS: i64 = 200_000;
+
+/// Uncertainty that a local server may have: 2% of a slice.
+const MOST_NS: i64 = 1_000_000;
+
+/// Age at which it is measured again: the clocks drift by less than 50 ppm (NTP slews by up to 500).
+const STALE_NS: u64 = 10_000_000_000;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerClock {
+    /// Server's time minus CLOCK_MONOTONIC, nanoseconds.
+    offset_ns: i64,
+    /// At most this far off, nanoseconds.
+    pub uncertainty_ns: i64,
+    measured_ns: u64,
+}
+
+impl ServerClock {
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// The server's; or a local server whose clock cannot be known to a millisecond.
+    pub(crate) fn measure(connection: &mut Conn, local: bool) -> Result<Self, EngineError> {
+        let action = "compare the server's clock";
+        let mut best: Option<Self> = None;
+        for round in 0..ROUNDS.1 {
+            let before_ns = monotonic_ns();
+            let server_us: Option<i64> =
+                connection.query_first(NOW).map_err(|cause| query(action, &cause))?;
+            let after_ns = monotonic_ns();
+            let server_us = server_us.ok_or_else(|| failed(action, "it gives no time"))?;
+            let clock = Self {
+                offset_ns: server_us * 1000 - i64::midpoint(before_ns as i64, after_ns as i64),
+                uncertainty_ns: (after_ns - before_ns) as i64 / 2,
+                measured_ns: after_ns,
+            };
+            if best.is_none_or(|best| clock.uncertainty_ns < best.uncertainty_ns) {
+                best = Some(clock);
+            }
+            let good = best.is_some_and(|best| best.uncertainty_ns <= if local { MOST_NS } else { i64::MAX });
+            let better = best.is_some_and(|best| best.uncertainty_ns <= GOOD_NS);
+            if round + 1 >= ROUNDS.0 && (better || (good && round + 1 >= 2 * ROUNDS.0)) {
+                break;
+            }
+        }
+        let clock = best.ok_or_else(|| failed(action, "it gives no time"))?;
+        match local && clock.uncertainty_ns > MOST_NS {
+            true => Err(failed(
+                action,
+                format!(
+                    "it is not known to better than {} ms; the machine is too busy",
+                    clock.uncertainty_ns / 1_000_000
+                ),
+            )),
+            false => Ok(clock),
+        }
+    }
+
+    /// Measures again when too long ago.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub(crate) fn refresh(&mut self, connection: &mut Conn, local: bool) -> Result<(), EngineError> {
+        if monotonic_ns() >= self.measured_ns + STALE_NS {
+            *self = Self::measure(connection, local)?;
+        }
+        Ok(())
+    }
+
+    /// A time on CLOCK_MONOTONIC as the server's microseconds.
+    pub(crate) fn to_server_us(self, ns: u64) -> i64 {
+        (ns as i64 + self.offset_ns).div_euclid(1000)
+    }
+
+    /// The server's microseconds on CLOCK_MONOTONIC.
+    pub(crate) fn monotonic_ns_of(self, us: i64) -> u64 {
+        (us * 1000 - self.offset_ns).max(0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_go_there_and_back() {
+        let clock = ServerClock { offset_ns: 1_795_313_194_000_000_123, uncertainty_ns: 0, measured_ns: 0 };
+        let server = clock.to_server_us(5_000_000_877);
+        assert_eq!(server, 1_795_313_199_000_001);
+        assert_eq!(clock.monotonic_ns_of(server), 5_000_000_877);
+        assert_eq!(clock.monotonic_ns_of(0), 0);
+    }
+}

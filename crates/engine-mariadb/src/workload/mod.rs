@@ -1,0 +1,200 @@
+//! The workloads on MariaDB: their data, their loops inside the server, and what is counted.
+
+pub(crate) mod clock;
+mod counters;
+mod insert;
+mod logical_io;
+mod session;
+mod thread;
+mod treatment;
+mod waits;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use threadwise_engine::workloads::insert::{Insert, NAME as INSERT, Table};
+use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
+use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
+use threadwise_engine::{EngineError, LoadRequest, Loaded};
+
+use crate::Server;
+use crate::error::query;
+pub(crate) use thread::{Backend, locate};
+pub(crate) use treatment::Treatment;
+
+/// Workloads of this engine.
+pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT];
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Spec {
+    /// Reads of cached blocks.
+    LogicalIo(LogicalIo),
+    /// Inserts into one table.
+    Insert(Insert),
+}
+
+/// A workload's options, checked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Work {
+    /// The workload.
+    pub spec: Spec,
+    /// Where the loop runs.
+    pub place: Loop,
+}
+
+impl Work {
+    /// Reads and checks a request's workload options.
+    ///
+    /// # Errors
+    /// The first that cannot be.
+    pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
+        if load.sessions == 0 {
+            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+        }
+        let spec = match load.workload.as_str() {
+            LOGICAL_IO => Spec::LogicalIo(LogicalIo::parse(&load.options)?),
+            INSERT => {
+                let insert = Insert::parse(&load.options, &[])?;
+                insert.no_single_batch("mariadb")?;
+                Spec::Insert(insert)
+            }
+            other => {
+                let why = format!("mariadb has no '{other}'; it has: {}", NAMES.join(", "));
+                return Err(refuse("workload", why));
+            }
+        };
+        let place = place_of_loop(&load.options)?;
+        if place == Loop::Client && matches!(spec, Spec::Insert(insert) if insert.rows_per_session.is_some())
+        {
+            let why = "client has no fixed amount of work; use loop=server or leave rows_per_session out";
+            return Err(refuse("loop", why.into()));
+        }
+        Ok(Self { spec, place })
+    }
+
+    /// Bytes of the data of all sessions, indexes and what will be inserted included, about.
+    pub(crate) fn data_bytes(&self, sessions: u32) -> u64 {
+        match &self.spec {
+            Spec::LogicalIo(spec) => {
+                logical_io::bytes(spec) * u64::from(if spec.shared { 1 } else { sessions })
+            }
+            Spec::Insert(spec) => insert::bytes(spec, sessions),
+        }
+    }
+
+    /// Whether treatments must not share their data.
+    pub(crate) fn changes_data(&self) -> bool {
+        match &self.spec {
+            Spec::LogicalIo(spec) => spec.updates(),
+            Spec::Insert(_) => true,
+        }
+    }
+
+    /// The value of innodb_flush_log_at_trx_commit that the workload asks for.
+    ///
+    /// `relaxed` is 0: a commit neither writes nor flushes the log, which follows within a second,
+    /// as with PostgreSQL's synchronous_commit=off. With 2 each commit would still make a system call.
+    pub(crate) fn flush_at_commit(&self) -> Option<u8> {
+        use threadwise_engine::workloads::insert::Durability;
+        match &self.spec {
+            Spec::Insert(Insert { durability: Durability::Full, table: Table::Durable, .. }) => Some(1),
+            Spec::Insert(Insert { durability: Durability::Relaxed, table: Table::Durable, .. }) => Some(0),
+            _ => None,
+        }
+    }
+}
+
+/// What of a treatment lies in the server: for the list of what is dropped at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Objects {
+    /// Tables, without their database.
+    pub tables: Vec<String>,
+    /// Procedures, without their database.
+    pub procedures: Vec<String>,
+}
+
+/// Names of everything that [`load`] and [`Treatment`] make.
+pub(crate) fn objects(work: &Work, sessions: u32, suffix: &str) -> Objects {
+    match &work.spec {
+        Spec::LogicalIo(spec) => {
+            let tables = if spec.shared { 1 } else { sessions };
+            let named = |prefix: &str| (0..tables).map(|table| format!("{prefix}{suffix}_{table}")).collect();
+            Objects { tables: named("blocks"), procedures: named("read_blocks") }
+        }
+        Spec::Insert(_) => Objects {
+            tables: ["inserted", "seed", "facts"].iter().map(|name| format!("{name}{suffix}")).collect(),
+            procedures: vec![format!("insert_rows{suffix}")],
+        },
+    }
+}
+
+/// Makes the data of one treatment in the server's schema, which is there already.
+///
+/// # Errors
+/// The server's, or data that did not come out as it has to be.
+pub(crate) fn load(
+    control: &mut Conn,
+    server: &Server,
+    work: &Work,
+    request: &LoadRequest,
+    suffix: &str,
+) -> Result<Loaded, EngineError> {
+    let names = Names { schema: server.schema(), suffix };
+    match &work.spec {
+        Spec::LogicalIo(spec) => logical_io::load(control, &names, spec, request),
+        Spec::Insert(spec) => insert::load(control, &names, spec, request),
+    }
+}
+
+/// Names of objects of one treatment, ready for statements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names<'a> {
+    schema: &'a str,
+    suffix: &'a str,
+}
+
+impl Names<'_> {
+    fn quoted(&self, name: &str) -> String {
+        format!("`{}`.`{name}`", self.schema)
+    }
+
+    /// The table that a session of `logical-io` reads.
+    pub(crate) fn blocks(&self, table: u32) -> String {
+        self.quoted(&format!("blocks{}_{table}", self.suffix))
+    }
+
+    /// The loop over that table.
+    pub(crate) fn read_blocks(&self, table: u32) -> String {
+        self.quoted(&format!("read_blocks{}_{table}", self.suffix))
+    }
+
+    /// The table that is inserted into.
+    pub(crate) fn inserted(&self) -> String {
+        self.quoted(&format!("inserted{}", self.suffix))
+    }
+
+    /// The seed of a table in memory, which no restart keeps.
+    pub(crate) fn seed(&self) -> String {
+        self.quoted(&format!("seed{}", self.suffix))
+    }
+
+    /// What was seeded.
+    pub(crate) fn facts(&self) -> String {
+        self.quoted(&format!("facts{}", self.suffix))
+    }
+
+    /// The loop that inserts.
+    pub(crate) fn insert_rows(&self) -> String {
+        self.quoted(&format!("insert_rows{}", self.suffix))
+    }
+}
+
+/// A statement with its places filled in.
+fn fill(sql: &str, places: &[(&str, &str)]) -> String {
+    places.iter().fold(sql.to_owned(), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
+}
+
+/// Runs a statement that gives nothing back.
+fn run(connection: &mut Conn, action: &str, sql: &str) -> Result<(), EngineError> {
+    connection.query_drop(sql).map_err(|cause| query(action, &cause))
+}

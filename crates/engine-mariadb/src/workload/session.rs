@@ -1,0 +1,374 @@
+//! One session: its loop inside the server, or in the client.
+//!
+//! A loop inside the server counts what ended inside the window. CPU time and switches are read over
+//! the whole call, re-warm included, and scaled by rows in the window over rows of the call, so that
+//! they are those of as many rows. They are the server's thread's; the client's CPU is a counter.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Params, Statement, Value};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use threadwise_engine::clock::{sleep_until_ns, thread_cpu_ns};
+use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::workloads::insert::{Insert, Key, RandomKeys, first_key, key_check};
+use threadwise_engine::workloads::logical_io::{LogicalIo, Step, Steps, range_sum};
+use threadwise_engine::workloads::options::Loop;
+use threadwise_engine::{EngineError, Session, Window};
+use threadwise_study::SessionSlice;
+
+use super::clock::ServerClock;
+use super::thread::{Backend, Usage};
+use super::{Names, Spec, Work, insert, logical_io};
+use crate::error::{failed, query};
+
+/// What a session tells its treatment besides its slices.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Rows of the last call, in the window and outside of it.
+    pub call_rows: AtomicU64,
+    /// Rows inserted so far.
+    pub inserted: AtomicI64,
+    /// Sum of `key_check` over their keys.
+    pub key_sum: AtomicI64,
+    /// One more than the number of the last slice that is over.
+    pub done: AtomicU64,
+}
+
+/// An open session.
+pub(super) struct MariadbSession {
+    pub connection: Conn,
+    pub schema: String,
+    pub suffix: String,
+    pub work: Work,
+    pub number: u32,
+    /// Number of the table, where sessions have their own.
+    pub table: u32,
+    pub backend: Option<Backend>,
+    pub clock: ServerClock,
+    pub told: Arc<Told>,
+    pub seed: u64,
+    /// Seeds of the server's generator, one draw a slice.
+    pub random: ChaCha8Rng,
+    /// Number of the next row that this session inserts.
+    pub next_row: u64,
+    pub steps: Option<Steps>,
+    pub keys: RandomKeys,
+}
+
+/// What is given to a session to begin with.
+pub(super) struct Opened {
+    pub connection: Conn,
+    pub backend: Option<Backend>,
+    pub clock: ServerClock,
+    pub told: Arc<Told>,
+}
+
+impl MariadbSession {
+    pub(super) fn new(
+        opened: Opened,
+        names: &Names<'_>,
+        work: Work,
+        (number, table): (u32, u32),
+        seed: u64,
+    ) -> Self {
+        let Opened { connection, backend, clock, told } = opened;
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(u64::from(number));
+        let steps = match work.spec {
+            Spec::LogicalIo(spec) => Some(Steps::new(spec, seed, number)),
+            Spec::Insert(_) => None,
+        };
+        Self {
+            connection,
+            schema: names.schema.to_owned(),
+            suffix: names.suffix.to_owned(),
+            work,
+            number,
+            table,
+            backend,
+            clock,
+            told,
+            seed,
+            random,
+            next_row: 0,
+            steps,
+            keys: RandomKeys::new(seed, u64::from(number) + 1),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        self.backend.map(Backend::usage).unwrap_or_default()
+    }
+
+    /// A read-only or changing loop over blocks inside the server.
+    fn server_blocks(&mut self, spec: LogicalIo, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (start_us, end_us) = self.server_window(window)?;
+        // Below the generator's modulus (mysys/my_rnd.c).
+        let mut seed = || i64::from(self.random.next_u32() >> 3);
+        let seeds = (seed(), seed());
+        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let sql = format!("CALL {}(?, ?, ?, ?)", names.read_blocks(self.table));
+        let (before, client) = (self.usage(), thread_cpu_ns());
+        let row: Option<(u64, u64, u64, i64)> = self
+            .connection
+            .exec_first(sql, (start_us, end_us, seeds.0, seeds.1))
+            .map_err(|cause| query("run its loop", &cause))?;
+        let client = thread_cpu_ns() - client;
+        let (steps, calls, wrong, _) = row.ok_or_else(|| failed("run its loop", "it gave no result"))?;
+        if wrong > 0 {
+            return Err(EngineError::WrongAnswer(format!(
+                "{wrong} of {calls} steps on {} gave another number of rows or another sum",
+                names.blocks(self.table)
+            )));
+        }
+        let call = Call { steps, calls, rows_per_step: spec.work_unit };
+        self.told.call_rows.store(call.all_rows(), Ordering::Relaxed);
+        Ok(call.slice(before, self.usage(), client))
+    }
+
+    /// A loop of inserts inside the server.
+    fn server_rows(&mut self, spec: Insert, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (start_us, end_us) = self.server_window(window)?;
+        let wanted = spec.rows_per_session.unwrap_or(0);
+        if wanted > 0 {
+            sleep_until_ns(window.start_ns);
+        }
+        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let sql = format!("CALL {}(?, ?, ?, ?, ?, ?)", names.insert_rows());
+        let next = match spec.key {
+            Key::Sequential => first_key(self.number) + self.next_row as i64,
+            Key::Random => self.next_row as i64,
+        };
+        let stream = format!("{:x}/{}/", self.seed, self.number);
+        let (before, client) = (self.usage(), thread_cpu_ns());
+        let row: Option<(u64, u64, i64, i64)> = self
+            .connection
+            .exec_first(sql, (self.number + 1, next, start_us, end_us, wanted, stream))
+            .map_err(|cause| query("run its loop", &cause))?;
+        let client = thread_cpu_ns() - client;
+        let (steps, calls, key_sum, ended_us) =
+            row.ok_or_else(|| failed("run its loop", "it gave no result"))?;
+        let call = Call { steps, calls, rows_per_step: spec.rows_per_tx };
+        self.next_row += call.all_rows();
+        self.tell(&call, key_sum);
+        let mut slice = call.slice(before, self.usage(), client);
+        if wanted > 0 {
+            if call.all_rows() < wanted || ended_us > end_us {
+                let why =
+                    format!("{} of {wanted} rows were inserted when the time was over", call.all_rows());
+                return Err(failed("finish its part", why));
+            }
+            let ended_ns = self.clock.monotonic_ns_of(ended_us);
+            slice.finished_ns = Some(ended_ns.saturating_sub(window.start_ns).max(1));
+        }
+        Ok(slice)
+    }
+
+    fn tell(&self, call: &Call, key_sum: i64) {
+        self.told.call_rows.store(call.all_rows(), Ordering::Relaxed);
+        self.told.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
+        self.told.key_sum.fetch_add(key_sum, Ordering::Relaxed);
+    }
+
+    fn server_window(&mut self, window: &Window) -> Result<(i64, i64), EngineError> {
+        self.clock.refresh(&mut self.connection, self.backend.is_some())?;
+        Ok((self.clock.to_server_us(window.start_ns), self.clock.to_server_us(window.end_ns)))
+    }
+
+    /// The client's loop: one statement a step.
+    fn client(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (before, client) = (self.usage(), thread_cpu_ns());
+        let (mut slice, call) = match self.work.spec {
+            Spec::LogicalIo(spec) => self.client_blocks(spec, window)?,
+            Spec::Insert(spec) => self.client_rows(spec, window)?,
+        };
+        let client = thread_cpu_ns() - client;
+        let servers = call.slice(before, self.usage(), client);
+        slice.cpu_ns = servers.cpu_ns;
+        slice.voluntary_switches = servers.voluntary_switches;
+        slice.involuntary_switches = servers.involuntary_switches;
+        slice.run_queue_wait_ns = servers.run_queue_wait_ns;
+        slice.counters = servers.counters;
+        Ok(slice)
+    }
+
+    fn client_blocks(
+        &mut self,
+        spec: LogicalIo,
+        window: &Window,
+    ) -> Result<(SessionSlice, Call), EngineError> {
+        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let connection = &mut self.connection;
+        let read = prepare(connection, &logical_io::read_sql(&names, self.table))?;
+        let update = match spec.updates() {
+            true => Some(prepare(connection, &logical_io::update_sql(&names, self.table))?),
+            false => None,
+        };
+        let Some(steps) = self.steps.as_mut() else {
+            return Err(failed("step", "this session has no steps"));
+        };
+        let mut calls = 0;
+        let slice = closed_loop(
+            window,
+            || {
+                calls += 1;
+                let step = steps.draw();
+                match &update {
+                    Some(update) if step.update => change(connection, update, step, spec.work_unit)?,
+                    _ => visit(connection, &read, step, spec.work_unit)?,
+                }
+                let think_ns = spec.think_time_ns();
+                Ok(StepResult { rows: spec.work_unit, checked: 1, wrong: 0, think_ns })
+            },
+            || Ok([]),
+        )?;
+        let call = Call { steps: slice.steps, calls, rows_per_step: spec.work_unit };
+        self.told.call_rows.store(call.all_rows(), Ordering::Relaxed);
+        Ok((slice, call))
+    }
+
+    fn client_rows(&mut self, spec: Insert, window: &Window) -> Result<(SessionSlice, Call), EngineError> {
+        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let connection = &mut self.connection;
+        let statement = prepare(connection, &insert::insert_sql(&names, &spec))?;
+        let (owner, first) = (i64::from(self.number) + 1, first_key(self.number));
+        let (next_row, keys) = (&mut self.next_row, &mut self.keys);
+        let (mut calls, mut key_sum) = (0, 0);
+        let slice = closed_loop(
+            window,
+            || {
+                let mut values = Vec::with_capacity(3 * spec.rows_per_tx as usize);
+                for _ in 0..spec.rows_per_tx {
+                    let key = match spec.key {
+                        Key::Sequential => first + *next_row as i64,
+                        Key::Random => keys.next().unwrap_or_default(),
+                    };
+                    *next_row += 1;
+                    key_sum += key_check(key);
+                    values.extend([Value::from(key), Value::from(owner), Value::from(key)]);
+                }
+                connection
+                    .exec_drop(&statement, Params::Positional(values))
+                    .map_err(|cause| query("insert rows", &cause))?;
+                calls += 1;
+                Ok(StepResult { rows: spec.rows_per_tx, checked: 0, wrong: 0, think_ns: 0 })
+            },
+            || Ok([]),
+        )?;
+        let call = Call { steps: slice.steps, calls, rows_per_step: spec.rows_per_tx };
+        self.tell(&call, key_sum);
+        Ok((slice, call))
+    }
+}
+
+impl Session for MariadbSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        match self.work.spec {
+            Spec::LogicalIo(spec) => logical_io::warm(&mut self.connection, &names, self.table, spec.blocks),
+            Spec::Insert(_) => insert::held(&mut self.connection, &names).map(drop),
+        }
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let slice = match (self.work.place, self.work.spec) {
+            (Loop::Client, _) => self.client(window),
+            (Loop::Server, Spec::LogicalIo(spec)) => self.server_blocks(spec, window),
+            (Loop::Server, Spec::Insert(spec)) => self.server_rows(spec, window),
+        };
+        self.told.done.store(window.sequence + 1, Ordering::Relaxed);
+        slice
+    }
+}
+
+/// What one call of a loop did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Call {
+    /// Steps that ended inside the window.
+    steps: u64,
+    /// All steps.
+    calls: u64,
+    rows_per_step: u64,
+}
+
+impl Call {
+    fn all_rows(&self) -> u64 {
+        self.calls * self.rows_per_step
+    }
+
+    /// The share of an amount of the whole call that belongs to the window's steps.
+    fn share(&self, amount: u64) -> u64 {
+        let all = u128::from(self.calls.max(1));
+        u64::try_from(u128::from(amount) * u128::from(self.steps) / all).unwrap_or(u64::MAX)
+    }
+
+    fn slice(&self, before: Usage, after: Usage, client_cpu_ns: u64) -> SessionSlice {
+        let since = |read: fn(&Usage) -> u64| self.share(read(&after).saturating_sub(read(&before)));
+        SessionSlice {
+            steps: self.steps,
+            rows: self.steps * self.rows_per_step,
+            answers_checked: self.steps,
+            cpu_ns: since(|usage| usage.cpu_ns),
+            voluntary_switches: since(|usage| usage.voluntary),
+            involuntary_switches: since(|usage| usage.involuntary),
+            run_queue_wait_ns: match (before.wait_ns, after.wait_ns) {
+                (Some(before), Some(after)) => Some(self.share(after.saturating_sub(before))),
+                _ => None,
+            },
+            counters: [("client_cpu_ns".to_owned(), self.share(client_cpu_ns))].into(),
+            ..SessionSlice::default()
+        }
+    }
+}
+
+fn prepare(connection: &mut Conn, sql: &str) -> Result<Statement, EngineError> {
+    // The library keeps it: from the second slice on this costs nothing.
+    connection.prep(sql).map_err(|cause| query("prepare a step", &cause))
+}
+
+fn visit(connection: &mut Conn, read: &Statement, step: Step, count: u64) -> Result<(), EngineError> {
+    let last = step.first + count - 1;
+    let answer: Option<(u64, Option<i64>)> = connection
+        .exec_first(read, (step.first, last))
+        .map_err(|cause| query(format!("read keys {} to {last}", step.first), &cause))?;
+    let expected = Some((count, Some(range_sum(step.first, count))));
+    if answer == expected {
+        return Ok(());
+    }
+    let why = format!("keys {} to {last} gave {answer:?} instead of {expected:?}", step.first);
+    Err(EngineError::WrongAnswer(why))
+}
+
+fn change(connection: &mut Conn, update: &Statement, step: Step, count: u64) -> Result<(), EngineError> {
+    let last = step.first + count - 1;
+    connection
+        .exec_drop(update, (step.first, last))
+        .map_err(|cause| query(format!("update keys {} to {last}", step.first), &cause))?;
+    let changed = connection.affected_rows();
+    if changed == count {
+        return Ok(());
+    }
+    let why =
+        format!("the update of keys {} to {last} changed {changed} rows instead of {count}", step.first);
+    Err(EngineError::WrongAnswer(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_scaled_to_the_rows_of_the_window() {
+        let call = Call { steps: 30, calls: 40, rows_per_step: 64 };
+        let before = Usage { cpu_ns: 1000, voluntary: 1, involuntary: 2, wait_ns: Some(10) };
+        let after = Usage { cpu_ns: 5000, voluntary: 5, involuntary: 6, wait_ns: Some(50) };
+        let slice = call.slice(before, after, 8);
+        assert_eq!((slice.rows, slice.steps, slice.cpu_ns), (1920, 30, 3000));
+        assert_eq!((slice.voluntary_switches, slice.involuntary_switches), (3, 3));
+        assert_eq!((slice.run_queue_wait_ns, slice.counters["client_cpu_ns"]), (Some(30), 6));
+        let idle = Call { steps: 0, calls: 0, rows_per_step: 1 }.slice(before, after, 8);
+        assert_eq!((idle.cpu_ns, idle.rows), (0, 0));
+    }
+}

@@ -1,0 +1,203 @@
+//! Studies of real servers that the program starts itself: what they leave, what they count, and what
+//! happens when they or we are killed.
+
+use crate::harness::{Lab, Said, said};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// The servers, with the Debian package that has each.
+const SERVERS: [(&str, &str); 2] = [("postgres", "postgresql"), ("mariadb", "mariadb-server")];
+
+/// A short study: two blocks of two rounds, one session alone and two on one logical CPU.
+fn study(engine: &str, workload: &str, options: &str) -> String {
+    format!(
+        "version = 1\nname = \"short\"\nengine = \"{engine}\"\nworkload = \"{workload}\"\n\n\
+         [options]\n{options}\n\n[design]\nrounds = 2\nslice_ms = 40\nrewarm_ms = 5\nblocks = 2\n\n\
+         [baseline]\nplacement = \"1c1t\"\n\n[[treatment]]\nplacement = \"one-cpu\"\n"
+    )
+}
+
+/// A lab in which another user may reach the temporary folder, as a server that root starts has to.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for folder in [lab.path(), &lab.tmp()] {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
+    }
+    lab
+}
+
+/// Whether the server is installed; says so loudly where it is not, and fails in CI.
+fn is_there(engine: &str, package: &str) -> bool {
+    let found = listed_as_here(engine);
+    if !found {
+        assert!(std::env::var_os("CI").is_none(), "no {package}: apt-get install {package}");
+        // Not by the macro, whose output the test program keeps back.
+        let line = format!("SKIPPED: a study of {engine}: no {package} here (Debian: {package})\n");
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+    }
+    found
+}
+
+/// What `threadwise list` says of the engine.
+fn listed_as_here(engine: &str) -> bool {
+    let listed = Lab::new().ok(&["list", "--json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let mut entries = listed["entries"].as_array().unwrap().iter();
+    let entry = entries.find(|entry| entry["kind"] == "engine" && entry["name"] == engine).unwrap();
+    !entry["about"].as_str().unwrap().contains("not here")
+}
+
+fn run(lab: &Lab, text: &str) -> Said {
+    std::fs::write(lab.path().join("short.toml"), text).unwrap();
+    let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "--seed", "5", "-o", "s.threadwise"];
+    said(lab.command(&args).output().unwrap())
+}
+
+fn report(lab: &Lab) -> Value {
+    serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap()
+}
+
+/// Processes whose current folder lies in the lab: servers and workers of ours.
+fn living(lab: &Lab) -> Vec<(u32, PathBuf)> {
+    let inside = |pid: u32| {
+        let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+        folder.starts_with(lab.tmp()).then_some((pid, folder))
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(inside).collect()
+}
+
+/// Waits for something to become true; a bound, not a measurement.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn every_run_is_valid(json: &Value) {
+    for treatment in json["treatments"].as_array().unwrap() {
+        let count = |key: &str| treatment[key].as_u64().unwrap();
+        assert_eq!((count("runs"), count("failed"), count("excluded")), (2, 0, 0), "{treatment:#}");
+    }
+}
+
+#[test]
+fn both_workloads_run_on_both_servers_and_leave_nothing() {
+    for (engine, package) in SERVERS {
+        if !is_there(engine, package) {
+            continue;
+        }
+        let cases = [
+            ("logical-io", "blocks = 400\nwork_unit = 32"),
+            ("logical-io", "blocks = 400\nwork_unit = 32\nloop = \"client\""),
+            ("insert", "seed_rows = 2000\ndurability = \"relaxed\""),
+            ("insert", "seed_rows = 2000\nkey = \"random\"\nloop = \"client\""),
+            ("insert", "seed_rows = 2000\ntable = \"unlogged\"\nrows_per_session = 400"),
+        ];
+        for (workload, options) in cases {
+            let lab = lab();
+            let said = run(&lab, &study(engine, workload, options));
+            assert_eq!(said.code, Some(0), "{engine} {workload} {options}:\n{}\n{}", said.stdout, said.stderr);
+            every_run_is_valid(&report(&lab));
+            assert_eq!(lab.leftovers(), Vec::<String>::new(), "{engine} {workload} {options}");
+            assert_eq!(living(&lab), []);
+        }
+    }
+}
+
+#[test]
+fn one_server_for_the_study_does_the_same() {
+    for (engine, package) in SERVERS {
+        if !is_there(engine, package) {
+            continue;
+        }
+        for (workload, options) in [("logical-io", "blocks = 400"), ("insert", "seed_rows = 2000")] {
+            let lab = lab();
+            let text = format!("{}\n[engine_options]\nrestart = \"study\"\n", study(engine, workload, options));
+            let said = run(&lab, &text);
+            assert_eq!(said.code, Some(0), "{engine} {workload}:\n{}\n{}", said.stdout, said.stderr);
+            every_run_is_valid(&report(&lab));
+            let notes = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
+            assert!(notes.contains("memory placed earlier"), "{notes}");
+            assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine} {workload}");
+        }
+    }
+}
+
+#[test]
+fn killed_with_a_server_at_work_nothing_lives_on() {
+    for (engine, package) in SERVERS {
+        if !is_there(engine, package) {
+            continue;
+        }
+        for restart in ["run", "study"] {
+            let lab = lab();
+            let options = "blocks = 400";
+            let long = study(engine, "logical-io", options).replace("blocks = 2\n", "blocks = 500\n");
+            let text = format!("{long}\n[engine_options]\nrestart = \"{restart}\"\n");
+            std::fs::write(lab.path().join("short.toml"), text).unwrap();
+            let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "-o", "s.threadwise"];
+            let (told, log) = told(&lab);
+            let mut child = lab.command(&args).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+            wait_until("no second block", || is_told(&told, "block 2") || child.try_wait().unwrap().is_some());
+            assert_eq!(child.try_wait().unwrap().map(|status| status.code()), None, "{engine} ended early");
+            assert!(living(&lab).len() > 2, "no server lives in the work folder");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            wait_until("something lives on", || living(&lab).is_empty());
+            wait_until("a folder is left", || lab.leftovers().is_empty());
+        }
+    }
+}
+
+/// A file for what the program says on the way.
+fn told(lab: &Lab) -> (PathBuf, Stdio) {
+    let path = lab.path().join("told");
+    let file = std::fs::File::create(&path).unwrap();
+    (path, file.into())
+}
+
+fn is_told(file: &Path, words: &str) -> bool {
+    std::fs::read_to_string(file).unwrap().contains(words)
+}
+
+#[test]
+fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
+    for (engine, package) in SERVERS {
+        if !is_there(engine, package) {
+            continue;
+        }
+        let lab = lab();
+        let long = study(engine, "logical-io", "blocks = 400").replace("blocks = 2\n", "blocks = 6\n");
+        std::fs::write(lab.path().join("short.toml"), long).unwrap();
+        let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "-o", "s.threadwise"];
+        let (told, log) = told(&lab);
+        let child = lab.command(&args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        wait_until("no second block", || is_told(&told, "block 2"));
+        // The servers of the second block: every process that is named after the server.
+        let is_server = |pid: u32| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.starts_with("postgres") || name.starts_with("mariadbd")
+        };
+        wait_until("no server was started again", || living(&lab).iter().any(|(pid, _)| is_server(*pid)));
+        for (pid, _) in living(&lab).into_iter().filter(|(pid, _)| is_server(*pid)) {
+            // It may have ended by itself in the meantime.
+            let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+        }
+        let said = said(child.wait_with_output().unwrap());
+        assert_eq!(said.code, Some(0), "{engine}:\n{}\n{}", said.stdout, said.stderr);
+        let json = report(&lab);
+        let failed: u64 =
+            json["treatments"].as_array().unwrap().iter().map(|one| one["failed"].as_u64().unwrap()).sum();
+        assert!(failed > 0, "{json:#}");
+        let runs: u64 =
+            json["treatments"].as_array().unwrap().iter().map(|one| one["runs"].as_u64().unwrap()).sum();
+        assert!(runs >= 6, "later blocks have no valid runs: {json:#}");
+        assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()));
+    }
+}
