@@ -1,5 +1,6 @@
 //! The light engines, and their registry: to add one, write its module and name it in [`all`].
 
+pub mod native;
 pub mod simulated;
 pub mod sqlite;
 
@@ -7,7 +8,7 @@ use crate::{Engine, EngineError};
 
 /// Every engine that is built in, in the order in which `threadwise list` shows them.
 pub fn all() -> &'static [&'static dyn Engine] {
-    &[&sqlite::Sqlite, &simulated::Simulated]
+    &[&sqlite::Sqlite, &native::Native, &simulated::Simulated]
 }
 
 /// The built-in engine of this name.
@@ -38,9 +39,9 @@ mod tests {
     fn engines_are_found_by_their_own_names() {
         for engine in all() {
             assert_eq!(find(engine.name()).map(|found| found.name()), Ok(engine.name()));
-            assert!(!engine.about().contains('\n') && !engine.version().is_empty());
+            assert!(!engine.about().contains('\n') && !engine.workloads().is_empty());
         }
         let message = find("oracle").map(|engine| engine.name()).unwrap_err().to_string();
-        assert!(message.contains("sqlite, simulated"), "{message}");
+        assert!(message.contains("sqlite, native, simulated"), "{message}");
     }
 }

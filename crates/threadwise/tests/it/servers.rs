@@ -4,7 +4,7 @@
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,14 @@ const SERVERS: [(&str, &str); 2] = [("postgres", "postgresql"), ("mariadb", "mar
 
 /// A short study: two blocks of two rounds, one session alone and two on one logical CPU.
 fn study(engine: &str, workload: &str, options: &str) -> String {
+    // A fixed amount of work is one whole run for each block.
+    let slices = match options.contains("rows_per_session") {
+        true => "",
+        false => "rounds = 2\nslice_ms = 40\nrewarm_ms = 5\n",
+    };
     format!(
         "version = 1\nname = \"short\"\nengine = \"{engine}\"\nworkload = \"{workload}\"\n\n\
-         [options]\n{options}\n\n[design]\nrounds = 2\nslice_ms = 40\nrewarm_ms = 5\nblocks = 2\n\n\
+         [options]\n{options}\n\n[design]\n{slices}blocks = 2\n\n\
          [baseline]\nplacement = \"1c1t\"\n\n[[treatment]]\nplacement = \"one-cpu\"\n"
     )
 }
@@ -79,10 +84,12 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn every_run_is_valid(json: &Value) {
-    for treatment in json["treatments"].as_array().unwrap() {
-        let count = |key: &str| treatment[key].as_u64().unwrap();
-        assert_eq!((count("runs"), count("failed"), count("excluded")), (2, 0, 0), "{treatment:#}");
+fn every_run_is_valid(lab: &Lab) {
+    let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
+    assert_eq!(runs.lines().count(), 6, "three treatments in two blocks");
+    for run in runs.lines() {
+        let run: Value = serde_json::from_str(run).unwrap();
+        assert_eq!(run["status"], "valid", "{} {}: {}", run["treatment"], run["kind"], run["message"]);
     }
 }
 
@@ -103,7 +110,7 @@ fn both_workloads_run_on_both_servers_and_leave_nothing() {
             let lab = lab();
             let said = run(&lab, &study(engine, workload, options));
             assert_eq!(said.code, Some(0), "{engine} {workload} {options}:\n{}\n{}", said.stdout, said.stderr);
-            every_run_is_valid(&report(&lab));
+            every_run_is_valid(&lab);
             assert_eq!(lab.leftovers(), Vec::<String>::new(), "{engine} {workload} {options}");
             assert_eq!(living(&lab), []);
         }
@@ -121,7 +128,7 @@ fn one_server_for_the_study_does_the_same() {
             let text = format!("{}\n[engine_options]\nrestart = \"study\"\n", study(engine, workload, options));
             let said = run(&lab, &text);
             assert_eq!(said.code, Some(0), "{engine} {workload}:\n{}\n{}", said.stdout, said.stderr);
-            every_run_is_valid(&report(&lab));
+            every_run_is_valid(&lab);
             let notes = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
             assert!(notes.contains("memory placed earlier"), "{notes}");
             assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine} {workload}");
@@ -142,11 +149,10 @@ fn killed_with_a_server_at_work_nothing_lives_on() {
             let text = format!("{long}\n[engine_options]\nrestart = \"{restart}\"\n");
             std::fs::write(lab.path().join("short.toml"), text).unwrap();
             let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "-o", "s.threadwise"];
-            let (told, log) = told(&lab);
-            let mut child = lab.command(&args).stdout(Stdio::null()).stderr(log).spawn().unwrap();
-            wait_until("no second block", || is_told(&told, "block 2") || child.try_wait().unwrap().is_some());
+            let mut child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            wait_until("no second block", || in_second_block(&lab) || child.try_wait().unwrap().is_some());
             assert_eq!(child.try_wait().unwrap().map(|status| status.code()), None, "{engine} ended early");
-            assert!(living(&lab).len() > 2, "no server lives in the work folder");
+            wait_until("no server lives in the work folder", || living(&lab).len() > 2);
             child.kill().unwrap();
             child.wait().unwrap();
             wait_until("something lives on", || living(&lab).is_empty());
@@ -155,15 +161,11 @@ fn killed_with_a_server_at_work_nothing_lives_on() {
     }
 }
 
-/// A file for what the program says on the way.
-fn told(lab: &Lab) -> (PathBuf, Stdio) {
-    let path = lab.path().join("told");
-    let file = std::fs::File::create(&path).unwrap();
-    (path, file.into())
-}
-
-fn is_told(file: &Path, words: &str) -> bool {
-    std::fs::read_to_string(file).unwrap().contains(words)
+/// Whether the study has come to its second block: the workers' logs are named after it.
+fn in_second_block(lab: &Lab) -> bool {
+    let logs = lab.leftovers().into_iter().map(|folder| lab.tmp().join(folder).join("logs"));
+    let mut names = logs.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+    names.any(|log| log.file_name().to_string_lossy().starts_with("block-1-"))
 }
 
 #[test]
@@ -173,21 +175,27 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
             continue;
         }
         let lab = lab();
-        let long = study(engine, "logical-io", "blocks = 400").replace("blocks = 2\n", "blocks = 6\n");
+        let text = study(engine, "logical-io", "blocks = 400").replace("blocks = 2\n", "blocks = 4\n");
+        // Long enough that the kill comes in the middle of it.
+        let long = text.replace("rounds = 2\n", "rounds = 40\n");
         std::fs::write(lab.path().join("short.toml"), long).unwrap();
         let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "-o", "s.threadwise"];
-        let (told, log) = told(&lab);
-        let child = lab.command(&args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-        wait_until("no second block", || is_told(&told, "block 2"));
-        // The servers of the second block: every process that is named after the server.
-        let is_server = |pid: u32| {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            name.starts_with("postgres") || name.starts_with("mariadbd")
+        let child = lab.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("no second block", || in_second_block(&lab));
+        // The servers of the second block, one for each of its treatments.
+        let servers = || -> Vec<u32> {
+            let comm = |pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let is_server = |pid| comm(pid).starts_with("postgres") || comm(pid).starts_with("mariadbd");
+            living(&lab).into_iter().map(|(pid, _)| pid).filter(|pid| is_server(*pid)).collect()
         };
-        wait_until("no server was started again", || living(&lab).iter().any(|(pid, _)| is_server(*pid)));
-        for (pid, _) in living(&lab).into_iter().filter(|(pid, _)| is_server(*pid)) {
+        let folders = || -> std::collections::BTreeSet<PathBuf> {
+            living(&lab).into_iter().filter(|(pid, _)| servers().contains(pid)).map(|(_, folder)| folder).collect()
+        };
+        wait_until("no three servers were started again", || folders().len() >= 3);
+        for pid in servers() {
             // It may have ended by itself in the meantime.
-            let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+            let kill = ["-9".to_owned(), pid.to_string()];
+            let _ = std::process::Command::new("kill").args(kill).stderr(Stdio::null()).status();
         }
         let said = said(child.wait_with_output().unwrap());
         assert_eq!(said.code, Some(0), "{engine}:\n{}\n{}", said.stdout, said.stderr);

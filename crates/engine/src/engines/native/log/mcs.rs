@@ -1,0 +1,183 @@
+//! The queue lock: every waiter spins on a word of its own and is served in order of arrival.
+//!
+//! Method: J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on
+//! shared-memory multiprocessors", ACM Transactions on Computer Systems 9(1), 1991. Nodes are known
+//! by number, one per session, so there is nothing to allocate and no pointer.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::yield_now;
+
+use super::super::pad::Padded;
+use super::Tally;
+use crate::clock;
+
+/// No session; session s is s + 1.
+const NOBODY: u32 = 0;
+
+/// Looks after which a waiter gives its logical CPU to others between looks (see the spinlock).
+/// Looks are one pause apart here, so there are more of them.
+const PATIENCE: u64 = 2000;
+
+#[derive(Debug, Default)]
+struct Node {
+    waits: AtomicBool,
+    next: AtomicU32,
+}
+
+/// The lock.
+#[derive(Debug)]
+pub struct QueueLock {
+    last: Padded<AtomicU32>,
+    nodes: Box<[Padded<Node>]>,
+}
+
+impl QueueLock {
+    /// A free lock for so many sessions.
+    pub fn new(sessions: usize) -> Self {
+        Self {
+            last: Padded(AtomicU32::new(NOBODY)),
+            nodes: (0..sessions).map(|_| Padded::default()).collect(),
+        }
+    }
+
+    /// Takes the lock; times are read as in the spinlock.
+    #[inline]
+    pub fn acquire(&self, session: usize, tally: &mut Tally) {
+        tally.acquisitions += 1;
+        if !self.join(session) {
+            self.wait(session, tally);
+        }
+    }
+
+    /// Joins the queue; `true` where nobody was before and the lock is taken.
+    #[inline]
+    fn join(&self, session: usize) -> bool {
+        let node = &self.nodes[session].0;
+        node.next.store(NOBODY, Ordering::Relaxed);
+        node.waits.store(true, Ordering::Relaxed);
+        // Release: the next one sees this node ready. Acquire: what the last holder wrote.
+        let before = self.last.0.swap(session as u32 + 1, Ordering::AcqRel);
+        if before == NOBODY {
+            return true;
+        }
+        self.nodes[before as usize - 1].0.next.store(session as u32 + 1, Ordering::Release);
+        false
+    }
+
+    #[cold]
+    fn wait(&self, session: usize, tally: &mut Tally) {
+        let began_ns = clock::monotonic_ns();
+        let mut looks = 1;
+        while !self.is_served(session) {
+            looks += 1;
+            pause(looks, tally);
+        }
+        tally.contended += 1;
+        tally.spins += looks;
+        tally.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
+    }
+
+    #[inline]
+    fn is_served(&self, session: usize) -> bool {
+        !self.nodes[session].0.waits.load(Ordering::Acquire)
+    }
+
+    /// Gives the lock to the next in the queue. Where one is just joining, its last step is waited
+    /// for, which counts as spinning too.
+    #[inline]
+    pub fn release(&self, session: usize, tally: &mut Tally) {
+        let node = &self.nodes[session].0;
+        let mut next = node.next.load(Ordering::Acquire);
+        if next == NOBODY {
+            let left = self.last.0.compare_exchange(
+                session as u32 + 1,
+                NOBODY,
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            if left.is_ok() {
+                return;
+            }
+            next = Self::await_next(node, tally);
+        }
+        self.nodes[next as usize - 1].0.waits.store(false, Ordering::Release);
+    }
+
+    #[cold]
+    fn await_next(node: &Node, tally: &mut Tally) -> u32 {
+        let began_ns = clock::monotonic_ns();
+        let mut looks = 0;
+        let next = loop {
+            looks += 1;
+            match node.next.load(Ordering::Acquire) {
+                NOBODY => pause(looks, tally),
+                next => break next,
+            }
+        };
+        tally.spins += looks;
+        tally.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
+        next
+    }
+}
+
+#[inline]
+fn pause(looks: u64, tally: &mut Tally) {
+    spin_loop();
+    if looks > PATIENCE {
+        tally.yields += 1;
+        yield_now();
+    }
+}
+
+#[cfg(test)]
+impl QueueLock {
+    /// Whether somebody waits behind this session, which holds the lock.
+    pub fn has_waiter_behind(&self, session: usize) -> bool {
+        self.nodes[session].0.next.load(Ordering::Acquire) != NOBODY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_served_in_the_order_in_which_they_came() {
+        let lock = QueueLock::new(5);
+        let tally = &mut Tally::default();
+        let order = [3, 0, 4, 1, 2];
+        assert!(lock.join(order[0]));
+        for session in &order[1..] {
+            assert!(!lock.join(*session));
+        }
+        for pair in order.windows(2) {
+            let (now, next) = (pair[0], pair[1]);
+            let waiting = |session: &usize| !lock.is_served(*session);
+            let behind = order.iter().skip_while(|session| **session != now).skip(1);
+            assert!(behind.clone().all(waiting));
+            lock.release(now, tally);
+            assert!(lock.is_served(next));
+            assert!(behind.skip(1).all(waiting));
+        }
+        lock.release(order[4], tally);
+        // Free again: the next one need not wait, and a second one must.
+        assert!(lock.join(2) && !lock.join(3));
+        assert_eq!(*tally, Tally::default());
+    }
+
+    #[test]
+    fn one_that_came_back_stands_at_the_end() {
+        let lock = QueueLock::new(3);
+        let tally = &mut Tally::default();
+        assert!(lock.join(0));
+        assert!(!lock.join(1));
+        lock.release(0, tally);
+        assert!(!lock.join(2));
+        assert!(!lock.join(0));
+        lock.release(1, tally);
+        assert!(lock.is_served(2) && !lock.is_served(0));
+        lock.release(2, tally);
+        assert!(lock.is_served(0));
+    }
+}

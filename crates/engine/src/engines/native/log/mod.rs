@@ -1,0 +1,303 @@
+//! The log: one ring buffer in which sessions reserve room and copy records, and which one writer
+//! drains.
+//!
+//! Room is reserved in log sequence numbers. With a lock, a session reserves and copies while it
+//! holds the lock, and one counter tells the writer how far the buffer is filled. Lock-free, a
+//! session reserves by one atomic addition and copies outside of any order; it publishes its record
+//! by storing the record's tag last, and the writer takes records as far as tags follow each other
+//! (after R. Johnson et al., "Aether: a scalable approach to logging", PVLDB 3, 2010, where
+//! reserving and copying are taken apart, and the same idea in PostgreSQL's xlog.c). The writer
+//! wipes the tags that it has taken before it gives the room back, so a tag of an earlier lap is
+//! never seen.
+//!
+//! Waiting for room in a full ring and for the disk is done asleep and outside of the lock, and is
+//! counted apart from spinning.
+
+mod drain;
+mod mcs;
+mod ring;
+mod spin;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::thread::{self, Thread};
+
+use self::mcs::QueueLock;
+use self::ring::Ring;
+use self::spin::SpinLock;
+use super::pad::Padded;
+use super::record;
+
+/// How sessions reserve room in the log buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserve {
+    /// Under a spinlock.
+    Spin,
+    /// Under a queue lock.
+    Mcs,
+    /// By an atomic addition.
+    LockFree,
+}
+
+/// What a session's appends cost so far; only the session itself counts in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Times that room was asked for: acquisitions of the lock, or atomic additions.
+    pub acquisitions: u64,
+    /// Acquisitions that found the lock taken.
+    pub contended: u64,
+    /// Looks at a lock that was waited for.
+    pub spins: u64,
+    /// Nanoseconds from the first of these looks to the lock being taken.
+    pub spin_ns: u64,
+    /// Times that a waiter gave its logical CPU away.
+    pub yields: u64,
+    /// Times that the ring was full.
+    pub full_waits: u64,
+    /// Bytes appended.
+    pub bytes: u64,
+    /// How far the writer was when this session last looked.
+    drained_seen: u64,
+}
+
+/// Why the log takes no more records: what the writer said.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LogError(pub String);
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Point {
+    /// The writer has taken what lies before.
+    Drained = 1,
+    /// It is on the disk.
+    Durable = 2,
+}
+
+/// What the writer does.
+const AWAKE: u32 = 0;
+/// It sleeps until its next time.
+const DOZES: u32 = 1;
+/// It sleeps until it is woken.
+const IDLE: u32 = 2;
+
+#[derive(Debug, Default)]
+struct Waiter {
+    /// The log sequence number waited for, with the point in its low bits, which are 0 in such
+    /// numbers; 0 for none.
+    wanted: AtomicU64,
+    thread: OnceLock<Thread>,
+}
+
+#[derive(Debug)]
+enum Lock {
+    Spin(SpinLock),
+    Mcs(QueueLock),
+    None,
+}
+
+/// The log. Sessions append; one writer calls the methods that say so.
+#[derive(Debug)]
+pub struct Log {
+    lock: Lock,
+    ring: Ring,
+    /// Whether there is a writer; without one, records overwrite each other.
+    drained_by_writer: bool,
+    /// First free byte: reserved so far (lock-free), reserved and copied (locks).
+    end: Padded<AtomicU64>,
+    drained: Padded<AtomicU64>,
+    durable: Padded<AtomicU64>,
+    writer: Padded<(AtomicU32, OnceLock<Thread>)>,
+    stop: AtomicBool,
+    failure: OnceLock<String>,
+    waiters: Box<[Padded<Waiter>]>,
+}
+
+impl Log {
+    /// An empty log with a ring of at least this many bytes. Its memory is touched here.
+    pub fn new(reserve: Reserve, ring_bytes: usize, sessions: usize, has_writer: bool) -> Self {
+        Self {
+            lock: match reserve {
+                Reserve::Spin => Lock::Spin(SpinLock::default()),
+                Reserve::Mcs => Lock::Mcs(QueueLock::new(sessions)),
+                Reserve::LockFree => Lock::None,
+            },
+            ring: Ring::new(ring_bytes),
+            drained_by_writer: has_writer,
+            end: Padded::default(),
+            drained: Padded::default(),
+            durable: Padded::default(),
+            writer: Padded::default(),
+            stop: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            waiters: (0..sessions).map(|_| Padded::default()).collect(),
+        }
+    }
+
+    /// Makes the calling thread that of a session; before its first append.
+    pub fn attach(&self, session: usize) {
+        // A session has one thread in its life.
+        let _ = self.waiters[session].0.thread.set(thread::current());
+    }
+
+    /// Appends a record, as [`record::Draft::finish`] gives it, and returns the log sequence number
+    /// of its end.
+    ///
+    /// # Errors
+    /// The writer failed while room was waited for.
+    #[inline]
+    pub fn append(&self, session: usize, record: &[u8], tally: &mut Tally) -> Result<u64, LogError> {
+        let bytes = record.len() as u64;
+        let end = match &self.lock {
+            Lock::None => {
+                tally.acquisitions += 1;
+                let at = self.end.0.fetch_add(bytes, Ordering::Relaxed);
+                if !self.has_room(at + bytes, tally) {
+                    self.await_room(session, at + bytes, tally)?;
+                }
+                self.ring.put(at, record, record::tag(at, record.len()));
+                at + bytes
+            }
+            _ => self.append_locked(session, record, tally)?,
+        };
+        tally.bytes += bytes;
+        if self.drained_by_writer {
+            self.nudge(end, tally);
+        }
+        Ok(end)
+    }
+
+    #[inline]
+    fn append_locked(&self, session: usize, record: &[u8], tally: &mut Tally) -> Result<u64, LogError> {
+        loop {
+            self.acquire(session, tally);
+            let at = self.end.0.load(Ordering::Relaxed);
+            let end = at + record.len() as u64;
+            if self.has_room(end, tally) {
+                self.ring.put(at, record, record::tag(at, record.len()));
+                // Release: who sees the end sees the record.
+                self.end.0.store(end, Ordering::Release);
+                self.release(session, tally);
+                return Ok(end);
+            }
+            self.release(session, tally);
+            self.await_room(session, end, tally)?;
+        }
+    }
+
+    #[inline]
+    fn acquire(&self, session: usize, tally: &mut Tally) {
+        match &self.lock {
+            Lock::Spin(lock) => lock.acquire(tally),
+            Lock::Mcs(lock) => lock.acquire(session, tally),
+            Lock::None => {}
+        }
+    }
+
+    #[inline]
+    fn release(&self, session: usize, tally: &mut Tally) {
+        match &self.lock {
+            Lock::Spin(lock) => lock.release(),
+            Lock::Mcs(lock) => lock.release(session, tally),
+            Lock::None => {}
+        }
+    }
+
+    /// Whether records up to `end` fit beside what the writer has not taken.
+    #[inline]
+    fn has_room(&self, end: u64, tally: &mut Tally) -> bool {
+        if !self.drained_by_writer || end <= tally.drained_seen + self.ring.bytes() {
+            return true;
+        }
+        // Acquire: the writer has read, and wiped, what is now written over.
+        tally.drained_seen = self.drained.0.load(Ordering::Acquire);
+        end <= tally.drained_seen + self.ring.bytes()
+    }
+
+    #[cold]
+    fn await_room(&self, session: usize, end: u64, tally: &mut Tally) -> Result<(), LogError> {
+        tally.full_waits += 1;
+        let needed = end - self.ring.bytes();
+        self.wait(session, Point::Drained, needed)?;
+        tally.drained_seen = self.drained.0.load(Ordering::Acquire);
+        Ok(())
+    }
+
+    /// Waits, asleep, until everything before `end` is on the disk.
+    ///
+    /// # Errors
+    /// The writer failed.
+    pub fn await_durable(&self, session: usize, end: u64) -> Result<(), LogError> {
+        self.wait(session, Point::Durable, end)
+    }
+
+    fn wait(&self, session: usize, point: Point, lsn: u64) -> Result<(), LogError> {
+        let waiter = &self.waiters[session].0;
+        // Sequentially consistent on both sides (here and in `reached`): either the writer sees what
+        // is wanted, or this sees that it is reached already.
+        waiter.wanted.store(lsn | point as u64, Ordering::SeqCst);
+        let waited = loop {
+            if self.counter(point).load(Ordering::SeqCst) >= lsn {
+                break Ok(());
+            }
+            if let Some(why) = self.failure.get() {
+                break Err(LogError(why.clone()));
+            }
+            self.wake_writer();
+            thread::park();
+        };
+        waiter.wanted.store(0, Ordering::SeqCst);
+        waited
+    }
+
+    fn counter(&self, point: Point) -> &AtomicU64 {
+        match point {
+            Point::Drained => &self.drained.0,
+            Point::Durable => &self.durable.0,
+        }
+    }
+
+    /// Wakes the writer where it has to be: one relaxed load where it is awake.
+    ///
+    /// There is no fence, so a writer that falls asleep at the same moment can be missed. The next
+    /// append sees it, or [`Log::wake_writer`] at the end of the session's slice, or whoever waits.
+    #[inline]
+    fn nudge(&self, end: u64, tally: &mut Tally) {
+        match self.writer.0.0.load(Ordering::Relaxed) {
+            AWAKE => {}
+            DOZES if end - tally.drained_seen <= self.half() => {}
+            DOZES => {
+                tally.drained_seen = self.drained.0.load(Ordering::Acquire);
+                if end.saturating_sub(tally.drained_seen) > self.half() {
+                    self.unpark_writer();
+                }
+            }
+            _ => self.unpark_writer(),
+        }
+    }
+
+    fn half(&self) -> u64 {
+        self.ring.bytes() / 2
+    }
+
+    /// Wakes the writer if it sleeps in any way.
+    pub fn wake_writer(&self) {
+        fence(Ordering::SeqCst);
+        if self.writer.0.0.load(Ordering::SeqCst) != AWAKE {
+            self.unpark_writer();
+        }
+    }
+
+    #[cold]
+    fn unpark_writer(&self) {
+        // Only one of those who found it asleep makes the system call.
+        if self.writer.0.0.swap(AWAKE, Ordering::SeqCst) != AWAKE
+            && let Some(writer) = self.writer.0.1.get()
+        {
+            writer.unpark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

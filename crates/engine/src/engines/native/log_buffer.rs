@@ -1,0 +1,101 @@
+//! A session of `log-buffer`: it appends records to the log and does nothing else.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use threadwise_study::SessionSlice;
+
+use super::failed;
+use super::log::{Log, Tally};
+use super::options::LogBufferSpec;
+use super::record::{Draft, Head, Kind};
+use super::shared::{Shared, counters};
+use super::table::{Content, Walked};
+use crate::worker::{StepResult, closed_loop};
+use crate::{EngineError, Session, SessionRequest, Window};
+
+/// Distance between the numbers of the first records of two sessions.
+const SESSION_STRIDE: i64 = 1 << 44;
+
+/// A session.
+pub struct LogBufferSession {
+    shared: Arc<Shared>,
+    log: Arc<Log>,
+    spec: LogBufferSpec,
+    work: Work,
+}
+
+struct Work {
+    session: usize,
+    /// Number of the next record, which is its first 8 bytes.
+    number: i64,
+    text: Vec<u8>,
+    draft: Draft,
+    tally: Tally,
+    content: Content,
+}
+
+impl LogBufferSession {
+    /// Opens a session on the calling thread.
+    pub fn open(request: &SessionRequest, spec: &LogBufferSpec, shared: Arc<Shared>, log: Arc<Log>) -> Self {
+        let session = request.session as usize;
+        log.attach(session);
+        let work = Work {
+            session,
+            number: i64::from(request.session) * SESSION_STRIDE,
+            text: (0..spec.record_bytes - 8).map(|at| b'a' + (at % 26) as u8).collect(),
+            draft: Draft::new(),
+            tally: Tally::default(),
+            content: Content::default(),
+        };
+        Self { shared, log, spec: *spec, work }
+    }
+}
+
+impl Session for LogBufferSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let records = self.spec.records_per_step;
+        let work = RefCell::new(&mut self.work);
+        let log = &*self.log;
+        let slice = closed_loop(
+            window,
+            || {
+                let mut work = work.borrow_mut();
+                for _ in 0..records {
+                    work.append(log)?;
+                }
+                Ok(StepResult { rows: records, checked: 0, wrong: 0, think_ns: 0 })
+            },
+            || Ok(counters(&work.borrow().tally, &Walked::default())),
+        )?;
+        let appended = std::mem::take(&mut self.work.content);
+        self.shared.say(self.work.session, appended);
+        Ok(slice)
+    }
+}
+
+impl Work {
+    #[inline]
+    fn append(&mut self, log: &Log) -> Result<(), EngineError> {
+        self.draft.clear();
+        let content = self.draft.content();
+        content.extend_from_slice(&self.number.to_le_bytes());
+        content.extend_from_slice(&self.text);
+        let head = Head {
+            kind: Kind::Plain,
+            commits: true,
+            session: self.session as u16,
+            transaction: self.number as u64,
+            place: 0,
+            count: (self.text.len() + 8) as u32,
+        };
+        let record = self.draft.finish(&head);
+        log.append(self.session, record, &mut self.tally).map_err(|error| failed("write its log", error))?;
+        self.content.add(self.number);
+        self.number += 1;
+        Ok(())
+    }
+}

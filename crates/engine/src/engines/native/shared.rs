@@ -1,0 +1,81 @@
+//! What the sessions of one treatment share, and what they said that they did.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use super::log::{Log, Tally};
+use super::pad::Padded;
+use super::table::{Content, Table, Walked};
+
+/// Shared by the sessions and the worker's main thread.
+pub struct Shared {
+    /// The table; held for reading during a slice, alone between slices.
+    table: RwLock<Table>,
+    /// The log, where there is one.
+    pub log: Option<Arc<Log>>,
+    said: Box<[Padded<Mutex<Content>>]>,
+}
+
+/// Names of the sessions' counters, in the order of [`counters`].
+const NAMES: [&str; 9] = [
+    "spins",
+    "spin_ns",
+    "lock_acquisitions",
+    "lock_contended",
+    "lock_yields",
+    "log_bytes",
+    "log_full_waits",
+    "index_retries",
+    "chain_steps",
+];
+
+impl Shared {
+    /// For so many sessions.
+    pub fn new(table: Table, log: Option<Arc<Log>>, sessions: usize) -> Self {
+        Self { table: RwLock::new(table), log, said: (0..sessions).map(|_| Padded::default()).collect() }
+    }
+
+    /// The table for inserting and reading.
+    pub fn table(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out of the table what was added; while all sessions are parked.
+    pub fn put_table_back(&self) -> Content {
+        self.table.write().unwrap_or_else(PoisonError::into_inner).put_back()
+    }
+
+    /// A session says what it has inserted since it last said so; at the end of its slice.
+    pub fn say(&self, session: usize, content: Content) {
+        let mut said = self.said[session].0.lock().unwrap_or_else(PoisonError::into_inner);
+        *said = said.plus(content);
+        if let Some(log) = &self.log {
+            // Its last records may lie before a writer that fell asleep at the same moment.
+            log.wake_writer();
+        }
+    }
+
+    /// What all sessions said since this was last asked.
+    pub fn take_said(&self) -> Content {
+        let taken = self
+            .said
+            .iter()
+            .map(|said| std::mem::take(&mut *said.0.lock().unwrap_or_else(PoisonError::into_inner)));
+        taken.fold(Content::default(), Content::plus)
+    }
+}
+
+/// A session's counters by name.
+pub fn counters(tally: &Tally, walked: &Walked) -> [(&'static str, u64); NAMES.len()] {
+    let values = [
+        tally.spins,
+        tally.spin_ns,
+        tally.acquisitions,
+        tally.contended,
+        tally.yields,
+        tally.bytes,
+        tally.full_waits,
+        walked.retries,
+        walked.chain_steps,
+    ];
+    std::array::from_fn(|at| (NAMES[at], values[at]))
+}

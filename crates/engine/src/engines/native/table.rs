@@ -1,0 +1,272 @@
+//! The table: rows in append-only vectors, found by a hash index of chains.
+//!
+//! Method: a chain is a linked list that only grows at its head, by compare-and-swap (R. K. Treiber,
+//! "Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986; M. M. Michael, "High
+//! performance dynamic lock-free hash tables and list-based sets", SPAA 2002, for chains of a hash
+//! index). Nothing is removed while sessions work, so a head never comes back to an old value. The
+//! locked variant has the same chains behind mutexes, each for every n-th bucket.
+//!
+//! Each session appends to vectors of its own (`boxcar`, whose appends take no lock and whose rows
+//! never move): no counter is shared by all inserts, and a row lies on the NUMA node of the session
+//! that inserted it. What the seed put there and what was added since are kept apart, so that the
+//! table can be put back; memory of added rows is kept for the next rows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+use super::pad::Padded;
+use super::row::Row;
+use crate::workloads::insert::key_check;
+
+/// No row.
+const NONE: u64 = 0;
+
+/// Bits of a row's address in which its session stands, above the bit that says "added".
+const SESSION_BITS: u32 = 16;
+
+/// How chains are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// Heads by compare-and-swap.
+    LockFree,
+    /// So many mutexes, a power of two.
+    Locked(usize),
+}
+
+/// What inserts cost so far, counted by their session alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Walked {
+    /// Rows of chains that were compared.
+    pub chain_steps: u64,
+    /// Lock-free: heads that another session had changed meanwhile. Locked: mutexes that were held.
+    pub retries: u64,
+}
+
+/// Rows and the sum of their keys' checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Content {
+    /// Rows.
+    pub rows: u64,
+    /// Sum of `key_check` of their keys.
+    pub key_sum: u64,
+}
+
+impl Content {
+    /// Counts one key.
+    #[inline]
+    pub fn add(&mut self, key: i64) {
+        self.rows += 1;
+        self.key_sum += key_check(key) as u64;
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self { rows: self.rows + other.rows, key_sum: self.key_sum + other.key_sum }
+    }
+}
+
+/// To which part of the table a row belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// What the table has before.
+    Seed,
+    /// What is taken out again by [`Table::put_back`].
+    Added,
+}
+
+struct Stored {
+    row: Row,
+    next: AtomicU64,
+}
+
+/// Rows of one session.
+#[derive(Default)]
+struct Heap {
+    seed: boxcar::Vec<Stored>,
+    added: boxcar::Vec<Stored>,
+}
+
+/// The table. Inserts need a shared reference; [`Table::put_back`] needs it alone.
+pub struct Table {
+    heads: Box<[AtomicU64]>,
+    locks: Box<[Padded<Mutex<()>>]>,
+    heaps: Box<[Padded<Heap>]>,
+}
+
+impl Table {
+    /// An empty table with this many chains, a power of two. Its heads are touched here, and so lie
+    /// where the calling thread runs.
+    pub fn new(index: Index, buckets: usize, sessions: usize) -> Self {
+        let locks = match index {
+            Index::LockFree => 0,
+            Index::Locked(stripes) => stripes,
+        };
+        Self {
+            heads: (0..buckets.next_power_of_two()).map(|_| AtomicU64::new(NONE)).collect(),
+            locks: (0..locks).map(|_| Padded::default()).collect(),
+            heaps: (0..sessions).map(|_| Padded::default()).collect(),
+        }
+    }
+
+    /// Inserts a row for a session. Gives `false`, and inserts nothing, where its key is there.
+    #[inline]
+    pub fn insert(&self, part: Part, session: usize, row: Row, walked: &mut Walked) -> bool {
+        let bucket = hash(row.c1) as usize & (self.heads.len() - 1);
+        match self.locks.len() {
+            0 => self.insert_lock_free(part, session, bucket, row, walked),
+            stripes => {
+                let lock = &self.locks[bucket & (stripes - 1)].0;
+                let _held = lock.try_lock().unwrap_or_else(|error| match error {
+                    TryLockError::Poisoned(held) => held.into_inner(),
+                    TryLockError::WouldBlock => {
+                        walked.retries += 1;
+                        lock.lock().unwrap_or_else(PoisonError::into_inner)
+                    }
+                });
+                let head = self.heads[bucket].load(Ordering::Relaxed);
+                if self.chain_has(row.c1, head, NONE, walked) {
+                    return false;
+                }
+                let at = self.append(part, session, row, head);
+                self.heads[bucket].store(at, Ordering::Relaxed);
+                true
+            }
+        }
+    }
+
+    #[inline]
+    fn insert_lock_free(
+        &self,
+        part: Part,
+        session: usize,
+        bucket: usize,
+        row: Row,
+        walked: &mut Walked,
+    ) -> bool {
+        let key = row.c1;
+        // Acquire here and Release below: who finds a row by a head sees its content and its next.
+        let mut seen = self.heads[bucket].load(Ordering::Acquire);
+        if self.chain_has(key, seen, NONE, walked) {
+            return false;
+        }
+        let at = self.append(part, session, row, seen);
+        while let Err(now) =
+            self.heads[bucket].compare_exchange(seen, at, Ordering::AcqRel, Ordering::Acquire)
+        {
+            walked.retries += 1;
+            // Only what came before the head that was compared already can be new.
+            if self.chain_has(key, now, seen, walked) {
+                return false; // The appended row stays in its vector, in no chain.
+            }
+            if let Some(stored) = self.at(at) {
+                stored.next.store(now, Ordering::Relaxed);
+            }
+            seen = now;
+        }
+        true
+    }
+
+    /// Whether a chain, from a head up to an address that is not compared any more, has the key.
+    #[inline]
+    fn chain_has(&self, key: i64, head: u64, end: u64, walked: &mut Walked) -> bool {
+        let mut address = head;
+        while address != end {
+            let Some(stored) = self.at(address) else { return false };
+            walked.chain_steps += 1;
+            if stored.row.c1 == key {
+                return true;
+            }
+            address = stored.next.load(Ordering::Relaxed);
+        }
+        false
+    }
+
+    #[inline]
+    fn append(&self, part: Part, session: usize, row: Row, next: u64) -> u64 {
+        let stored = Stored { row, next: AtomicU64::new(next) };
+        let heap = &self.heaps[session].0;
+        let (index, added) = match part {
+            Part::Seed => (heap.seed.push(stored), 0),
+            Part::Added => (heap.added.push(stored), 1),
+        };
+        1 + (((index as u64) << SESSION_BITS | session as u64) << 1 | added)
+    }
+
+    /// The row at an address; `None` for no row.
+    #[inline]
+    fn at(&self, address: u64) -> Option<&Stored> {
+        let address = address.checked_sub(1)?;
+        let heap = &self.heaps.get((address >> 1) as usize & ((1 << SESSION_BITS) - 1))?.0;
+        let index = (address >> (SESSION_BITS + 1)) as usize;
+        match is_added(address + 1) {
+            true => heap.added.get(index),
+            false => heap.seed.get(index),
+        }
+    }
+
+    /// The row with this key.
+    #[cfg(test)]
+    fn find(&self, key: i64) -> Option<&Row> {
+        let bucket = hash(key) as usize & (self.heads.len() - 1);
+        self.chain(bucket).map(|stored| &stored.row).find(|row| row.c1 == key)
+    }
+
+    fn chain(&self, bucket: usize) -> impl Iterator<Item = &Stored> {
+        let first = self.at(self.heads[bucket].load(Ordering::Acquire));
+        std::iter::successors(first, |stored| self.at(stored.next.load(Ordering::Relaxed)))
+    }
+
+    /// Everything that the index finds, counted chain by chain.
+    pub fn content(&self) -> Content {
+        let mut content = Content::default();
+        for bucket in 0..self.heads.len() {
+            self.chain(bucket).for_each(|stored| content.add(stored.row.c1));
+        }
+        content
+    }
+
+    /// Touches memory for rows that a session will add, which is lost to nobody: it is used by the
+    /// first rows after the next [`Table::put_back`].
+    pub fn touch(&self, session: usize, rows: u64) {
+        for _ in 0..rows {
+            self.append(Part::Added, session, Row::new(0, 0, 0, 0, 0), NONE);
+        }
+    }
+
+    /// Takes out everything that was added, and tells what the index had of it. Added rows stand at
+    /// the front of every chain, since they came after all others.
+    pub fn put_back(&mut self) -> Content {
+        let mut content = Content::default();
+        for bucket in 0..self.heads.len() {
+            let mut address = self.heads[bucket].load(Ordering::Acquire);
+            while is_added(address) {
+                let Some(stored) = self.at(address) else { break };
+                content.add(stored.row.c1);
+                address = stored.next.load(Ordering::Relaxed);
+            }
+            self.heads[bucket].store(address, Ordering::Release);
+        }
+        for heap in &mut self.heaps {
+            heap.0.added.clear();
+        }
+        content
+    }
+}
+
+fn is_added(address: u64) -> bool {
+    address != NONE && (address - 1) & 1 == 1
+}
+
+/// Spreads keys over buckets: the finaliser of MurmurHash3 (A. Appleby, public domain), in which
+/// every bit of the key changes each bit of the result with a probability near one half. So chains
+/// are as long as those of random keys, whatever the keys are.
+#[inline]
+fn hash(key: i64) -> u64 {
+    let mut bits = key as u64;
+    bits = (bits ^ (bits >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    bits = (bits ^ (bits >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    bits ^ (bits >> 33)
+}
+
+#[cfg(test)]
+mod tests;
