@@ -4,8 +4,9 @@
 //! (`restart=run`), from a copy of a data directory that is made once, or one for the study
 //! (`restart=study`). With it, the user's server gets a database of ours that is dropped at the end.
 //!
-//! Engine options: `waits` (sample what sessions wait for; default true); for a server of ours `bin`,
-//! `restart`, `settings.NAME`; for the user's `url`, `schema`. Workloads: `logical-io`, `insert`.
+//! Engine options: `waits` (how it is sampled what sessions wait for: `states`, the default,
+//! `instruments` or `none`); for a server of ours `bin`, `restart`, `settings.NAME`; for the user's
+//! `url`, `schema`. Workloads: `logical-io`, `insert`.
 
 mod connect;
 mod error;

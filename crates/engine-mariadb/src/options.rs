@@ -40,6 +40,17 @@ pub(crate) enum Restart {
     Study,
 }
 
+/// How waits of sessions are sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// By the states of the process list, which the server keeps anyway.
+    States,
+    /// By the wait instruments of the performance schema, which cost CPU time in every statement.
+    Instruments,
+    /// Not at all.
+    None,
+}
+
 /// A managed server, as asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Managed {
@@ -49,8 +60,8 @@ pub(crate) struct Managed {
     pub restart: Restart,
     /// Settings of the user's by name, words joined by `_`.
     pub settings: Vec<(String, String)>,
-    /// Whether waits are sampled.
-    pub waits: bool,
+    /// How waits are sampled.
+    pub waits: Waits,
 }
 
 /// A server of the user's.
@@ -60,8 +71,8 @@ pub(crate) struct External {
     pub url: String,
     /// Database for our objects.
     pub schema: String,
-    /// Whether waits are sampled.
-    pub waits: bool,
+    /// How waits are sampled.
+    pub waits: Waits,
 }
 
 /// Which server.
@@ -80,11 +91,8 @@ pub(crate) enum Which {
 pub(crate) fn parse(options: &Options) -> Result<Which, EngineError> {
     let (settings, rest): (Options, Options) =
         options.clone().into_iter().partition(|(name, _)| name.starts_with("settings."));
-    let waits = match rest.get("waits") {
-        None => true,
-        Some(OptionValue::Flag(waits)) => *waits,
-        Some(other) => return Err(refuse("waits", format!("'{other}' is neither true nor false"))),
-    };
+    let words = ["states", "instruments", "none"];
+    let waits = [Waits::States, Waits::Instruments, Waits::None][word(&rest, "waits", &words)?];
     if let Some(url) = text(&rest, "url")? {
         return external(&rest, &settings, url, waits);
     }
@@ -98,7 +106,7 @@ pub(crate) fn parse(options: &Options) -> Result<Which, EngineError> {
     Ok(Which::Managed(Managed { bin, restart, settings, waits }))
 }
 
-fn external(rest: &Options, settings: &Options, url: String, waits: bool) -> Result<Which, EngineError> {
+fn external(rest: &Options, settings: &Options, url: String, waits: Waits) -> Result<Which, EngineError> {
     only(rest, "the engine mariadb with url", &["url", "schema", "waits"])?;
     if let Some(name) = settings.keys().next() {
         return Err(refuse(name, "threadwise does not change the settings of a server that is yours".into()));
@@ -157,7 +165,7 @@ mod tests {
     #[test]
     fn a_server_of_ours_is_the_default() {
         let Which::Managed(managed) = parse(&Options::new()).unwrap() else { panic!("external") };
-        assert_eq!((managed.restart, managed.waits, managed.bin), (Restart::Run, true, None));
+        assert_eq!((managed.restart, managed.waits, managed.bin), (Restart::Run, Waits::States, None));
         let with = options(&[("restart", "study"), ("settings.Innodb-Io-Capacity", "2000")]);
         let Which::Managed(managed) = parse(&with).unwrap() else { panic!("external") };
         assert_eq!(managed.settings, [("innodb_io_capacity".to_owned(), "2000".to_owned())]);
@@ -175,10 +183,15 @@ mod tests {
             ("bin", "bin", "absolute"),
             ("restart", "never", "run, study"),
             ("schema", "x", "allowed: bin"),
-            ("waits", "yes", "neither"),
+            ("waits", "yes", "states, instruments, none"),
         ] {
             let message = parse(&options(&[(name, value)])).unwrap_err().to_string();
             assert!(message.contains(name) && message.contains(part), "{message}");
+        }
+        for flag in [true, false] {
+            let given = [("waits".to_owned(), OptionValue::Flag(flag))].into();
+            let message = parse(&given).unwrap_err().to_string();
+            assert!(message.contains("states, instruments, none"), "{message}");
         }
         for (name, value) in [("schema", "a`b"), ("schema", "MySQL"), ("settings.x", "1"), ("bin", "/x")] {
             let given = options(&[("url", "mariadb://host"), (name, value)]);

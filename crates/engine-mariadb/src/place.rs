@@ -10,25 +10,41 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use threadwise_engine::{EngineError, Placed};
 use threadwise_machine::{CpuSet, pin};
 use threadwise_server::journal::Journal;
 use threadwise_server::masks::{self, MaskError};
-use threadwise_server::proc;
 
 use crate::error::{failed, query};
 use crate::workload::Backend;
 
-/// The service threads by number, with the kernel's names.
-fn service_threads(control: &mut Conn, pid: u32) -> Result<Vec<(u32, String)>, EngineError> {
-    let action = "list the server's threads";
-    // Before the process list: a thread that starts in between is a connection's and listed there.
-    let threads = proc::threads(pid);
+/// What was found at the last look: all threads of the server's process, those of connections too.
+pub(crate) struct Known {
+    /// The server's process.
+    pid: u32,
+    threads: BTreeSet<u32>,
+}
+
+impl Known {
+    fn nothing(pid: u32) -> Self {
+        Self { pid, threads: BTreeSet::new() }
+    }
+}
+
+/// Numbers of a process's threads; none where it has ended.
+fn threads(pid: u32) -> BTreeSet<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return BTreeSet::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Takes the threads of connections out of a list that was made before.
+fn without_connections(control: &mut Conn, threads: &BTreeSet<u32>) -> Result<Vec<u32>, EngineError> {
+    // After the list: a thread that started in between is a connection's and listed here.
     let connections: Vec<u32> = control
         .query("SELECT TID FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Daemon'")
-        .map_err(|cause| query(action, &cause))?;
-    let connections: BTreeSet<u32> = connections.into_iter().collect();
-    Ok(threads.into_iter().filter(|(tid, _)| !connections.contains(tid)).collect())
+        .map_err(|cause| query("list the server's threads", &cause))?;
+    Ok(threads.iter().copied().filter(|tid| !connections.contains(tid)).collect())
 }
 
 /// Names from the performance schema; none where it is off.
@@ -50,10 +66,13 @@ pub(crate) struct Places<'a> {
     pub service: &'a CpuSet,
     /// Where masks are written down first; `None` for a server of ours, which dies with its masks.
     pub journal: Option<&'a Journal>,
+    /// Whether other treatments place the service threads elsewhere for their slices.
+    pub shared: bool,
 }
 
 impl Places<'_> {
-    /// Binds the sessions' threads, that of the control connection, and all service threads.
+    /// Binds the sessions' threads, that of the control connection, and all service threads. Where
+    /// service threads are shared, they are named without logical CPUs: they are ours for our slices only.
     ///
     /// # Errors
     /// A thread could not be bound.
@@ -62,7 +81,7 @@ impl Places<'_> {
         control: &mut Conn,
         sessions: &[(u32, Backend)],
         control_thread: Backend,
-    ) -> Result<Vec<Placed>, EngineError> {
+    ) -> Result<(Vec<Placed>, Known), EngineError> {
         let mut placed = Vec::new();
         for (number, backend) in sessions {
             let cpus = self.sessions.get(*number as usize).unwrap_or(self.service);
@@ -74,29 +93,37 @@ impl Places<'_> {
         self.bind(control_thread, self.service)
             .map_err(|cause| failed("place the control connection", cause))?;
         placed.push(entry("control connection".into(), control_thread, self.service));
-        let pid = control_thread.pid;
-        let threads = self.bind_service(control, pid)?;
+        let mut known = Known::nothing(control_thread.pid);
+        let service = self.bind_service(control, &mut known)?;
         let names = names(control);
-        placed.extend(threads.into_iter().map(|(tid, comm)| {
-            let own = if tid == pid { "main".to_owned() } else { comm };
-            entry(names.get(&tid).cloned().unwrap_or(own), Backend { pid, tid }, self.service)
+        let nowhere = CpuSet::new();
+        let cpus = if self.shared { &nowhere } else { self.service };
+        placed.extend(service.into_iter().map(|tid| {
+            let backend = Backend { pid: known.pid, tid };
+            entry(names.get(&tid).cloned().unwrap_or_else(|| kernel_name(backend)), backend, cpus)
         }));
-        Ok(placed)
+        Ok((placed, known))
     }
 
-    /// Binds the service threads that are not where they should be; gives all of them.
+    /// Before a slice: binds the service threads that are not where they should be. In a server of one
+    /// treatment only those that are new can be, and mostly there are none.
     ///
     /// # Errors
     /// A thread could not be bound.
-    pub(crate) fn bind_service(
-        &self,
-        control: &mut Conn,
-        pid: u32,
-    ) -> Result<Vec<(u32, String)>, EngineError> {
-        let threads = service_threads(control, pid)?;
-        let astray = |tid: u32| pin::thread_affinity(pid, tid).is_ok_and(|mask| mask != *self.service);
-        let moving: Vec<(u32, u32)> =
-            threads.iter().filter(|(tid, _)| astray(*tid)).map(|(tid, _)| (pid, *tid)).collect();
+    pub(crate) fn keep_service(&self, control: &mut Conn, known: &mut Known) -> Result<(), EngineError> {
+        if !self.shared && threads(known.pid).is_subset(&known.threads) {
+            return Ok(());
+        }
+        self.bind_service(control, known).map(drop)
+    }
+
+    /// Looks for the service threads, and binds those that are not where they should be; gives all.
+    fn bind_service(&self, control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
+        known.threads = threads(known.pid);
+        let pid = known.pid;
+        let service = without_connections(control, &known.threads)?;
+        let astray = |tid: &u32| pin::thread_affinity(pid, *tid).is_ok_and(|mask| mask != *self.service);
+        let moving: Vec<(u32, u32)> = service.iter().copied().filter(astray).map(|tid| (pid, tid)).collect();
         self.record(&moving)?;
         for (_, tid) in &moving {
             match self.bind(Backend { pid, tid: *tid }, self.service) {
@@ -104,7 +131,7 @@ impl Places<'_> {
                 Err(cause) => return Err(failed("place the server's threads", cause)),
             }
         }
-        Ok(threads)
+        Ok(service)
     }
 
     fn record(&self, threads: &[(u32, u32)]) -> Result<(), EngineError> {
@@ -124,6 +151,15 @@ impl Places<'_> {
 
 fn entry(name: String, backend: Backend, cpus: &CpuSet) -> Placed {
     Placed { name, pid: backend.pid, tid: backend.tid, cpus: cpus.clone() }
+}
+
+/// A name for a thread that the server gives none: that of the kernel.
+fn kernel_name(backend: Backend) -> String {
+    if backend.tid == backend.pid {
+        return "main".to_owned();
+    }
+    let name = fs::read_to_string(format!("/proc/{}/task/{}/comm", backend.pid, backend.tid));
+    name.map_or_else(|_| "ended".to_owned(), |name| name.trim_end().to_owned())
 }
 
 /// Whether we may bind a thread at all: its present mask is set again.

@@ -1,14 +1,14 @@
 //! A treatment at work, and the server under it.
 
 use mysql::prelude::Queryable;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
 use threadwise_server::journal::Journal;
 use threadwise_study::{Counters, SessionSlice};
 
 use crate::error::{failed, query};
 use crate::managed::{self, OwnServer};
-use crate::place::{Places, may_bind};
+use crate::place::{Known, Places, may_bind};
 use crate::workload::{Backend, Treatment};
 
 /// Whose server it is.
@@ -35,8 +35,10 @@ pub(crate) struct MariadbRunning {
     /// innodb_flush_log_at_trx_commit to be set before each slice, where treatments share a server.
     flush_at_commit: Option<u8>,
     journal: Option<Journal>,
-    /// The server's process, once its threads have been bound.
-    bound: Mutex<Option<u32>>,
+    /// Whether other treatments use the server, too.
+    shared: bool,
+    /// The server's threads, once they have been bound.
+    bound: Mutex<Option<Known>>,
     notes: Vec<String>,
 }
 
@@ -53,6 +55,7 @@ impl MariadbRunning {
         notes: Vec<String>,
     ) -> Result<Self, EngineError> {
         let external = matches!(under, Under::External);
+        let shared = !matches!(under, Under::Own { .. });
         let journal = match (&request.journal, external) {
             (Some(path), true) => {
                 Some(Journal::open(path).map_err(|cause| failed("open the journal of masks", cause))?)
@@ -66,6 +69,7 @@ impl MariadbRunning {
             request: request.clone(),
             flush_at_commit,
             journal,
+            shared,
             bound: Mutex::new(None),
             notes,
         })
@@ -76,6 +80,7 @@ impl MariadbRunning {
             sessions: &self.request.sessions,
             service: &self.request.service,
             journal: self.journal.as_ref(),
+            shared: self.shared,
         }
     }
 
@@ -103,8 +108,8 @@ impl MariadbRunning {
         }
     }
 
-    fn bound(&self) -> Option<u32> {
-        *self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bound(&self) -> MutexGuard<'_, Option<Known>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,10 +122,10 @@ impl Running for MariadbRunning {
         let mut notes = self.notes.clone();
         let placed = match self.reachable() {
             Ok((sessions, control_thread)) => {
-                let placed = self
+                let (placed, known) = self
                     .treatment
                     .with_control(|control| self.places().bind_all(control, &sessions, control_thread))?;
-                *self.bound.lock().unwrap_or_else(PoisonError::into_inner) = Some(control_thread.pid);
+                *self.bound() = Some(known);
                 placed
             }
             Err(why) => {
@@ -133,8 +138,8 @@ impl Running for MariadbRunning {
     }
 
     fn before(&self) -> Result<(), EngineError> {
-        if let Some(pid) = self.bound() {
-            self.treatment.with_control(|control| self.places().bind_service(control, pid))?;
+        if let Some(known) = self.bound().as_mut() {
+            self.treatment.with_control(|control| self.places().keep_service(control, known))?;
         }
         if let Some(value) = self.flush_at_commit {
             let sql = format!("SET GLOBAL innodb_flush_log_at_trx_commit = {value}");

@@ -2,7 +2,9 @@
 //! places, and stops.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
+use threadwise_engine::{
+    EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest, Window,
+};
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
@@ -76,6 +78,16 @@ impl AtWork {
         self.services.get_or_init(|| self.placing.services())
     }
 
+    /// Binds the service processes and says where they are. Shared ones are named without logical CPUs:
+    /// they are where this treatment wants them only during its slices.
+    fn place_services(&self) -> Result<Vec<Placed>, EngineError> {
+        let mut placed = self.placing.bind_services(self.services(), &self.service)?;
+        if self.shares_services() {
+            placed.iter_mut().for_each(|place| place.cpus = CpuSet::new());
+        }
+        Ok(placed)
+    }
+
     /// Whether service processes are shared with treatments that place them elsewhere.
     fn shares_services(&self) -> bool {
         self.own().is_none()
@@ -103,7 +115,7 @@ impl Running for AtWork {
             return Err(failed("place the sessions", why));
         }
         if self.placing.refusal().is_none() {
-            placed.extend(self.placing.bind_services(self.services(), &self.service)?);
+            placed.extend(self.place_services()?);
             placed.push(self.placing.bind("control", self.treatment.control_pid(), &self.service)?);
         } else {
             // Where they run is not known to be here.

@@ -107,6 +107,8 @@ fn inserts_with_every_index_and_every_log() {
                 let again = if log == "lock-free" { 0 } else { full };
                 assert_eq!(slice.counters["lock_acquisitions"], slice.steps + again);
                 assert!(log != "lock-free" || slice.counters["spins"] == 0);
+                assert!(slice.counters["spin_ns"] <= slice.counters["counted_ns"]);
+                assert!(slice.counters["spins"] >= slice.counters["lock_contended"]);
             }
             assert!(counters["log_written_bytes"] > 0 && counters["log_writer_cpu_ns"] > 0);
             assert_eq!(counters["log_syncs"], 0);

@@ -4,7 +4,7 @@
 use crate::Document;
 use crate::text::{compact, grouped, metric, nanoseconds, share, significant};
 use std::collections::BTreeSet;
-use threadwise_analysis::activity::{CounterRate, CpuUse, Locks, Waits};
+use threadwise_analysis::activity::{CpuUse, Locks, Waits};
 use threadwise_analysis::{Interval, TreatmentSummary};
 
 /// Longest name of a wait or counter that is written out.
@@ -20,25 +20,19 @@ pub struct Subject<'a> {
 
 /// Whether a treatment has anything to tell.
 pub fn has_any(document: &Document) -> bool {
-    !subjects(document).is_empty()
+    !subjects(document).is_empty() || !counted(document).is_empty()
 }
 
 /// Everything there is to tell, subject by subject; empty subjects are left out.
 pub fn subjects<'a>(document: &Document<'a>) -> Vec<Subject<'a>> {
-    let (counted, spun) = (counted(document), has_spins(document));
-    let counters = |own: &TreatmentSummary| -> Option<Vec<String>> {
-        let told = own.activity.counters.iter().filter(|counter| counted.contains(counter.name.as_str()));
-        let parts: Vec<String> = told.map(counter_part).collect();
-        (!parts.is_empty()).then_some(parts)
-    };
+    let spun = has_spins(document);
     let locks = |own: &TreatmentSummary| own.activity.locks.as_ref().filter(|_| spun).map(lock_parts);
     type Parts<'p> = &'p dyn Fn(&TreatmentSummary) -> Option<Vec<String>>;
-    let all: [(&'static str, Parts<'_>); 5] = [
+    let all: [(&'static str, Parts<'_>); 4] = [
         ("fixed work, elapsed from the common start to the last session's end", &fixed_parts),
         ("waits, shares of samples", &|own| own.activity.waits.as_ref().map(wait_parts)),
         ("spins", &locks),
         ("CPU time per row", &|own| own.activity.cpu.as_ref().map(cpu_parts)),
-        ("engine counters per row", &counters),
     ];
     let subjects = all.into_iter().map(|(title, parts)| {
         let known = document.analysis.treatments.iter();
@@ -123,17 +117,6 @@ fn clock_words(locks: &Locks) -> String {
         Some(mhz) => format!("clock {} MHz ({})", significant(mhz, 4), locks.clock),
         None => format!("cycles a spin unknown: {}", locks.clock),
     }
-}
-
-fn counter_part(counter: &CounterRate) -> String {
-    let value = counter.per_row.as_ref().map_or_else(
-        || "unknown".to_owned(),
-        |value| {
-            let own = |number: f64| if value.unit == "ns" { nanoseconds(number) } else { plain(number) };
-            figure(value, own)
-        },
-    );
-    format!("{} {value}", cut(&counter.name))
 }
 
 /// A value with its interval in the same words: `8.9% [8.5%, 9.3%]`.

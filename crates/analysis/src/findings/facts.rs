@@ -65,10 +65,12 @@ impl<'a> Facts<'a> {
     /// each group's levels.
     pub fn alone(&self, single: &str) -> String {
         let mut baselines = self.study.treatments.iter().filter(|t| t.role == Role::Baseline);
-        let Some(other) = baselines.find(|t| t.sessions != 1) else { return single.to_owned() };
+        let is_other = |t: &&Treatment| t.sessions != 1 || t.service.is_some();
+        let Some(other) = baselines.find(is_other) else { return single.to_owned() };
+        let service = other.service.as_ref().map(|service| format!(", service={service}")).unwrap_or_default();
         let pin = if other.pin == Pin::Set { ", pin=set" } else { "" };
         let sessions = plural(other.sessions, "session");
-        format!("{} ({sessions} on {}{pin})", bare(&other.name), other.placement.trim())
+        format!("{} ({sessions} on {}{pin}{service})", bare(&other.name), other.placement.trim())
     }
 
     /// Whether baselines are one session alone.

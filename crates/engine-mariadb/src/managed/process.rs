@@ -15,7 +15,7 @@ use crate::Server;
 use crate::connect::Target;
 use crate::error::failed;
 use crate::memory::free_bytes;
-use crate::options::{Managed, SCHEMA};
+use crate::options::{Managed, SCHEMA, Waits};
 
 /// How long a server may take to answer; recovery of a large log takes its time.
 const START_LIMIT: Duration = Duration::from_secs(120);
@@ -140,13 +140,12 @@ impl Setup<'_> {
     }
 }
 
-/// The performance schema: InnoDB's latches and files, conditions, and the latch of metadata locks, which
-/// are what sessions wait for. It costs CPU time in every statement. On a busy machine, one session's CPU time
-/// per row over that without it was 1.17 (95%: 1.12 to 1.22) for inserts of two rows, 1.09 (1.06 to 1.13) of it
-/// with no instrument on; all wait instruments 1.19 (1.14 to 1.25); reads of 64 blocks 1.04 (0.97 to 1.11).
-fn wait_settings(waits: bool) -> &'static [&'static str] {
+/// The performance schema, where it is asked for: InnoDB's latches and files, conditions, and the latch
+/// of metadata locks, which are what sessions wait for. What it costs is in the note of `workload::waits`;
+/// of 1.17 times the CPU time of an insert, 1.09 (95%: 1.06 to 1.13) is spent with no instrument on.
+fn wait_settings(waits: Waits) -> &'static [&'static str] {
     match waits {
-        true => &[
+        Waits::Instruments => &[
             "--performance-schema=ON",
             "--performance-schema-instrument=%=OFF",
             "--performance-schema-instrument=wait/synch/%/innodb/%=ON",
@@ -157,7 +156,7 @@ fn wait_settings(waits: bool) -> &'static [&'static str] {
             "--performance-schema-consumer-events-statements-current=OFF",
             "--performance-schema-consumer-statements-digest=OFF",
         ],
-        false => &["--performance-schema=OFF"],
+        Waits::States | Waits::None => &["--performance-schema=OFF"],
     }
 }
 

@@ -22,6 +22,9 @@ const GOOD_NS: i64 = 200_000;
 /// Uncertainty that a local server may have: 2% of a slice.
 const MOST_NS: i64 = 1_000_000;
 
+/// Uncertainty that a reader need not know of, microseconds.
+const SMALL_US: u64 = 100;
+
 /// Age at which it is measured again: the clocks drift by less than 50 ppm (NTP slews by up to 500).
 const STALE_NS: u64 = 10_000_000_000;
 
@@ -98,9 +101,29 @@ impl ServerClock {
     }
 }
 
+/// What a reader must know of an uncertainty, if anything. Rounded up, so that runs say the same.
+pub(super) fn uncertainty_note(uncertainty_ns: i64) -> Option<String> {
+    let us = uncertainty_ns.unsigned_abs().div_ceil(1000);
+    if us <= SMALL_US {
+        return None;
+    }
+    let steps = (2..19).flat_map(|power| [1, 2, 5].map(|step| step * 10_u64.pow(power)));
+    let rounded = steps.into_iter().find(|step| *step >= us).unwrap_or(us);
+    Some(format!("the server's clock is known to {rounded} us"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_large_uncertainty_is_told_and_in_few_words() {
+        let said = |ns: i64| uncertainty_note(ns).unwrap_or_default();
+        assert_eq!((said(0), said(100_000)), (String::new(), String::new()));
+        for (ns, us) in [(100_001, "200"), (200_000, "200"), (200_001, "500"), (7_000_000, "10000")] {
+            assert_eq!(said(ns), format!("the server's clock is known to {us} us"));
+        }
+    }
 
     #[test]
     fn times_go_there_and_back() {

@@ -10,13 +10,14 @@ use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
 use threadwise_study::{Counters, SessionSlice};
 
-use super::clock::ServerClock;
+use super::clock::{ServerClock, uncertainty_note};
 use super::counters::{PAGES_READ, READ_REQUESTS, Reading};
 use super::session::{MariadbSession, Opened, Told};
-use super::waits::{Samples, Source};
+use super::waits::{Look, Samples};
 use super::{Backend, Names, Spec, Work, insert, locate, logical_io, run, waits};
 use crate::Server;
 use crate::error::failed;
+use crate::options::Waits;
 
 /// Stream of the seed's generator for the phases of samples.
 const PHASE_STREAM: u64 = u64::MAX;
@@ -32,7 +33,7 @@ pub(crate) struct Treatment {
     sessions: u32,
     /// Whether the data is thrown away afterwards.
     fresh: bool,
-    source: Source,
+    look: Look,
     notes: Vec<String>,
     control: Mutex<Control>,
     open: Mutex<Vec<OpenSession>>,
@@ -68,7 +69,7 @@ impl Treatment {
         work: Work,
         load: &LoadRequest,
         suffix: &str,
-        (fresh, sample): (bool, bool),
+        (fresh, sampled): (bool, Waits),
     ) -> Result<Self, EngineError> {
         let mut connection = server.connect()?;
         let names = Names { schema: server.schema(), suffix };
@@ -91,11 +92,13 @@ impl Treatment {
             Spec::LogicalIo(_) => {}
         }
         let backend = locate(&mut connection, server)?;
-        let (source, note) = waits::source(&mut connection, sample);
+        let (source, note) = waits::source(&mut connection, sampled);
+        let flushes = work.flush_at_commit() != Some(0);
+        let look = Look { source, flushes, client: work.place == Loop::Client };
         let mut phases = ChaCha8Rng::seed_from_u64(load.seed);
         phases.set_stream(PHASE_STREAM);
         let before = Reading::take(&mut connection)?;
-        let notes = note.into_iter().chain(before.lacks()).collect();
+        let notes = note.map(str::to_owned).into_iter().chain(before.lacks()).collect();
         let control = Control { connection, backend, before, samples: Samples::default(), phases };
         Ok(Self {
             server: server.clone(),
@@ -103,7 +106,7 @@ impl Treatment {
             suffix: suffix.to_owned(),
             sessions: load.sessions,
             fresh,
-            source,
+            look,
             notes,
             control: Mutex::new(control),
             open: Mutex::new(Vec::new()),
@@ -193,10 +196,8 @@ impl Treatment {
         );
         let uncertainty_ns = open.iter().map(|session| session.uncertainty_ns).max().unwrap_or(0);
         if self.work.place == Loop::Server {
-            notes.push(format!(
-                "loops run inside the server; its clock is known to {} us",
-                (uncertainty_ns + 999) / 1000
-            ));
+            notes.push("loops run inside the server".to_owned());
+            notes.extend(uncertainty_note(uncertainty_ns));
         }
         if open.iter().any(|session| session.backend.is_err()) {
             notes.push(
@@ -263,8 +264,7 @@ impl Treatment {
         let mut control = self.control();
         let phase = (control.phases.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         let all_done = || told.iter().all(|told| told.done.load(Ordering::Relaxed) > window.sequence);
-        control.samples =
-            waits::sample(&mut control.connection, self.source, &ids, window, phase, &all_done)?;
+        control.samples = waits::sample(&mut control.connection, self.look, &ids, window, phase, &all_done)?;
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! What sessions did beside their rows, below the table of treatments.
 
 use super::Style;
-use super::lines::{columns, flow};
+use super::lines::{columns, flow, wrap};
 use crate::Document;
-use crate::activity::subjects;
+use crate::activity::{counted, subjects};
 use crate::text::plain;
 
 /// Columns that a treatment's name may take before its figures; a longer one has a line of its own.
@@ -31,6 +31,15 @@ pub fn activity(document: &Document, style: Style) -> String {
                 let head = format!("  {head:width$}  ", width = indent - 4);
                 text.push_str(&format!("{head}{line}\n"));
             }
+        }
+    }
+    let counted = counted(document);
+    if !counted.is_empty() {
+        // A dozen figures for each treatment are not for a terminal.
+        let names: Vec<String> = counted.into_iter().map(|name| plain(name, style.unicode)).collect();
+        let told = format!("engine counters (in the HTML report, and with --json): {}", names.join(", "));
+        for line in wrap(&told, style.width.max(40)) {
+            text.push_str(&format!("{line}\n"));
         }
     }
     text

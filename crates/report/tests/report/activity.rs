@@ -115,10 +115,7 @@ fn a_terminal_shows_subject_by_subject() {
       alone'/l2   engine 12.3 µs [11.1 µs, 13.5 µs]  client 700 ns [630 ns, 770 ns]
                   client's share 5.4% [4.9%, 5.9%]
       one-cpu/l2  engine unknown  client 700 ns [630 ns, 770 ns]
-    engine counters per row
-      alone/l2    flush_ns 1.50 µs [1.35 µs, 1.65 µs]  wal_bytes 187 [168, 206]
-      alone'/l2   flush_ns 1.50 µs [1.35 µs, 1.65 µs]  wal_bytes 187 [168, 206]
-      one-cpu/l2  flush_ns 1.50 µs [1.35 µs, 1.65 µs]  wal_bytes 187 [168, 206]
+    engine counters (in the HTML report, and with --json): flush_ns, wal_bytes
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
     p99 -: no step latencies: the loop runs inside the server
     ");

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use super::log::{Log, Tally};
 use super::pad::Padded;
 use super::table::{Content, Table, Walked};
+use crate::clock;
 
 /// Shared by the sessions and the worker's main thread.
 pub struct Shared {
@@ -16,7 +17,7 @@ pub struct Shared {
 }
 
 /// Names of the sessions' counters, in the order of [`counters`].
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "spins",
     "spin_ns",
     "lock_acquisitions",
@@ -26,6 +27,7 @@ const NAMES: [&str; 9] = [
     "log_full_waits",
     "index_retries",
     "chain_steps",
+    "counted_ns",
 ];
 
 impl Shared {
@@ -64,7 +66,9 @@ impl Shared {
     }
 }
 
-/// A session's counters by name.
+/// A session's counters by name. `counted_ns` is the time over which the others were counted, from one
+/// reading to the next: the step under way at the window's end can be long beside the window where
+/// threads wait for each other, so the share of time spent spinning is `spin_ns` of `counted_ns`.
 pub fn counters(tally: &Tally, walked: &Walked) -> [(&'static str, u64); NAMES.len()] {
     let values = [
         tally.spins,
@@ -76,6 +80,7 @@ pub fn counters(tally: &Tally, walked: &Walked) -> [(&'static str, u64); NAMES.l
         tally.full_waits,
         walked.retries,
         walked.chain_steps,
+        clock::monotonic_ns(),
     ];
     std::array::from_fn(|at| (NAMES[at], values[at]))
 }
