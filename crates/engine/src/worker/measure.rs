@@ -118,7 +118,7 @@ fn count(slice: &mut SessionSlice, histogram: &mut Histogram<u32>, result: StepR
     histogram.saturating_record(latency_ns);
 }
 
-fn latency_failed(cause: latency::LatencyError) -> EngineError {
+pub(super) fn latency_failed(cause: latency::LatencyError) -> EngineError {
     EngineError::Failed { engine: "worker".into(), action: "record latencies".into(), why: cause.to_string() }
 }
 

@@ -4,6 +4,7 @@
 //! do is in `crew`, how a window is counted in `measure`.
 
 mod crew;
+mod fixed;
 mod measure;
 
 use std::fs::{File, OpenOptions};
@@ -19,6 +20,7 @@ use crate::protocol::{
 };
 use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
 use crew::Crew;
+pub use fixed::fixed_work;
 pub use measure::{StepResult, closed_loop};
 
 /// Time for the sessions' threads to wake up before the warm-up begins.

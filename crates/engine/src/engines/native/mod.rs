@@ -14,7 +14,6 @@
 //! no more memory and disk than its longest slice. What a crash would leave is not kept: the file is
 //! removed at the end.
 
-mod fixed;
 mod log;
 mod log_buffer;
 mod options;

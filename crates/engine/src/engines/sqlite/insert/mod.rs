@@ -36,7 +36,6 @@
 //! `busy_wait_ns`, sleeps for the write lock inside the window, exact.
 
 mod data;
-mod fixed;
 mod session;
 mod waits;
 

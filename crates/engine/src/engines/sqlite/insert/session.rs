@@ -11,10 +11,9 @@ use super::super::files::Space;
 use super::super::settings::{expect, refuse_shared_cache_group, set};
 use super::super::{CacheCounters, PAGE_BYTES, failed, take_cache_counters};
 use super::data::{self, Facts};
-use super::fixed::fixed_work;
 use super::waits::{self, Waits};
 use super::{Spec, Told, check_rows};
-use crate::worker::{StepResult, closed_loop};
+use crate::worker::{StepResult, closed_loop, fixed_work};
 use crate::workloads::insert::{Durability, Key, RandomKeys, Table, first_key, key_check};
 use crate::{EngineError, Session, SessionRequest, Window};
 
@@ -105,7 +104,7 @@ impl Session for InsertSession {
         };
         waits.begin(window);
         let done = match spec.rows.rows_per_session {
-            Some(all) => fixed_work(window, all / rows, step, counters),
+            Some(all) => fixed_work(window, all, step, counters),
             None => closed_loop(window, step, counters),
         };
         told.add(writer.rows - rows_before, writer.key_sum - sum_before);

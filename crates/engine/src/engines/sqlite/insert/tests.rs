@@ -191,7 +191,7 @@ fn work_that_does_not_fit_into_the_window_fails() {
     let mut session = run.open(&session_request(&request, 0)).unwrap();
     session.warm().unwrap();
     let message = session.slice(&windows(1, 20_000_000)[0]).unwrap_err().to_string();
-    assert!(message.contains("of 500000 transactions") && message.contains("lower rows_per_session"));
+    assert!(message.contains("of 1000000 rows") && message.contains("lower rows_per_session"));
 }
 
 #[test]

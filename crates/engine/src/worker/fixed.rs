@@ -1,10 +1,11 @@
-//! A fixed amount of work: from the window's start until a number of rows is done.
+//! A fixed amount of work: from the window's start until a number of rows is done. The counterpart of
+//! `closed_loop`: all steps lie inside, so counters and CPU time are read before the first and after
+//! the last one.
 
 use threadwise_study::{Counters, SessionSlice};
 
-use super::failed;
+use super::measure::{StepResult, latency_failed};
 use crate::clock::{self, RunQueueWait};
-use crate::worker::StepResult;
 use crate::{EngineError, Window, latency};
 
 /// Before the start the thread is awake for this long, since waking up takes longer on some logical
@@ -23,7 +24,7 @@ pub fn fixed_work<const N: usize>(
     mut counters: impl FnMut() -> Result<[(&'static str, u64); N], EngineError>,
 ) -> Result<SessionSlice, EngineError> {
     let run_queue = RunQueueWait::of_this_thread();
-    let mut histogram = latency::histogram().map_err(|cause| failed("record latencies", cause))?;
+    let mut histogram = latency::histogram().map_err(latency_failed)?;
     let mut slice = SessionSlice::default();
     clock::sleep_until_ns(window.start_ns.saturating_sub(AWAKE_NS));
     while clock::monotonic_ns() < window.start_ns {
@@ -37,10 +38,7 @@ pub fn fixed_work<const N: usize>(
         let result = step()?;
         let ended_ns = clock::monotonic_ns();
         if ended_ns > window.end_ns {
-            let done = slice.rows;
-            let why =
-                format!("{done} of {rows} rows were done when the time was over; lower rows_per_session");
-            return Err(failed("finish its work", why));
+            return Err(too_long(window, slice.rows, rows));
         }
         slice.steps += 1;
         slice.rows += result.rows;
@@ -59,8 +57,20 @@ pub fn fixed_work<const N: usize>(
     let ends = counters()?;
     let named = ends.iter().zip(&before).map(|((name, end), (_, begin))| ((*name).to_owned(), end - begin));
     slice.counters = named.collect::<Counters>();
-    slice.latency = latency::to_bytes(&histogram).map_err(|cause| failed("record latencies", cause))?;
+    slice.latency = latency::to_bytes(&histogram).map_err(latency_failed)?;
     Ok(slice)
+}
+
+fn too_long(window: &Window, done: u64, rows: u64) -> EngineError {
+    let seconds = (window.end_ns - window.start_ns) as f64 / 1e9;
+    EngineError::Failed {
+        engine: "worker".into(),
+        action: format!("finish {rows} rows in time"),
+        why: format!(
+            "{done} of {rows} rows were done after {seconds:.2} s; lower rows_per_session, or allow more time \
+             (slice_ms)"
+        ),
+    }
 }
 
 #[cfg(test)]
