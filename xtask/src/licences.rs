@@ -124,7 +124,8 @@ impl Graph {
 
 fn bad_licences(packages: &[&Package]) -> Vec<String> {
     let check = |package: &&Package| {
-        let read = READ.iter().find(|(name, version, _)| *name == package.name && *version == package.version);
+        let read =
+            READ.iter().find(|(name, version, _)| *name == package.name && *version == package.version);
         let Some(licence) = package.licence.as_deref().or(read.map(|(.., licence)| *licence)) else {
             return Some("it names no licence".to_owned());
         };

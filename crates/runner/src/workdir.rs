@@ -8,7 +8,6 @@
 use crate::RunnerError;
 use crate::settings::Settings;
 use crate::spawn;
-use threadwise_server::{journal, living};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
@@ -16,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
+use threadwise_server::{journal, living};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";

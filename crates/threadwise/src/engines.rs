@@ -48,7 +48,9 @@ pub fn named(text: &str) -> Result<(String, Options), AppError> {
             "postgres" => "PGPASSWORD or ~/.pgpass",
             _ => "MYSQL_PWD or ~/.my.cnf",
         };
-        let why = format!("a password does not belong into an address, where others can read it: take it out, and use {elsewhere}");
+        let why = format!(
+            "a password does not belong into an address, where others can read it: take it out, and use {elsewhere}"
+        );
         return Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
     }
     Ok((engine.to_owned(), Options::from([("url".to_owned(), OptionValue::Text(text.to_owned()))])))
@@ -62,13 +64,17 @@ mod tests {
     fn names_are_names_and_addresses_are_options() {
         assert_eq!(named("sqlite").unwrap(), ("sqlite".to_owned(), Options::new()));
         let (engine, options) = named("postgresql://me@db:5433/x").unwrap();
-        assert_eq!((engine.as_str(), options["url"].to_string().as_str()), ("postgres", "postgresql://me@db:5433/x"));
+        assert_eq!(
+            (engine.as_str(), options["url"].to_string().as_str()),
+            ("postgres", "postgresql://me@db:5433/x")
+        );
         assert_eq!(named("mysql:///x").unwrap().0, "mariadb");
     }
 
     #[test]
     fn passwords_are_refused_and_not_repeated() {
-        for bad in ["postgres://me:secret@db/x", "mariadb://me:secret@db", "postgres://db/x?password=secret"] {
+        for bad in ["postgres://me:secret@db/x", "mariadb://me:secret@db", "postgres://db/x?password=secret"]
+        {
             let message = named(bad).unwrap_err().to_string();
             assert!(message.contains("password") && !message.contains("secret"), "{message}");
         }

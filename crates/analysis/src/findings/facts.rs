@@ -67,7 +67,8 @@ impl<'a> Facts<'a> {
         let mut baselines = self.study.treatments.iter().filter(|t| t.role == Role::Baseline);
         let is_other = |t: &&Treatment| t.sessions != 1 || t.service.is_some();
         let Some(other) = baselines.find(is_other) else { return single.to_owned() };
-        let service = other.service.as_ref().map(|service| format!(", service={service}")).unwrap_or_default();
+        let service =
+            other.service.as_ref().map(|service| format!(", service={service}")).unwrap_or_default();
         let pin = if other.pin == Pin::Set { ", pin=set" } else { "" };
         let sessions = plural(other.sessions, "session");
         format!("{} ({sessions} on {}{pin}{service})", bare(&other.name), other.placement.trim())

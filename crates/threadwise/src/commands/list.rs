@@ -2,9 +2,9 @@
 
 use crate::cli::ListArgs;
 use crate::commands::topology::live;
+use crate::engines;
 use crate::error::AppError;
 use crate::output;
-use crate::engines;
 use threadwise_machine::placement::resolve;
 use threadwise_machine::{Draw, Pin, Placement, Topology};
 use threadwise_report::json::{self, ListEntry};
@@ -52,7 +52,16 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
         let with: Vec<&str> = with.map(|engine| engine.name()).collect();
         entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
     }
-    for name in ["one-cpu", "same-core", "same-package", "cross-package", "no-smt", "package-but-one", "half-cores", "all"] {
+    for name in [
+        "one-cpu",
+        "same-core",
+        "same-package",
+        "cross-package",
+        "no-smt",
+        "package-but-one",
+        "half-cores",
+        "all",
+    ] {
         entries.push(entry("placement", name, here(name, topology)));
     }
     entries

@@ -1,8 +1,8 @@
 //! `threadwise worker` and `threadwise janitor`: the processes that `run` starts.
 
 use crate::cli::{JanitorArgs, WorkerArgs};
-use crate::error::AppError;
 use crate::engines;
+use crate::error::AppError;
 use threadwise_engine::worker;
 
 /// Serves one engine over the worker protocol until stdin ends.

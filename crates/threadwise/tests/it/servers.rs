@@ -57,7 +57,8 @@ fn listed_as_here(engine: &str) -> bool {
 
 fn run(lab: &Lab, text: &str) -> Said {
     std::fs::write(lab.path().join("short.toml"), text).unwrap();
-    let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "--seed", "5", "-o", "s.threadwise"];
+    let args =
+        ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "--seed", "5", "-o", "s.threadwise"];
     said(lab.command(&args).output().unwrap())
 }
 
@@ -109,7 +110,13 @@ fn both_workloads_run_on_both_servers_and_leave_nothing() {
         for (workload, options) in cases {
             let lab = lab();
             let said = run(&lab, &study(engine, workload, options));
-            assert_eq!(said.code, Some(0), "{engine} {workload} {options}:\n{}\n{}", said.stdout, said.stderr);
+            assert_eq!(
+                said.code,
+                Some(0),
+                "{engine} {workload} {options}:\n{}\n{}",
+                said.stdout,
+                said.stderr
+            );
             every_run_is_valid(&lab);
             assert_eq!(lab.leftovers(), Vec::<String>::new(), "{engine} {workload} {options}");
             assert_eq!(living(&lab), []);
@@ -125,7 +132,8 @@ fn one_server_for_the_study_does_the_same() {
         }
         for (workload, options) in [("logical-io", "blocks = 400"), ("insert", "seed_rows = 2000")] {
             let lab = lab();
-            let text = format!("{}\n[engine_options]\nrestart = \"study\"\n", study(engine, workload, options));
+            let text =
+                format!("{}\n[engine_options]\nrestart = \"study\"\n", study(engine, workload, options));
             let said = run(&lab, &text);
             assert_eq!(said.code, Some(0), "{engine} {workload}:\n{}\n{}", said.stdout, said.stderr);
             every_run_is_valid(&lab);
@@ -189,7 +197,11 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
             living(&lab).into_iter().map(|(pid, _)| pid).filter(|pid| is_server(*pid)).collect()
         };
         let folders = || -> std::collections::BTreeSet<PathBuf> {
-            living(&lab).into_iter().filter(|(pid, _)| servers().contains(pid)).map(|(_, folder)| folder).collect()
+            living(&lab)
+                .into_iter()
+                .filter(|(pid, _)| servers().contains(pid))
+                .map(|(_, folder)| folder)
+                .collect()
         };
         wait_until("no three servers were started again", || folders().len() >= 3);
         for pid in servers() {

@@ -52,8 +52,11 @@ pub fn measure(
 fn settings(job: &Job, args: &RunArgs) -> Settings {
     let mut settings = Settings::new(job.worker.clone());
     // Our own program cleans up after us; without it the next start does.
-    settings.janitor =
-        std::env::current_exe().ok().map(|program| Worker { program, args: vec!["janitor".to_owned()], environment: Vec::new() });
+    settings.janitor = std::env::current_exe().ok().map(|program| Worker {
+        program,
+        args: vec!["janitor".to_owned()],
+        environment: Vec::new(),
+    });
     if let Some(folder) = &args.data_dir {
         settings.data_root.clone_from(folder);
     }
