@@ -153,13 +153,15 @@ fn entry(name: String, backend: Backend, cpus: &CpuSet) -> Placed {
     Placed { name, pid: backend.pid, tid: backend.tid, cpus: cpus.clone() }
 }
 
-/// A name for a thread that the server gives none: that of the kernel.
+/// A name for a thread that the server tells none of: the kernel's, which versions before 11 leave as
+/// that of the whole process.
 fn kernel_name(backend: Backend) -> String {
-    if backend.tid == backend.pid {
-        return "main".to_owned();
+    let name = |tid: u32| fs::read_to_string(format!("/proc/{}/task/{tid}/comm", backend.pid)).ok();
+    match (name(backend.tid), name(backend.pid)) {
+        _ if backend.tid == backend.pid => "main".to_owned(),
+        (Some(own), process) if process.as_ref() != Some(&own) => own.trim_end().to_owned(),
+        _ => "service thread".to_owned(),
     }
-    let name = fs::read_to_string(format!("/proc/{}/task/{}/comm", backend.pid, backend.tid));
-    name.map_or_else(|_| "ended".to_owned(), |name| name.trim_end().to_owned())
 }
 
 /// Whether we may bind a thread at all: its present mask is set again.

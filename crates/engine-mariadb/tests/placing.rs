@@ -3,6 +3,7 @@
 
 mod support;
 
+use mysql::prelude::Queryable;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use support::user_server::UserServer;
@@ -11,6 +12,7 @@ use threadwise_engine::{Engine, LoadRequest, Placed, Running, Session, SessionRe
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, thread_affinity};
+use threadwise_server::{masks, proc};
 use threadwise_study::Options;
 
 /// A treatment with its sessions open.
@@ -125,4 +127,45 @@ fn treatments_of_the_users_server_place_its_service_threads_in_turn() {
     let restored = threadwise_server::journal::restore(&journal).unwrap();
     assert!(restored.failed.is_empty(), "{restored:?}");
     keeper.end().unwrap();
+}
+
+#[test]
+fn a_service_thread_that_starts_later_is_found_before_the_next_slice() {
+    if !installed("new service threads of MariaDB") {
+        return;
+    }
+    let folder = folder();
+    let load = request(folder.path(), "insert", 2, &[("seed_rows", whole(10))]);
+    Mariadb.load(&load).unwrap();
+    let mut start = start_request(&load);
+    let cpus: Vec<u32> = current_affinity().unwrap().iter().collect();
+    let elsewhere: CpuSet = [cpus[0]].into_iter().collect();
+    start.service = cpus.iter().copied().skip(cpus.len() - 1).collect();
+    let at_work = at_work(start);
+    let pid = at_work.placed[0].pid;
+    let socket = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap().join("mariadbd.sock");
+    let opts = mysql::OptsBuilder::new().user(Some("root")).socket(Some(socket.to_string_lossy()));
+    let mut connection = mysql::Conn::new(opts).unwrap();
+    let own: u32 = connection
+        .query_first("SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()")
+        .unwrap()
+        .unwrap();
+    // The events' thread inherits the mask of the one that asks for it.
+    masks::set_thread(own, &elsewhere).unwrap();
+    let before = proc::threads(pid);
+    connection.query_drop("SET GLOBAL event_scheduler = ON").unwrap();
+    let new: Vec<u32> = proc::threads(pid)
+        .into_iter()
+        .filter(|thread| !before.contains(thread))
+        .map(|(tid, _)| tid)
+        .collect();
+    assert!(!new.is_empty());
+    at_work.running.before().unwrap();
+    // InnoDB's pool may have ended one of its own meanwhile.
+    let masks: Vec<CpuSet> = new.iter().filter_map(|tid| thread_affinity(pid, *tid).ok()).collect();
+    assert!(!masks.is_empty() && masks.iter().all(|mask| *mask == at_work.start.service), "{masks:?}");
+    assert_eq!(thread_affinity(pid, own).unwrap(), elsewhere, "others' connections are left alone");
+    let AtWork { running, sessions, .. } = at_work;
+    drop(sessions);
+    running.finish().unwrap();
 }

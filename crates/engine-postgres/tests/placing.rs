@@ -1,4 +1,5 @@
 //! Two treatments on one server at once, with service processes in different places.
+#![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
 
 mod support;
 

@@ -64,11 +64,6 @@ impl Work {
             }
         };
         let place = place_of_loop(&load.options)?;
-        if place == Loop::Client && matches!(spec, Spec::Insert(insert) if insert.rows_per_session.is_some())
-        {
-            let why = "client has no fixed amount of work; use loop=server or leave rows_per_session out";
-            return Err(refuse("loop", why.into()));
-        }
         Ok(Self { spec, place })
     }
 

@@ -11,7 +11,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::clock::{sleep_until_ns, thread_cpu_ns};
-use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
 use threadwise_engine::workloads::insert::{Insert, Key, RandomKeys, first_key, key_check};
 use threadwise_engine::workloads::logical_io::{LogicalIo, Step, Steps, range_sum};
 use threadwise_engine::workloads::options::Loop;
@@ -236,27 +236,27 @@ impl MariadbSession {
         let (owner, first) = (i64::from(self.number) + 1, first_key(self.number));
         let (next_row, keys) = (&mut self.next_row, &mut self.keys);
         let (mut calls, mut key_sum) = (0, 0);
-        let slice = closed_loop(
-            window,
-            || {
-                let mut values = Vec::with_capacity(3 * spec.rows_per_tx as usize);
-                for _ in 0..spec.rows_per_tx {
-                    let key = match spec.key {
-                        Key::Sequential => first + *next_row as i64,
-                        Key::Random => keys.next().unwrap_or_default(),
-                    };
-                    *next_row += 1;
-                    key_sum += key_check(key);
-                    values.extend([Value::from(key), Value::from(owner), Value::from(key)]);
-                }
-                connection
-                    .exec_drop(&statement, Params::Positional(values))
-                    .map_err(|cause| query("insert rows", &cause))?;
-                calls += 1;
-                Ok(StepResult { rows: spec.rows_per_tx, checked: 0, wrong: 0, think_ns: 0 })
-            },
-            || Ok([]),
-        )?;
+        let step = || {
+            let mut values = Vec::with_capacity(3 * spec.rows_per_tx as usize);
+            for _ in 0..spec.rows_per_tx {
+                let key = match spec.key {
+                    Key::Sequential => first + *next_row as i64,
+                    Key::Random => keys.next().unwrap_or_default(),
+                };
+                *next_row += 1;
+                key_sum += key_check(key);
+                values.extend([Value::from(key), Value::from(owner), Value::from(key)]);
+            }
+            connection
+                .exec_drop(&statement, Params::Positional(values))
+                .map_err(|cause| query("insert rows", &cause))?;
+            calls += 1;
+            Ok(StepResult { rows: spec.rows_per_tx, checked: 0, wrong: 0, think_ns: 0 })
+        };
+        let slice = match spec.rows_per_session {
+            Some(rows) => fixed_work(window, rows, step, || Ok([]))?,
+            None => closed_loop(window, step, || Ok([]))?,
+        };
         let call = Call { steps: slice.steps, calls, rows_per_step: spec.rows_per_tx };
         self.tell(&call, key_sum);
         Ok((slice, call))

@@ -274,7 +274,9 @@ fn finish(
 ) -> Result<(), EngineError> {
     if done < wanted {
         let seconds = window.end_ns.saturating_sub(window.start_ns) as f64 / 1e9;
-        let why = format!("only {done} were in after {seconds:.2} s; ask for fewer rows_per_session, or allow more time (slice_ms)");
+        let why = format!(
+            "only {done} were in after {seconds:.2} s; ask for fewer rows_per_session, or allow more time (slice_ms)"
+        );
         return Err(failed(format!("insert {wanted} rows into {table}"), why));
     }
     slice.finished_ns = Some(finished_ns.saturating_sub(window.start_ns).max(1));
