@@ -135,7 +135,7 @@ pub struct StartRequest {
     pub journal: Option<PathBuf>,
 }
 
-/// A thread outside of the worker that works for its treatment, and where it has to be.
+/// A thread that is no session's own, or lies outside of the worker, and works for its treatment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// What it does: `session 0`, `walwriter`, `checkpointer`.
@@ -144,7 +144,8 @@ pub struct Placed {
     pub pid: u32,
     /// The thread, which is the process itself where it has one thread.
     pub tid: u32,
-    /// The logical CPUs that it was bound to; empty where it was left as it was.
+    /// The logical CPUs that it was bound to; empty where it was left as it was, or where it is bound
+    /// anew before each slice, since other treatments place it too.
     pub cpus: CpuSet,
 }
 

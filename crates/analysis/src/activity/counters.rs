@@ -13,7 +13,7 @@ pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate
     let cached_reads = setting.study.workload == "logical-io";
     let elsewhere = |name: &str| {
         is_wait(name)
-            || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, "logical_reads"].contains(&name)
+            || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)
             // A run of cached reads with more than next to none of them is refused.
             || (cached_reads && name == "physical_reads")
     };

@@ -16,6 +16,8 @@ use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 pub(super) const SPINS: &str = "spins";
 /// Counter of nanoseconds spent spinning, by the sessions' own clock.
 pub(super) const SPIN_NS: &str = "spin_ns";
+/// Counter of the nanoseconds over which a session counted; whole steps, so it may differ from the window.
+pub(super) const COUNTED_NS: &str = "counted_ns";
 
 /// Cycles a spin as an upper bound: as if `cores` cores had done nothing but spin for `seconds`.
 /// `None` without a spin.
@@ -27,6 +29,11 @@ pub fn cycles_per_spin_bound(seconds: f64, cores: f64, clock_hz: f64, spins: f64
 /// `None` without a spin.
 pub fn cycles_per_spin(spin_ns: f64, clock_hz: f64, spins: f64) -> Option<f64> {
     per(spin_ns / 1e9 * clock_hz, spins)
+}
+
+/// Seconds over which the sessions counted, all together.
+fn counted_s(sums: &Sums) -> f64 {
+    sums.counter(COUNTED_NS).map_or(sums.session_s, |counted_ns| counted_ns / 1e9)
 }
 
 /// The figures of one treatment; `None` where its engine counts no spins.
@@ -41,11 +48,13 @@ pub(super) fn locks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>
     let hz = |at: usize| Some(clocks.as_ref()?.get(at)? * 1e6);
     let bound = |(at, sums): (usize, &&Sums)| {
         let cores = busy_cores(&sums.cpus, treatment, setting.topology);
-        cycles_per_spin_bound(sums.window_s, cores as f64, hz(at)?, spins(sums))
+        // As long as was counted, which is as long as the window where an engine does not say.
+        let seconds = per(sums.window_s * counted_s(sums), sums.session_s)?;
+        cycles_per_spin_bound(seconds, cores as f64, hz(at)?, spins(sums))
     };
     let measured =
         |(at, sums): (usize, &&Sums)| cycles_per_spin(sums.counter(SPIN_NS)?, hz(at)?, spins(sums));
-    let share = |sums: &&Sums| per(sums.counter(SPIN_NS)? / 1e9, sums.session_s);
+    let share = |sums: &&Sums| per(sums.counter(SPIN_NS)? / 1e9, counted_s(sums));
     let all = || counted.iter().enumerate();
     Some(Locks {
         spins_per_row: over_blocks(counted.iter().map(|sums| per(spins(sums), sums.rows)), "1", alpha),

@@ -71,8 +71,8 @@ impl Treatment {
         let shared = Arc::new(Shared::new(clock));
         if !server.is_local() {
             shared.note(format!(
-                "the server's clock is known to {:.3} ms; CPU time of its processes is unknown and given as 0",
-                clock.uncertain_ns() as f64 / 1e6
+                "the server's clock is known to {} ms; CPU time of its processes is unknown and given as 0",
+                clock.uncertain_ns().div_ceil(1_000_000)
             ));
         }
         Ok(Self {
