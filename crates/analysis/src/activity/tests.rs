@@ -180,7 +180,7 @@ fn an_engine_that_says_how_long_it_counted_is_believed() {
     let probe = Probe { clocks: vec![clock(0, 2, ClockSource::Chain, 3000.0)], ..Probe::default() };
     let (whole, within) = (locks_of(&runs, Some(&probe)), locks_of(&spinning(), Some(&probe)));
     // 0.2 s of 2 sessions of 2 s; a step that ended after the window was counted with it.
-    close(whole.spinning_share.unwrap().mean, 0.05);
+    close(whole.spinning_share.as_ref().unwrap().mean, 0.05);
     let bound = |locks: Locks| locks.cycles_per_spin_bound.unwrap().mean;
     close(bound(whole), 2.0 * bound(within));
 }
