@@ -213,7 +213,8 @@ impl Session for IoSession {
         self.read_all()?;
         let not_cached = self.read_all()?;
         if not_cached == 0 {
-            return Ok(());
+            // Otherwise the first slice's statistics would hold what warming up read.
+            return flush_statistics(&mut self.connection.client, self.version_num);
         }
         let row = self
             .connection
