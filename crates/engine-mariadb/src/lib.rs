@@ -98,7 +98,12 @@ impl Engine for Mariadb {
                 load_template(request, &managed, work)
             }
             Which::Managed(_) => load_shared(&study_server(&request.data_dir)?, request, work),
-            Which::External(external) => load_shared(&find(&external)?.0, request, work),
+            Which::External(external) => {
+                let (server, _) = find(&external)?;
+                // Before anything is made: no run could be of use.
+                check_durability(&server, work)?;
+                load_shared(&server, request, work)
+            }
         }
     }
 
@@ -151,8 +156,9 @@ fn check_durability(server: &Server, work: Work) -> Result<(), EngineError> {
             "have the durability of commits",
             format!(
                 "the study asks for innodb_flush_log_at_trx_commit={wanted} and your server has {}; threadwise does \
-                 not change it: set it, or study the other durability",
-                found.unwrap_or_default()
+                 not change it: set it there, or measure with --set durability={}",
+                found.unwrap_or_default(),
+                if wanted == 1 { "relaxed" } else { "full" }
             ),
         )),
     }

@@ -13,6 +13,9 @@ use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::{OptionValue, Study, Treatment, block_bytes};
 
+/// Bytes of a row of the workload `insert` with its index: SQLite's file has 165 a row.
+const SEEDED_ROW_BYTES: u64 = 165;
+
 /// The data of a study.
 #[derive(Debug)]
 pub struct Data {
@@ -71,9 +74,26 @@ fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest
 /// every number of blocks a template, and a copy for each session of the treatment with most of them.
 /// 0 where nothing is known; a model has no data.
 fn known_bytes(study: &Study) -> u64 {
-    if study.workload != "logical-io" || study.is_simulated() {
-        return 0;
+    match study.workload.as_str() {
+        _ if study.is_simulated() => 0,
+        "logical-io" => blocks_bytes(study),
+        // The native engine's table lies in memory.
+        "insert" if study.engine != "native" => seeded_bytes(study),
+        _ => 0,
     }
+}
+
+/// Each treatment inserts into a copy of its own of a seeded table.
+fn seeded_bytes(study: &Study) -> u64 {
+    let rows = |treatment: &Treatment| match treatment.options.get("seed_rows") {
+        Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),
+        _ => 0,
+    };
+    let bytes = study.treatments.iter().map(|treatment| rows(treatment).saturating_mul(SEEDED_ROW_BYTES));
+    bytes.fold(0, u64::saturating_add)
+}
+
+fn blocks_bytes(study: &Study) -> u64 {
     let mut files: BTreeMap<u64, u64> = BTreeMap::new();
     for treatment in &study.treatments {
         let Some(OptionValue::Integer(blocks)) = treatment.options.get("blocks") else { continue };
@@ -233,5 +253,11 @@ mod tests {
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(10), shared])])), 4096 * 20);
         assert_eq!(known_bytes(&study(vec![treatment(9, &[])])), 0);
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(i64::MAX)])])), u64::MAX);
+        let seeded = || treatment(2, &[("seed_rows", OptionValue::Integer(1000))]);
+        let mut inserts = study(vec![seeded(), seeded(), treatment(1, &[])]);
+        inserts.workload = "insert".into();
+        assert_eq!(known_bytes(&inserts), 2000 * SEEDED_ROW_BYTES);
+        inserts.engine = "native".into();
+        assert_eq!(known_bytes(&inserts), 0);
     }
 }
