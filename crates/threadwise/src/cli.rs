@@ -80,7 +80,7 @@ pub struct RunArgs {
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
     /// Engine: sqlite, native, postgres, mariadb (a server of our own for the study), the address of a
-    /// running server (postgres://[user@]host[:port]/db, mariadb://…), simulated, or a program
+    /// running server (postgres://USER@HOST:PORT/DB, mariadb://…), simulated, or a program
     /// threadwise-engine-NAME on PATH
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
