@@ -201,7 +201,9 @@ fn fill(
     programs: &Programs,
     part: &Home,
 ) -> Result<Loaded, EngineError> {
-    cluster::prepare(part, programs, managed, workload::data_bytes(request)?, request.sessions)?;
+    // Beyond half of the memory the kernel's cache serves better, and a server might not start.
+    let data_bytes = workload::data_bytes(request)?.min(memory_bytes() / 2);
+    cluster::prepare(part, programs, managed, data_bytes, request.sessions)?;
     let cluster = start_cluster(programs, part)?;
     let server = cluster.server().clone();
     let mut client = server.connect("threadwise loader")?;

@@ -91,6 +91,12 @@ pub enum RunnerError {
         /// What happened in the last one.
         why: String,
     },
+    /// The engine does not work any more.
+    #[error("no treatment had a usable run in the last two blocks: {why}")]
+    Lost {
+        /// What happened in the last run.
+        why: String,
+    },
     /// Asked to stop before anything was measured.
     #[error("stopped before the first block; nothing was measured")]
     Stopped,

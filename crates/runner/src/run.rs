@@ -22,6 +22,9 @@ use threadwise_study::{Role, Run, RunStatus, Slice, Study, plan_block};
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
 
+/// Blocks in a row in which every run may fail before the engine counts as lost.
+const LOST_BLOCKS: u32 = 2;
+
 /// What a progress display needs to know.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -206,6 +209,8 @@ struct Driver<'a> {
     first_block_s: f64,
     /// For each treatment the blocks of this run in which its run was of no use.
     useless: Vec<u32>,
+    /// Blocks in a row in which every run failed.
+    lost_blocks: u32,
     others: OthersWatch,
 }
 
@@ -241,6 +246,7 @@ impl<'a> Driver<'a> {
             blocks_here: 0,
             first_block_s: 0.0,
             useless,
+            lost_blocks: 0,
             others: OthersWatch::default(),
         })
     }
@@ -457,6 +463,13 @@ impl<'a> Driver<'a> {
     fn check_baselines(&mut self, runs: &[Run]) -> Result<(), RunnerError> {
         for (useless, run) in self.useless.iter_mut().zip(runs) {
             *useless += u32::from(!run.status.is_valid());
+        }
+        let all_failed = runs.iter().all(|run| matches!(run.status, RunStatus::Failed { .. }));
+        self.lost_blocks = if all_failed { self.lost_blocks + 1 } else { 0 };
+        if let (true, Some(run)) =
+            (self.lost_blocks >= LOST_BLOCKS && self.blocks_here > LOST_BLOCKS, runs.last())
+        {
+            return Err(RunnerError::Lost { why: told(&run.status) });
         }
         if self.blocks_here != BASELINE_TRIES {
             return Ok(());

@@ -9,8 +9,9 @@
 //! a 0700 folder of ours, opened without following links, and a line may name only what we may touch.
 //! Source: `flock(2)`, `open(2)`, `fsync(2)`, `proc_pid_stat(5)`, `pid_namespaces(7)`.
 //!
-//! What a bound thread starts inherits its mask and has no line here. So threads that start others (the
-//! postmaster, a server's connection acceptor) are better left as they are.
+//! What a bound thread starts inherits its mask. All threads of a process are written down when its first
+//! one is, so that a thread without a line is known to be new; it gets the mask of its process's first
+//! thread. A new *process* is not known, so what starts processes (the postmaster) is left as it is.
 
 mod entry;
 
@@ -117,17 +118,29 @@ impl Journal {
         let text = read(&mut file, &self.path)?;
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let here = Here::now();
-        let mut known: BTreeSet<Thread> = text[..whole]
+        let entries: Vec<Entry> = text[..whole]
             .lines()
             .filter_map(|line| Entry::parse(line).ok())
             .filter(|entry| entry.here == here)
-            .map(|entry| entry.thread)
             .collect();
+        let mut known: BTreeSet<Thread> = entries.iter().map(|entry| entry.thread).collect();
         let (mut lines, mut recorded) = (String::new(), Vec::new());
-        for &(pid, tid) in threads {
-            let Some((thread, mask)) = look(pid, tid) else { continue };
+        let mut write = |thread: Thread, mask: CpuSet| {
             if known.insert(thread) {
                 lines.push_str(&Entry { here: here.clone(), thread, mask }.line());
+            }
+        };
+        for &(pid, tid) in threads {
+            let Some((thread, mask)) = look(pid, tid) else { continue };
+            match first_mask(&entries, pid) {
+                // Started since then, perhaps by a thread that is bound: its own mask says nothing.
+                Some(first) => write(thread, first),
+                None => {
+                    write(thread, mask);
+                    // All of a process at once, so that one without a line is known to be new.
+                    let others = proc::threads(pid).into_iter().filter_map(|(other, _)| look(pid, other));
+                    others.for_each(|(other, mask)| write(other, mask));
+                }
             }
             recorded.push((pid, tid));
         }
@@ -163,6 +176,7 @@ pub fn restore(path: &Path) -> Result<Restored, JournalError> {
     let here = Here::now();
     let mut restored = Restored::default();
     let mut seen = BTreeSet::new();
+    let mut entries = Vec::new();
     for (index, line) in text[..whole].lines().enumerate() {
         match Entry::parse(line) {
             Ok(entry) if entry.here.boot != here.boot => restored.gone += 1,
@@ -172,17 +186,49 @@ pub fn restore(path: &Path) -> Result<Restored, JournalError> {
                 entry.thread.tid
             )),
             Ok(entry) if !seen.insert(entry.thread) => {}
-            Ok(entry) => match put_back(&entry) {
-                Ok(true) => restored.put_back += 1,
-                Ok(false) => restored.gone += 1,
-                Err(why) => restored.failed.push(format!("line {}: {why}", index + 1)),
-            },
+            Ok(entry) => {
+                match put_back(&entry) {
+                    Ok(true) => restored.put_back += 1,
+                    Ok(false) => restored.gone += 1,
+                    Err(why) => restored.failed.push(format!("line {}: {why}", index + 1)),
+                }
+                entries.push(entry);
+            }
             Err(why) => {
                 restored.failed.push(format!("line {} is damaged and was left out: {why}", index + 1))
             }
         }
     }
+    put_back_heirs(&entries, &mut restored);
     Ok(restored)
+}
+
+/// The mask that a process's first thread had, if it is the same process still.
+fn first_mask(entries: &[Entry], pid: u32) -> Option<CpuSet> {
+    let first = entries.iter().find(|entry| entry.thread.pid == pid && entry.thread.tid == pid)?;
+    (proc::start_time(pid, pid) == Some(first.thread.start)).then(|| first.mask.clone())
+}
+
+/// Threads without a line began after their process was written down, and may have inherited a mask of
+/// ours; they get that of the process's first thread. Twice, since one may start another meanwhile.
+fn put_back_heirs(entries: &[Entry], restored: &mut Restored) {
+    let known: BTreeSet<Thread> = entries.iter().map(|entry| entry.thread).collect();
+    let pids: BTreeSet<u32> = known.iter().map(|thread| thread.pid).collect();
+    for pid in pids.iter().chain(&pids) {
+        let Some(mask) = first_mask(entries, *pid) else { continue };
+        for (tid, _) in proc::threads(*pid) {
+            let Some((thread, present)) = look(*pid, tid) else { continue };
+            if known.contains(&thread) || agrees(&mask, &present, online().as_ref()) {
+                continue;
+            }
+            let here = Here::now();
+            match put_back(&Entry { here, thread, mask: mask.clone() }) {
+                Ok(true) => restored.put_back += 1,
+                Ok(false) => {}
+                Err(why) => restored.failed.push(format!("thread {tid} of process {pid}: {why}")),
+            }
+        }
+    }
 }
 
 /// `false` when the thread has ended.

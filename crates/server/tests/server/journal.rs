@@ -289,3 +289,50 @@ fn masks_come_back_after_the_one_that_changed_them_was_killed() {
     assert_eq!(restore(&bench.path()).unwrap(), put_back(2));
     assert_eq!([bench.mask(0), bench.mask(1)], firsts);
 }
+
+/// A program whose first thread starts one more for every line that it gets.
+const STARTS_THREADS: &str = "import sys, threading, time\n\
+    for line in sys.stdin:\n  \
+      threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n";
+
+/// The masks of all threads of a process.
+fn masks(pid: u32) -> Vec<CpuSet> {
+    let tids = threadwise_server::proc::threads(pid);
+    tids.into_iter().filter_map(|(tid, _)| pin::thread_affinity(pid, tid).ok()).collect()
+}
+
+#[test]
+fn threads_that_a_bound_one_started_get_the_first_mask_too() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let python = Command::new("python3").args(["-c", STARTS_THREADS]).stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = python else {
+        assert!(std::env::var_os("CI").is_none(), "no python3: apt-get install python3");
+        let line = "SKIPPED: masks of threads that are started later: no python3 (Debian: python3)\n";
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        return;
+    };
+    let (pid, mut stdin) = (child.id(), child.stdin.take().unwrap());
+    let mut start_one = |count: usize| {
+        stdin.write_all(b"\n").unwrap();
+        wait_until("one more thread", || masks(pid).len() == count);
+    };
+    start_one(2);
+    let bench = Bench::new(0);
+    let first = masks(pid)[0].clone();
+    let [bound, _] = ends();
+    // Both threads are written down, though only one is asked for.
+    bench.journal().record(pid, pid).unwrap();
+    assert_eq!(bench.text().lines().count(), 2, "{}", bench.text());
+    set_thread(pid, &bound).unwrap();
+    start_one(3);
+    assert_eq!(masks(pid).iter().filter(|mask| **mask == bound).count(), if first == bound { 3 } else { 2 });
+    // One that is asked for later is not taken at its own, inherited word.
+    let newest = threadwise_server::proc::threads(pid).last().unwrap().0;
+    bench.journal().record(pid, newest).unwrap();
+    start_one(4);
+    restore(&bench.path()).unwrap();
+    assert_eq!(masks(pid), vec![first; 4]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -14,7 +14,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
         opened.iter().zip(&names).map(|(opened, file)| Named { file, document: opened.document() }).collect();
     let text = match args.json {
         true => format!("{}\n", compare::json(&documents)),
-        false => compare::text(&documents, output::style()),
+        false => format!("{}\n", compare::text(&documents, output::style())),
     };
     output::print(&text)
 }

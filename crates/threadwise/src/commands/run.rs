@@ -37,7 +37,16 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         output::tell("threadwise: this study is complete: nothing is left to measure, here is its report");
         return tell(args, &job);
     }
-    let outcome = watch::measure(&mut job, &topology, args, &stop)?;
+    let outcome = match watch::measure(&mut job, &topology, args, &stop) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // What was measured before it is shown all the same; the error is the last word.
+            if job.output.exists() && !args.json {
+                let _ = tell(args, &job);
+            }
+            return Err(error);
+        }
+    };
     if outcome.blocks > 0 {
         tell(args, &job)?;
     }
