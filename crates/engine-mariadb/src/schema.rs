@@ -64,7 +64,8 @@ pub(crate) fn make(control: &mut Conn, server: &Server) -> Result<(), EngineErro
 fn take_lock(control: &mut Conn, schema: &str) -> Result<(), EngineError> {
     let name = format!("threadwise:{schema}");
     let got: Option<Option<i64>> = control
-        .exec_first("SELECT GET_LOCK(?, 0)", (&name,))
+        // A connection that was closed a moment ago may still hold it.
+        .exec_first("SELECT GET_LOCK(?, 3)", (&name,))
         .map_err(|cause| query("take the lock of its database", &cause))?;
     match got.flatten() {
         Some(1) => Ok(()),

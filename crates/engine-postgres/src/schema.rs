@@ -20,6 +20,9 @@ const MARKER: &str = "threadwise_marker";
 /// How the comment on our schema begins.
 const COMMENT: &str = "made by threadwise, dropped by it at the end of a study; id ";
 
+/// Further tries at the lock, a tenth of a second apart.
+const LOCK_TRIES: u32 = 20;
+
 /// First half of the advisory lock's key: "thrw".
 const LOCK_CLASS: i32 = 0x7468_7277;
 
@@ -57,8 +60,19 @@ pub fn claim(client: &mut Client, schema: &str, place: &str) -> Result<(), Engin
 /// Only one study at a time.
 fn lock(client: &mut Client, schema: &str, place: &str) -> Result<(), EngineError> {
     let sql = "SELECT pg_try_advisory_lock($1, hashtext($2))";
-    let row = client.query_one(sql, &[&LOCK_CLASS, &schema]);
-    let got: bool = row.map_err(|cause| query("lock its schema", &cause))?.get(0);
+    let mut try_once = || -> Result<bool, EngineError> {
+        let row = client.query_one(sql, &[&LOCK_CLASS, &schema]);
+        Ok(row.map_err(|cause| query("lock its schema", &cause))?.get(0))
+    };
+    // A connection that was closed a moment ago may still hold it.
+    let mut got = try_once()?;
+    for _ in 0..LOCK_TRIES {
+        if got {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        got = try_once()?;
+    }
     match got {
         true => Ok(()),
         false => Err(failed(

@@ -123,7 +123,7 @@ pub fn study(others: &[&str], blocks: u32) -> Study {
         seed: 7,
         engine: "test".into(),
         engine_options: Options::new(),
-        workload: "none".into(),
+        workload: "logical-io".into(),
         treatments,
         comparisons: Vec::new(),
         design: Design {
