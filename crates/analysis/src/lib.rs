@@ -7,6 +7,7 @@ pub mod compare;
 pub mod estimate;
 pub mod findings;
 pub mod hardware;
+pub mod queries;
 pub mod statistics;
 
 #[cfg(test)]
@@ -34,6 +35,24 @@ pub struct Analysis {
     pub covariates: Covariates,
     /// Whether the results come from a model.
     pub simulated: bool,
+    /// Query by query, where the workload has queries.
+    pub queries: Option<queries::Queries>,
+}
+
+/// A ratio with its interval over blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ratio {
+    /// exp(mean of d).
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Blocks used.
+    pub blocks: u32,
+    /// Whether it is called an effect: its Holm-adjusted interval excludes 1 and it exceeds the A/A
+    /// floor of the same quantity.
+    pub effect: bool,
 }
 
 /// One treatment's own numbers.

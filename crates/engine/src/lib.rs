@@ -294,4 +294,19 @@ pub trait Session {
     /// # Errors
     /// An engine error or a wrong answer; the run has then failed.
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError>;
+
+    /// Executes queries one after another from `window.start_ns` on, and says how each went, its answer
+    /// included ([`SessionSlice::queries`]); sets [`SessionSlice::finished_ns`]. Sessions of workloads
+    /// of queries are asked for this and never for a `slice`.
+    ///
+    /// # Errors
+    /// A query failed, or was not done at the window's end.
+    fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
+        let _ = (window, queries);
+        Err(EngineError::Failed {
+            engine: "worker".into(),
+            action: "execute queries".into(),
+            why: "this workload has none".into(),
+        })
+    }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
-use threadwise_study::{OptionValue, Options, SessionSlice};
+use threadwise_study::{Answer, OptionValue, Options, QueryExecution, SessionSlice};
 
 use crate::{LoadRequest, Placed, latency};
 
@@ -106,6 +106,10 @@ pub enum Request {
         warmup_ns: u64,
         /// The window.
         window_ns: u64,
+        /// For each session the queries to execute, one after another; the window is then the most
+        /// time that this may take. Only for workloads of queries.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        queries: Vec<Vec<u8>>,
     },
     /// End. Answered by `done`, then the worker exits with 0.
     Stop,
@@ -219,6 +223,74 @@ pub struct WireSessionSlice {
     /// For a fixed amount of work: nanoseconds from the window's start to the session's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_ns: Option<u64>,
+    /// Queries that were executed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queries: Vec<WireQuery>,
+}
+
+/// One execution of a query (mirrors `QueryExecution`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WireQuery {
+    /// Its number.
+    pub query: u8,
+    /// Since the window's start.
+    pub started_ns: u64,
+    /// Execution.
+    pub elapsed_ns: u64,
+    /// Planning, where it is told apart.
+    #[serde(default)]
+    pub planning_ns: Option<u64>,
+    /// CPU time, where it is known.
+    #[serde(default)]
+    pub cpu_ns: Option<u64>,
+    /// Observed degree of parallelism.
+    #[serde(default)]
+    pub dop: Option<u32>,
+    /// Rows of the answer.
+    pub rows: u64,
+    /// Canonical plan.
+    #[serde(default)]
+    pub plan: Option<String>,
+    /// Counters.
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
+    /// The answer, which the runner compares.
+    #[serde(default)]
+    pub answer: Option<Answer>,
+}
+
+impl From<QueryExecution> for WireQuery {
+    fn from(of: QueryExecution) -> Self {
+        Self {
+            query: of.query,
+            started_ns: of.started_ns,
+            elapsed_ns: of.elapsed_ns,
+            planning_ns: of.planning_ns,
+            cpu_ns: of.cpu_ns,
+            dop: of.dop,
+            rows: of.rows,
+            plan: of.plan,
+            counters: of.counters,
+            answer: of.answer,
+        }
+    }
+}
+
+impl From<WireQuery> for QueryExecution {
+    fn from(of: WireQuery) -> Self {
+        Self {
+            query: of.query,
+            started_ns: of.started_ns,
+            elapsed_ns: of.elapsed_ns,
+            planning_ns: of.planning_ns,
+            cpu_ns: of.cpu_ns,
+            dop: of.dop,
+            rows: of.rows,
+            plan: of.plan,
+            counters: of.counters,
+            answer: of.answer,
+        }
+    }
 }
 
 /// Why a message could not be written, read or understood.
@@ -453,6 +525,7 @@ impl From<SessionSlice> for WireSessionSlice {
             counters: slice.counters,
             latency: STANDARD.encode(slice.latency),
             finished_ns: slice.finished_ns,
+            queries: slice.queries.into_iter().map(WireQuery::from).collect(),
         }
     }
 }
@@ -482,6 +555,7 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
             counters: wire.counters,
             latency,
             finished_ns: wire.finished_ns,
+            queries: wire.queries.into_iter().map(QueryExecution::from).collect(),
         })
     }
 }

@@ -338,7 +338,8 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
     watch.start(clock, &cpus, &pids);
     let stop = (design.slice_ns > LONG_WINDOW_NS).then_some(input.stop);
-    let go = Request::Go { sequence, warmup_ns: design.rewarm_ns, window_ns: design.slice_ns };
+    let queries = input.plan.scripts(round, lane.tids.len());
+    let go = Request::Go { sequence, warmup_ns: design.rewarm_ns, window_ns: design.slice_ns, queries };
     let deadline = Duration::from_nanos(design.rewarm_ns)
         + Duration::from_nanos(design.slice_ns)
         + input.settings.deadlines.slice;

@@ -112,6 +112,7 @@ fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSl
             counters: Counters::new(),
             latency: row.blob(11, BLOB_BYTES)?.to_vec(),
             finished_ns: row.optional(12, COUNT_MAX)?,
+            queries: Vec::new(),
         };
         Ok((row.number(1, BYTES_MAX)? as usize, row.number(2, ORDINAL_MAX)? as usize, session))
     })

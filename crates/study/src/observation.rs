@@ -108,6 +108,37 @@ pub struct SessionSlice {
     /// For a fixed amount of work: nanoseconds from the window's start to the end of this session's
     /// part; the window is then as long as the longest of them. `None` for a fixed time.
     pub finished_ns: Option<u64>,
+    /// Queries that it executed, in order; empty where the workload has no queries.
+    pub queries: Vec<QueryExecution>,
+}
+
+/// Rows of an answer as text, `None` for NULL: numbers plain and decimal, dates as `1995-03-15`.
+pub type Answer = Vec<Vec<Option<String>>>;
+
+/// One execution of one query of the workload `tpch`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QueryExecution {
+    /// Its number, 1 to 22.
+    pub query: u8,
+    /// Nanoseconds from the window's start to its start, planning included.
+    pub started_ns: u64,
+    /// From the planned query to the last row in the client, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Planning, nanoseconds; `None` where the engine does not tell it apart, and `elapsed_ns` has it.
+    pub planning_ns: Option<u64>,
+    /// CPU time of all threads that worked for it, nanoseconds; `None` where streams share a process.
+    pub cpu_ns: Option<u64>,
+    /// Observed degree of parallelism: threads or processes that took part.
+    pub dop: Option<u32>,
+    /// Rows of the answer.
+    pub rows: u64,
+    /// Its plan in canonical form: one line an operator, two spaces a level, `~ ` before operators
+    /// that only move rows between threads or processes (docs/WORKER.md).
+    pub plan: Option<String>,
+    /// The engine's counters over it, unit last: `read_bytes`, `spill_bytes`.
+    pub counters: Counters,
+    /// Its answer, until the runner has compared it; never stored.
+    pub answer: Option<Answer>,
 }
 
 /// Times of one logical CPU between two readings of /proc/stat.

@@ -11,7 +11,7 @@ use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
 };
 
-use crate::Study;
+use crate::{Study, tpch};
 
 /// Everything that a block does, fixed before it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,17 @@ pub struct BlockPlan {
     pub seed: u64,
     /// For each round the treatment indices in order of execution.
     pub rounds: Vec<Vec<usize>>,
+    /// For each round and stream the queries to execute one after another; empty where the workload
+    /// has no queries.
+    pub queries: Vec<Vec<Vec<u8>>>,
+}
+
+impl BlockPlan {
+    /// What each of `sessions` sessions executes in a round; empty where there are no queries.
+    pub fn scripts(&self, round: u32, sessions: usize) -> Vec<Vec<u8>> {
+        let streams = self.queries.get(round as usize).map_or(&[][..], Vec::as_slice);
+        streams.iter().take(sessions).cloned().collect()
+    }
 }
 
 /// Why a block cannot be planned.
@@ -52,6 +63,7 @@ pub enum PlanError {
 enum Purpose {
     Worker = 2,
     Order = 3,
+    Queries = 4,
 }
 
 /// Plans one block.
@@ -79,8 +91,19 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
         placements.push(resolved);
     }
     let seed = random(study.seed, Purpose::Worker, block).next_u64();
-    let rounds = rounds(study, block);
-    Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds })
+    let (rounds, queries) = (rounds(study, block), queries(study, block));
+    Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries })
+}
+
+fn queries(study: &Study, block: u32) -> Vec<Vec<Vec<u8>>> {
+    let most = study.treatments.iter().map(|treatment| treatment.sessions).max();
+    match study.treatments.first().zip(most).filter(|_| study.workload == tpch::WORKLOAD) {
+        Some((first, streams)) => {
+            let mut random = random(study.seed, Purpose::Queries, block);
+            tpch::scripts(&first.options, study.design.rounds, streams, &mut random)
+        }
+        None => Vec::new(),
+    }
 }
 
 fn rounds(study: &Study, block: u32) -> Vec<Vec<usize>> {

@@ -5,6 +5,8 @@ use std::fmt;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
+use crate::tpch;
+
 /// Options of an engine or a workload by name, ordered so that two equal studies print alike.
 pub type Options = BTreeMap<String, OptionValue>;
 
@@ -192,7 +194,8 @@ impl Study {
 
     /// Whether sessions do a fixed amount of work, so that windows end when it is done.
     pub fn is_fixed_work(&self) -> bool {
-        self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
+        self.workload == tpch::WORKLOAD
+            || self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
     }
 
     /// Whether its results come from a model and not from a machine.

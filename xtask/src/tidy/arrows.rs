@@ -3,20 +3,22 @@
 use super::Violation;
 
 /// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("machine", &[]),
     ("study", &["machine"]),
     ("telemetry", &["machine", "study"]),
     ("probe", &["machine", "study", "telemetry"]),
     ("doctor", &["machine", "study", "telemetry"]),
-    ("engine", &["machine", "study"]),
+    ("engine", &["machine", "study", "tpch"]),
+    ("tpch", &["study"]),
+    ("analytics", &["study", "tpch"]),
     ("server", &["machine"]),
-    ("engine-postgres", &["machine", "study", "engine", "server"]),
+    ("engine-postgres", &["machine", "study", "engine", "server", "tpch"]),
     ("engine-mariadb", &["machine", "study", "engine", "server"]),
     ("store", &["machine", "study"]),
     ("analysis", &["machine", "study"]),
     ("report", &["machine", "study", "analysis"]),
-    ("runner", &["machine", "study", "telemetry", "probe", "engine", "server", "store"]),
+    ("runner", &["machine", "study", "telemetry", "probe", "engine", "server", "store", "tpch"]),
     (
         "threadwise",
         &[
@@ -28,6 +30,8 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "engine",
             "engine-postgres",
             "engine-mariadb",
+            "analytics",
+            "tpch",
             "store",
             "analysis",
             "report",

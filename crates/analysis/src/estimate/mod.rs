@@ -66,6 +66,7 @@ pub fn analyse_probed(
         excluded_blocks: observed.left_out,
         covariates,
         simulated: study.is_simulated(),
+        queries: None,
     }
 }
 

@@ -22,8 +22,15 @@ enum Event {
 
 type Handed = (usize, Result<Event, EngineError>);
 
+/// What a session is to do next.
+struct Order {
+    window: Window,
+    /// Queries to execute; empty where the workload has none.
+    queries: Vec<u8>,
+}
+
 struct Member {
-    windows: Sender<Window>,
+    orders: Sender<Order>,
     thread: JoinHandle<()>,
 }
 
@@ -64,17 +71,21 @@ impl Crew {
         Ok((crew, tids))
     }
 
-    /// Lets every session work until the window's end, and calls `during` in the meantime.
+    /// Lets every session work until the window's end, or execute its queries, and calls `during` in
+    /// the meantime.
     ///
     /// # Errors
     /// The first error of any session, or that of `during`.
     pub(super) fn work(
         &self,
         window: Window,
+        mut queries: Vec<Vec<u8>>,
         during: impl FnOnce() -> Result<(), EngineError>,
     ) -> Result<Vec<SessionSlice>, EngineError> {
-        for member in &self.members {
-            member.windows.send(window).map_err(|_| thread_lost("take a slice"))?;
+        queries.resize(self.members.len(), Vec::new());
+        for (member, queries) in self.members.iter().zip(queries) {
+            let order = Order { window, queries };
+            member.orders.send(order).map_err(|_| thread_lost("take a slice"))?;
         }
         let looked = during();
         // What a session says weighs more: it is what the work was about.
@@ -88,7 +99,7 @@ impl Crew {
     /// Closes every session and waits for its thread.
     pub(super) fn dismiss(self) {
         for member in self.members {
-            drop(member.windows);
+            drop(member.orders);
             // A panic was handed in as an error before; nothing is left to learn from it here.
             let _ = member.thread.join();
         }
@@ -119,7 +130,7 @@ fn start(
     index: usize,
     results: Sender<Handed>,
 ) -> Result<Member, EngineError> {
-    let (windows, orders) = channel();
+    let (sender, orders) = channel();
     let body = move || {
         let session = request.session;
         let whole_life = catch_unwind(AssertUnwindSafe(|| live(running, &request, index, &orders, &results)));
@@ -138,7 +149,7 @@ fn start(
             why: cause.to_string(),
         }
     })?;
-    Ok(Member { windows, thread })
+    Ok(Member { orders: sender, thread })
 }
 
 /// A session's whole life on its own thread.
@@ -146,7 +157,7 @@ fn live(
     running: Arc<dyn Running>,
     request: &SessionRequest,
     index: usize,
-    orders: &Receiver<Window>,
+    orders: &Receiver<Order>,
     results: &Sender<Handed>,
 ) -> Result<(), EngineError> {
     // First of all: memory is placed where it is first touched, so everything else comes after.
@@ -170,8 +181,12 @@ fn live(
             return Ok(());
         }
         // Parked: a futex wait, no CPU. The sender is gone when the worker stops.
-        let Ok(window) = orders.recv() else { return Ok(()) };
-        event = Event::Slice(session.slice(&window)?);
+        let Ok(Order { window, queries }) = orders.recv() else { return Ok(()) };
+        let slice = match queries.as_slice() {
+            [] => session.slice(&window)?,
+            queries => session.queries(&window, queries)?,
+        };
+        event = Event::Slice(slice);
     }
 }
 

@@ -12,7 +12,7 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use threadwise_machine::CpuSet;
-use threadwise_study::Options;
+use threadwise_study::{Options, SessionSlice};
 
 use crate::protocol::{
     self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLoad, WirePlaced, WireSession,
@@ -129,11 +129,11 @@ fn serve(
                 engine.check(&start.load)?;
                 held.prepare(engine, &start)?
             }
-            Request::Go { sequence, warmup_ns, window_ns } => {
+            Request::Go { sequence, warmup_ns, window_ns, queries } => {
                 let at_work = held.at_work.as_ref();
                 at_work
                     .ok_or_else(|| order("go", "no session is open; prepare first"))?
-                    .go(sequence, warmup_ns, window_ns)?
+                    .go(sequence, warmup_ns, window_ns, queries)?
             }
             Request::Stop => break,
         };
@@ -226,17 +226,27 @@ fn start_request(
 }
 
 impl AtWork {
-    fn go(&self, sequence: u64, warmup_ns: u64, window_ns: u64) -> Result<Reply, WorkerError> {
+    fn go(
+        &self,
+        sequence: u64,
+        warmup_ns: u64,
+        window_ns: u64,
+        queries: Vec<Vec<u8>>,
+    ) -> Result<Reply, WorkerError> {
         if window_ns == 0 || window_ns > MAX_WINDOW_NS || warmup_ns > MAX_WINDOW_NS {
             return Err(order("go", "window_ns must be 1 to 3600000000000, warmup_ns at most that"));
         }
         self.running.before()?;
         let start_ns = clock::monotonic_ns() + LEAD_NS + warmup_ns;
         let window = Window { sequence, start_ns, end_ns: start_ns + window_ns };
-        let mut slices = self.crew.work(window, || self.running.during(&window))?;
+        let mut slices = self.crew.work(window, queries, || self.running.during(&window))?;
         let counters = self.running.after(&mut slices)?;
-        // A fixed amount of work makes its own window, which ends with the last session.
-        let finished = slices.iter().map(|slice| slice.finished_ns).max().flatten();
+        // A fixed amount of work makes its own window, which ends with the last session; a single
+        // query that of its execution, planning left out.
+        let finished = match slices.as_slice() {
+            [SessionSlice { queries, .. }] if queries.len() == 1 => Some(queries[0].elapsed_ns),
+            many => many.iter().map(|slice| slice.finished_ns).max().flatten(),
+        };
         let window_ns = finished.unwrap_or(window_ns).max(1);
         let sessions = slices.into_iter().map(WireSessionSlice::from).collect();
         Ok(Reply::Slice { sequence, start_ns, window_ns, sessions, counters })

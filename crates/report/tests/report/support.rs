@@ -390,6 +390,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
             ..Covariates::default()
         },
         simulated: study.is_simulated(),
+        queries: None,
     }
 }
 

@@ -1,0 +1,277 @@
+//! What a study of queries says query by query: times, ratios, steps of parallelism, plans, what
+//! the cores were busy with, and what stands out. Pure.
+//!
+//! The unit is the block, as everywhere: a query's ratio in a block is that of its execution under a
+//! treatment to the mean logarithm of its two under the baseline, and intervals are Student's t over
+//! blocks. Methods and sources: docs/METHODOLOGY.md, "Queries".
+
+use std::collections::BTreeMap;
+
+use crate::{Interval, Ratio};
+
+/// A study of queries at one look. `None` in [`crate::Analysis::queries`] where the workload has none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Queries {
+    /// Whether each treatment ran whole streams (`throughput`) or query by query (`power`).
+    pub is_throughput: bool,
+    /// Numbers of the queries, ascending.
+    pub numbers: Vec<u8>,
+    /// One per treatment of the study, in its order; the baseline and its twin first.
+    pub treatments: Vec<TreatmentQueries>,
+    /// DOP n against the next lower one under the same placement and number of streams.
+    pub steps: Vec<DopStep>,
+    /// Every plan that was seen, by first appearance; others refer to them by index.
+    pub plans: Vec<Plan>,
+    /// Queries whose plan differs between treatments.
+    pub changes: Vec<PlanChange>,
+    /// Executions and queries that stand out, with the likeliest reason.
+    pub outliers: Vec<Outlier>,
+    /// Throughput over DOP and streams; one map per placement; empty without more than one number of
+    /// streams.
+    pub heat: Vec<HeatMap>,
+}
+
+/// One treatment, query by query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TreatmentQueries {
+    /// Treatment name.
+    pub treatment: String,
+    /// Placement text.
+    pub placement: String,
+    /// Requested DOP; `None` where the engine chose.
+    pub dop: Option<u32>,
+    /// Streams.
+    pub streams: u32,
+    /// Blocks that count.
+    pub blocks: u32,
+    /// By query number.
+    pub queries: BTreeMap<u8, QueryEstimates>,
+    /// All queries together.
+    pub total: TotalEstimates,
+    /// CPU seconds beside physical core-seconds.
+    pub cores: Option<CoreSeconds>,
+}
+
+/// One query under one treatment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryEstimates {
+    /// Execution in milliseconds, geometric mean over blocks.
+    pub elapsed_ms: Interval,
+    /// Planning in milliseconds, where known.
+    pub planning_ms: Option<Interval>,
+    /// CPU in milliseconds, where known.
+    pub cpu_ms: Option<Interval>,
+    /// Speed against the baseline: elapsed of the baseline over its own; above 1 is faster. `None` for
+    /// the baseline and its twin.
+    pub speed: Option<Ratio>,
+    /// CPU time over that of the baseline; above 1 is more.
+    pub cpu: Option<Ratio>,
+    /// Observed DOP, smallest and largest over its executions.
+    pub dop: Option<(u32, u32)>,
+    /// Index of the plan most of its executions had.
+    pub plan: Option<usize>,
+    /// What this plan is to the baseline's.
+    pub plan_change: Change,
+    /// Counters per execution, means (`read_bytes`, `spill_bytes`).
+    pub counters: BTreeMap<String, f64>,
+}
+
+/// How two plans differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Not known: a plan is missing.
+    Unknown,
+    /// The same, line by line.
+    Same,
+    /// The same but for operators that only move rows between threads.
+    ParallelOnly,
+    /// Another join order, join, access or aggregation.
+    Different,
+}
+
+/// All queries of a treatment together. A block counts where every query of it was executed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TotalEstimates {
+    /// Power: sum of the executions; throughput: from the common start to the last end. Seconds.
+    pub elapsed_s: Option<Interval>,
+    /// CPU seconds of all executions.
+    pub cpu_s: Option<Interval>,
+    /// Ratio of the totals (baseline over treatment): above 1 is faster.
+    pub speed: Option<Ratio>,
+    /// Geometric mean of the queries' ratios.
+    pub geometric: Option<Ratio>,
+    /// CPU over that of the baseline.
+    pub cpu: Option<Ratio>,
+    /// The ratio of totals without queries whose plan is [`Change::Different`] in any compared
+    /// treatment; `None` where there are no such queries.
+    pub speed_same_plans: Option<Ratio>,
+    /// The geometric mean without them.
+    pub geometric_same_plans: Option<Ratio>,
+    /// Throughput: queries per hour.
+    pub queries_per_h: Option<Interval>,
+}
+
+/// What the physical cores of a treatment's placement did while its queries were executed, per block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoreSeconds {
+    /// Physical cores of the placement.
+    pub cores: u32,
+    /// Busy seconds of its logical CPUs (what operating systems call CPU seconds).
+    pub logical_s: f64,
+    /// Seconds in which a core was busy with at least one thread, at the least.
+    pub core_low_s: f64,
+    /// The same at the most. Equal where no core has two logical CPUs in the placement.
+    pub core_high_s: f64,
+    /// Seconds in which both siblings of a core were busy while another core of the placement idled,
+    /// at the least.
+    pub straggler_low_s: f64,
+    /// The same at the most.
+    pub straggler_high_s: f64,
+    /// Elapsed seconds that these are over.
+    pub elapsed_s: f64,
+}
+
+/// One step of DOP under one placement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DopStep {
+    /// Placement text.
+    pub placement: String,
+    /// Streams.
+    pub streams: u32,
+    /// Treatment with the lower DOP.
+    pub from: String,
+    /// Treatment with the higher DOP.
+    pub to: String,
+    /// Lower DOP.
+    pub from_dop: u32,
+    /// Higher DOP.
+    pub to_dop: u32,
+    /// Query number, or `None` for all together (geometric mean).
+    pub query: Option<u8>,
+    /// Speed-up: elapsed of the lower over that of the higher.
+    pub speed: Ratio,
+    /// What is to be said of it.
+    pub mark: StepMark,
+    /// How the two plans differ.
+    pub plan_change: Change,
+}
+
+/// What is said of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepMark {
+    /// Nothing.
+    None,
+    /// Its interval lies above the ratio of the DOPs: better than linear.
+    SuperScaling,
+    /// This step gained little (interval below 1.25 for a doubling), and the next one much (above 1.5).
+    PoorThenGood,
+}
+
+/// One plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Short stable name: eight hexadecimal digits of a hash of the text.
+    pub name: String,
+    /// Query that it was first seen for.
+    pub query: u8,
+    /// Canonical text.
+    pub text: String,
+}
+
+/// A query that had different plans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanChange {
+    /// Query number.
+    pub query: u8,
+    /// Index of the baseline's plan.
+    pub baseline: usize,
+    /// Index of the other plan.
+    pub other: usize,
+    /// Treatments that had it.
+    pub treatments: Vec<String>,
+    /// [`Change::Different`] or [`Change::ParallelOnly`].
+    pub change: Change,
+    /// The two plans side by side: lines of either, aligned; `None` where the other has no such line.
+    pub lines: Vec<(Option<String>, Option<String>)>,
+}
+
+/// Something that stands out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outlier {
+    /// Query number.
+    pub query: u8,
+    /// Treatment.
+    pub treatment: String,
+    /// Block of a single execution; `None` where the query as a whole stands out among the queries.
+    pub block: Option<u32>,
+    /// How many times the usual: the execution over the median of its query and treatment, or the
+    /// query's speed over the geometric mean of all.
+    pub times: f64,
+    /// The likeliest reason.
+    pub reason: Reason,
+    /// One sentence with the figures that it rests on.
+    pub text: String,
+}
+
+/// Why something stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Another plan.
+    Plan,
+    /// The clock was lower or higher.
+    Clock,
+    /// It read from storage, or spilled.
+    Io,
+    /// Steal, a stranger on a sibling, or others busy on the same CPUs.
+    Neighbour,
+    /// Nothing that was measured explains it.
+    Unexplained,
+}
+
+/// Throughput over DOP and streams.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatMap {
+    /// Placement text.
+    pub placement: String,
+    /// Physical cores of the placement.
+    pub cores: Option<u32>,
+    /// Requested DOPs, ascending.
+    pub dops: Vec<u32>,
+    /// Streams, ascending.
+    pub streams: Vec<u32>,
+    /// One per pair that was measured.
+    pub cells: Vec<HeatCell>,
+    /// For each number of streams: the smallest DOP whose throughput is within the noise floor of the
+    /// best one's.
+    pub plateaus: Vec<Plateau>,
+}
+
+/// One pair of DOP and streams.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatCell {
+    /// Requested DOP.
+    pub dop: u32,
+    /// Streams.
+    pub streams: u32,
+    /// Treatment name.
+    pub treatment: String,
+    /// Queries per hour.
+    pub queries_per_h: Interval,
+}
+
+/// Where more parallelism stops to give more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plateau {
+    /// Streams.
+    pub streams: u32,
+    /// DOP of the highest throughput.
+    pub best_dop: u32,
+    /// Smallest DOP within the noise floor of it.
+    pub dop: u32,
+    /// Smallest and largest DOP that it may be, by the intervals.
+    pub dop_range: (u32, u32),
+    /// DOP times streams in percent of the physical cores, where they are known.
+    pub percent_of_cores: Option<f64>,
+    /// The same for the ends of the range.
+    pub percent_range: Option<(f64, f64)>,
+}

@@ -1,0 +1,133 @@
+//! What the plan of a study must know of the workload `tpch`: how many rounds a block has, and which
+//! queries each session executes in them. The queries themselves are the crate `tpch`'s.
+//!
+//! `test=power` has one round for every query, so that treatments take turns query by query and each
+//! ratio is one of neighbours in time. `test=throughput` has one round of whole streams. Sources of
+//! the two tests: TPC-H specification, clauses 5.3.3 and 5.3.4.
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use crate::{OptionValue, Options};
+
+/// Name of the workload.
+pub const WORKLOAD: &str = "tpch";
+
+/// Number of queries in the specification.
+pub const QUERIES: u8 = 22;
+
+/// Most time of one query, or of all streams together, where nobody says: an hour, the most that a
+/// worker accepts.
+pub const LIMIT_MS: f64 = 3_600_000.0;
+
+/// Which test is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// One stream, query by query.
+    Power,
+    /// Several streams, each in its own order.
+    Throughput,
+}
+
+/// The test that the options ask for; an unknown word is refused by the engine's own check.
+pub fn test(options: &Options) -> Test {
+    match options.get("test") {
+        Some(OptionValue::Text(word)) if word == "throughput" => Test::Throughput,
+        _ => Test::Power,
+    }
+}
+
+/// The queries that the options ask for, ascending; all where they are absent or no list.
+pub fn queries(options: &Options) -> Vec<u8> {
+    let asked = options.get("queries").map(ToString::to_string);
+    asked.and_then(|list| query_list(&list).ok()).unwrap_or_else(|| (1..=QUERIES).collect())
+}
+
+/// Reads a list of queries such as `1,3-6`: ascending, each once.
+///
+/// # Errors
+/// What is wrong with it, and what is allowed.
+pub fn query_list(text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || format!("queries '{text}': a list of 1 to {QUERIES} such as 1,3-6 is allowed");
+    let number = |word: &str| word.trim().parse::<u8>().ok().filter(|query| (1..=QUERIES).contains(query));
+    let mut queries = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = number(first).zip(number(last)).ok_or_else(wrong)?;
+        if first > last {
+            return Err(wrong());
+        }
+        queries.extend(first..=last);
+    }
+    queries.sort_unstable();
+    queries.dedup();
+    Ok(queries)
+}
+
+/// Rounds of a block: one for every query, or one for all.
+pub fn rounds(options: &Options) -> u32 {
+    match test(options) {
+        Test::Power => queries(options).len() as u32,
+        Test::Throughput => 1,
+    }
+}
+
+/// The queries of each round and stream, drawn for one block: `[round][stream]`.
+pub(crate) fn scripts(options: &Options, rounds: u32, streams: u32, random: &mut impl Rng) -> Vec<Vec<Vec<u8>>> {
+    let mut order = || {
+        let mut queries = queries(options);
+        queries.shuffle(random);
+        queries
+    };
+    match test(options) {
+        // More rounds than queries: the whole test again, in another order.
+        Test::Power => {
+            let mut left: Vec<u8> = Vec::new();
+            let mut next = || {
+                if left.is_empty() {
+                    left = order();
+                }
+                left.pop().map_or_else(Vec::new, |query| vec![vec![query]])
+            };
+            (0..rounds).map(|_| next()).collect()
+        }
+        Test::Throughput => (0..rounds).map(|_| (0..streams).map(|_| order()).collect()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn lists_of_queries_are_read() {
+        assert_eq!(query_list("3, 1-2,22,2").unwrap(), [1, 2, 3, 22]);
+        for bad in ["", "0", "23", "5-3", "1-", "a", "1,,2"] {
+            assert!(query_list(bad).unwrap_err().contains("1 to 22"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_power_block_has_every_query_once_in_every_pass() {
+        let options = Options::from([("queries".to_owned(), OptionValue::Text("1-3".to_owned()))]);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let scripts = scripts(&options, 6, 1, &mut random);
+        assert_eq!(rounds(&options), 3);
+        for pass in scripts.chunks(3) {
+            let mut seen: Vec<u8> = pass.iter().map(|round| round[0][0]).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, [1, 2, 3]);
+        }
+    }
+
+    #[test]
+    fn streams_of_a_throughput_block_have_orders_of_their_own() {
+        let options = Options::from([("test".to_owned(), OptionValue::Text("throughput".to_owned()))]);
+        let scripts = scripts(&options, rounds(&options), 3, &mut ChaCha8Rng::seed_from_u64(1));
+        assert_eq!((scripts.len(), scripts[0].len()), (1, 3));
+        assert!(scripts[0].iter().all(|stream| stream.len() == 22));
+        assert_ne!(scripts[0][0], scripts[0][1]);
+    }
+}
