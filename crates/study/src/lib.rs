@@ -11,7 +11,9 @@ pub mod probe;
 pub mod study;
 pub mod tpch;
 
-pub use observation::{Answer, Counters, CpuTimes, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice};
+pub use observation::{
+    Answer, Counters, CpuTimes, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice,
+};
 pub use plan::{BlockPlan, PlanError, plan_block};
 pub use study::{
     Comparison, Design, FIXED_WORK, OptionValue, Options, Role, Stopping, Study, Treatment, block_bytes,

@@ -10,6 +10,7 @@ mod budget;
 mod check;
 mod comparisons;
 mod data;
+mod dop;
 mod expand;
 mod policy;
 mod raw;
@@ -107,6 +108,8 @@ pub struct Overrides {
     /// With `placements`: the numbers of sessions for each of them. Without: the points of the
     /// session sweep, in place of the file's.
     pub sessions: Option<Vec<u32>>,
+    /// Degrees of parallelism of every placement, in place of the file's.
+    pub dops: Option<Vec<u32>>,
     /// Workload options; a value for a factor leaves that one level of it.
     pub options: Options,
     /// Placements in place of the file's treatments and sweep.

@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 6] = [
+const PRESETS: [(&str, &str, &str); 8] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -31,6 +31,16 @@ const PRESETS: [(&str, &str, &str); 6] = [
         "log-writer",
         "The log writer near the sessions, far from them, and in their way",
         include_str!("../../../studies/log-writer.toml"),
+    ),
+    (
+        "tpch",
+        "TPC-H: 22 queries, degree of parallelism, one thread of every core and both",
+        include_str!("../../../studies/tpch.toml"),
+    ),
+    (
+        "tpch-streams",
+        "TPC-H throughput: degree of parallelism by number of streams",
+        include_str!("../../../studies/tpch-streams.toml"),
     ),
 ];
 

@@ -73,7 +73,12 @@ pub fn rounds(options: &Options) -> u32 {
 }
 
 /// The queries of each round and stream, drawn for one block: `[round][stream]`.
-pub(crate) fn scripts(options: &Options, rounds: u32, streams: u32, random: &mut impl Rng) -> Vec<Vec<Vec<u8>>> {
+pub(crate) fn scripts(
+    options: &Options,
+    rounds: u32,
+    streams: u32,
+    random: &mut impl Rng,
+) -> Vec<Vec<Vec<u8>>> {
     let mut order = || {
         let mut queries = queries(options);
         queries.shuffle(random);

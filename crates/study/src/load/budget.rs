@@ -2,10 +2,10 @@
 
 use toml::Spanned;
 
-use super::raw::RawDesign;
+use super::raw::{RawDesign, option_value};
 use super::{LoadError, Overrides, StudyFile};
 use crate::study::MIN_BLOCKS;
-use crate::{Design, FIXED_WORK, Stopping, Study};
+use crate::{Design, FIXED_WORK, Options, Stopping, Study, tpch};
 
 /// Seconds where neither the file nor the command line names a budget.
 const DEFAULT_BUDGET_S: f64 = 90.0;
@@ -45,24 +45,42 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     // The file's slices are meant for a fixed time. Where the command line fixes the work instead,
     // a round is one whole run, and the slice the time that it may take.
     let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
-    let fixed = in_file || overrides.options.contains_key(FIXED_WORK);
-    let (rounds, slice_ms, rewarm_ms) = match fixed {
-        true => (1, FIXED_WORK_LIMIT_MS, 0.0),
-        false => (20, 50.0, 5.0),
+    let queries = query_rounds(file, overrides);
+    let fixed = in_file || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
+    let (rounds, slice_ms, rewarm_ms) = match queries {
+        Some(rounds) => (rounds, tpch::LIMIT_MS, 0.0),
+        None if fixed => (1, FIXED_WORK_LIMIT_MS, 0.0),
+        None => (20, 50.0, 5.0),
     };
     let own = RawDesign::default();
     let shape = if fixed && !in_file { &own } else { raw };
-    let rounds = shape.rounds.as_ref().map_or(rounds, |rounds| *rounds.get_ref());
+    let asked = overrides.rounds.or(shape.rounds.as_ref().map(|rounds| *rounds.get_ref()));
+    // Of queries, rounds that are asked for are passes through all of them.
+    let passes = queries.unwrap_or(1);
     let design = Design {
-        rounds: overrides.rounds.unwrap_or(rounds),
+        rounds: asked.map_or(rounds, |asked| asked.saturating_mul(passes)),
         slice_ns: nanoseconds(overrides.slice_ms.unwrap_or_else(|| number(&shape.slice_ms, slice_ms))),
         rewarm_ns: nanoseconds(number(&shape.rewarm_ms, rewarm_ms)),
         stopping: stopping(file, overrides),
         level: number(&raw.level, 0.95),
         target_half_width: number(&raw.target_half_width, 0.05),
     };
-    check_slice(&design, file, overrides)?;
+    if queries.is_none() {
+        check_slice(&design, file, overrides)?;
+    }
     Ok(design)
+}
+
+/// Rounds of one pass through the queries, for a workload that has queries.
+fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
+    let is_tpch = file.raw.workload.get_ref() == tpch::WORKLOAD;
+    let own = file
+        .raw
+        .options
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?)));
+    let options: Options = own.chain(overrides.options.clone()).collect();
+    is_tpch.then(|| tpch::rounds(&options))
 }
 
 /// A budget of 0 seconds stands for "none was named" until [`settle`] sees the treatments.

@@ -1,12 +1,13 @@
 //! What can be said about a study file without a machine: ranges, words, names.
 
+use std::ops::Range;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin, Placement, PlacementError};
 use toml::{Spanned, Value};
 
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
-use super::{LoadError, MAX_SESSIONS, Source};
-use crate::OptionValue;
+use super::{LoadError, MAX_SESSIONS, Source, dop};
+use crate::{OptionValue, tpch};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -29,6 +30,10 @@ const MAX_BLOCKS: i64 = 1 << 28;
 /// Levels of the option `data`.
 pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 
+/// Options of the workload `tpch` that are the same in a whole study: all treatments read one data set
+/// and execute the same queries.
+const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
+
 /// Name of the baseline where the file gives none.
 pub(super) const ALONE: &str = "alone";
 
@@ -44,8 +49,9 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     if let Some(sweep) = &raw.sweep {
         self::sweep(sweep, raw, source)?;
     }
+    dop::check(raw, source)?;
     comparisons(raw, source)?;
-    if raw.treatments.is_empty() && raw.sweep.is_none() {
+    if raw.treatments.is_empty() && raw.sweep.is_none() && raw.dop.is_none() {
         return Err(source.at(
             0..0,
             "there is nothing to compare with the baseline: add a [[treatment]] with a placement, or a [sweep]",
@@ -152,6 +158,7 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
                 source.at(levels.span(), format!("'{factor}' is a factor and an option; keep one of them"))
             );
         }
+        study_wide(raw, factor, levels.span(), source)?;
         let mut seen: Vec<OptionValue> = Vec::new();
         for level in levels.get_ref() {
             let value = scalar(factor, level, source)?;
@@ -169,20 +176,42 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     Ok(())
 }
 
+fn study_wide(raw: &RawStudy, key: &str, span: Range<usize>, source: &Source) -> Result<(), LoadError> {
+    if raw.workload.get_ref() != tpch::WORKLOAD || !STUDY_WIDE.contains(&key) {
+        return Ok(());
+    }
+    let message = format!("'{key}' is the same for all treatments of a study; put it into [options]");
+    Err(source.at(span, message))
+}
+
+/// Options of one treatment.
+fn set(set: &RawOptions, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    for (key, value) in set {
+        study_wide(raw, key, value.span(), source)?;
+        if raw.factors.contains_key(key) {
+            let message = format!("'{key}' is a factor, and set for one treatment; keep one of them");
+            return Err(source.at(value.span(), message));
+        }
+    }
+    options(set, raw.workload.get_ref(), source)
+}
+
 fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let baseline = &raw.baseline;
+    set(&baseline.set, raw, source)?;
     placement(baseline.placement.as_ref(), source)?;
     sessions(baseline.sessions.as_ref(), source)?;
-    pin(baseline.pin.as_ref(), source)?;
+    pin(baseline.pin.as_ref(), raw.workload.get_ref(), source)?;
     memory(baseline.memory.as_ref(), source)?;
     placeable(baseline.service.as_ref(), raw, source)?;
     let alone = baseline.name.as_ref().map_or(ALONE, |name| name.get_ref());
     let mut names = vec![alone.to_owned(), format!("{alone}'")];
     name(baseline.name.as_ref(), source)?;
     for treatment in &raw.treatments {
+        set(&treatment.set, raw, source)?;
         placement(Some(&treatment.placement), source)?;
         sessions(treatment.sessions.as_ref(), source)?;
-        pin(treatment.pin.as_ref(), source)?;
+        pin(treatment.pin.as_ref(), raw.workload.get_ref(), source)?;
         memory(treatment.memory.as_ref(), source)?;
         placeable(treatment.service.as_ref(), raw, source)?;
         name(treatment.name.as_ref(), source)?;
@@ -232,9 +261,14 @@ pub(super) fn session_fault(count: u32) -> Option<String> {
     }
 }
 
-/// The meaning of `pin`.
-pub(super) fn pin(word: Option<&Spanned<String>>, source: &Source) -> Result<Pin, LoadError> {
+/// The meaning of `pin` in a study of this workload. Threads of a parallel query float in their set.
+pub(super) fn pin(word: Option<&Spanned<String>>, workload: &str, source: &Source) -> Result<Pin, LoadError> {
+    let is_parallel = workload == tpch::WORKLOAD;
     match word.map(|word| (word.get_ref().as_str(), word.span())) {
+        None if is_parallel => Ok(Pin::Set),
+        Some(("each", span)) if is_parallel => {
+            Err(source.at(span, "pin is 'each', but the threads of a query share the placement; set is allowed"))
+        }
         None | Some(("each", _)) => Ok(Pin::Each),
         Some(("set", _)) => Ok(Pin::Set),
         Some((other, span)) => Err(source.at(
@@ -269,7 +303,7 @@ fn placeable(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) ->
 /// Why an engine's service threads cannot be placed, or nothing. A key that does nothing would
 /// mislead.
 pub(super) fn service_fault(engine: &str) -> Option<String> {
-    let has_none = matches!(engine, "sqlite" | "simulated");
+    let has_none = matches!(engine, "sqlite" | "simulated" | "duckdb" | "datafusion");
     has_none.then(|| format!("engine {engine} has no service threads to place; leave out service"))
 }
 
@@ -288,7 +322,7 @@ fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadEr
     {
         return Err(source.at(past.span(), format!("past is {}, and 1 to 16 is allowed", past.get_ref())));
     }
-    pin(sweep.pin.as_ref(), source)?;
+    pin(sweep.pin.as_ref(), raw.workload.get_ref(), source)?;
     sweep_points(sweep, source)?;
     for (factor, level) in &sweep.only {
         let Some(levels) = raw.factors.get(factor) else {

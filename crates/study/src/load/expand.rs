@@ -7,12 +7,13 @@ use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology}
 use toml::Spanned;
 
 use super::check::{self, ALONE};
+use super::dop::{self, Point};
 use super::policy::Policies;
 use super::raw::{RawOptions, RawTreatment, option_value};
 use super::sweep::{self, Sweep};
 use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
 use crate::study::MIN_BLOCKS;
-use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes};
+use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, tpch};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -26,6 +27,8 @@ pub(super) struct Seat {
     pub pin: Pin,
     pub memory: Memory,
     pub service: Option<Service>,
+    /// Options of its own, above the group's.
+    pub set: Options,
     pub role: Role,
 }
 
@@ -54,8 +57,11 @@ pub(super) fn expand(
     let mut left_out = Vec::new();
     let seed = overrides.seed.or(raw.seed).unwrap_or(DEFAULT_SEED);
     let policies = Policies::new(file, topology, overrides, seed);
-    let seats = seats(file, topology, overrides, &policies, &mut left_out)?;
+    let mut seats = seats(file, topology, overrides, &policies, &mut left_out)?;
+    let (dops, points) = dop::seats(file, topology, overrides, &policies, &seats[0], &mut left_out)?;
+    seats.extend(dops);
     let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
+    set_twice(overrides, &seats)?;
     let mut groups = groups(file, overrides, &seats)?;
     if let Some(sweep) = &sweep {
         add_sweep(&mut groups, sweep, file, &mut left_out);
@@ -83,7 +89,7 @@ pub(super) fn expand(
         design: budget::design(file, overrides)?,
         left_out,
     };
-    assemble(&mut study, &groups, sweep.as_ref(), file)?;
+    assemble(&mut study, &groups, (sweep.as_ref(), &points), file)?;
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
 }
@@ -134,9 +140,10 @@ fn seats(
         name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
         placement: text.to_owned(),
         sessions: raw.sessions.as_ref().map_or(1, |count| *count.get_ref()),
-        pin: check::pin(raw.pin.as_ref(), &file.source)?,
+        pin: check::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?,
         memory: policies.of(raw.memory.as_ref())?,
         service: policies.service(raw.service.as_ref())?,
+        set: converted(&raw.set),
         role: Role::Baseline,
     };
     if let Some((service, lacks)) = policies.service_lacks(&alone.service, text) {
@@ -149,6 +156,9 @@ fn seats(
     }
     let twin = Seat { name: format!("{}'", alone.name), role: Role::BaselineTwin, ..alone.clone() };
     let mut seats = vec![alone, twin];
+    if file.raw.dop.is_some() && (overrides.placements.is_some() || overrides.dops.is_some()) {
+        return Ok(seats);
+    }
     if let Some(placements) = &overrides.placements {
         seats.extend(asked_for(placements, topology, overrides, policies)?);
         return Ok(seats);
@@ -213,13 +223,17 @@ fn listed(
             return Err(policies.service_refusal(&service, span, &why));
         }
     }
+    let workload = file.raw.workload.get_ref();
+    // A query is one stream, however many threads it has.
+    let sessions = if workload == tpch::WORKLOAD { 1 } else { sessions };
     Ok(Ok(Seat {
         name,
         placement: text.get_ref().clone(),
         sessions: treatment.sessions.as_ref().map_or(sessions, |count| *count.get_ref()),
-        pin: check::pin(treatment.pin.as_ref(), &file.source)?,
+        pin: check::pin(treatment.pin.as_ref(), workload, &file.source)?,
         memory,
         service,
+        set: converted(&treatment.set),
         role: Role::Compared,
     }))
 }
@@ -260,6 +274,7 @@ fn asked_for(
                 pin: Pin::Each,
                 memory: memory.clone(),
                 service: service.clone(),
+                set: Options::new(),
                 role: Role::Compared,
             });
         }
@@ -268,6 +283,17 @@ fn asked_for(
         return Err(refused("no placement is given".to_owned()));
     }
     Ok(seats)
+}
+
+/// What treatments set for themselves is not the command line's to set for all.
+fn set_twice(overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
+    let own = |key: &&String| seats.iter().any(|seat| seat.set.contains_key(*key));
+    let Some(key) = overrides.options.keys().find(own) else { return Ok(()) };
+    let why = match key.as_str() {
+        dop::DOP => "treatments have their own: --dop LIST names the degrees of parallelism".to_owned(),
+        _ => "treatments of this study set it for themselves; take it out there".to_owned(),
+    };
+    Err(LoadError::Override { option: format!("--set {key}"), why })
 }
 
 /// The numbers of `--sessions`, ascending, each once.
@@ -342,7 +368,7 @@ fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &m
 fn assemble(
     study: &mut Study,
     groups: &[Group],
-    sweep: Option<&Sweep>,
+    (sweep, points): (Option<&Sweep>, &[Point]),
     file: &StudyFile,
 ) -> Result<(), LoadError> {
     let varying: Vec<&String> = file
@@ -368,7 +394,7 @@ fn assemble(
                 pin: seat.pin,
                 memory: seat.memory.clone(),
                 service: seat.service.clone(),
-                options: group.options.clone(),
+                options: group.options.clone().into_iter().chain(seat.set.clone()).collect(),
                 factors: factors(group, seat),
             });
         }
@@ -377,6 +403,7 @@ fn assemble(
         if let Some(sweep) = sweep.filter(|_| group.has_sweep) {
             named.extend(comparisons::steps(sweep, group, &suffix));
         }
+        named.extend(dop::comparisons(points, &group.seats, &suffix));
         comparisons::own_comparisons(&mut named, file, group, &suffix)?;
     }
     study.comparisons.extend(named);
@@ -389,6 +416,7 @@ fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
     if seat.memory != Memory::Local {
         factors.entry("memory".to_owned()).or_insert_with(|| seat.memory.to_string());
     }
+    factors.extend(seat.set.iter().map(|(key, value)| (key.clone(), value.to_string())));
     if let Some(service) = &seat.service {
         factors.entry("service".to_owned()).or_insert_with(|| service.to_string());
     }

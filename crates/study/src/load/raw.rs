@@ -35,6 +35,7 @@ pub(super) struct RawStudy {
     #[serde(default, rename = "treatment")]
     pub treatments: Vec<RawTreatment>,
     pub sweep: Option<RawSweep>,
+    pub dop: Option<RawDop>,
     #[serde(default, rename = "comparison")]
     pub comparisons: Vec<RawComparison>,
 }
@@ -63,6 +64,8 @@ pub(super) struct RawBaseline {
     pub pin: Option<Spanned<String>>,
     pub memory: Option<Spanned<String>>,
     pub service: Option<Spanned<String>>,
+    #[serde(default)]
+    pub set: RawOptions,
 }
 
 /// `[[treatment]]`.
@@ -75,6 +78,8 @@ pub(super) struct RawTreatment {
     pub pin: Option<Spanned<String>>,
     pub memory: Option<Spanned<String>>,
     pub service: Option<Spanned<String>>,
+    #[serde(default)]
+    pub set: RawOptions,
     #[serde(default)]
     pub optional: bool,
 }
@@ -90,6 +95,15 @@ pub(super) struct RawSweep {
     pub max_logical_cpus: Option<u32>,
     #[serde(default)]
     pub only: RawOptions,
+}
+
+/// `[dop]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDop {
+    pub placements: Spanned<Vec<Spanned<String>>>,
+    pub levels: Option<Spanned<Value>>,
+    pub streams: Option<Spanned<Value>>,
 }
 
 /// `[[comparison]]`.

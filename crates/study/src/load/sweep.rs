@@ -31,6 +31,10 @@ pub(super) fn sweep(
     seats: &[Seat],
     left_out: &mut Vec<String>,
 ) -> Result<Option<Sweep>, LoadError> {
+    // With [dop], numbers of sessions are those of streams.
+    if file.raw.dop.is_some() {
+        return Ok(None);
+    }
     let asked_for = overrides.sessions.as_deref().map(session_list).transpose()?;
     if overrides.placements.is_some() || (file.raw.sweep.is_none() && asked_for.is_none()) {
         return Ok(None);
@@ -49,7 +53,7 @@ pub(super) fn sweep(
     };
     let past = raw.past.as_ref().map_or(PAST, |past| *past.get_ref());
     let points = listed.unwrap_or_else(|| automatic(allowed, past));
-    let pin = check::pin(raw.pin.as_ref(), &file.source)?;
+    let pin = check::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?;
     Ok(Some(place(&points, &raw, pin, policies, seats, left_out)))
 }
 
@@ -85,6 +89,7 @@ fn place(
             pin,
             memory: seats[0].memory.clone(),
             service: seats[0].service.clone(),
+            set: seats[0].set.clone(),
             role: Role::Compared,
         };
         if let Some(lacks) = policies.lacks(&seat.memory, &seat.placement) {
@@ -113,6 +118,7 @@ pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Dr
     one.sessions == other.sessions
         && one.memory == other.memory
         && one.service == other.service
+        && one.set == other.set
         && draws.iter().all(|draw| {
             let found = occupied(one, draw);
             found.is_some() && found == occupied(other, draw)

@@ -1,0 +1,146 @@
+//! Degrees of parallelism: which treatments and comparisons `[dop]` gives on machines made by hand.
+#![allow(clippy::unwrap_used, reason = "in a test, failing there is the point")]
+
+mod support;
+
+use support::{names, server, small_guest, treatment};
+use threadwise_machine::{Pin, Topology};
+use threadwise_study::load::{Overrides, StudyFile, option_value};
+use threadwise_study::{OptionValue, Role, Study, plan_block};
+
+fn resolve(preset: &str, topology: &Topology, overrides: &Overrides) -> Result<Study, String> {
+    let file = StudyFile::preset(preset).unwrap();
+    file.resolve(topology, overrides).map_err(|error| error.to_string())
+}
+
+fn tpch(topology: &Topology, overrides: &Overrides) -> Study {
+    resolve("tpch", topology, overrides).unwrap()
+}
+
+fn set(pairs: &[(&str, &str)]) -> Overrides {
+    let options = pairs.iter().map(|(key, value)| ((*key).to_owned(), option_value(value)));
+    Overrides { options: options.collect(), ..Overrides::default() }
+}
+
+fn asked(study: &Study, kind: &str) -> Vec<String> {
+    let of_kind = study.comparisons.iter().filter(|one| one.kind == kind);
+    of_kind.map(|one| format!("{} / {}", one.treatment, one.baseline.join(" & "))).collect()
+}
+
+#[test]
+fn a_guest_without_siblings_has_one_placement_less() {
+    let study = tpch(&small_guest(), &Overrides::default());
+    assert_eq!(names(&study), ["no-smt d1", "no-smt d1'", "no-smt d2", "1c1t d1"]);
+    let left_out = study.left_out.join("\n");
+    assert!(left_out.contains("all: the same as no-smt") && left_out.contains("1c2t: "), "{left_out}");
+    let two = treatment(&study, "no-smt d2");
+    assert_eq!((two.sessions, two.pin, two.role), (1, Pin::Set, Role::Compared));
+    assert_eq!(two.options["dop"], OptionValue::Integer(2));
+    assert_eq!(two.factors["dop"], "2");
+    assert_eq!(asked(&study, "baseline").len(), 2);
+    assert_eq!(asked(&study, "dop-step"), Vec::<String>::new(), "d2 over d1 is the one with the baseline");
+}
+
+#[test]
+fn a_server_has_powers_of_two_cores_and_logical_cpus() {
+    let study = tpch(&server(), &Overrides::default());
+    let of = |placement: &str| -> Vec<i64> {
+        let own =
+            study.treatments.iter().filter(|one| one.placement == placement && one.role == Role::Compared);
+        own.map(|one| one.options["dop"].to_string().parse().unwrap()).collect()
+    };
+    assert_eq!(of("no-smt"), [2, 4, 8, 16]);
+    assert_eq!(of("all"), [1, 2, 4, 8, 16, 32]);
+    assert_eq!((of("1c2t"), of("1c1t")), (vec![1, 2], vec![1]));
+    assert!(asked(&study, "dop-step").contains(&"all d32 / all d16".to_owned()));
+    assert!(!asked(&study, "dop-step").iter().any(|one| one.starts_with("no-smt d2 ")));
+    assert!(asked(&study, "smt-dop").contains(&"all d16 / no-smt d16".to_owned()));
+    assert_eq!(asked(&study, "both-threads"), ["all d32 / no-smt d16"]);
+    let plan = plan_block(&study, &server(), 0).unwrap();
+    let at = study.treatment("no-smt d4").unwrap().0;
+    assert_eq!(plan.placements[at].set().len(), 16, "four threads float over one sibling of every core");
+}
+
+#[test]
+fn the_command_line_names_placements_degrees_and_queries() {
+    let overrides = Overrides {
+        placements: Some(vec!["all".into(), "one-cpu".into(), "3c1t+1c2t".into()]),
+        dops: Some(vec![2, 1]),
+        ..set(&[("queries", "1-3")])
+    };
+    let study = tpch(&server(), &overrides);
+    let expected = [
+        "no-smt d1",
+        "no-smt d1'",
+        "all d1",
+        "all d2",
+        "one-cpu d1",
+        "one-cpu d2",
+        "3c1t+1c2t d1",
+        "3c1t+1c2t d2",
+    ];
+    assert_eq!(names(&study), expected);
+    assert_eq!(study.design.rounds, 3);
+    let plan = plan_block(&study, &server(), 5).unwrap();
+    let mut queries: Vec<u8> = (0..3).map(|round| plan.scripts(round, 1)[0][0]).collect();
+    queries.sort_unstable();
+    assert_eq!(queries, [1, 2, 3]);
+    let orders = |block| plan_block(&study, &server(), block).unwrap().queries;
+    assert_eq!(orders(5), plan.queries);
+    assert!((0..20).any(|block| orders(block) != plan.queries), "every block has an order of its own");
+}
+
+#[test]
+fn passes_repeat_the_queries() {
+    let study = tpch(&small_guest(), &Overrides { rounds: Some(2), ..set(&[("queries", "5,7")]) });
+    assert_eq!(study.design.rounds, 4);
+    assert!(study.is_fixed_work() && study.block_floor_s() == 0.0);
+}
+
+#[test]
+fn streams_are_sessions() {
+    let study = resolve("tpch-streams", &small_guest(), &Overrides::default()).unwrap();
+    let expected =
+        ["all d1 s1", "all d1 s1'", "all d1 s2", "all d1 s4", "all d2 s1", "all d2 s2", "all d2 s4"];
+    assert_eq!(names(&study), expected);
+    let plan = plan_block(&study, &small_guest(), 0).unwrap();
+    assert_eq!((plan.queries.len(), plan.scripts(0, 4).len(), plan.scripts(0, 1)[0].len()), (1, 4, 22));
+    let fewer = Overrides { sessions: Some(vec![3]), ..Overrides::default() };
+    let study = resolve("tpch-streams", &small_guest(), &fewer).unwrap();
+    assert_eq!(names(&study), ["all d1 s1", "all d1 s1'", "all d1", "all d2"]);
+    assert_eq!(treatment(&study, "all d2").sessions, 3);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let why = |overrides: &Overrides| resolve("tpch", &small_guest(), overrides).unwrap_err();
+    assert!(why(&set(&[("dop", "4")])).contains("--dop LIST"));
+    assert!(why(&Overrides { dops: Some(vec![0]), ..Overrides::default() }).contains("1 to 4096"));
+    let nowhere = Overrides { placements: Some(vec!["9c1t".into()]), ..Overrides::default() };
+    assert!(why(&nowhere).starts_with("--placement: "));
+    let other =
+        resolve("placement", &small_guest(), &Overrides { dops: Some(vec![1]), ..Overrides::default() });
+    assert!(other.unwrap_err().contains("[dop]"));
+    let parse = |lines: &str| {
+        let head = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n";
+        StudyFile::parse(&format!("{head}{lines}"), "x.toml").unwrap_err().to_string()
+    };
+    assert!(parse("[dop]\nplacements = [\"all\"]\nlevels = [0]\n").contains("levels of [dop]"));
+    assert!(parse("[dop]\nplacements = [\"none\"]\n").starts_with("x.toml:6:15"));
+    assert!(
+        parse("[factors]\nscale = [1, 2]\n[dop]\nplacements = [\"all\"]\n")
+            .contains("same for all treatments")
+    );
+    assert!(parse("[baseline]\npin = \"each\"\n[dop]\nplacements = [\"all\"]\n").contains("pin is 'each'"));
+}
+
+#[test]
+fn treatments_have_options_of_their_own() {
+    let text = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n[baseline]\nplacement = \"all\"\nset = { dop = 2 }\n[[treatment]]\nname = \"no reordering\"\nplacement = \"all\"\nset = { dop = 2, \"settings.disabled_optimizers\" = \"join_order\" }\n";
+    let study =
+        StudyFile::parse(text, "x.toml").unwrap().resolve(&small_guest(), &Overrides::default()).unwrap();
+    let own = treatment(&study, "no reordering");
+    assert_eq!(own.options["settings.disabled_optimizers"].to_string(), "join_order");
+    assert_eq!((own.sessions, own.pin), (1, Pin::Set));
+    assert!(!treatment(&study, "alone").options.contains_key("settings.disabled_optimizers"));
+}
