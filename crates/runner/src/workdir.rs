@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
-use threadwise_server::{journal, living};
+use threadwise_server::{journal, living, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
@@ -223,6 +223,7 @@ fn settle(folder: &Path) -> Result<(), String> {
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
         living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
+        segments::remove_in_folder(&data);
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ pub mod living;
 pub mod masks;
 pub mod proc;
 pub mod programs;
+pub mod segments;
 pub mod spawn;
 pub mod stopping;
 pub mod template;
