@@ -53,6 +53,8 @@ pub struct Ratio {
     /// Whether it is called an effect: its Holm-adjusted interval excludes 1 and it exceeds the A/A
     /// floor of the same quantity.
     pub effect: bool,
+    /// A/A floor of the same quantity as a ratio above 1 (1.02 is ±2%); `None` where it is unknown.
+    pub floor: Option<f64>,
 }
 
 /// One treatment's own numbers.
@@ -231,7 +233,8 @@ impl Estimate {
 pub struct Finding {
     /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
     /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `trust`,
-    /// `scope`, `advice`, `simulated`; of a probe
+    /// `scope`, `advice`, `simulated`; of queries `data-size`, `queries-total`, `queries-range`,
+    /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a probe
     /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with intervals.

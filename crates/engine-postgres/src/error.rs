@@ -57,6 +57,10 @@ fn advice(code: &SqlState) -> Option<&'static str> {
             SqlState::INSUFFICIENT_PRIVILEGE,
             "this user may not: GRANT CREATE ON DATABASE … TO it, or name another user",
         ),
+        (
+            SqlState::CONFIGURATION_LIMIT_EXCEEDED,
+            "raise spill_limit_mb, or settings.work_mem so that less is spilt",
+        ),
         (SqlState::ADMIN_SHUTDOWN, "somebody stopped the server"),
         (SqlState::CRASH_SHUTDOWN, "a process of the server crashed: its log says which"),
     ];

@@ -59,12 +59,12 @@ impl Engine for Postgres {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        Choice::parse(&request.engine_options)?;
+        choice(request)?;
         workload::check(request)
     }
 
     fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
-        match Choice::parse(&request.engine_options)? {
+        match choice(request)? {
             Choice::Managed(managed) if managed.study => Ok(Some(Box::new(keep_study(request, &managed)?))),
             Choice::Managed(_) => Ok(None),
             Choice::External(external) => Ok(Some(Box::new(keeper::External::claim(reach(&external)?)?))),
@@ -72,19 +72,19 @@ impl Engine for Postgres {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        match Choice::parse(&request.engine_options)? {
-            Choice::Managed(managed) if managed.study => load_shared(&study_server(request)?, request),
+        match choice(request)? {
+            Choice::Managed(managed) if managed.study => load_study(request),
             Choice::Managed(managed) => load_template(request, &managed),
-            Choice::External(external) => load_shared(&reach(&external)?, request),
+            Choice::External(external) => load_shared(&reach(&external)?, request, false),
         }
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
-        Ok(match Choice::parse(&load.engine_options)? {
+        Ok(match choice(load)? {
             Choice::Managed(managed) if managed.study => {
                 let server = study_server(load)?;
-                Box::new(AtWork::start(&server, request, &suffix(load)?, None, true)?)
+                Box::new(AtWork::start(&server, request, &suffix(load, true)?, None, true)?)
             }
             Choice::Managed(managed) => {
                 let own = start_own(load, &managed)?;
@@ -92,10 +92,30 @@ impl Engine for Postgres {
                 Box::new(AtWork::start(&server, request, "", Some(own), true)?)
             }
             Choice::External(external) => {
-                Box::new(AtWork::start(&reach(&external)?, request, &suffix(load)?, None, false)?)
+                Box::new(AtWork::start(&reach(&external)?, request, &suffix(load, false)?, None, false)?)
             }
         })
     }
+}
+
+/// Which server is meant. A workload whose data no run changes and no run needs a copy of has one server
+/// for the study.
+fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
+    let mut choice = Choice::parse(&request.engine_options)?;
+    if let Choice::Managed(managed) = &mut choice
+        && workload::shares_server(&request.workload)
+    {
+        if !managed.study && request.engine_options.contains_key("restart") {
+            let why = format!(
+                "{} has one server for the study, since a copy of its data for each treatment would take gigabytes: \
+                 leave it out, or say study",
+                request.workload
+            );
+            return Err(error::refuse("restart", why));
+        }
+        managed.study = true;
+    }
+    Ok(choice)
 }
 
 fn reach(external: &External) -> Result<Server, EngineError> {
@@ -111,8 +131,12 @@ fn identity(load: &LoadRequest) -> impl Hash {
 }
 
 /// The part of object names that keeps treatments apart in one database: those that change their data
-/// have their own, the others share it with equals.
-fn suffix(load: &LoadRequest) -> Result<String, EngineError> {
+/// have their own, the others share it with equals. Data with a name of its own has no part of a name in
+/// a server that is not `ours`.
+fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
+    if let Some(name) = workload::data_name(load)? {
+        return Ok(if ours { name } else { String::new() });
+    }
     let mut hasher = DefaultHasher::new();
     identity(load).hash(&mut hasher);
     if workload::changes_data(load)? {
@@ -121,11 +145,20 @@ fn suffix(load: &LoadRequest) -> Result<String, EngineError> {
     Ok(format!("_{:016x}", hasher.finish()))
 }
 
-fn load_shared(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
-    let suffix = suffix(request)?;
+fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
+    let suffix = suffix(request, ours)?;
     let mut client = server.connect("threadwise loader")?;
     schema::record(&mut client, server.schema(), &workload::objects(request, &suffix)?)?;
     workload::load(&mut client, server, request, &suffix)
+}
+
+/// Loads into the study's one server, and has what is new written before anything is measured.
+fn load_study(request: &LoadRequest) -> Result<Loaded, EngineError> {
+    let loaded = load_shared(&study_server(request)?, request, true)?;
+    if loaded.bytes_per_session > 0 && workload::shares_server(&request.workload) {
+        cluster::sync(&study_home(request).data());
+    }
+    Ok(loaded)
 }
 
 /// The home of the study's one server: one for each study, since the data folder is the study's.
@@ -143,7 +176,11 @@ fn keep_study(request: &LoadRequest, managed: &Managed) -> Result<keeper::Study,
     // Which treatments will come is not known here. Memory of the buffer pool that nobody uses is never
     // touched and costs nothing, so that there is room for many of them.
     let data_bytes = workload::data_bytes(request)?.saturating_mul(STUDY_TREATMENTS).min(memory_bytes() / 3);
-    cluster::prepare(&home, &programs, managed, data_bytes, request.sessions.saturating_mul(16))?;
+    let mut managed = managed.clone();
+    for (name, value) in workload::server_settings(request, memory_bytes(), programs.major)? {
+        managed.settings.entry(name.to_owned()).or_insert(value);
+    }
+    cluster::prepare(&home, &programs, &managed, data_bytes, request.sessions.saturating_mul(16))?;
     let cluster = start_cluster(&programs, &home)?;
     keeper::Study::keep(cluster, home)
 }

@@ -138,7 +138,7 @@ const OURS: [&str; 12] = [
 /// not be able to.
 const RUNS_CODE: [&str; 4] = ["_command", "_libraries", "_library", "_provider"];
 
-fn checked(option: &str, setting: &str, value: &OptionValue) -> Result<String, EngineError> {
+pub(crate) fn checked(option: &str, setting: &str, value: &OptionValue) -> Result<String, EngineError> {
     let name = setting.to_ascii_lowercase();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
     if name.is_empty() || !name.bytes().all(plain) || name.starts_with("include") {

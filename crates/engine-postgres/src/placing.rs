@@ -12,7 +12,7 @@ use threadwise_server::journal::Journal;
 use threadwise_server::{masks, proc};
 
 use crate::connect::{Locality, Server};
-use crate::error::failed;
+use crate::error::{failed, refuse};
 
 /// Service processes that live as long as the server, by their titles.
 const SERVICES: [&str; 11] = [
@@ -28,6 +28,9 @@ const SERVICES: [&str; 11] = [
     "walsummarizer",
     "walwriter",
 ];
+
+/// The process that starts all others, as it is called here.
+pub const POSTMASTER: &str = "postmaster";
 
 /// Whether and how masks may be changed.
 #[derive(Debug)]
@@ -97,10 +100,38 @@ impl Placing {
         let mut found: Vec<(String, u32)> =
             children.filter_map(|pid| Some((service_name(&proc::title(pid)?)?, pid))).collect();
         if matches!(self.rights, Rights::Own) {
-            found.push(("postmaster".into(), self.postmaster));
+            found.push((POSTMASTER.into(), self.postmaster));
         }
         found.sort();
         found
+    }
+
+    /// Parallel workers are where the postmaster is: one of ours is bound to the sessions' logical CPUs,
+    /// another's must be there already. Nothing is asked of a server whose processes are not bound.
+    ///
+    /// # Errors
+    /// They would be elsewhere.
+    pub fn expect_workers_in(&self, placement: &CpuSet) -> Result<(), EngineError> {
+        if self.postmaster == 0 {
+            return Ok(());
+        }
+        let mask = pin::thread_affinity(self.postmaster, self.postmaster)
+            .map_err(|cause| failed("read the postmaster's logical CPUs", cause))?;
+        match &self.rights {
+            _ if mask == *placement => Ok(()),
+            Rights::Own => Err(EngineError::Pin {
+                session: 0,
+                cpus: placement.to_string(),
+                why: format!("its parallel workers inherit logical CPUs {mask} from the postmaster"),
+            }),
+            Rights::Journalled(_) | Rights::None(_) => Err(refuse(
+                "dop",
+                format!(
+                    "parallel workers of a server of yours are where its postmaster is, on logical CPUs {mask}, and not \
+                     on {placement}: ask for dop 1, for a placement with all of these, or for a server of ours"
+                ),
+            )),
+        }
     }
 
     /// Binds a process and says so; where nothing may be bound, says only that it is there.

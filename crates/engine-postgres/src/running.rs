@@ -11,7 +11,7 @@ use threadwise_study::{Counters, SessionSlice};
 use crate::cluster::{Cluster, Ending, Home};
 use crate::connect::Server;
 use crate::error::failed;
-use crate::placing::Placing;
+use crate::placing::{POSTMASTER, Placing};
 use crate::workload::Treatment;
 
 /// A server of ours for this treatment alone.
@@ -32,6 +32,8 @@ pub struct AtWork {
     placing: Placing,
     service: CpuSet,
     sessions: Vec<CpuSet>,
+    /// The logical CPUs of all sessions together.
+    placement: CpuSet,
     notes: Vec<String>,
     /// The server's service processes, once the sessions are open.
     services: OnceLock<Vec<(String, u32)>>,
@@ -52,8 +54,12 @@ impl AtWork {
         ours: bool,
     ) -> Result<Self, EngineError> {
         let fresh = own.as_ref().is_some_and(|own| own.discard);
-        let treatment = Treatment::start(server, &request.load, suffix, fresh)?;
+        let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
+        let treatment = Treatment::start(server, &request.load, suffix, fresh)?.placed_on(&placement);
         let placing = Placing::of(server, ours, request.journal.as_ref());
+        if treatment.is_parallel() && !ours {
+            placing.expect_workers_in(&placement)?;
+        }
         let mut notes = Vec::new();
         match (&own, ours) {
             (Some(_), _) => {}
@@ -67,7 +73,7 @@ impl AtWork {
         }
         let sessions = request.sessions.clone();
         let (service, services, own) = (request.service.clone(), OnceLock::new(), Mutex::new(own));
-        Ok(Self { treatment, placing, service, sessions, notes, services, own })
+        Ok(Self { treatment, placing, service, sessions, placement, notes, services, own })
     }
 
     fn own(&self) -> MutexGuard<'_, Option<Own>> {
@@ -81,10 +87,22 @@ impl AtWork {
     /// Binds the service processes and says where they are. Shared ones are named without logical CPUs:
     /// they are where this treatment wants them only during its slices.
     fn place_services(&self) -> Result<Vec<Placed>, EngineError> {
-        let mut placed = self.placing.bind_services(self.services(), &self.service)?;
+        let mut placed = self.bind_services()?;
         if self.shares_services() {
             placed.iter_mut().for_each(|place| place.cpus = CpuSet::new());
         }
+        Ok(placed)
+    }
+
+    /// Parallel workers inherit the postmaster's logical CPUs, which are then those of the sessions.
+    fn bind_services(&self) -> Result<Vec<Placed>, EngineError> {
+        let (parents, others): (Vec<_>, Vec<_>) = self
+            .services()
+            .iter()
+            .cloned()
+            .partition(|(name, _)| name == POSTMASTER && self.treatment.is_parallel());
+        let mut placed = self.placing.bind_services(&others, &self.service)?;
+        placed.extend(self.placing.bind_services(&parents, &self.placement)?);
         Ok(placed)
     }
 
@@ -127,7 +145,7 @@ impl Running for AtWork {
 
     fn before(&self) -> Result<(), EngineError> {
         if self.shares_services() {
-            self.placing.bind_services(self.services(), &self.service)?;
+            self.bind_services()?;
         }
         self.treatment.before()
     }
@@ -137,7 +155,11 @@ impl Running for AtWork {
     }
 
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        self.treatment.after(sessions)
+        let counters = self.treatment.after(sessions)?;
+        if self.treatment.is_parallel() {
+            self.placing.expect_workers_in(&self.placement)?;
+        }
+        Ok(counters)
     }
 
     fn finish(&self) -> Result<(), EngineError> {

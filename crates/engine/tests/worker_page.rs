@@ -75,7 +75,7 @@ fn the_python_worker_keeps_to_the_protocol() {
     }
     let mut rows = 0;
     for sequence in 0..100 {
-        send(&Request::Go { sequence, warmup_ns: 1_000_000, window_ns: 20_000_000 });
+        send(&Request::Go { sequence, warmup_ns: 1_000_000, window_ns: 20_000_000, queries: Vec::new() });
         let Reply::Slice { sequence: its, window_ns: 20_000_000, sessions, .. } = reply() else {
             panic!("no slice")
         };

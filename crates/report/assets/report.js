@@ -3,13 +3,15 @@
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
-  const labels = data.labels;
+  const { labels, words } = data;
   const names = labels.map((_, i) => i);
   const colors = names.map(i => `var(--c${i % 8})`);
   const shapes = ["circle", "triangle", "square", "diamond", "star", "wye", "cross"];
   // A symbol of its own beside the colour: colour alone is not enough for everybody.
   const symbols = names.map(i => shapes[(i + Math.floor(i / 8)) % shapes.length]);
-  const rate = d3.format(".4s");
+  // Prefixes for thousands and more; a thousandth of a query is no unit that people know.
+  const rate = value => d3.format(value >= 1 ? ".4s" : ".3~r")(value);
+  const rateTick = value => d3.format(value >= 1 || value === 0 ? "~s" : "~r")(value);
   const percent = value => (value > 0 && value < 0.0005 ? "<0.1%" : value > 0 ? d3.format(".1%")(value) : "0");
   // Ends of intervals, which a dot would hide where they are short.
   const cap = (dx, dy) => ({ draw(context, size) { const r = Math.sqrt(size); context.moveTo(-r * dx, -r * dy); context.lineTo(r * dx, r * dy); } });
@@ -59,12 +61,12 @@
       marks.push(Plot.dot([p], { ...place, y: "mean", fill: "label", symbol: "label", r: 4 }));
     });
     marks.push(tip(points, { x: "sessions", y: "mean" }, p =>
-      `${labels[p.label]} (${p.placement})\n${p.sessions} session${p.sessions === 1 ? "" : "s"}\n${rate(p.mean)} rows/s [${rate(p.low)}, ${rate(p.high)}]`));
+      `${labels[p.label]} (${p.placement})\n${p.sessions} ${p.sessions === 1 ? words.sessions.slice(0, -1) : words.sessions}\n${rate(p.mean)} ${words.rate} [${rate(p.low)}, ${rate(p.high)}]`));
     const plot = Plot.plot(base(box, width, {
       height: Math.min(360, Math.max(260, width * 0.6)),
       marginLeft: 52, marginRight: 24, marginBottom: 40, color, symbol,
-      x: { label: "sessions", ticks: xs.length <= 10 ? xs : 10, tickFormat: "d", inset: 18, labelAnchor: "center", labelArrow: "none", type: "linear" },
-      y: { label: "rows/s", grid: true, tickFormat: "~s", zero: true, labelArrow: "none", ticks: 6 },
+      x: { label: words.sessions, ticks: xs.length <= 10 ? xs : 10, tickFormat: "d", inset: 18, labelAnchor: "center", labelArrow: "none", type: "linear" },
+      y: { label: words.rate, grid: true, tickFormat: rateTick, zero: true, labelArrow: "none", ticks: 6 },
       marks,
     }));
     return [legend(new Set(points.map(p => p.label))), plot];
@@ -106,6 +108,8 @@
     }
     const text = { y: "i", fontSize: 12, fill: "var(--ink)" };
     marks.push(
+      // An axis of its own: that of a logarithmic scale leaves out labels between powers of ten.
+      Plot.axisX(ticks, { text: d => `${d}x`, label: words.ratio, labelAnchor: "center", labelArrow: "none", tickSize: 0 }),
       Plot.gridX(ticks, { stroke: "var(--rule)", strokeOpacity: 1 }),
       Plot.ruleX([1], { stroke: "var(--ink)", strokeWidth: 1.25 }),
       Plot.ruleY(rows, { y: "i", x1: "low", x2: "high", stroke: "var(--c0)", strokeWidth: 2 }),
@@ -124,14 +128,14 @@
     marks.push(tip(rows, { x: "value", y: "i" }, d => `${d.label} ${d.against}\n${d.figures}\n${d.mark}`));
     return [Plot.plot(base(box, width, {
       height: rows.length * (narrow ? 52 : 42) + 56, marginLeft, marginRight, marginTop: 10, marginBottom: 38,
-      x: { type: "log", domain, ticks, tickFormat: d => `${d}x`, label: "ratio of rows/s", labelAnchor: "center", labelArrow: "none", tickSize: 0 },
+      x: { type: "log", domain, axis: null },
       y: { type: "band", domain: rows.map(r => r.i), axis: null, padding: 0 },
       marks,
     }))];
   }
 
   function roles(box, _index, width) {
-    const ROLES = width < 560 ? ["used", "siblings", "others"] : ["used by sessions", "idle siblings", "all others"];
+    const ROLES = width < 560 ? ["used", "siblings", "others"] : [`used by ${words.sessions}`, "idle siblings", "all others"];
     const cells = data.usage.rows.flatMap(row => row.roles.map((role, i) => role && { name: row.name, role: ROLES[i], busy: role[0], steal: role[1] }).filter(Boolean));
     return [heat(box, width, cells, "role", ROLES.filter(r => cells.some(c => c.role === r)), d => d.busy, d =>
       `${d.name}\n${d.role}: ${percent(d.busy)} busy, ${percent(d.steal)} stolen`, true, null)];
@@ -142,13 +146,13 @@
       const cells = data.usage.rows.flatMap(row => row.cells.map((cell, i) => ({ name: row.name, cpu: i, busy: cell[0], steal: cell[1], used: cell[2] })));
       const top = part === "steal" ? Math.max(0.01, d3.max(cells, d => d.steal)) : 1;
       return [heat(box, width, cells, "cpu", data.usage.cpus.map((_, i) => i), d => d[part] / top, d =>
-        `${d.name}\n${band(d.cpu)}\n${percent(d.busy)} busy, ${percent(d.steal)} stolen\n${d.used > 0 ? `used by sessions in ${percent(d.used)} of the slices` : "not used by sessions"}`,
+        `${d.name}\n${band(d.cpu)}\n${percent(d.busy)} busy, ${percent(d.steal)} stolen\n${d.used > 0 ? `used by ${words.sessions} in ${percent(d.used)} of the slices` : `not used by ${words.sessions}`}`,
         width / data.usage.cpus.length > 60, i => data.usage.cpus[i], d => percent(d[part]))];
     };
   }
 
   // Rows are treatments; a cell's ink is its share.
-  function heat(box, width, cells, column, columns, share, title, written, tickFormat, words = d => percent(share(d))) {
+  function heat(box, width, cells, column, columns, share, title, written, tickFormat, figure = d => percent(share(d))) {
     const treatments = data.usage.rows.map(row => row.name);
     // From this share on the other ink has the better contrast (WCAG 2, relative luminance).
     const turn = dark.matches ? 0.62 : 0.85;
@@ -159,7 +163,7 @@
       Plot.cell(cells, { x: column, y: "name", fill: "var(--heat)", fillOpacity: d => Math.min(1, 0.04 + 0.96 * share(d)), inset: columns.length > 64 ? 0 : 1, rx: 2 }),
     ];
     if (written) {
-      marks.push(Plot.text(cells, { x: column, y: "name", text: words, fontSize: 11, fontVariant: "tabular-nums", fill: d => (share(d) > turn ? "var(--on-heat)" : "var(--ink)") }));
+      marks.push(Plot.text(cells, { x: column, y: "name", text: figure, fontSize: 11, fontVariant: "tabular-nums", fill: d => (share(d) > turn ? "var(--on-heat)" : "var(--ink)") }));
     }
     marks.push(tip(cells, { x: column, y: "name" }, title));
     return Plot.plot(base(box, width, {
@@ -172,7 +176,9 @@
   }
 
   function slices(box, index, width) {
-    const points = data.slices[index].points;
+    const { points, queries } = data.slices[index];
+    const single = queries.length > 0;
+    const at = new Map(points.map((p, i) => [p, i]));
     const last = d3.max(points, p => p[0]) ?? 0;
     const [unit, per] = last > 7200 ? ["h", 3600] : last > 180 ? ["min", 60] : ["s", 1];
     const starts = [...d3.rollup(points, group => d3.min(group, p => p[0]), p => p[3]).values()];
@@ -182,12 +188,12 @@
     const plot = Plot.plot(base(box, width, {
       height: Math.min(420, Math.max(280, width * 0.36)), marginLeft: 52, marginRight: 12, marginBottom: 40, color, symbol,
       x: { label: `time since the start (${unit})`, labelAnchor: "center", labelArrow: "none" },
-      y: { label: "rows/s", grid: true, tickFormat: "~s", zero: true, labelArrow: "none" },
+      y: single ? { label: words.slice, grid: true, type: "log", tickFormat: "~r", labelArrow: "none" } : { label: words.slice, grid: true, tickFormat: rateTick, zero: true, labelArrow: "none" },
       marks: [
         Plot.ruleX(starts.map(s => s / per), { stroke: "var(--rule)" }),
-        Plot.ruleY([0], { stroke: "var(--muted)" }),
+        Plot.ruleY([single ? 1 : 0], { stroke: "var(--muted)" }),
         Plot.dot(points, { ...style, fill: p => p[2], symbol: p => p[2] }),
-        tip(points, { x, y: p => p[1] }, p => `${labels[p[2]]}\n${rate(p[1])} rows/s\nblock ${p[3]}, round ${p[4]}, ${d3.format(".3f")(x(p))} ${unit}`),
+        tip(points, { x, y: p => p[1] }, p => `${labels[p[2]]}\n${single ? `Q${queries[at.get(p)]}: ${d3.format(".2f")(p[1])}x its usual speed` : `${rate(p[1])} ${words.rate}`}\nblock ${p[3]}, round ${p[4]}, ${d3.format(".3f")(x(p))} ${unit}`),
       ],
     }));
     return [legend(new Set(points.map(p => p[2]))), plot];
@@ -217,11 +223,11 @@
     const list = document.createElement("ul");
     list.className = "legend";
     list.hidden = entries.length === 0;
-    for (const [fill, opacity, words] of entries) {
+    for (const [fill, opacity, text] of entries) {
       const item = document.createElement("li");
       const svg = d3.create("svg").attr("width", 18).attr("height", 14).attr("aria-hidden", "true");
       svg.append("rect").attr("width", 18).attr("height", 14).attr("rx", 2).attr("fill", fill).attr("fill-opacity", opacity);
-      item.append(svg.node(), document.createTextNode(" " + words));
+      item.append(svg.node(), document.createTextNode(" " + text));
       list.append(item);
     }
     return list;
@@ -234,11 +240,11 @@
     const middle = new Map(squares.map(s => [s[0], s[3]]));
     const all = pairs.map(([i, j, cas, two, level, answer]) => {
       const own = index === 0 ? cas : two;
-      const words = [`logical CPUs ${cpus[i]} and ${cpus[j]}`];
-      if (answer !== null) words.push(answers[answer][1]);
-      if (level !== null) words.push(cas || two ? levels[level] : `${levels[level]}, inferred from groups`);
-      words.push(`compare-and-swap: ${pairFigures(cas)}`, `two lines: ${pairFigures(two)}`);
-      return { i, j, inferred: !own, ns: own ? own[0] : level === null ? null : middle.get(level), title: words.join("\n") };
+      const lines = [`logical CPUs ${cpus[i]} and ${cpus[j]}`];
+      if (answer !== null) lines.push(answers[answer][1]);
+      if (level !== null) lines.push(cas || two ? levels[level] : `${levels[level]}, inferred from groups`);
+      lines.push(`compare-and-swap: ${pairFigures(cas)}`, `two lines: ${pairFigures(two)}`);
+      return { i, j, inferred: !own, ns: own ? own[0] : level === null ? null : middle.get(level), title: lines.join("\n") };
     }).filter(d => d.ns > 0);
     const [least, most] = d3.extent([...all.map(d => d.ns), ...(grouped ? squares.map(s => s[3]) : [])].filter(v => v > 0));
     const ink = ns => (most > least ? 0.1 + 0.85 * (Math.log(ns / least) / Math.log(most / least)) : 0.4);
@@ -309,7 +315,11 @@
     return [swatches(names.map(([name], i) => [fills[i], 1, name]).filter((_, i) => cells.some(d => d.i === i))), plot];
   }
 
-  const draw = { throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits };
+  const draw = {
+    throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
+    // Drawn by queries.js, which a page without queries does not have.
+    ...globalThis.queryCharts?.({ data: data.queries, base, tip, cap, swatches, dark, ticks: TICKS }),
+  };
 
   function drawAll() {
     let drawn = 0;

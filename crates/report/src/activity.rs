@@ -3,6 +3,7 @@
 
 use crate::Document;
 use crate::text::{compact, grouped, metric, nanoseconds, share, significant};
+use crate::words::words;
 use std::collections::BTreeSet;
 use threadwise_analysis::activity::{CpuUse, Locks, Waits};
 use threadwise_analysis::{Interval, TreatmentSummary};
@@ -29,16 +30,35 @@ pub fn subjects<'a>(document: &Document<'a>) -> Vec<Subject<'a>> {
     let locks = |own: &TreatmentSummary| own.activity.locks.as_ref().filter(|_| spun).map(lock_parts);
     type Parts<'p> = &'p dyn Fn(&TreatmentSummary) -> Option<Vec<String>>;
     let all: [(&'static str, Parts<'_>); 4] = [
-        ("fixed work, elapsed from the common start to the last session's end", &fixed_parts),
+        (fixed_title(document), &|own| fixed_parts(own).filter(|_| shows_fixed(document))),
         ("waits, shares of samples", &|own| own.activity.waits.as_ref().map(wait_parts)),
         ("spins", &locks),
-        ("CPU time per row", &|own| own.activity.cpu.as_ref().map(cpu_parts)),
+        (cpu_title(document), &|own| own.activity.cpu.as_ref().map(cpu_parts)),
     ];
     let subjects = all.into_iter().map(|(title, parts)| {
         let known = document.analysis.treatments.iter();
         Subject { title, lines: known.filter_map(|own| Some((own.name.as_str(), parts(own)?))).collect() }
     });
     subjects.filter(|subject| !subject.lines.is_empty()).collect()
+}
+
+/// Whether elapsed times of a fixed amount of work are worth a table: those of single queries are in
+/// tables of their own.
+pub fn shows_fixed(document: &Document) -> bool {
+    document.analysis.queries.as_ref().is_none_or(|queries| queries.is_throughput)
+}
+
+/// Heading of the elapsed times of a fixed amount of work.
+pub fn fixed_title(document: &Document) -> &'static str {
+    match words(document.study).session {
+        "stream" => "streams, elapsed from the common start to the last stream's end",
+        _ => "fixed work, elapsed from the common start to the last session's end",
+    }
+}
+
+/// Heading of the CPU time of engine and client.
+pub fn cpu_title(document: &Document) -> &'static str {
+    if words(document.study).row == "query" { "CPU time per query" } else { "CPU time per row" }
 }
 
 /// Names of the engine counters that are above 0 in any treatment: the others tell nothing.

@@ -3,6 +3,7 @@
 
 use crate::terminal::{Aligned, Style, columns, wrap};
 use crate::text::{counted, plain, ratio_interval, share};
+use crate::words::{has_queries, words};
 use crate::{Document, Mark, json as forms};
 use threadwise_analysis::compare::{Cell, Side, SideBySide, side_by_side};
 
@@ -16,8 +17,34 @@ pub struct Named<'a> {
 }
 
 /// What may be compared, and what may not.
-pub const FOOT: &str = "Ratios may be compared side by side: each is of an engine to itself. Rows per second are \
-                        not: each engine's rows are its own work.";
+pub fn foot(documents: &[Named<'_>]) -> &'static str {
+    match all_queries(documents) {
+        true => {
+            "Ratios may be compared side by side: each is of an engine to itself. Times of queries may be compared only \
+             where scale, parameters, storage and machine are the same."
+        }
+        false => {
+            "Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: each \
+             engine's rows are its own work."
+        }
+    }
+}
+
+/// Whether every study's workload consists of queries.
+fn all_queries(documents: &[Named<'_>]) -> bool {
+    !documents.is_empty() && documents.iter().all(|named| has_queries(&named.document.study.workload))
+}
+
+/// What the ratios are of: the unit that all studies have in common.
+fn unit(documents: &[Named<'_>]) -> &'static str {
+    let mut units: Vec<&str> = documents.iter().map(|named| words(named.document.study).rate).collect();
+    units.dedup();
+    match units.as_slice() {
+        [] => "rows/s",
+        [one] => one,
+        _ => "throughput",
+    }
+}
 
 /// Sign of a ratio that is no further from 1 than the noise floor.
 const BELOW_FLOOR: &str = "~";
@@ -31,7 +58,7 @@ pub fn json(documents: &[Named<'_>]) -> String {
 /// list where the table would be wider than the terminal.
 pub fn text(documents: &[Named<'_>], style: Style) -> String {
     let table = made(documents);
-    let mut lines = vec![style.bold("Ratios of rows/s side by side")];
+    let mut lines = vec![style.bold(&format!("Ratios of {} side by side", unit(documents)))];
     lines.extend(documents.iter().enumerate().flat_map(|(at, named)| head(at + 1, named, style)));
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
@@ -52,7 +79,7 @@ pub fn text(documents: &[Named<'_>], style: Style) -> String {
     legend.push(format!("{BELOW_FLOOR} within the noise floor"));
     lines.extend(wrap(&legend.join("  "), style.width));
     lines.extend(table.cautions.iter().flat_map(|line| hanging(&format!("Mind: {line}."), 6, style)));
-    lines.extend(wrap(FOOT, style.width));
+    lines.extend(wrap(foot(documents), style.width));
     lines.join("\n")
 }
 

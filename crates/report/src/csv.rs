@@ -1,4 +1,5 @@
-//! Raw exports as CSV (RFC 4180): one line per run or per slice, units last in column names.
+//! Raw exports as CSV (RFC 4180): one line per run, slice or execution of a query, units last in
+//! column names.
 //!
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): study files come by mail, and their names and messages are not ours.
@@ -6,7 +7,7 @@
 use crate::{Document, ReportError};
 use std::collections::BTreeSet;
 use std::io::Write;
-use threadwise_study::{Run, RunStatus, SessionSlice, Slice};
+use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, Slice};
 
 const RUN_COLUMNS: [&str; 21] = [
     "run_id",
@@ -57,6 +58,31 @@ const SLICE_COLUMNS: [&str; 22] = [
     "used_cpus_steal_ns",
 ];
 
+const QUERY_COLUMNS: [&str; 19] = [
+    "run_id",
+    "block",
+    "attempt",
+    "treatment",
+    "group",
+    "status",
+    "placement",
+    "sequence",
+    "round",
+    "stream",
+    "query",
+    "window_start_ns",
+    "started_ns",
+    "elapsed_ns",
+    "planning_ns",
+    "cpu_ns",
+    "dop",
+    "rows",
+    "plan",
+];
+
+/// Counters that always have a column, so that programs can rely on it.
+const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
+
 /// Every run, failed and superseded ones too; engine counters follow the fixed columns.
 ///
 /// # Errors
@@ -95,6 +121,82 @@ pub fn slices_csv(document: &Document, out: &mut dyn Write) -> Result<(), Report
         }
     }
     Ok(writer.flush()?)
+}
+
+/// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
+/// it follow the fixed columns, `read_bytes` and `spill_bytes` first. A cell is empty where a figure is
+/// not known. `window_start_ns` counts from the study's start, `started_ns` from the window's, `plan` is
+/// a short name of the plan's text ([`plan_name`]).
+///
+/// # Errors
+/// The writer's.
+pub fn queries_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+    let counters = query_counter_names(document.runs);
+    let mut writer = ::csv::Writer::from_writer(out);
+    let fixed = QUERY_COLUMNS.iter().chain(&QUERY_COUNTERS).map(|name| (*name).to_owned());
+    write(&mut writer, fixed.chain(counters.iter().map(|name| guarded(name))))?;
+    for run in document.runs {
+        let head = slice_head(document, run);
+        let placement = document.study.treatment(&run.treatment).map(|(_, treatment)| &treatment.placement);
+        let placement = guarded(placement.map_or("", |placement| placement));
+        for (slice, stream, query) in executions(run) {
+            let own = query_cells(slice, stream, query);
+            let names = QUERY_COUNTERS.into_iter().chain(counters.iter().map(String::as_str));
+            let counted = names.map(|name| known(query.counters.get(name).copied()));
+            let cells = head.iter().cloned().chain([placement.clone()]).chain(own);
+            write(&mut writer, cells.chain(counted))?;
+        }
+    }
+    Ok(writer.flush()?)
+}
+
+/// Every execution of a run with its slice and the number of its stream, in the order of storing.
+pub(crate) fn executions(run: &Run) -> impl Iterator<Item = (&Slice, usize, &QueryExecution)> {
+    run.slices.iter().flat_map(|slice| {
+        let streams = slice.sessions.iter().enumerate();
+        streams.flat_map(move |(stream, session)| {
+            session.queries.iter().map(move |query| (slice, stream, query))
+        })
+    })
+}
+
+/// Short name of a plan, the same for the same text in every study, and the one that the analysis gives
+/// it: FNV-1a of 32 bits (Fowler, Noll and Vo) as eight hexadecimal digits, of the text without blank
+/// lines around it; `None` where nothing is left.
+pub(crate) fn plan_name(text: &str) -> Option<String> {
+    let text = text.trim_matches(['\n', '\r']).trim_end();
+    let hash =
+        text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (!text.is_empty()).then(|| format!("{hash:08x}"))
+}
+
+/// Counters of executions that have no fixed column.
+fn query_counter_names(runs: &[Run]) -> Vec<String> {
+    let names: BTreeSet<&String> =
+        runs.iter().flat_map(executions).flat_map(|(_, _, query)| query.counters.keys()).collect();
+    names.into_iter().filter(|name| !QUERY_COUNTERS.contains(&name.as_str())).cloned().collect()
+}
+
+/// Empty where a figure is not known.
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+fn query_cells(slice: &Slice, stream: usize, query: &QueryExecution) -> [String; 12] {
+    [
+        slice.sequence.to_string(),
+        slice.round.to_string(),
+        stream.to_string(),
+        query.query.to_string(),
+        slice.start_ns.to_string(),
+        query.started_ns.to_string(),
+        query.elapsed_ns.to_string(),
+        known(query.planning_ns),
+        known(query.cpu_ns),
+        known(query.dop),
+        query.rows.to_string(),
+        known(query.plan.as_deref().and_then(plan_name)),
+    ]
 }
 
 fn write(
@@ -210,3 +312,6 @@ fn slice_cells(run: &Run, slice: &Slice) -> [String; 16] {
         known(used().map(|times| times.steal_ns).sum()),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,17 @@
 mod activity;
 mod compare;
 mod doctor;
+mod engines;
+mod executions;
+mod queries;
 
 pub(crate) use compare::compare;
 pub use doctor::doctor;
+pub use engines::{EngineEntry, engines};
 
 use crate::csv::status_words;
 use crate::layout::{CpuState, in_state};
+use crate::words::metric_name;
 use crate::{Document, ReportError};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -29,7 +34,7 @@ pub const VERSION: u32 = 1;
 
 /// The report: study, machine, treatments, estimates, noise floors, findings.
 pub fn report(document: &Document) -> String {
-    let analysis = document.analysis;
+    let (analysis, workload) = (document.analysis, document.study.workload.as_str());
     let list = |items: &mut dyn Iterator<Item = Value>| -> Value { items.collect() };
     pretty(&json!({
         "version": VERSION,
@@ -41,9 +46,10 @@ pub fn report(document: &Document) -> String {
         "machine": machine(document.topology),
         "blocks": analysis.blocks,
         "treatments": list(&mut analysis.treatments.iter().map(|summary| treatment(document, summary))),
-        "estimates": list(&mut analysis.estimates.iter().map(estimate)),
-        "noise_floor": document.widest_floor().map(noise_floor),
-        "noise_floors": list(&mut analysis.noise_floors.iter().map(noise_floor)),
+        "estimates": list(&mut analysis.estimates.iter().map(|own| estimate(own, workload))),
+        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, workload)),
+        "noise_floors": list(&mut analysis.noise_floors.iter().map(|floor| noise_floor(floor, workload))),
+        "queries": analysis.queries.as_ref().map(|own| queries::queries(document, own)),
         "covariates": covariates(&analysis.covariates),
         "probe": document.probe.map(|probe| probe_json(document.topology, probe, document.hardware)),
         "excluded_blocks": analysis.excluded_blocks,
@@ -127,6 +133,18 @@ pub fn slices_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Repo
         .try_for_each(|run| run.slices.iter().try_for_each(|slice| line(out, &slice_json(run, slice))))
 }
 
+/// Every execution of a query, one JSON object a line, with the counters over it.
+///
+/// # Errors
+/// The writer's.
+pub fn queries_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+    document.runs.iter().try_for_each(|run| {
+        crate::csv::executions(run).try_for_each(|(slice, stream, query)| {
+            line(out, &executions::execution(run, slice, stream, query))
+        })
+    })
+}
+
 /// Something that can be run, or a placement that this machine can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListEntry {
@@ -196,8 +214,9 @@ fn options(options: &Options) -> Value {
 }
 
 fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
+    let named = |name: &str| metric_name(&document.study.workload, name);
     let metrics: Map<String, Value> =
-        summary.metrics.iter().map(|(name, metric)| (name.clone(), activity::interval(metric))).collect();
+        summary.metrics.iter().map(|(name, metric)| (named(name), activity::interval(metric))).collect();
     let own = json!({
         "name": summary.name, "group": summary.group, "placement": summary.placement,
         "sessions": summary.sessions, "runs": summary.runs, "failed": summary.failed,
@@ -220,13 +239,14 @@ fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
     merged(own, more)
 }
 
-fn estimate(estimate: &Estimate) -> Value {
+fn estimate(estimate: &Estimate, workload: &str) -> Value {
     let unflagged = estimate.unflagged.map(
         |(value, low, high, blocks)| json!({"value": value, "low": low, "high": high, "blocks": blocks}),
     );
     json!({
         "name": estimate.name, "kind": estimate.kind, "treatment": estimate.treatment,
-        "baseline": estimate.baseline, "metric": estimate.metric, "value": estimate.value,
+        "baseline": estimate.baseline, "metric": metric_name(workload, &estimate.metric),
+        "value": estimate.value,
         "low": estimate.low, "high": estimate.high, "holm_low": estimate.holm_low,
         "holm_high": estimate.holm_high, "blocks": estimate.blocks, "level": estimate.level,
         "unit": estimate.unit, "method": estimate.method, "direction": estimate.direction,
@@ -235,9 +255,10 @@ fn estimate(estimate: &Estimate) -> Value {
     })
 }
 
-fn noise_floor(floor: &NoiseFloor) -> Value {
+fn noise_floor(floor: &NoiseFloor, workload: &str) -> Value {
     json!({
-        "group": floor.group, "metric": floor.metric, "low": floor.low, "high": floor.high, "floor": floor.floor,
+        "group": floor.group, "metric": metric_name(workload, &floor.metric), "low": floor.low,
+        "high": floor.high, "floor": floor.floor,
     })
 }
 

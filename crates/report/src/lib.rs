@@ -14,8 +14,10 @@ pub mod hardware;
 pub mod html;
 pub mod json;
 pub mod layout;
+mod queries;
 pub mod terminal;
 pub mod text;
+pub mod words;
 
 use threadwise_analysis::findings::group_words;
 use threadwise_analysis::hardware::Hardware;
@@ -53,7 +55,8 @@ pub struct Document<'a> {
     pub hardware: Option<&'a Hardware>,
 }
 
-/// Metric on which treatments are compared.
+/// Metric on which treatments are compared, as the analysis names it; [`words::metric_name`] is the
+/// name that readers get.
 pub const THROUGHPUT: &str = "rows_per_s";
 
 /// Why a report could not be made.

@@ -7,9 +7,11 @@ mod doctor;
 mod lines;
 mod pairs;
 mod probe;
+mod queries;
 
 use crate::activity::latency_gap;
 use crate::text::{compact, counted, metric, plain, ratio_interval, runs_words, set_share, share};
+use crate::words::{Words, words};
 use crate::{Document, Mark, THROUGHPUT};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
@@ -107,8 +109,12 @@ fn numbered(findings: &[Finding], style: Style) -> Vec<String> {
 }
 
 /// The table of treatments, those with a common baseline below the name of their group, the other
-/// comparisons below it, what sessions waited for and cost where the engine tells it, and a legend. A narrow terminal gets fewer columns, a very narrow one a list.
+/// comparisons below it, what sessions waited for and cost where the engine tells it, and a legend. A
+/// narrow terminal gets fewer columns, a very narrow one a list. A study of queries has its own tables.
 pub fn table(document: &Document, style: Style) -> String {
+    if let Some(queries) = &document.analysis.queries {
+        return queries::table(document, queries, style);
+    }
     let grids = SHAPES.iter().map(|shape| Grid::new(document, style, shape));
     let (text, p99_dash) = match grids.into_iter().find(|grid| grid.least_width() <= style.width) {
         Some(grid) => (grid.text(style), grid.has_dash(P99)),
@@ -122,7 +128,11 @@ pub fn table(document: &Document, style: Style) -> String {
     paint_signs(&text, style) + &comparisons(document, style) + &activity + &style.paint(DIM, &legend)
 }
 
-const HEADERS: [&str; 7] = ["treatment", "sessions", "rows/s", "ratio to", "p99", "CPU/row", "runs"];
+/// Column headings; `ratio to` is followed by the baseline's name.
+fn headers(words: Words) -> [&'static str; 7] {
+    ["treatment", words.sessions, words.rate, "ratio to", "p99", words.cpu, "runs"]
+}
+
 /// Spaces between two columns.
 const GAP: usize = 2;
 const RATIO: usize = 3;
@@ -159,8 +169,9 @@ struct Grid {
 
 impl Grid {
     fn new(document: &Document, style: Style, shape: &Shape) -> Self {
-        let ratio_to = format!("{} {}", HEADERS[RATIO], document.common_baseline());
-        let header = |&at: &usize| if at == RATIO { ratio_to.clone() } else { HEADERS[at].to_owned() };
+        let names = headers(words(document.study));
+        let ratio_to = format!("{} {}", names[RATIO], document.common_baseline());
+        let header = |&at: &usize| if at == RATIO { ratio_to.clone() } else { names[at].to_owned() };
         let mut lines = Vec::new();
         for (group, members) in document.groups() {
             let words = document.group_words(group);
@@ -280,7 +291,7 @@ impl Grid {
 /// A figure of the list with what it is.
 fn with_name(column: usize, cell: &str, name: &str) -> String {
     match (column, name) {
-        (1, _) if cell == "1" => "1 session".to_owned(),
+        (1, name) if cell == "1" => format!("1 {}", name.trim_end_matches('s')),
         (RATIO, name) if cell.contains('[') => format!("{cell} {}", name.trim_start_matches("ratio ")),
         (RATIO, _) => cell.to_owned(),
         (1 | 2, name) => format!("{cell} {name}"),

@@ -2,23 +2,25 @@
 //!
 //! While one treatment runs, every other worker blocks in `read(2)` and no thread of it runs.
 
+mod accept;
+mod binding;
+
 use crate::clock::Clock;
 use crate::guard::BlockUse;
 use crate::hardware::{self, Hardware};
 use crate::load::Folders;
-use crate::memory;
+use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::watch::{self, Watch};
 use crate::worker_process::{Failure, LOOK_EVERY, Place, STOPPED, WorkerProcess};
 use std::collections::VecDeque;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::Placed;
-use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession, WireSessionSlice};
-use threadwise_machine::{CpuSet, MemoryBinding, Resolved, pin};
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
+use threadwise_machine::{CpuSet, MemoryBinding, Resolved};
 use threadwise_probe::bench::ProbeError;
-use threadwise_study::{BlockPlan, Reading, Run, RunStatus, SessionSlice, Slice, Study};
+use threadwise_study::{BlockPlan, Reading, Run, RunStatus, Slice, Study};
 
 /// The workload whose data has to be cached; others read as they need to.
 const CACHED_READS: &str = "logical-io";
@@ -29,8 +31,6 @@ const MOST_PHYSICAL_SHARE: f64 = 0.001;
 const LONG_WINDOW_NS: u64 = 1_000_000_000;
 /// Failures that a worker tells of itself when it is asked to stop.
 const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
-/// What the study file holds at most as a count or duration; more is damage.
-const MOST_COUNT: u64 = (1 << 50) - 1;
 
 /// What a block is made from.
 pub struct Input<'a> {
@@ -53,6 +53,8 @@ pub struct Input<'a> {
     pub folders: Folders<'a>,
     /// How many workers may open and warm their sessions at once.
     pub concurrent: usize,
+    /// Data and answers of the queries, where the workload has queries.
+    pub queries: Option<&'a QueryData>,
     /// Ends the block after the present slice.
     pub stop: &'a AtomicBool,
 }
@@ -254,50 +256,10 @@ fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
             lane.placed = placed;
             lane.notes.extend(notes);
             lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
-            check_binding(lane);
+            binding::check(lane);
         }
         Err(failure) => lane.fail(failure),
     }
-}
-
-/// Compares every session's mask with its placement, and the memory policy with the one that was
-/// asked for; a worker that differs takes no slices.
-fn check_binding(lane: &mut Lane<'_>) {
-    let Some(pid) = lane.worker.as_ref().map(WorkerProcess::pid) else { return };
-    let read = |tid: &u32| pin::thread_affinity(pid, *tid);
-    let masks: Vec<io::Result<CpuSet>> = lane.tids.iter().map(read).collect();
-    let lost = lost_pin(&lane.placement.sessions, &masks).or_else(|| lost_server_pin(&lane.placed));
-    if let Some(message) = lost {
-        lane.worker = None;
-        lane.invalidate("lost-pin", message);
-    } else if let Some(message) = memory::lost_policy(lane.memory, pid, &lane.tids) {
-        lane.worker = None;
-        lane.invalidate("lost-memory-policy", message);
-    }
-}
-
-/// What is wrong with the masks, in one line; `None` if nothing is.
-fn lost_pin(wanted: &[CpuSet], masks: &[io::Result<CpuSet>]) -> Option<String> {
-    let mut pairs = wanted.iter().zip(masks).enumerate();
-    pairs.find_map(|(session, (wanted, mask))| match mask {
-        Ok(mask) if mask == wanted => None,
-        Ok(mask) => Some(format!("session {session} may run on CPUs {mask} instead of {wanted}")),
-        Err(error) => Some(format!("the mask of session {session} cannot be read: {error}")),
-    })
-}
-
-/// The same for threads of a server, those that were bound.
-fn lost_server_pin(placed: &[Placed]) -> Option<String> {
-    placed.iter().filter(|thread| !thread.cpus.is_empty()).find_map(|thread| {
-        let (name, wanted) = (&thread.name, &thread.cpus);
-        match pin::thread_affinity(thread.pid, thread.tid) {
-            Ok(mask) if mask == *wanted => None,
-            Ok(mask) => Some(format!("{name} of the server may run on CPUs {mask} instead of {wanted}")),
-            // Pool threads of servers come and go; sessions stay as long as we hold their connections.
-            Err(_) if !name.starts_with("session") => None,
-            Err(error) => Some(format!("the mask of {name} of the server cannot be read: {error}")),
-        }
-    })
 }
 
 /// Runs all rounds. `false` when stopped before the end.
@@ -315,7 +277,8 @@ fn run_rounds(
                 return false;
             }
             let Some(lane) = lanes.get_mut(treatment) else { continue };
-            let taken = take_slice(input, lane, watch, first + number, round as u32);
+            let taken = prepare_slice(input, treatment, lane)
+                && take_slice(input, lane, watch, first + number, round as u32);
             on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
             number += 1;
         }
@@ -330,6 +293,16 @@ pub fn first_sequence(study: &Study, block: u32) -> u64 {
     u64::from(block) * study.treatments.len() as u64 * u64::from(study.design.rounds)
 }
 
+/// What has to be done before a slice, outside of it. `false` where it cannot be.
+fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bool {
+    let Some(queries) = input.queries.filter(|_| lane.worker.is_some()) else { return true };
+    let prepared = queries.before(treatment);
+    if let Err(why) = &prepared {
+        lane.fail(Failure::new("engine", why.clone()));
+    }
+    prepared.is_ok()
+}
+
 /// One slice of one treatment. `false` where none was taken.
 fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequence: u64, round: u32) -> bool {
     let Some(worker) = &mut lane.worker else { return false };
@@ -338,8 +311,9 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
     watch.start(clock, &cpus, &pids);
     let stop = (design.slice_ns > LONG_WINDOW_NS).then_some(input.stop);
-    let queries = input.plan.scripts(round, lane.tids.len());
-    let go = Request::Go { sequence, warmup_ns: design.rewarm_ns, window_ns: design.slice_ns, queries };
+    let scripts = input.plan.scripts(round, lane.tids.len());
+    let (warmup_ns, window_ns) = (design.rewarm_ns, design.slice_ns);
+    let go = Request::Go { sequence, warmup_ns, window_ns, queries: scripts.clone() };
     let deadline = Duration::from_nanos(design.rewarm_ns)
         + Duration::from_nanos(design.slice_ns)
         + input.settings.deadlines.slice;
@@ -352,7 +326,8 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
             other => Err(worker.unexpected("slice", &other)),
         });
     let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
-    let taken = reply.and_then(|reply| accept(reply, sequence, round, lane.tids.len(), clock));
+    let taken =
+        reply.and_then(|reply| accept::slice(reply, (sequence, round), lane.tids.len(), &scripts, clock));
     let mut slice = match taken {
         Ok(slice) => slice,
         Err(failure) => {
@@ -364,71 +339,23 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     if !input.study.is_simulated() {
         slice.cpu_times = cpu_times;
     }
+    let difference = input.queries.and_then(|queries| queries.check(&mut slice));
     let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
     lane.slices.push(slice);
     if wrong > 0 {
         let checked: u64 =
             lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
-        lane.fail(Failure::new(
-            "wrong-answer",
-            format!("{wrong} wrong answers of {checked} that were checked"),
-        ));
+        let told = difference.map_or(String::new(), |difference| format!("; {difference}"));
+        let why = format!("{wrong} wrong answers of {checked} that were checked{told}");
+        lane.fail(Failure::new("wrong-answer", why));
     }
     true
-}
-
-/// Checks that a reply is the slice that was asked for and that its numbers can be true.
-fn accept(reply: Reply, asked: u64, round: u32, count: usize, clock: Clock) -> Result<Slice, Failure> {
-    let refuse = |why: String| Failure::new("protocol", format!("slice {asked}: {why}"));
-    let Reply::Slice { sequence, start_ns, window_ns, sessions, counters } = reply else {
-        return Err(refuse("no slice".to_owned()));
-    };
-    if sequence != asked {
-        return Err(refuse(format!("the worker answered with slice {sequence}")));
-    }
-    if sessions.len() != count {
-        return Err(refuse(format!("{} sessions instead of {count}", sessions.len())));
-    }
-    if window_ns == 0 || window_ns > MOST_COUNT {
-        return Err(refuse(format!("a window of {window_ns} ns")));
-    }
-    let sessions = sessions
-        .into_iter()
-        .map(|session| {
-            check_counts(&session)?;
-            SessionSlice::try_from(session).map_err(|error| error.to_string())
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(refuse)?;
-    let start_ns = clock.at_ns(start_ns).min(MOST_COUNT);
-    if let Some(count) = counters.values().find(|count| **count > MOST_COUNT) {
-        return Err(refuse(format!("a count of {count} cannot be true")));
-    }
-    Ok(Slice { sequence, round, start_ns, window_ns, sessions, counters, cpu_times: Vec::new() })
-}
-
-fn check_counts(session: &WireSessionSlice) -> Result<(), String> {
-    let counts = [
-        session.steps,
-        session.rows,
-        session.answers_checked,
-        session.answers_wrong,
-        session.cpu_ns,
-        session.voluntary_switches,
-        session.involuntary_switches,
-        session.run_queue_wait_ns.unwrap_or(0),
-        session.finished_ns.unwrap_or(0),
-    ];
-    match counts.iter().chain(session.counters.values()).find(|count| **count > MOST_COUNT) {
-        Some(count) => Err(format!("a count of {count} cannot be true")),
-        None => Ok(()),
-    }
 }
 
 /// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.
 fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool) {
     for lane in lanes.iter_mut() {
-        check_binding(lane);
+        binding::check(lane);
         if let Some(worker) = &mut lane.worker {
             worker.ask_to_stop();
         }
@@ -495,34 +422,7 @@ fn run_of(input: &Input<'_>, lane: Lane<'_>) -> Run {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-
-    fn reply(sequence: u64, window_ns: u64, sessions: Vec<WireSessionSlice>) -> Reply {
-        Reply::Slice { sequence, start_ns: 1000, window_ns, sessions, counters: BTreeMap::new() }
-    }
-
-    fn refused(reply: Reply) -> String {
-        accept(reply, 7, 0, 1, Clock { zero_ns: 0 }).unwrap_err().message
-    }
-
-    #[test]
-    fn a_slice_must_be_the_one_that_was_asked_for_and_possible() {
-        let session = WireSessionSlice::default;
-        let slice = accept(reply(7, 50, vec![session()]), 7, 3, 1, Clock { zero_ns: 400 }).unwrap();
-        assert_eq!((slice.sequence, slice.round, slice.start_ns, slice.window_ns), (7, 3, 600, 50));
-        assert!(refused(reply(8, 50, vec![session()])).contains("slice 8"));
-        assert!(refused(reply(7, 50, vec![])).contains("0 sessions instead of 1"));
-        assert!(refused(reply(7, 0, vec![session()])).contains("window of 0 ns"));
-        assert!(refused(reply(7, u64::MAX, vec![session()])).contains("window"));
-        let huge = WireSessionSlice { rows: u64::MAX, ..session() };
-        assert!(refused(reply(7, 50, vec![huge])).contains("cannot be true"));
-        let counters = BTreeMap::from([("logical_reads".to_owned(), 1 << 50)]);
-        assert!(
-            refused(reply(7, 50, vec![WireSessionSlice { counters, ..session() }])).contains("cannot be")
-        );
-        let damaged = WireSessionSlice { latency: "*".into(), ..session() };
-        assert!(refused(reply(7, 50, vec![damaged])).contains("base64"));
-        assert!(refused(Reply::Done).contains("no slice"));
-    }
+    use threadwise_study::SessionSlice;
 
     #[test]
     fn workers_are_prepared_in_a_drawn_order_each_once() {
@@ -536,17 +436,6 @@ mod tests {
         let set = |text: &str| CpuSet::parse_list(text).unwrap();
         assert_eq!(mask(set("2"), &set("0-3")), set("2"));
         assert_eq!(mask(CpuSet::new(), &set("0-3")), set("0-3"));
-    }
-
-    #[test]
-    fn masks_are_compared_session_by_session() {
-        let set = |text: &str| CpuSet::parse_list(text).unwrap();
-        let wanted = [set("0"), set("1")];
-        assert_eq!(lost_pin(&wanted, &[Ok(set("0")), Ok(set("1"))]), None);
-        let message = lost_pin(&wanted, &[Ok(set("0")), Ok(set("0-1"))]).unwrap();
-        assert_eq!(message, "session 1 may run on CPUs 0-1 instead of 1");
-        let gone = io::Error::from(io::ErrorKind::NotFound);
-        assert!(lost_pin(&wanted, &[Err(gone), Ok(set("1"))]).unwrap().contains("session 0"));
     }
 
     #[test]

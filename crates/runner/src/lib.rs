@@ -12,6 +12,7 @@ mod housekeeping;
 mod load;
 mod memory;
 mod pace;
+mod queries;
 mod run;
 mod settings;
 mod spawn;
@@ -21,7 +22,7 @@ mod worker_process;
 
 pub use load::engine_version;
 pub use run::{Decision, Event, Outcome, Reason, run};
-pub use settings::{Deadlines, Settings, Worker, find_worker};
+pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker};
 pub use workdir::janitor;
 pub use worker_process::Failure;
 
@@ -74,6 +75,12 @@ pub enum RunnerError {
         treatment: String,
         /// The cause.
         failure: Failure,
+    },
+    /// The data set, the texts or the answers of queries could not be had.
+    #[error("{why}")]
+    Queries {
+        /// What failed, and what to do.
+        why: String,
     },
     /// A block could not be planned.
     #[error(transparent)]

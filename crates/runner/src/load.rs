@@ -1,6 +1,7 @@
 //! Making the data of every treatment, once per study, by one worker.
 
 use crate::guard;
+use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::workdir::Workdir;
 use crate::worker_process::{Failure, Place, WorkerProcess};
@@ -25,9 +26,16 @@ pub struct Data {
     pub loads: Vec<WireLoad>,
     /// Notes of the engine, each once.
     pub notes: Vec<String>,
+    /// Data and answers of queries, where the workload has queries.
+    pub queries: Option<QueryData>,
 }
 
 impl Data {
+    /// What the reader of a report should know.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.queries.iter().flat_map(|queries| &queries.notes).chain(&self.notes)
+    }
+
     /// Has the worker that stayed end what it kept. Gives what could not be ended, in one line.
     pub fn end(self) -> Option<String> {
         let mut keeper = self.keeper?;
@@ -124,7 +132,7 @@ pub fn load_all(
         true => RunnerError::Stopped,
         false => RunnerError::Load { treatment: treatment.name.clone(), failure },
     };
-    let mut data = Data { keeper: None, loads: Vec::new(), notes: Vec::new() };
+    let mut data = Data { keeper: None, loads: Vec::new(), notes: Vec::new(), queries: None };
     let mut keep = false;
     let Some(first) = study.treatments.first() else { return Ok(data) };
     guard::check_memory(settings.planned_bytes, memory_limit)?;

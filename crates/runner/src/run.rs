@@ -8,6 +8,7 @@ use crate::hardware::{self, Hardware};
 use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data, Folders};
 use crate::pace::{self, Next, Progress};
+use crate::queries;
 use crate::settings::Settings;
 use crate::watch::Watch;
 use crate::workdir::{self, Workdir};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
-use threadwise_study::{Role, Run, RunStatus, Slice, Study, plan_block};
+use threadwise_study::{Role, Run, RunStatus, Slice, Study, plan_block, tpch};
 
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
@@ -45,6 +46,13 @@ pub enum Event<'a> {
         number: usize,
         /// How many there are.
         count: usize,
+    },
+    /// The data set of queries, or answers to compare with, are being made.
+    Making {
+        /// What is being made, in words.
+        what: &'a str,
+        /// How much of that is done, from 0 to 1.
+        share: f64,
     },
     /// The number of blocks is fixed.
     Planned {
@@ -264,7 +272,7 @@ impl<'a> Driver<'a> {
         let data = self.load()?;
         // What cannot be read is no news while one waits; the report has it.
         notes.iter().try_for_each(|note| self.store.note(note))?;
-        data.notes.iter().try_for_each(|note| self.note(note))?;
+        data.notes().try_for_each(|note| self.note(note))?;
         let reason = self.blocks(&data, &mut watch, hardware.as_mut(), decide);
         // Whatever became of the blocks, what was kept for the study ends with it.
         let left = data.end();
@@ -359,7 +367,15 @@ impl<'a> Driver<'a> {
         let limit = guard::memory_limit_bytes(Path::new("/"), self.topology.limits.memory_bytes);
         let folders = self.places.folders();
         let allowed = self.topology.allowed();
-        load::load_all(&self.study, self.settings, &allowed, folders, limit, self.stop, self.observer)
+        let queries = match &self.settings.queries {
+            Some(settings) if self.study.workload == tpch::WORKLOAD => {
+                Some(queries::prepare(&self.study, settings, &allowed, folders, self.stop, self.observer)?)
+            }
+            _ => None,
+        };
+        let loaded =
+            load::load_all(&self.study, self.settings, &allowed, folders, limit, self.stop, self.observer);
+        loaded.map(|data| Data { queries, ..data })
     }
 
     /// Runs and stores one block. A reason ends the study.
@@ -386,6 +402,7 @@ impl<'a> Driver<'a> {
             folders: self.places.folders(),
             clock: self.clock,
             concurrent: allowed.len(),
+            queries: data.queries.as_ref(),
             stop: self.stop,
         };
         let first = block::first_sequence(&self.study, block);

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_engine::Engine;
+use threadwise_tpch::Dialect;
 
 /// A program that speaks the worker protocol, and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +53,27 @@ impl Default for Deadlines {
     }
 }
 
+/// Programs and folders of a study of queries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuerySettings {
+    /// Folder in which data sets are kept from study to study.
+    pub cache_root: PathBuf,
+    /// The data generator, `tpchgen-cli`.
+    pub generator: PathBuf,
+    /// The interpreter of the two scripts.
+    pub python: PathBuf,
+    /// Script that orders a data set by shipping date.
+    pub cluster_script: PathBuf,
+    /// Script that counts the rows of a data set.
+    pub count_script: PathBuf,
+    /// Worker of the engine whose answers others are compared with.
+    pub referee: Worker,
+    /// Its engine's name.
+    pub referee_engine: String,
+    /// The dialect of its queries.
+    pub referee_dialect: Dialect,
+}
+
 /// Everything that the runner is told beside the study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -69,6 +91,8 @@ pub struct Settings {
     pub probe: bool,
     /// How long to wait for workers.
     pub deadlines: Deadlines,
+    /// For a workload of queries.
+    pub queries: Option<QuerySettings>,
     /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
     /// and disk are checked only when the data is there.
     pub planned_bytes: u64,
@@ -87,6 +111,7 @@ impl Settings {
             allow_busy: false,
             probe: false,
             deadlines: Deadlines { stop, ..Deadlines::default() },
+            queries: None,
             planned_bytes: 0,
         }
     }

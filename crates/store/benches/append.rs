@@ -9,9 +9,11 @@
 #[path = "../tests/store/made.rs"]
 #[allow(dead_code)]
 mod made;
+#[path = "../tests/store/made_queries.rs"]
+mod made_queries;
 
 use rusqlite::Connection;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use threadwise_store::Store;
@@ -128,9 +130,29 @@ fn open_and_read_1000_runs(bencher: divan::Bencher) {
     bencher.bench_local(|| Store::open(&path).unwrap().runs().unwrap().len());
 }
 
+/// A file of 10,010 executions of 22 queries, each in a slice of its own.
+fn executions(folder: &Path) -> PathBuf {
+    let mut store = store(folder);
+    for seed in 0..455 {
+        store.append_run(&made_queries::query_run(seed, 0, 22, 1, 1)).unwrap();
+    }
+    store.path().to_owned()
+}
+
+/// Opening a file of 10,010 executions and reading all of it.
+#[divan::bench(sample_count = 20)]
+fn open_and_read_10010_executions(bencher: divan::Bencher) {
+    let folder = folder();
+    let path = executions(folder.path());
+    bencher.bench_local(|| Store::open(&path).unwrap().runs().unwrap().len());
+}
+
 fn main() {
     for cpus in [2, 64, 1000] {
         pairs(cpus);
     }
+    let folder = folder();
+    let bytes = executions(folder.path()).metadata().unwrap().len();
+    println!("10,010 executions of 22 queries with 22 plans, each in a slice of its own: {bytes} bytes");
     divan::main();
 }

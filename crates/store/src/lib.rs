@@ -14,6 +14,7 @@ mod error;
 mod header;
 mod machine;
 mod probes;
+mod queries;
 mod read;
 mod schema;
 mod studies;
@@ -101,6 +102,8 @@ pub struct Store {
     study: Study,
     topology: Topology,
     versions: Versions,
+    /// Bytes of plan text in the file; known to writers only.
+    plan_bytes: u64,
 }
 
 impl Store {
@@ -157,6 +160,7 @@ impl Store {
             study: study.clone(),
             topology: topology.clone(),
             versions: versions.clone(),
+            plan_bytes: 0,
         })
     }
 
@@ -206,13 +210,15 @@ impl Store {
 
     fn load(path: &Path, real: PathBuf, bytes: u64, writer: Option<Writer>) -> Result<Self, StoreError> {
         let (connection, allowance) = connection::for_existing(path, &real, bytes, writer.is_some())?;
-        let parts = || -> Result<(Study, Topology, Versions), Fault> {
+        let parts = || -> Result<(Study, Topology, Versions, u64), Fault> {
             let study = studies::read(&connection)?;
-            Ok((study, machine::read(&connection)?, studies::read_versions(&connection)?))
+            let plan_bytes = if writer.is_some() { queries::stored_plan_bytes(&connection)? } else { 0 };
+            Ok((study, machine::read(&connection)?, studies::read_versions(&connection)?, plan_bytes))
         };
-        let (study, topology, versions) = parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
+        let (study, topology, versions, plan_bytes) =
+            parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
         let path = path.to_owned();
-        Ok(Self { connection, writer, allowance, path, real, study, topology, versions })
+        Ok(Self { connection, writer, allowance, path, real, study, topology, versions, plan_bytes })
     }
 
     /// The resolved study.
@@ -294,7 +300,8 @@ impl Store {
 
     /// Stores one run, whole and durable when this returns. `run.id` is not looked at.
     ///
-    /// A reading that is no finite number is stored as a gap, and a message is cut at 64 KiB.
+    /// A reading that is no finite number is stored as a gap, a message is cut at 64 KiB, and answers
+    /// of queries are left out.
     ///
     /// # Errors
     /// No space, a block that was not started or is over, a treatment that the study does not have,
@@ -302,7 +309,13 @@ impl Store {
     /// docs/STORE.md). Nothing of the run is stored then, and everything before it stays.
     pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
         let needed_mib = SPARE_MIB.max(write::bytes_of(run) >> 19);
-        self.writing(needed_mib, |connection, study| write::run(connection, study, run))
+        let stored = self.plan_bytes;
+        let (id, plan_bytes) = self.writing(needed_mib, |connection, study| {
+            let plan_bytes = queries::add_plan_bytes(stored, run)?;
+            Ok((write::run(connection, study, run)?, plan_bytes))
+        })?;
+        self.plan_bytes = plan_bytes;
+        Ok(id)
     }
 
     /// Stores a probe of the hardware that began `started_s` seconds after the study's start, whole and

@@ -5,6 +5,7 @@
 //! the file's size, whatever its pages say.
 
 use crate::error::Fault;
+use crate::queries;
 use crate::value::{
     BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
 };
@@ -18,7 +19,9 @@ const CPU_MAX: u64 = MAX_CPUS as u64 - 1;
 pub(crate) fn runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
     let mut sessions = read_sessions(connection)?;
     let mut slices = read_slices(connection)?;
-    add_counters(connection, &mut sessions, &mut slices)?;
+    let counters = read_counter_names(connection)?;
+    add_counters(connection, &counters, &mut sessions, &mut slices)?;
+    queries::add(connection, sessions.iter_mut().map(|(_, _, session)| session), &counters)?;
     for (slice, session, value) in sessions {
         // Ids are numbered from 1.
         let of = slices.get_mut(slice.wrapping_sub(1)).map(|(_, slice)| &mut slice.sessions);
@@ -118,16 +121,19 @@ fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSl
     })
 }
 
+fn read_counter_names(connection: &Connection) -> Result<Vec<String>, Fault> {
+    all(connection, "counter_names", "SELECT id, name FROM counter_names ORDER BY id", |row, at| {
+        row.next_id(0, at + 1)?;
+        Ok(row.text(1, NAME_BYTES)?.to_owned())
+    })
+}
+
 fn add_counters(
     connection: &Connection,
+    names: &[String],
     sessions: &mut [(usize, usize, SessionSlice)],
     slices: &mut [(usize, Slice)],
 ) -> Result<(), Fault> {
-    let names =
-        all(connection, "counter_names", "SELECT id, name FROM counter_names ORDER BY id", |row, at| {
-            row.next_id(0, at + 1)?;
-            Ok(row.text(1, NAME_BYTES)?.to_owned())
-        })?;
     let sql = "SELECT session_slice, counter, value FROM counters ORDER BY session_slice, counter";
     let mut rows = Ascending::default();
     all(connection, "counters", sql, |row, _| {
@@ -191,10 +197,10 @@ fn add_readings(connection: &Connection, runs: &mut [Run]) -> Result<(), Fault> 
 
 /// Checks that pairs come strictly ascending.
 #[derive(Default)]
-struct Ascending(Option<(usize, usize)>);
+pub(crate) struct Ascending(Option<(usize, usize)>);
 
 impl Ascending {
-    fn next(&mut self, table: &str, major: usize, minor: usize) -> Result<(), Fault> {
+    pub(crate) fn next(&mut self, table: &str, major: usize, minor: usize) -> Result<(), Fault> {
         let pair = Some((major, minor));
         if pair <= self.0 {
             return Err(Fault::Damaged(format!("{table} has rows out of order")));

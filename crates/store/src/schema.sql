@@ -211,6 +211,35 @@ CREATE TABLE slice_counters ( -- what belongs to no session of the slice
   PRIMARY KEY (slice, counter)
 ) STRICT, WITHOUT ROWID;
 
+-- Executions of queries (workload tpch). Ids are dense, start at 1 and follow the order of storing.
+
+CREATE TABLE plans (
+  id   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE -- canonical: one operator a line, '~ ' before those that only move rows
+) STRICT;
+
+CREATE TABLE query_executions (
+  id            INTEGER PRIMARY KEY,
+  session_slice INTEGER NOT NULL REFERENCES session_slices (id),
+  ordinal       INTEGER NOT NULL CHECK (ordinal BETWEEN 0 AND 1048575), -- order of execution
+  query         INTEGER NOT NULL CHECK (query BETWEEN 1 AND 22),
+  started_ns    INTEGER NOT NULL CHECK (started_ns BETWEEN 0 AND 1125899906842623), -- since the window's start
+  elapsed_ns    INTEGER NOT NULL CHECK (elapsed_ns BETWEEN 1 AND 1125899906842623), -- without planning_ns
+  planning_ns   INTEGER CHECK (planning_ns BETWEEN 0 AND 1125899906842623), -- NULL: inside elapsed_ns
+  cpu_ns        INTEGER CHECK (cpu_ns BETWEEN 0 AND 1125899906842623), -- NULL: streams share a process
+  dop           INTEGER CHECK (dop BETWEEN 1 AND 1048575), -- observed; NULL: unknown
+  rows          INTEGER NOT NULL CHECK (rows BETWEEN 0 AND 1125899906842623), -- of the answer
+  plan          INTEGER REFERENCES plans (id), -- NULL: the engine does not tell it
+  UNIQUE (session_slice, ordinal)
+) STRICT;
+
+CREATE TABLE query_counters (
+  query_execution INTEGER NOT NULL REFERENCES query_executions (id),
+  counter         INTEGER NOT NULL REFERENCES counter_names (id),
+  value           INTEGER NOT NULL CHECK (value BETWEEN 0 AND 1125899906842623),
+  PRIMARY KEY (query_execution, counter)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE cpu_times (
   slice    INTEGER NOT NULL REFERENCES slices (id),
   cpu      INTEGER NOT NULL CHECK (cpu BETWEEN 0 AND 65535),

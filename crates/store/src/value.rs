@@ -130,6 +130,14 @@ impl<'r> Fields<'r, '_> {
         self.optional(at, max)?.ok_or_else(|| self.damaged(at, "is missing"))
     }
 
+    /// A number from 1 to `max`.
+    pub fn positive(&self, at: usize, max: u64) -> Result<u64, Fault> {
+        match self.number(at, max)? {
+            0 => Err(self.damaged(at, "is 0")),
+            value => Ok(value),
+        }
+    }
+
     /// A count or duration.
     pub fn count(&self, at: usize) -> Result<u64, Fault> {
         self.number(at, COUNT_MAX)

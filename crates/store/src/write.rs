@@ -4,6 +4,7 @@
 //! limits in `value`, so that a refused value is named instead of reported as a failed CHECK.
 
 use crate::error::{Fault, one_line};
+use crate::queries;
 use crate::value::{self, BLOB_BYTES, COUNT_MAX, MOMENT_MAX, ORDINAL_MAX, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -17,19 +18,28 @@ pub(crate) fn bytes_of(run: &Run) -> u64 {
         let sessions = one.sessions.iter().map(session).sum::<usize>();
         60 + 32 * one.cpu_times.len() + 16 * one.counters.len() + sessions
     };
-    (200 + run.slices.iter().map(slice).sum::<usize>() + 60 * run.readings.len()) as u64
+    let slices = run.slices.iter().map(slice).sum::<usize>();
+    (200 + slices + 60 * run.readings.len() + queries::bytes_of(run)) as u64
 }
 
 /// Ids of the names that a run uses.
 type Ids<'r, K> = BTreeMap<K, i64>;
 
+/// What a run names, and the ids of it.
+pub(crate) struct Names<'r> {
+    /// Counters.
+    pub counters: Ids<'r, &'r str>,
+    /// Plans by their text.
+    pub plans: Ids<'r, &'r str>,
+}
+
 /// Stores a run and returns its number.
 pub(crate) fn run(connection: &Connection, study: &Study, run: &Run) -> Result<u64, Fault> {
     check_live(connection, run.block, run.attempt)?;
     let id = insert_run(connection, study, run)?;
-    let counters = counter_ids(connection, run)?;
+    let names = Names { counters: counter_ids(connection, run)?, plans: queries::plan_ids(connection, run)? };
     for slice in &run.slices {
-        insert_slice(connection, id, slice, &counters)?;
+        insert_slice(connection, id, slice, &names)?;
     }
     insert_readings(connection, id, &run.readings)?;
     Ok(id as u64)
@@ -71,7 +81,8 @@ fn insert_run(connection: &Connection, study: &Study, run: &Run) -> Result<i64, 
 /// Finds or makes the id of each distinct counter name of a run.
 fn counter_ids<'r>(connection: &Connection, run: &'r Run) -> Result<Ids<'r, &'r str>, Fault> {
     let sessions = run.slices.iter().flat_map(|slice| &slice.sessions).map(|session| &session.counters);
-    let all = sessions.chain(run.slices.iter().map(|slice| &slice.counters));
+    let queries = queries::of_run(run).map(|execution| &execution.counters);
+    let all = sessions.chain(run.slices.iter().map(|slice| &slice.counters)).chain(queries);
     let mut ids = BTreeMap::new();
     for counter in all.flat_map(Counters::keys) {
         if ids.contains_key(counter.as_str()) {
@@ -89,12 +100,7 @@ fn counter_ids<'r>(connection: &Connection, run: &'r Run) -> Result<Ids<'r, &'r 
     Ok(ids)
 }
 
-fn insert_slice(
-    connection: &Connection,
-    run: i64,
-    slice: &Slice,
-    counters: &Ids<'_, &str>,
-) -> Result<(), Fault> {
+fn insert_slice(connection: &Connection, run: i64, slice: &Slice, names: &Names<'_>) -> Result<(), Fault> {
     if slice.window_ns == 0 {
         return Err(Fault::Unstorable(format!("slice {} has a window of 0 ns", slice.sequence)));
     }
@@ -111,12 +117,13 @@ fn insert_slice(
         ])?;
     let id = connection.last_insert_rowid();
     for (number, session) in slice.sessions.iter().enumerate() {
-        insert_session(connection, id, number as u64, session, counters)?;
+        insert_session(connection, id, number as u64, session, names)?;
     }
     let mut insert =
         connection.prepare_cached("INSERT INTO slice_counters (slice, counter, value) VALUES (?, ?, ?)")?;
     for (name, &count) in &slice.counters {
-        insert.execute(params![id, counters.get(name.as_str()), bounded(count, COUNT_MAX, name)?])?;
+        let counter = names.counters.get(name.as_str());
+        insert.execute(params![id, counter, bounded(count, COUNT_MAX, name)?])?;
     }
     insert_cpu_times(connection, id, slice)
 }
@@ -126,7 +133,7 @@ fn insert_session(
     slice: i64,
     number: u64,
     session: &SessionSlice,
-    counters: &Ids<'_, &str>,
+    names: &Names<'_>,
 ) -> Result<(), Fault> {
     value::fits(session.latency.len(), BLOB_BYTES, "a latency histogram")?;
     let wait = session.run_queue_wait_ns;
@@ -154,9 +161,10 @@ fn insert_session(
     let mut insert =
         connection.prepare_cached("INSERT INTO counters (session_slice, counter, value) VALUES (?, ?, ?)")?;
     for (name, &count) in &session.counters {
-        insert.execute(params![id, counters.get(name.as_str()), bounded(count, COUNT_MAX, name)?])?;
+        let counter = names.counters.get(name.as_str());
+        insert.execute(params![id, counter, bounded(count, COUNT_MAX, name)?])?;
     }
-    Ok(())
+    queries::insert(connection, id, &session.queries, names)
 }
 
 fn insert_cpu_times(connection: &Connection, slice: i64, of: &Slice) -> Result<(), Fault> {

@@ -1,5 +1,6 @@
 //! The command line. Every option says what it does, its unit and its default.
 
+use crate::commands::engine::EngineArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadwise_machine::placement::Service;
@@ -40,6 +41,8 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
+    /// Add, list or remove engines that run on their own Python packages: DuckDB, DataFusion
+    Engine(EngineArgs),
     /// List presets, engines, workloads and the placements that this machine can do
     List(ListArgs),
     /// Write the raw runs or slices of a study
@@ -70,6 +73,8 @@ Examples:
   threadwise run insert-smt --engine postgres://app@db.example/shop     password: PGPASSWORD, ~/.pgpass
   threadwise run insert-smt --engine mariadb --set rows_per_session=2000000
   threadwise run log-writer --service near
+  threadwise run tpch --set scale=10 --dop 1,2,4 --placement no-smt --placement all
+  threadwise run tpch --engine postgres --set scale=0.1
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
 
@@ -80,8 +85,8 @@ pub struct RunArgs {
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
     /// Engine: sqlite, native, postgres, mariadb (a server of our own for the study), the address of a
-    /// running server (postgres://USER@HOST:PORT/DB, mariadb://…), simulated, or a program
-    /// threadwise-engine-NAME on PATH
+    /// running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or datafusion (see
+    /// `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
     /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or
@@ -104,14 +109,17 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_html: bool,
     /// Go on with this interrupted study; its own settings apply
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "dop", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Numbers of sessions (streams of queries) to measure instead of the preset's, such as 1,2,4
+    #[arg(long, visible_alias = "streams", value_name = "LIST", value_delimiter = ',')]
     pub sessions: Option<Vec<u32>>,
+    /// Degrees of parallelism to measure for every placement of a study of queries, such as 1,2,4
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub dop: Option<Vec<u32>>,
     /// Placement to measure instead of the preset's; may be given several times
     #[arg(long, value_name = "PLACEMENT")]
     pub placement: Option<Vec<String>>,
@@ -302,6 +310,8 @@ pub enum ExportRows {
     Runs,
     /// One slice (one measured window)
     Slices,
+    /// One execution of a query
+    Queries,
 }
 
 /// Arguments of `completions`.

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Topology(args) => commands::topology::topology(args),
         Command::Probe(args) => commands::probe::probe(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
+        Command::Engine(args) => commands::engine::engine_command(args),
         Command::List(args) => commands::list::list(args),
         Command::Export(args) => commands::export::export(args),
         Command::Completions(args) => commands::completions::completions(args),

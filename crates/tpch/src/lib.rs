@@ -4,3 +4,16 @@
 //! Source: *TPC Benchmark H, Standard Specification*, revision 3.0.1; clause numbers in this crate
 //! are its. Nothing here runs an engine: a worker does, and the runner asks this crate what to run on
 //! what data, and whether what came back is right.
+
+pub mod answers;
+pub mod dataset;
+pub mod options;
+pub mod parameters;
+pub mod queries;
+mod sealed;
+
+pub use answers::{Answer, Mismatch, Reference, compare};
+pub use dataset::{Cluster, Dataset, DatasetError, Key};
+pub use options::{OptionFault, TpchOptions};
+pub use parameters::{Date, Parameters, Value};
+pub use queries::{Dialect, QueryError, sql};

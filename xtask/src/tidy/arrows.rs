@@ -10,7 +10,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("probe", &["machine", "study", "telemetry"]),
     ("doctor", &["machine", "study", "telemetry"]),
     ("engine", &["machine", "study", "tpch"]),
-    ("tpch", &["study"]),
+    ("tpch", &["study", "server"]),
     ("analytics", &["study", "tpch"]),
     ("server", &["machine"]),
     ("engine-postgres", &["machine", "study", "engine", "server", "tpch"]),

@@ -20,7 +20,8 @@ pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 
 use crate::Analysis;
 use crate::activity::Setting;
-use observed::Observed;
+use crate::queries;
+pub(crate) use observed::Observed;
 pub(crate) use observed::{first_reason, is_throttled};
 pub(crate) use readings::mean;
 use threadwise_machine::Topology;
@@ -58,15 +59,16 @@ pub fn analyse_probed(
     let observed = Observed::new(study, topology, runs);
     let covariates = covariates::covariates(&observed);
     let floors = comparisons::floors(study, &observed);
+    let setting = Setting { study, topology, probe, alpha };
     Analysis {
-        treatments: treatments::summaries(&Setting { study, topology, probe, alpha }, &observed),
+        queries: queries::queries(&setting, &observed, runs),
+        treatments: treatments::summaries(&setting, &observed),
         estimates: comparisons::estimates(study, &observed, &floors, &covariates.flagged_blocks, alpha),
         noise_floors: comparisons::noise_floors(study, &floors, alpha),
         blocks: observed.usable_blocks(),
         excluded_blocks: observed.left_out,
         covariates,
         simulated: study.is_simulated(),
-        queries: None,
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Block {
     pub number: u32,
     /// For each treatment of the study its run, where it has one.
     pub runs: Vec<Option<Digest>>,
+    /// Beside each of them where it stands in the list of runs that was given.
+    pub sources: Vec<Option<usize>>,
     /// For each group whether its baseline runs are all usable.
     pub group_usable: Vec<bool>,
 }
@@ -52,22 +54,24 @@ impl Observed {
             .map(|(at, treatment)| (treatment.name.as_str(), at))
             .collect();
         let latest = latest_attempts(runs);
-        let used: Vec<&Run> = latest.values().flatten().copied().collect();
+        let used: Vec<&Run> = latest.values().flatten().map(|at| &runs[*at]).collect();
         let surroundings =
             Surroundings { rounds: study.design.rounds, topology, simulated: study.is_simulated() };
         let mut digests = digests(&used, &surroundings).into_iter();
         for (number, latest) in latest {
             let mut by_treatment: Vec<Option<Digest>> = vec![None; study.treatments.len()];
-            for (run, digest) in latest.into_iter().zip(&mut digests) {
+            let mut sources = vec![None; study.treatments.len()];
+            for (source, digest) in latest.into_iter().zip(&mut digests) {
+                let run = &runs[source];
                 match index.get(run.treatment.as_str()) {
-                    Some(at) => by_treatment[*at] = Some(digest),
+                    Some(at) => (by_treatment[*at], sources[*at]) = (Some(digest), Some(source)),
                     None => observed.left_out.push(format!(
                         "block {number}, a run of '{}': the study has no such treatment",
                         run.treatment
                     )),
                 }
             }
-            observed.add_block(study, number, by_treatment);
+            observed.add_block(study, number, by_treatment, sources);
         }
         observed
     }
@@ -83,7 +87,13 @@ impl Observed {
         (block.group_usable[self.group_of[treatment]] && run.is_usable()).then_some(run)
     }
 
-    fn add_block(&mut self, study: &Study, number: u32, runs: Vec<Option<Digest>>) {
+    fn add_block(
+        &mut self,
+        study: &Study,
+        number: u32,
+        runs: Vec<Option<Digest>>,
+        sources: Vec<Option<usize>>,
+    ) {
         let mut group_usable = vec![true; self.groups.len()];
         for (group, usable) in group_usable.iter_mut().enumerate() {
             let members = || (0..runs.len()).filter(|at| self.group_of[*at] == group);
@@ -114,22 +124,22 @@ impl Observed {
                 }
             }
         }
-        self.blocks.push(Block { number, runs, group_usable });
+        self.blocks.push(Block { number, runs, sources, group_usable });
     }
 }
 
-/// The runs of each block's latest attempt, by block. Superseded runs never count; of two runs of a
+/// Where the runs of each block's latest attempt stand, by block. Superseded runs never count; of two runs of a
 /// treatment in an attempt the later one does, since it comes later in the list.
-fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<&Run>> {
-    let mut blocks: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.status != RunStatus::Superseded) {
+fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<usize>> {
+    let mut blocks: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.status != RunStatus::Superseded) {
         let latest = blocks.entry(run.block).or_default();
-        let attempt = latest.first().map_or(run.attempt, |first| first.attempt);
+        let attempt = latest.first().map_or(run.attempt, |first| runs[*first].attempt);
         if run.attempt > attempt {
             latest.clear();
         }
         if run.attempt >= attempt {
-            latest.push(run);
+            latest.push(at);
         }
     }
     blocks

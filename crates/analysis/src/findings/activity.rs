@@ -22,6 +22,11 @@ pub fn activity(facts: &Facts<'_>) -> Vec<Finding> {
     [elapsed(facts), waits(facts), locks(facts), client(facts)].into_iter().flatten().collect()
 }
 
+/// The same of queries, whose times and rows other findings tell of.
+pub fn of_queries(facts: &Facts<'_>) -> Vec<Finding> {
+    [waits(facts), client(facts)].into_iter().flatten().collect()
+}
+
 /// A fixed amount of work: how long it took, and how long sessions idled at its end.
 fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
     let known = |summary: &&TreatmentSummary| {

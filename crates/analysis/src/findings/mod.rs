@@ -6,6 +6,7 @@
 mod activity;
 mod facts;
 mod machine;
+mod queries;
 mod scaling;
 mod smt;
 mod sweep;
@@ -62,6 +63,13 @@ pub fn verdict_noted(
     findings.extend(hardware.and_then(trust::declared_wrongly));
     if facts.throughput().next().is_none() {
         findings.push(trust::nothing(&facts));
+        findings.push(trust::scope(&facts, &[]));
+        return findings;
+    }
+    if let Some(of_queries) = &analysis.queries {
+        findings.extend(queries::queries(&facts, of_queries));
+        findings.extend(activity::of_queries(&facts));
+        findings.push(trust::trust(&facts));
         findings.push(trust::scope(&facts, &[]));
         return findings;
     }

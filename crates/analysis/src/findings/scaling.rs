@@ -149,7 +149,8 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings tell of.
-const KNOWN_KINDS: [&str; 5] = ["baseline", "smt-yield", "cores", "packages", "sweep-step"];
+const KNOWN_KINDS: [&str; 8] =
+    ["baseline", "smt-yield", "cores", "packages", "sweep-step", "dop-step", "smt-dop", "both-threads"];
 
 /// Most of the study's own comparisons that the verdict tells of.
 const MAX_ASKED: usize = 6;

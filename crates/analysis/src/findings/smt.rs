@@ -91,7 +91,8 @@ fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     facts.against(with(2 * cores)?, with(cores)?, THROUGHPUT)
 }
 
-fn not_measured(facts: &Facts<'_>) -> Finding {
+/// Why there is no yield to tell.
+pub fn not_measured(facts: &Facts<'_>) -> Finding {
     let topology = facts.topology;
     let why = if smt_switched_off(topology) {
         "SMT is switched off".to_owned()

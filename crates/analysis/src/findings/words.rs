@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use crate::Estimate;
+use threadwise_study::tpch::{self, Test};
 use threadwise_study::{OptionValue, Options, Study};
 
 /// What a workload's rows are called.
@@ -22,6 +23,7 @@ pub struct Work {
 enum Kind {
     Reads,
     Inserts,
+    Queries,
     Rows,
 }
 
@@ -41,6 +43,9 @@ impl Work {
                 causes: "shared flushes, clocks and caches",
                 kind: Kind::Inserts,
             },
+            tpch::WORKLOAD => {
+                Self { noun: "queries", noun_capital: "Queries", one: "query", causes, kind: Kind::Queries }
+            }
             _ => Self { noun: "rows", noun_capital: "Rows", one: "row", causes, kind: Kind::Rows },
         }
     }
@@ -53,6 +58,7 @@ impl Work {
     /// What its rows are, for the verdict's scope.
     pub fn scope(self, study: &Study) -> Option<String> {
         let text = match self.kind {
+            Kind::Queries => return Some(queries_scope(study)),
             Kind::Reads => "reads are rows read from the engine's cache",
             Kind::Inserts => "inserts are rows of committed transactions",
             Kind::Rows => return None,
@@ -66,6 +72,22 @@ impl Work {
         let unlogged = all("table", "unlogged").then_some(", a crash may empty the table");
         Some([Some(text), relaxed, unlogged].into_iter().flatten().collect())
     }
+}
+
+/// How queries are run, and what is in memory when they are.
+fn queries_scope(study: &Study) -> String {
+    let streams = match study.treatments.first().map(|first| tpch::test(&first.options)) {
+        Some(Test::Throughput) => "whole streams at the same time",
+        _ => "one stream, query by query",
+    };
+    let is_cold = |options: &Options| options.get("cache").is_some_and(|cache| cache.to_string() == "cold");
+    let cold = study.treatments.iter().filter(|treatment| is_cold(&treatment.options)).count();
+    let caches = match cold {
+        0 => ", data read once before",
+        all if all == study.treatments.len() => ", caches cleared before every query",
+        _ => "",
+    };
+    format!("{streams}{caches}")
 }
 
 /// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.

@@ -5,9 +5,25 @@
 //! treatment to the mean logarithm of its two under the baseline, and intervals are Student's t over
 //! blocks. Methods and sources: docs/METHODOLOGY.md, "Queries".
 
+mod build;
+mod cores;
+mod family;
+mod heat;
+mod outliers;
+mod plans;
+mod steps;
+mod table;
+pub(crate) mod words;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use crate::{Interval, Ratio};
+pub(crate) use build::queries;
+pub use cores::{CoreBounds, busy_bounds, straggler_bounds};
+pub use plans::{change, side_by_side};
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] where the workload has none.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,9 +42,35 @@ pub struct Queries {
     pub changes: Vec<PlanChange>,
     /// Executions and queries that stand out, with the likeliest reason.
     pub outliers: Vec<Outlier>,
-    /// Throughput over DOP and streams; one map per placement; empty without more than one number of
-    /// streams.
+    /// Throughput over DOP and streams; one map per placement (and variant) that has more than one
+    /// DOP, also where it has one number of streams only.
     pub heat: Vec<HeatMap>,
+    /// How large the data is, ascending; one per scale factor of the study.
+    pub data: Vec<DataSize>,
+}
+
+impl Queries {
+    /// Queries whose plan is another one than the baseline's in any compared treatment, ascending.
+    pub fn changed(&self) -> Vec<u8> {
+        let different = self.changes.iter().filter(|change| change.change == Change::Different);
+        let mut numbers: Vec<u8> = different.map(|change| change.query).collect();
+        numbers.dedup();
+        numbers
+    }
+}
+
+/// How large the data is beside what the machine has to hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSize {
+    /// Scale factor.
+    pub scale: f64,
+    /// Size by the specification, 1e9 bytes a scale factor (clause 4.1.3): of the rows as text, and
+    /// neither of the files nor of what an engine makes of them.
+    pub logical_bytes: f64,
+    /// Memory: the machine's, or the limit of our control group where that is less.
+    pub memory_bytes: Option<u64>,
+    /// All last-level caches together.
+    pub llc_bytes: Option<u64>,
 }
 
 /// One treatment, query by query.
@@ -38,7 +80,8 @@ pub struct TreatmentQueries {
     pub treatment: String,
     /// Placement text.
     pub placement: String,
-    /// Requested DOP; `None` where the engine chose.
+    /// Requested DOP; where nothing is requested the number of logical CPUs of its placement, as far
+    /// as that is known.
     pub dop: Option<u32>,
     /// Streams.
     pub streams: u32,
@@ -70,6 +113,8 @@ pub struct QueryEstimates {
     pub dop: Option<(u32, u32)>,
     /// Index of the plan most of its executions had.
     pub plan: Option<usize>,
+    /// How many different plans its executions had; 0 where none is known.
+    pub plans_seen: u32,
     /// What this plan is to the baseline's.
     pub plan_change: Change,
     /// Counters per execution, means (`read_bytes`, `spill_bytes`).
@@ -96,18 +141,20 @@ pub struct TotalEstimates {
     pub elapsed_s: Option<Interval>,
     /// CPU seconds of all executions.
     pub cpu_s: Option<Interval>,
-    /// Ratio of the totals (baseline over treatment): above 1 is faster.
+    /// Ratio of the totals (baseline over treatment): above 1 is faster. Throughput: queries per hour
+    /// over those of the baseline, which is the same for equal streams.
     pub speed: Option<Ratio>,
     /// Geometric mean of the queries' ratios.
     pub geometric: Option<Ratio>,
-    /// CPU over that of the baseline.
+    /// CPU per query over that of the baseline: above 1 is more.
     pub cpu: Option<Ratio>,
     /// The ratio of totals without queries whose plan is [`Change::Different`] in any compared
-    /// treatment; `None` where there are no such queries.
+    /// treatment; `None` where there are no such queries, and of `throughput`, where streams work at
+    /// the same time and no query's part of the elapsed time can be taken out.
     pub speed_same_plans: Option<Ratio>,
     /// The geometric mean without them.
     pub geometric_same_plans: Option<Ratio>,
-    /// Throughput: queries per hour.
+    /// Queries per hour of the elapsed time.
     pub queries_per_h: Option<Interval>,
 }
 
@@ -161,9 +208,11 @@ pub struct DopStep {
 pub enum StepMark {
     /// Nothing.
     None,
-    /// Its interval lies above the ratio of the DOPs: better than linear.
+    /// Better than linear: the interval of its distance to the ratio of the DOPs, adjusted for all
+    /// steps and queries, lies above 0, and it exceeds the noise floor.
     SuperScaling,
-    /// This step gained little (interval below 1.25 for a doubling), and the next one much (above 1.5).
+    /// This step gained little (interval below 1.25 for a doubling), and the next one much (above
+    /// 1.5). For a step by another factor these are raised to its binary logarithm.
     PoorThenGood,
 }
 
@@ -192,6 +241,7 @@ pub struct PlanChange {
     /// [`Change::Different`] or [`Change::ParallelOnly`].
     pub change: Change,
     /// The two plans side by side: lines of either, aligned; `None` where the other has no such line.
+    /// Lines are matched without their indentation, so that an operator above moves none.
     pub lines: Vec<(Option<String>, Option<String>)>,
 }
 
@@ -224,6 +274,8 @@ pub enum Reason {
     Io,
     /// Steal, a stranger on a sibling, or others busy on the same CPUs.
     Neighbour,
+    /// Fewer threads or processes took part than usual, or than were asked for.
+    Dop,
     /// Nothing that was measured explains it.
     Unexplained,
 }
@@ -233,6 +285,8 @@ pub enum Reason {
 pub struct HeatMap {
     /// Placement text.
     pub placement: String,
+    /// What else sets its treatments apart (`storage=memory`); empty where the placement does alone.
+    pub variant: String,
     /// Physical cores of the placement.
     pub cores: Option<u32>,
     /// Requested DOPs, ascending.

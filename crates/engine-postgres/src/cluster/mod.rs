@@ -6,7 +6,7 @@ mod process;
 mod programs;
 mod settings;
 
-pub use home::{Home, prepare, restore, server_user};
+pub use home::{Home, prepare, restore, server_user, sync};
 pub use process::{Cluster, Ending, connect};
 pub use programs::Programs;
 pub use settings::configuration;

@@ -27,6 +27,9 @@ struct Inner {
     _held: Option<std::os::fd::OwnedFd>,
 }
 
+/// Who gets the texts of the server's notices.
+pub(crate) type Hear = Arc<dyn Fn(&str) + Send + Sync>;
+
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Server({}, PostgreSQL {}, {:?})", self.0.target.place(), self.0.version, self.0.locality)
@@ -49,7 +52,8 @@ impl Server {
         schema: &str,
         held: Option<std::os::fd::OwnedFd>,
     ) -> Result<Self, EngineError> {
-        let mut client = attempt(&target, target.application.as_deref().unwrap_or("threadwise"))?;
+        let application = target.application.as_deref().unwrap_or("threadwise");
+        let mut client = attempt(&target, application, Arc::new(|_| ()))?;
         let (version_num, version) = version(&target, &mut client)?;
         let locality = Locality::of(&target, &mut client);
         let schema = schema.to_owned();
@@ -63,8 +67,17 @@ impl Server {
     /// # Errors
     /// It cannot be had.
     pub fn connect(&self, application: &str) -> Result<Client, EngineError> {
+        self.connect_hearing(application, Arc::new(|_| ()))
+    }
+
+    /// As [`Server::connect`], and `hear` gets the text of every notice of the server's. Only warnings
+    /// come until `client_min_messages` is changed.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub(crate) fn connect_hearing(&self, application: &str, hear: Hear) -> Result<Client, EngineError> {
         let target = &self.0.target;
-        let mut client = attempt(target, target.application.as_deref().unwrap_or(application))?;
+        let mut client = attempt(target, target.application.as_deref().unwrap_or(application), hear)?;
         let limits = format!(
             "SET search_path = {}; SET client_min_messages = warning; SET statement_timeout = 0; \
              SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0",
@@ -142,14 +155,14 @@ fn version(target: &Target, client: &mut Client) -> Result<(u32, String), Engine
 }
 
 /// One connection, over whatever address of the host answers first.
-fn attempt(target: &Target, application: &str) -> Result<Client, EngineError> {
+fn attempt(target: &Target, application: &str, hear: Hear) -> Result<Client, EngineError> {
     let mut base = Config::new();
     base.user(&target.user)
         .dbname(&target.database)
         .port(target.port)
         .connect_timeout(target.timeout)
         .application_name(application)
-        .notice_callback(|_| ());
+        .notice_callback(move |notice| hear(notice.message()));
     if let Some(password) = &target.password {
         base.password(password.reveal());
     }

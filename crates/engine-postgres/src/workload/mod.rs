@@ -1,4 +1,4 @@
-//! The workloads on PostgreSQL: `logical-io` and `insert`, one folder each: SQL, data, sessions.
+//! The workloads on PostgreSQL: `logical-io`, `insert` and `tpch`, one folder each: SQL, data, sessions.
 //!
 //! A session's loop runs in a procedure of the server that commits every 10 to 100 ms or at each
 //! transaction (`loop=server`), or in the client (`loop=client`). What a procedure reports of its whole
@@ -11,11 +11,14 @@ mod logical_io;
 mod shared;
 mod sql;
 pub mod stats;
+mod tpch;
 mod treatment;
 pub mod waits;
 
 use postgres::Client;
-use threadwise_engine::workloads::{insert as insert_workload, logical_io as io_workload};
+use threadwise_engine::workloads::{
+    insert as insert_workload, logical_io as io_workload, tpch as tpch_workload,
+};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
@@ -23,7 +26,7 @@ use crate::error::query;
 pub use treatment::{Backend, Treatment};
 
 /// Names of the workloads.
-pub const NAMES: &[&str] = &[io_workload::NAME, insert_workload::NAME];
+pub const NAMES: &[&str] = &[io_workload::NAME, insert_workload::NAME, tpch_workload::NAME];
 
 /// What `load` makes in the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,6 +42,7 @@ pub struct Objects {
 enum Work {
     LogicalIo(logical_io::Work),
     Insert(insert::Work),
+    Tpch(tpch::Work),
 }
 
 impl Work {
@@ -46,6 +50,7 @@ impl Work {
         match load.workload.as_str() {
             io_workload::NAME => Ok(Self::LogicalIo(logical_io::Work::parse(load)?)),
             insert_workload::NAME => Ok(Self::Insert(insert::Work::parse(load)?)),
+            tpch_workload::NAME => Ok(Self::Tpch(tpch::Work::parse(load)?)),
             other => Err(EngineError::Option {
                 option: "workload".into(),
                 why: format!("postgres has no '{other}'; it has: {}", NAMES.join(", ")),
@@ -76,6 +81,7 @@ pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
     Ok(match Work::parse(load)? {
         Work::LogicalIo(work) => work.data_bytes(load.sessions),
         Work::Insert(work) => work.data_bytes(load.sessions),
+        Work::Tpch(work) => work.data_bytes(),
     })
 }
 
@@ -87,6 +93,7 @@ pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(match Work::parse(load)? {
         Work::LogicalIo(work) => work.io.updates(),
         Work::Insert(_) => true,
+        Work::Tpch(_) => false,
     })
 }
 
@@ -98,6 +105,40 @@ pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(matches!(Work::parse(load)?, Work::Insert(_)))
 }
 
+/// Whether it is a workload that shares one server, which is never copied: its data is large and nobody
+/// changes it.
+pub fn shares_server(workload: &str) -> bool {
+    workload == tpch_workload::NAME
+}
+
+/// The name that keeps a workload's data apart from other data in a server of ours, where it has one of
+/// its own.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
+    Ok(match Work::parse(load)? {
+        Work::Tpch(work) => Some(work.suffix()),
+        Work::LogicalIo(_) | Work::Insert(_) => None,
+    })
+}
+
+/// Settings of a server of ours that a workload wants besides those of all our clusters. `memory_bytes` is
+/// what can be had without swapping, `major` the server's version.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn server_settings(
+    load: &LoadRequest,
+    memory_bytes: u64,
+    major: u32,
+) -> Result<Vec<(&'static str, String)>, EngineError> {
+    Ok(match Work::parse(load)? {
+        Work::Tpch(work) => tpch::server_settings(work.data_bytes(), memory_bytes, load.sessions, major),
+        Work::LogicalIo(_) | Work::Insert(_) => Vec::new(),
+    })
+}
+
 /// What `load` makes, by name.
 ///
 /// # Errors
@@ -106,6 +147,11 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
     let tables = match Work::parse(load)? {
         Work::LogicalIo(work) => work.tables(load.sessions, suffix),
         Work::Insert(_) => vec![insert::table(suffix)],
+        // In a schema of their own they go with the server, which is ours.
+        Work::Tpch(work) => {
+            let tables = if suffix.is_empty() { work.tables() } else { Vec::new() };
+            return Ok(Objects { tables, procedures: Vec::new() });
+        }
     };
     let procedures = tables.iter().map(|table| procedure(table)).collect();
     Ok(Objects { tables, procedures })
@@ -124,6 +170,7 @@ pub fn load(
     match Work::parse(load)? {
         Work::LogicalIo(work) => logical_io::load(control, server, load, &work, suffix),
         Work::Insert(work) => insert::load(control, server, load, &work, suffix),
+        Work::Tpch(work) => tpch::load(control, server, load, &work, suffix),
     }
 }
 

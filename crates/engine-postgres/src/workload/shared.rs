@@ -2,9 +2,10 @@
 //! for measuring.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use threadwise_engine::EngineError;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use threadwise_engine::workloads::insert::RandomKeys;
+use threadwise_engine::{EngineError, clock};
 
 use super::clock::ServerClock;
 use crate::error::{failed, query};
@@ -22,6 +23,8 @@ pub(super) struct Shared {
     backends: Mutex<BTreeMap<u32, u32>>,
     /// Sessions that are done with the slice.
     resting: Mutex<BTreeSet<u32>>,
+    /// One more of them rests.
+    rested: Condvar,
     tally: Mutex<Tally>,
     notes: Mutex<BTreeSet<String>>,
 }
@@ -48,6 +51,7 @@ impl Shared {
             clock: Mutex::new(clock),
             backends: Mutex::default(),
             resting: Mutex::default(),
+            rested: Condvar::new(),
             tally: Mutex::default(),
             notes: Mutex::default(),
         }
@@ -78,6 +82,21 @@ impl Shared {
     /// A session is done with the slice.
     pub(super) fn rests(&self, session: u32) {
         lock(&self.resting).insert(session);
+        self.rested.notify_all();
+    }
+
+    /// Sleeps until CLOCK_MONOTONIC reaches a time, or all sessions are done with the slice.
+    pub(super) fn sleep_until_ns(&self, deadline_ns: u64) {
+        let sessions = self.backends().len();
+        let mut resting = lock(&self.resting);
+        while resting.len() < sessions {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            if left_ns == 0 {
+                break;
+            }
+            let left = Duration::from_nanos(left_ns);
+            resting = self.rested.wait_timeout(resting, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Process ids of the sessions that are not done with the slice.

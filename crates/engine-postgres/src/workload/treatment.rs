@@ -3,14 +3,17 @@
 use postgres::Client;
 use std::sync::{Arc, Mutex};
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest, Window};
+use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
 use super::clock::ServerClock;
-use super::shared::{Shared, backend_pid, lock};
+use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock};
 use super::stats::Stats;
+use super::tpch::{self, Reads, ServerCpu};
 use super::waits::Sampler;
 use super::{Work, insert, logical_io};
 use crate::Server;
+use crate::connect::Locality;
 
 /// The server process of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Treatment {
     /// Whether the data is thrown away afterwards.
     fresh: bool,
     control_pid: u32,
+    /// Requested degree of parallelism; 1 for all but `tpch`.
+    dop: u32,
     control: Mutex<Control>,
     shared: Arc<Shared>,
 }
@@ -41,7 +46,14 @@ struct Control {
     sampler: Sampler,
     /// Counters of the slice so far: wait samples.
     counters: Counters,
+    /// CPU time of all that works for the sessions before the slice, where it is read for them together.
+    cpu_ns: Option<u64>,
+    /// Blocks of the tables of `tpch` before the slice.
+    reads: Reads,
 }
+
+/// Bytes of a block of PostgreSQL's (`BLCKSZ`, which packages do not change).
+const BLOCK_BYTES: u64 = 8192;
 
 impl Treatment {
     /// Opens the control connection. `fresh` says that the data is a copy of what was loaded and is
@@ -58,7 +70,12 @@ impl Treatment {
         let work = Work::parse(load)?;
         let mut client = server.connect("threadwise control")?;
         let control_pid = backend_pid(&mut client)?;
-        let clock = ServerClock::measure(&mut client, server.is_local())?;
+        // Windows of queries are limits: nothing hangs on the server's clock but the samples of waits.
+        let needs_clock = server.is_local() && !matches!(work, Work::Tpch(_));
+        let clock = ServerClock::measure(&mut client, needs_clock)?;
+        if let Work::Tpch(work) = &work {
+            tpch::must_be_whole(&mut client, tpch::schema(server, suffix), work)?;
+        }
         if let (Work::Insert(work), false) = (&work, fresh) {
             insert::make_ready(&mut client, server, load, work, suffix)?;
         }
@@ -67,6 +84,8 @@ impl Treatment {
             sampler: Sampler::prepare(&mut client, load.seed)?,
             client,
             counters: Counters::new(),
+            cpu_ns: None,
+            reads: Reads::default(),
         };
         let shared = Arc::new(Shared::new(clock));
         if !server.is_local() {
@@ -82,9 +101,45 @@ impl Treatment {
             suffix: suffix.to_owned(),
             fresh,
             control_pid,
+            dop: 1,
             control: Mutex::new(control),
             shared,
         })
+    }
+
+    /// Says where its sessions may run, all together: as many logical CPUs as that are the degree of
+    /// parallelism of `tpch` where none is asked for.
+    #[must_use]
+    pub fn placed_on(mut self, placement: &CpuSet) -> Self {
+        if let Work::Tpch(work) = &self.work {
+            self.dop = threadwise_engine::workloads::tpch::dop(&work.options, placement);
+        }
+        self
+    }
+
+    /// The requested degree of parallelism of a session.
+    pub fn dop(&self) -> u32 {
+        self.dop
+    }
+
+    /// Whether parallel workers may work for its sessions.
+    pub fn is_parallel(&self) -> bool {
+        self.dop > 1
+    }
+
+    /// Where the CPU time of its sessions and their workers can be read.
+    fn cpu(&self) -> Option<ServerCpu> {
+        match (self.server.locality(), &self.work) {
+            (Locality::Here { postmaster }, Work::Tpch(_)) => {
+                Some(ServerCpu::of(self.is_parallel().then_some(*postmaster)))
+            }
+            _ => None,
+        }
+    }
+
+    fn all_cpu_ns(&self) -> Option<u64> {
+        let leaders: Vec<u32> = self.backends().iter().map(|backend| backend.pid).collect();
+        self.cpu()?.read_ns(&leaders)
     }
 
     /// Opens a session on the calling thread.
@@ -99,6 +154,10 @@ impl Treatment {
             }
             Work::Insert(work) => {
                 Box::new(insert::InsertSession::open(&self.server, request, work, &self.suffix, shared)?)
+            }
+            Work::Tpch(work) => {
+                let of = tpch::Stream { work, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() };
+                Box::new(tpch::QuerySession::open(&self.server, request, &of, shared)?)
             }
         })
     }
@@ -126,8 +185,13 @@ impl Treatment {
     /// The server's.
     pub fn before(&self) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
-        let Control { client, stats, counters, .. } = &mut *control;
-        if self.shared.clock().is_old() {
+        let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
+        if let Work::Tpch(work) = &self.work {
+            let (schema, streams) = (tpch::schema(&self.server, &self.suffix), self.backends().len() as u32);
+            tpch::hold_tables(client, schema, work, self.dop, streams)?;
+            *reads = Reads::so_far(client, schema)?;
+            *cpu_ns = self.all_cpu_ns();
+        } else if self.shared.clock().is_old() {
             self.shared.set_clock(ServerClock::measure(client, self.server.is_local())?);
         }
         counters.clear();
@@ -142,7 +206,7 @@ impl Treatment {
     pub fn during(&self, window: &Window) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, sampler, counters, .. } = &mut *control;
-        sampler.watch(client, window, &self.shared.clock(), || self.shared.at_work(), counters)
+        sampler.watch(client, window, &self.shared.clock(), &self.shared, counters)
     }
 
     /// After a slice: its counters.
@@ -150,11 +214,18 @@ impl Treatment {
     /// # Errors
     /// The server's.
     pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        // Nothing is missing in what the sessions say: they read their own backends.
-        let _ = sessions;
         let mut control = lock(&self.control);
-        let Control { client, stats, counters, .. } = &mut *control;
-        counters.append(&mut stats.end(client)?);
+        let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
+        let mut came = stats.end(client)?;
+        // Other workloads' sessions tell everything themselves: they read their own backends.
+        if let Work::Tpch(_) = &self.work {
+            share_cpu(sessions, self.all_cpu_ns().zip(*cpu_ns));
+            if self.server.version_num() >= FORCED_FLUSH {
+                let schema = tpch::schema(&self.server, &self.suffix);
+                tell_reads(sessions, Reads::so_far(client, schema)?.since(*reads), &came);
+            }
+        }
+        counters.append(&mut came);
         Ok(std::mem::take(counters))
     }
 
@@ -171,5 +242,54 @@ impl Treatment {
             true => Ok(()),
             false => insert::put_back(client, &self.server, &self.load, work, &self.suffix),
         }
+    }
+}
+
+/// Several sessions' CPU time is known together only, since nobody can tell whose worker was whose.
+fn share_cpu(sessions: &mut [SessionSlice], now_and_before_ns: Option<(u64, u64)>) {
+    let (Some((now_ns, before_ns)), true) = (now_and_before_ns, sessions.len() > 1) else { return };
+    let each_ns = now_ns.saturating_sub(before_ns) / sessions.len() as u64;
+    sessions.iter_mut().for_each(|slice| slice.cpu_ns = each_ns);
+}
+
+/// The server's counters are those of the one query of a slice that has one.
+fn tell_reads(sessions: &mut [SessionSlice], reads: Reads, came: &Counters) {
+    let [SessionSlice { queries, .. }] = sessions else { return };
+    let [execution] = queries.as_mut_slice() else { return };
+    let counts = [
+        ("read_bytes", Some(reads.read.saturating_mul(BLOCK_BYTES))),
+        ("buffer_hits", Some(reads.hit)),
+        ("spill_bytes", came.get("temp_bytes").copied()),
+    ];
+    let told = counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?)));
+    execution.counters.extend(told);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::QueryExecution;
+
+    #[test]
+    fn streams_share_what_is_known_of_all_and_one_alone_keeps_its_own() {
+        let mut sessions = vec![SessionSlice::default(), SessionSlice::default()];
+        share_cpu(&mut sessions, Some((900, 300)));
+        assert_eq!(sessions.iter().map(|slice| slice.cpu_ns).collect::<Vec<_>>(), [300, 300]);
+        share_cpu(&mut sessions[..1], Some((900, 0)));
+        assert_eq!(sessions[0].cpu_ns, 300);
+    }
+
+    #[test]
+    fn reads_are_those_of_a_query_that_was_alone() {
+        let (reads, came) = (Reads { read: 2, hit: 5 }, Counters::from([("temp_bytes".to_owned(), 7)]));
+        let one = || SessionSlice { queries: vec![QueryExecution::default()], ..SessionSlice::default() };
+        let mut sessions = vec![one()];
+        tell_reads(&mut sessions, reads, &came);
+        let told = [("read_bytes", 16_384), ("buffer_hits", 5), ("spill_bytes", 7)]
+            .map(|(name, count)| (name.to_owned(), count));
+        assert_eq!(sessions[0].queries[0].counters, Counters::from(told));
+        let mut two = vec![one(), one()];
+        tell_reads(&mut two, reads, &came);
+        assert!(two.iter().all(|slice| slice.queries[0].counters.is_empty()));
     }
 }

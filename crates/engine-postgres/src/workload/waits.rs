@@ -8,10 +8,11 @@ use postgres::{Client, Statement};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::time::SystemTime;
-use threadwise_engine::{EngineError, Window, clock};
+use threadwise_engine::{EngineError, Window};
 use threadwise_study::Counters;
 
 use super::clock::ServerClock;
+use super::shared::Shared;
 use crate::error::query;
 
 /// 20 Hz.
@@ -37,24 +38,24 @@ impl Sampler {
         Ok(Self { look, phase: ChaCha8Rng::seed_from_u64(seed) })
     }
 
-    /// Samples the processes that `at_work` gives until the window's end, or until it gives none:
+    /// Samples the processes of the sessions that are at work until the window's end, or until it gives none:
     /// `waits/TYPE:EVENT`, `waits/running` and `waits_sampled` are added to `counters`.
     ///
     /// # Errors
     /// The server's.
-    pub fn watch(
+    pub(super) fn watch(
         &mut self,
         client: &mut Client,
         window: &Window,
         server_clock: &ServerClock,
-        at_work: impl Fn() -> Vec<i32>,
+        at_work: &Shared,
         counters: &mut Counters,
     ) -> Result<(), EngineError> {
         let mut next_ns = window.start_ns + self.phase.next_u64() % PERIOD_NS;
         while next_ns < window.end_ns {
-            clock::sleep_until_ns(next_ns);
             // A fixed amount of work is done before the window's end.
-            let pids = at_work();
+            at_work.sleep_until_ns(next_ns);
+            let pids = at_work.at_work();
             if pids.is_empty() {
                 break;
             }

@@ -40,7 +40,9 @@ fn requests_and_the_load_come_back_unchanged() {
     };
     assert_eq!(round_trip(&request), request);
     assert_eq!(LoadRequest::from(wire), load());
-    for request in [Request::Stop, Request::Go { sequence: 1, warmup_ns: 2, window_ns: 3 }] {
+    for request in
+        [Request::Stop, Request::Go { sequence: 1, warmup_ns: 2, window_ns: 3, queries: Vec::new() }]
+    {
         assert_eq!(round_trip(&request), request);
     }
 }

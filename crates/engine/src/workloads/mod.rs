@@ -3,3 +3,4 @@
 pub mod insert;
 pub mod logical_io;
 pub mod options;
+pub mod tpch;

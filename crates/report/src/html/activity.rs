@@ -1,10 +1,13 @@
 //! What sessions did beside their rows: a picture of waits, and tables of all of it.
 
 use super::data::{Charts, Figure, Section, TableView, WaitChart, WaitRow};
-use super::tables::view;
+use super::tables::{capital, view};
 use crate::Document;
-use crate::activity::{bounds, by_unit, counted, cut, cycles_words, figure, has_any, has_spins, plain};
+use crate::activity::{
+    bounds, by_unit, counted, cpu_title, cut, cycles_words, figure, fixed_title, has_any, has_spins, plain, shows_fixed,
+};
 use crate::text::{grouped, nanoseconds, share, significant};
+use crate::words::words;
 use std::collections::BTreeSet;
 use threadwise_analysis::activity::{Locks, OTHER, RUNNING, Waits};
 use threadwise_analysis::{Interval, TreatmentSummary};
@@ -41,6 +44,7 @@ fn class(name: &str) -> &'static str {
 /// The section; `None` where the engine tells nothing.
 pub fn section(document: &Document, charts: &Charts) -> Option<Section> {
     has_any(document).then(|| {
+        let own = words(document.study);
         let tables = [fixed(document), locks(document), cpu(document), counters(document)];
         let mut paragraphs = Vec::new();
         let few = document.analysis.treatments.iter().filter_map(|own| own.activity.waits.as_ref());
@@ -60,7 +64,10 @@ pub fn section(document: &Document, charts: &Charts) -> Option<Section> {
         }
         Section {
             id: "activity",
-            title: "What sessions waited for, and what a row cost",
+            title: match own.row {
+                "query" => "What streams waited for, and what a query cost",
+                _ => "What sessions waited for, and what a row cost",
+            },
             paragraphs,
             figures: waits(document, charts).into_iter().collect(),
             tables: tables.into_iter().flatten().collect(),
@@ -76,9 +83,11 @@ fn waits(document: &Document, charts: &Charts) -> Option<Figure> {
         chart: "waits",
         index: 0,
         wide: true,
-        title: super::page::titled(document, "What sessions waited for", ""),
-        description: "Shares of samples: what each session was doing at evenly spaced moments of the slices."
-            .to_owned(),
+        title: super::page::titled(document, &format!("What {} waited for", words(document.study).sessions), ""),
+        description: format!(
+            "Shares of samples: what each {} was doing at evenly spaced moments of the slices.",
+            words(document.study).session
+        ),
         table,
     })
 }
@@ -104,7 +113,7 @@ fn wait_table(document: &Document) -> Option<TableView> {
 }
 
 fn fixed(document: &Document) -> Option<TableView> {
-    let own = measured(document, |own| own.metrics.get("elapsed_ns"));
+    let own = measured(document, |own| own.metrics.get("elapsed_ns").filter(|_| shows_fixed(document)));
     let rows = own.iter().map(|(name, elapsed)| {
         let summary = document.analysis.treatments.iter().find(|summary| summary.name == **name);
         let tail = summary.and_then(|summary| summary.metrics.get("idle_tail_share"));
@@ -112,12 +121,8 @@ fn fixed(document: &Document) -> Option<TableView> {
         [vec![(*name).to_owned()], cells(Some(elapsed), nanoseconds), tail].concat()
     });
     let headers = ["treatment", "elapsed", "interval", "idle tail", "interval"];
-    some_rows(
-        "Fixed work: elapsed from the common start to the last session's end",
-        &headers,
-        1,
-        rows.collect(),
-    )
+    let title = fixed_title(document).replacen(',', ":", 1);
+    some_rows(&capital(&title), &headers, 1, rows.collect())
 }
 
 fn locks(document: &Document) -> Option<TableView> {
@@ -159,7 +164,7 @@ fn cpu(document: &Document) -> Option<TableView> {
         [vec![(*name).to_owned()], figures.concat()].concat()
     });
     let headers = ["treatment", "engine", "interval", "client", "interval", "client's share", "interval"];
-    some_rows("CPU time per row", &headers, 1, rows.collect())
+    some_rows(cpu_title(document), &headers, 1, rows.collect())
 }
 
 fn counters(document: &Document) -> Option<TableView> {
@@ -175,8 +180,10 @@ fn counters(document: &Document) -> Option<TableView> {
             [names, unit(&counter.per_row), unit(&counter.per_s)].concat()
         })
     });
-    let headers = ["treatment", "counter", "per row", "interval", "per second", "interval"];
-    some_rows("Engine counters, sessions and server together", &headers, 2, rows.collect())
+    let per = format!("per {}", words(document.study).row);
+    let headers = ["treatment", "counter", &per, "interval", "per second", "interval"];
+    let whose = words(document.study).sessions;
+    some_rows(&format!("Engine counters, {whose} and server together"), &headers, 2, rows.collect())
 }
 
 /// Value and interval as two cells.

@@ -1,14 +1,16 @@
 //! The charts' data from a document.
 
 use super::activity::wait_chart;
-use super::data::{Charts, RateChart, RatePoint, RatioChart, RatioRow, SliceChart};
+use super::data::{ChartWords, Charts, RateChart, RatePoint, RatioChart, RatioRow, SliceChart};
 use super::heat::pair_chart;
+use super::queries;
 use super::usage::usage;
 use crate::text::ratio_interval;
+use crate::words::{has_queries, words};
 use crate::{Document, Mark, THROUGHPUT};
 use std::collections::BTreeMap;
 use threadwise_analysis::Estimate;
-use threadwise_study::Comparison;
+use threadwise_study::{Comparison, Run, Slice};
 
 /// More points than this make a browser slow and a chart no clearer.
 pub const MAX_POINTS: usize = 20_000;
@@ -16,18 +18,36 @@ pub const MAX_POINTS: usize = 20_000;
 /// All charts, and how many slices there are in all.
 pub fn charts(document: &Document) -> (Charts, usize) {
     let labels = labels(document);
+    let own = document.analysis.queries.as_ref();
     let (slices, total) = slice_charts(document, &labels);
     let charts = Charts {
         simulated: document.is_simulated(),
-        throughput: rate_charts(document, &labels),
+        throughput: if own.is_some() { Vec::new() } else { rate_charts(document, &labels) },
         ratios: ratio_charts(document),
         usage: usage(document),
         slices,
+        words: chart_words(document),
         waits: wait_chart(document),
         hardware: document.probe.zip(document.hardware).map(|(probe, hardware)| pair_chart(probe, hardware)),
         labels: labels.names,
+        queries: own.map(|own| queries::charts(document, own)),
     };
     (charts, total)
+}
+
+/// Whether slices are single executions of queries, which differ by what they execute.
+fn has_single_queries(document: &Document) -> bool {
+    document.analysis.queries.as_ref().is_some_and(|queries| !queries.is_throughput)
+}
+
+fn chart_words(document: &Document) -> ChartWords {
+    let words = words(document.study);
+    let (ratio, slice) = match (has_queries(&document.study.workload), has_single_queries(document)) {
+        (_, true) => ("geometric mean of the queries' speeds as a ratio", "speed over its usual"),
+        (true, false) => ("ratio of queries/s", words.rate),
+        (false, false) => ("ratio of rows/s", words.rate),
+    };
+    ChartWords { rate: words.rate, ratio, slice, sessions: words.sessions }
 }
 
 /// Names that colours stand for: the same one for the same treatment of another group.
@@ -197,30 +217,49 @@ fn slice_charts(document: &Document, labels: &Labels) -> (Vec<SliceChart>, usize
     let valid = || document.runs.iter().filter(|run| run.status.is_valid());
     let total: usize = valid().map(|run| run.slices.len()).sum();
     let step = total.div_ceil(MAX_POINTS).max(1);
+    let usual = if has_single_queries(document) { Some(queries::usual(document.runs)) } else { None };
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut charts: Vec<SliceChart> = Vec::new();
     for run in valid() {
         let Some((group, label)) = labels.of.get(&run.treatment) else { continue };
         let at = charts.iter().position(|chart| chart.group == *group).unwrap_or_else(|| {
-            charts.push(SliceChart { group: group.clone(), points: Vec::new() });
+            charts.push(SliceChart { group: group.clone(), ..SliceChart::default() });
             charts.len() - 1
         });
         let count = seen.entry(&run.treatment).or_default();
         for slice in &run.slices {
-            if count.is_multiple_of(step) {
+            if count.is_multiple_of(step)
+                && let Some((value, query)) = drawn(run, slice, usual.as_ref())
+            {
                 let start_s = (slice.start_ns as f64 / 1e6).round() / 1e3;
-                let rate = (slice.rows_per_s() * 10.0).round() / 10.0;
-                charts[at].points.push((start_s, rate, *label, run.block, slice.round));
+                charts[at].points.push((start_s, value, *label, run.block, slice.round));
+                charts[at].queries.extend(query);
             }
             *count += 1;
         }
     }
-    for chart in &mut charts {
-        chart.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
+    charts.iter_mut().for_each(in_time_order);
     let order = document.study.groups();
     charts.sort_by_key(|chart| order.iter().position(|group| *group == chart.group));
     (charts, total)
+}
+
+/// What is drawn of a slice: its rate; of a single execution its speed over the usual one of its query
+/// and treatment, with the query, since rates of different queries say nothing about drift.
+fn drawn(run: &Run, slice: &Slice, usual: Option<&BTreeMap<(&str, u8), f64>>) -> Option<(f64, Option<u8>)> {
+    let Some(usual) = usual else { return Some(((slice.rows_per_s() * 10.0).round() / 10.0, None)) };
+    let (query, elapsed_ns) = queries::only_query(slice)?;
+    let speed = usual.get(&(run.treatment.as_str(), query))? / elapsed_ns.max(1) as f64;
+    Some(((speed * 1e3).round() / 1e3, Some(query)))
+}
+
+fn in_time_order(chart: &mut SliceChart) {
+    let mut order: Vec<usize> = (0..chart.points.len()).collect();
+    order.sort_by(|&a, &b| chart.points[a].0.total_cmp(&chart.points[b].0));
+    chart.points = order.iter().map(|&at| chart.points[at]).collect();
+    if !chart.queries.is_empty() {
+        chart.queries = order.iter().map(|&at| chart.queries[at]).collect();
+    }
 }
 
 #[cfg(test)]

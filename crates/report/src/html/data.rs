@@ -1,6 +1,7 @@
 //! What the page's template and its charts are given: plain values, aggregated here and not in the
 //! browser. One of the two modules of this crate that know serde.
 
+use super::queries::data::QueryCharts;
 use crate::ReportError;
 use crate::text::is_deceptive;
 use serde::Serialize;
@@ -10,6 +11,8 @@ use serde::Serialize;
 pub struct Charts {
     /// Whether the results come from a model.
     pub simulated: bool,
+    /// What the workload calls its work.
+    pub words: ChartWords,
     /// Names that colours and symbols stand for, over all groups.
     pub labels: Vec<String>,
     /// Throughput against sessions, one chart a group.
@@ -24,6 +27,21 @@ pub struct Charts {
     pub waits: Option<WaitChart>,
     /// Measured pairs of logical CPUs, where the hardware was probed.
     pub hardware: Option<PairChart>,
+    /// Charts of queries, where the workload has them.
+    pub queries: Option<QueryCharts>,
+}
+
+/// Words on axes and in tips.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct ChartWords {
+    /// Unit of throughput.
+    pub rate: &'static str,
+    /// What ratios are of.
+    pub ratio: &'static str,
+    /// What is drawn of each slice.
+    pub slice: &'static str,
+    /// Those who work, several.
+    pub sessions: &'static str,
 }
 
 /// What sessions waited for.
@@ -154,12 +172,14 @@ pub struct UsageRow {
 }
 
 /// The slices of a group.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Default)]
 pub struct SliceChart {
     /// Group name.
     pub group: String,
-    /// Seconds since the start, rows per second, index into labels, block, round.
+    /// Seconds since the start, what is drawn of the slice, index into labels, block, round.
     pub points: Vec<(f64, f64, usize, u32, u32)>,
+    /// The query of each point, where a slice is one execution; else empty.
+    pub queries: Vec<u8>,
 }
 
 /// The page around the charts.
@@ -224,6 +244,10 @@ pub struct Section {
     pub figures: Vec<Figure>,
     /// Tables that stand open.
     pub tables: Vec<TableView>,
+    /// Heading of what opens on demand; may be empty.
+    pub folds_title: &'static str,
+    /// What opens on demand.
+    pub folds: Vec<Fold>,
     /// Text kept as it is.
     pub verbatim: Option<String>,
 }
@@ -256,6 +280,37 @@ pub struct TableView {
     pub text_columns: usize,
     /// Cells.
     pub rows: Vec<Vec<String>>,
+}
+
+/// Something that opens on demand.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Fold {
+    /// What it shows, in one line.
+    pub title: String,
+    /// Tables inside.
+    pub tables: Vec<TableView>,
+    /// Plans side by side.
+    pub plans: Vec<PlanView>,
+}
+
+/// Two plans side by side.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanView {
+    /// Heading of the left one.
+    pub left: String,
+    /// Heading of the right one.
+    pub right: String,
+    /// Lines, aligned.
+    pub rows: Vec<(PlanCell, PlanCell)>,
+}
+
+/// A line of a plan; empty where the other side has one more.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct PlanCell {
+    /// `""`, `gone`, `new` or `moves`.
+    pub class: &'static str,
+    /// Sign and text.
+    pub text: String,
 }
 
 /// The machine as boxes.

@@ -7,6 +7,7 @@ use crate::csv::status_words;
 use crate::text::{
     bytes, counted, metric, nanoseconds, p_value, ratio, ratio_interval, set_share, share, significant,
 };
+use crate::words::{has_queries, metric_name};
 use crate::{Document, THROUGHPUT};
 use threadwise_analysis::{BlockCovariates, Estimate};
 use threadwise_study::Stopping;
@@ -51,6 +52,15 @@ fn paragraphs(document: &Document) -> Vec<String> {
             set_share(design.target_half_width),
         ),
     ];
+    if has_queries(&document.study.workload) {
+        lines.push(
+            "The queries and the data are derived from the TPC-H benchmark; the figures are no TPC-H results and not \
+             comparable with published ones. Every answer was compared with that of a second engine on the same data. \
+             Ratios of queries are a family of their own for Holm's method; their noise floor is the A/A interval of the \
+             same query."
+                .to_owned(),
+        );
+    }
     if !analysis.excluded_blocks.is_empty() {
         lines.push(format!("Left out: {}.", analysis.excluded_blocks.join("; ")));
     }
@@ -65,11 +75,19 @@ fn turn(document: &Document) -> String {
     let design = &document.study.design;
     let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| nanoseconds(ns as f64));
     match document.study.is_fixed_work() {
+        true if has_queries(&document.study.workload) => format!("{}, within {slice}", queries_turn(document)),
         true => format!(
             "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time \
              from the common start to the end of the last session"
         ),
         false => format!("gets one slice of {slice} after {rewarm} of re-warming"),
+    }
+}
+
+fn queries_turn(document: &Document) -> &'static str {
+    match &document.analysis.queries {
+        Some(queries) if queries.is_throughput => "executes all its streams at once",
+        _ => "executes the round's query once",
     }
 }
 
@@ -91,7 +109,8 @@ fn stopping(rule: Stopping) -> String {
 fn noise_floors(document: &Document) -> TableView {
     let rows = document.analysis.noise_floors.iter().map(|floor| {
         let percent = format!("±{}", share(floor.floor.exp_m1()));
-        vec![group_name(&floor.group), floor.metric.clone(), ratio3(floor.low), ratio3(floor.high), percent]
+        let metric = metric_name(&document.study.workload, &floor.metric);
+        vec![group_name(&floor.group), metric, ratio3(floor.low), ratio3(floor.high), percent]
     });
     view("Noise floor (A/A)", &["group", "metric", "low", "high", "floor"], 2, rows.collect())
 }
@@ -158,7 +177,8 @@ fn other_metrics(document: &Document) -> Option<TableView> {
         .map(|estimate| {
             let [group, label, against] = estimate_name(document, estimate);
             let figures = ratio_interval(estimate.value, estimate.low, estimate.high);
-            vec![group_name(&group), label, against, estimate.metric.clone(), better(estimate), figures]
+            let metric = metric_name(&document.study.workload, &estimate.metric);
+            vec![group_name(&group), label, against, metric, better(estimate), figures]
         })
         .collect();
     let headers = ["group", "comparison", "compared", "metric", "direction", "ratio"];

@@ -1,19 +1,23 @@
 //! The page's sections in order: verdict, throughput, comparison, CPUs, machine, hardware, time, table,
-//! method, configuration, failures.
+//! method, configuration, failures. A study of queries begins with its treatments, and has sections of
+//! its own after the comparison.
 
 use super::charts::MAX_POINTS;
 use super::data::{Charts, Fact, Figure, Page, Part, Section};
-use super::{activity, hardware, machine, method, tables};
+use super::{activity, hardware, machine, method, queries, tables};
 use crate::Document;
 use crate::activity::latency_gap;
+use crate::queries::data_words;
 use crate::text::{counted, set_share, share};
+use crate::words::words;
 use std::collections::BTreeSet;
 
 /// Everything around the charts. `slices` is the number of slices in all.
 pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
     let study = document.study;
     let engine = format!("{} {}", study.engine, document.engine_version);
-    let subtitle = [engine.trim(), &study.workload, document.created_utc, document.source];
+    let data = document.analysis.queries.as_ref().and_then(data_words).unwrap_or_default();
+    let subtitle = [engine.trim(), &study.workload, &data, document.created_utc, document.source];
     let subtitle: Vec<&str> = subtitle.into_iter().filter(|part| !part.is_empty()).collect();
     let title = if study.title.is_empty() { &study.name } else { &study.title };
     Page {
@@ -33,15 +37,21 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
 }
 
 fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section> {
-    let mut sections =
-        vec![throughput(document, charts), comparison(document, charts), usage(document, charts)];
+    let own = document.analysis.queries.as_ref();
+    let mut sections = match own {
+        Some(own) => vec![queries::treatments(document, own, charts)],
+        None => vec![throughput(document, charts)],
+    };
+    sections.push(comparison(document, charts));
+    sections.extend(own.into_iter().flat_map(|own| queries::sections(document, own, charts)));
+    sections.push(usage(document, charts));
     sections.extend(activity::section(document, charts));
     sections.extend([Section { id: "machine", title: "The machine", machine: true, ..Section::default() }]);
     let measured = document.probe.zip(document.hardware);
     sections.extend(measured.map(|(probe, hardware)| hardware::section(probe, hardware, charts)));
+    sections.push(time_order(document, charts, slices));
+    sections.extend(own.is_none().then(|| all_treatments(document)));
     sections.extend([
-        time_order(document, charts, slices),
-        all_treatments(document),
         method::method(document),
         method::configuration(document),
         method::failures(document),
@@ -122,17 +132,18 @@ pub fn titled(document: &Document, title: &str, group: &str) -> String {
 
 fn throughput(document: &Document, charts: &Charts) -> Section {
     let level = set_share(document.level());
+    let own = words(document.study);
     let figure = |(index, chart): (usize, &super::data::RateChart)| Figure {
         chart: "throughput",
         index,
         wide: charts.throughput.len() == 1,
         title: titled(document, "Throughput", &chart.group),
-        description: format!("Rows per second of all sessions together, with {level} intervals over blocks."),
+        description: format!("{} of all {} together, with {level} intervals over blocks.", own.rate_in_full, own.sessions),
         table: tables::rates(charts, chart),
     };
     Section {
         id: "throughput",
-        title: "Throughput against sessions",
+        title: if own.sessions == "streams" { "Throughput against streams" } else { "Throughput against sessions" },
         figures: charts.throughput.iter().enumerate().map(figure).collect(),
         ..Section::default()
     }
@@ -140,20 +151,29 @@ fn throughput(document: &Document, charts: &Charts) -> Section {
 
 fn comparison(document: &Document, charts: &Charts) -> Section {
     let level = set_share(document.level());
+    let (title, what) = match &document.analysis.queries {
+        Some(queries) if !queries.is_throughput => {
+            ("Geometric mean of speeds", "Geometric mean of the queries' speeds".to_owned())
+        }
+        _ => ("Ratio of throughput", format!("{} as a ratio", words(document.study).rate_in_full)),
+    };
     let figure = |(index, chart): (usize, &super::data::RatioChart)| Figure {
         chart: "ratios",
         index,
         wide: charts.ratios.len() == 1,
-        title: titled(document, "Ratio of throughput", &chart.group),
+        title: titled(document, title, &chart.group),
         description: format!(
-            "Rows per second as a ratio, with {level} intervals. A filled dot is an effect, a hollow one is not. \
-             The band around 1 is the noise floor."
+            "{what}, with {level} intervals. A filled dot is an effect, a hollow one is not. The band around 1 is the \
+             noise floor."
         ),
-        table: tables::ratios(chart),
+        table: tables::ratios(chart, charts.words.ratio),
     };
     Section {
         id: "comparison",
-        title: "Placements compared",
+        title: match &document.analysis.queries {
+            Some(_) => "Treatments compared",
+            None => "Placements compared",
+        },
         figures: charts.ratios.iter().enumerate().map(figure).collect(),
         ..Section::default()
     }
@@ -178,9 +198,12 @@ fn usage(document: &Document, charts: &Charts) -> Section {
     if usage.rows.is_empty() {
         paragraphs.push("No readings of /proc/stat were taken.".to_owned());
     } else {
-        let words = "Mean busy share while the treatment's slices ran: of the logical CPUs that its sessions used, of \
-                     the idle siblings of their cores, and of all others. Blocks draw different cores.";
-        figures.push(figure("roles", "Busy time by use", words.to_owned(), tables::roles(usage)));
+        let words = format!(
+            "Mean busy share while the treatment's slices ran: of the logical CPUs that its {} used, of the idle siblings \
+             of their cores, and of all others. Blocks draw different cores.",
+            words(document.study).sessions,
+        );
+        figures.push(figure("roles", "Busy time by use", words, tables::roles(usage)));
         let words = format!(
             "Mean busy share of each logical CPU while the treatment's slices ran, over all blocks.{spans}"
         );
@@ -203,6 +226,12 @@ fn usage(document: &Document, charts: &Charts) -> Section {
 }
 
 fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
+    let what = match &document.analysis.queries {
+        Some(queries) if !queries.is_throughput => {
+            "Each execution's speed over the usual one (the median) of its query and treatment".to_owned()
+        }
+        _ => format!("{} of each slice", words(document.study).rate_in_full),
+    };
     let shown: usize = charts.slices.iter().map(|chart| chart.points.len()).sum();
     let thinned = match shown < slices {
         true => format!(
@@ -217,7 +246,7 @@ fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
         index,
         wide: true,
         title: titled(document, "Every slice in time order", &chart.group),
-        description: "Rows per second of each slice; thin lines mark the starts of blocks.".to_owned(),
+        description: format!("{what}; thin lines mark the starts of blocks."),
         table: tables::block_means(document, &chart.group),
     };
     Section {

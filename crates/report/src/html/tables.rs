@@ -3,6 +3,7 @@
 use super::charts::{compared, group_of};
 use super::data::{Charts, RateChart, RatioChart, TableView, Usage};
 use crate::text::{compact, metric, metric_bounds, ratio, runs_words, share};
+use crate::words::words;
 use crate::{Document, Mark, THROUGHPUT};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_analysis::TreatmentSummary;
@@ -18,6 +19,15 @@ pub fn view(caption: &str, headers: &[&str], text_columns: usize, rows: Vec<Vec<
     }
 }
 
+/// The same text with a capital at its start.
+pub fn capital(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}
+
 /// Throughput of a group.
 pub fn rates(charts: &Charts, chart: &RateChart) -> TableView {
     let rows = chart.points.iter().map(|point| {
@@ -30,22 +40,19 @@ pub fn rates(charts: &Charts, chart: &RateChart) -> TableView {
             compact(point.high, 4),
         ]
     });
-    let headers = ["treatment", "placement", "sessions", "rows/s", "low", "high"];
-    view("Throughput, rows per second", &headers, 2, rows.collect())
+    let (sessions, rate) = (charts.words.sessions, charts.words.rate);
+    let headers = ["treatment", "placement", sessions, rate, "low", "high"];
+    view(&format!("Throughput, {}", rate.replace("/s", " per second")), &headers, 2, rows.collect())
 }
 
 /// Ratios of a group.
-pub fn ratios(chart: &RatioChart) -> TableView {
+pub fn ratios(chart: &RatioChart, what: &str) -> TableView {
     let rows = chart.rows.iter().map(|row| {
         let figures = [row.value, row.low, row.high].map(ratio);
         [row.label.clone(), row.against.clone(), row.mark.to_owned()].into_iter().chain(figures).collect()
     });
-    view(
-        "Ratio of rows per second",
-        &["comparison", "compared", "", "ratio", "low", "high"],
-        3,
-        rows.collect(),
-    )
+    let caption = capital(&what.replace("/s", " per second"));
+    view(&caption, &["comparison", "compared", "", "ratio", "low", "high"], 3, rows.collect())
 }
 
 /// Busy and steal by role.
@@ -83,13 +90,17 @@ pub fn by_cpu(usage: &Usage, steal: bool) -> TableView {
     view(caption, &headers, 1, rows.collect())
 }
 
-/// Mean rate by block and treatment of a group: the slices themselves are too many to read.
+/// Mean rate by block and treatment of a group, of single executions their sum: the slices themselves
+/// are too many to read.
 pub fn block_means(document: &Document, group: &str) -> TableView {
     let treatments: Vec<_> = document.study.treatments.iter().filter(|t| t.group == group).collect();
     let mut means: BTreeMap<(u32, &str), f64> = BTreeMap::new();
+    let single = document.analysis.queries.as_ref().is_some_and(|queries| !queries.is_throughput);
     for run in document.runs.iter().filter(|run| run.status.is_valid() && !run.slices.is_empty()) {
-        let sum: f64 = run.slices.iter().map(Slice::rows_per_s).sum();
-        means.insert((run.block, run.treatment.as_str()), sum / run.slices.len() as f64);
+        let of = |slice: &Slice| if single { slice.window_ns as f64 / 1e9 } else { slice.rows_per_s() };
+        let sum: f64 = run.slices.iter().map(of).sum();
+        let count = if single { 1.0 } else { run.slices.len() as f64 };
+        means.insert((run.block, run.treatment.as_str()), sum / count);
     }
     let blocks: BTreeSet<u32> = means.keys().map(|(block, _)| *block).collect();
     let rows = blocks.iter().map(|&block| {
@@ -99,25 +110,31 @@ pub fn block_means(document: &Document, group: &str) -> TableView {
     });
     let labels = treatments.iter().map(|treatment| document.label(&treatment.name, group));
     let headers: Vec<&str> = std::iter::once("block").chain(labels).collect();
-    view("Mean of a block's slices, rows per second", &headers, 1, rows.collect())
+    let unit = words(document.study).rate.replace("/s", " per second");
+    let caption = match single {
+        true => "Sum of a block's executions, seconds".to_owned(),
+        false => format!("Mean of a block's slices, {unit}"),
+    };
+    view(&caption, &headers, 1, rows.collect())
 }
 
 /// The full table of a group's treatments.
 pub fn treatments(document: &Document, group: &str, members: &[&TreatmentSummary]) -> TableView {
     let ratio_to = format!("ratio to {}", document.baseline_label(group));
+    let own = words(document.study);
     let headers = [
         "treatment",
         "placement",
-        "sessions",
-        "rows/s",
+        own.sessions,
+        own.rate,
         "interval",
         &ratio_to,
         "interval",
         "",
         "p50",
         "p99",
-        "CPU/row",
-        "reads/row",
+        own.cpu,
+        if own.row == "row" { "reads/row" } else { "reads/query" },
         "busy",
         "steal",
         "runs",

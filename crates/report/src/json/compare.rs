@@ -2,7 +2,7 @@
 
 use super::{VERSION, noise_floor, pretty};
 use crate::Mark;
-use crate::compare::{FOOT, Named};
+use crate::compare::{Named, foot};
 use serde_json::{Value, json};
 use threadwise_analysis::compare::{Cell, SideBySide};
 
@@ -17,7 +17,7 @@ pub fn compare(documents: &[Named<'_>], table: &SideBySide<'_>) -> String {
         "studies": documents.iter().map(study).collect::<Value>(),
         "rows": rows.collect::<Value>(),
         "cautions": table.cautions,
-        "note": FOOT,
+        "note": foot(documents),
     }))
 }
 
@@ -28,7 +28,7 @@ fn study(named: &Named<'_>) -> Value {
         "engine_version": document.engine_version, "workload": document.study.workload,
         "created_utc": document.created_utc, "simulated": document.is_simulated(),
         "blocks": document.analysis.blocks, "level": document.level(),
-        "noise_floor": document.widest_floor().map(noise_floor),
+        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, &document.study.workload)),
     })
 }
 

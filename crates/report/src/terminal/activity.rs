@@ -13,8 +13,7 @@ const MAX_LABEL: usize = 28;
 pub fn activity(document: &Document, style: Style) -> String {
     let mut text = String::new();
     for subject in subjects(document) {
-        text.push_str(subject.title);
-        text.push('\n');
+        wrap(subject.title, style.width).iter().for_each(|line| text.push_str(&format!("{line}\n")));
         let names: Vec<String> = subject.lines.iter().map(|(name, _)| plain(name, style.unicode)).collect();
         let fitting = names.iter().map(|name| columns(name)).filter(|width| *width <= MAX_LABEL);
         let label = fitting.max().unwrap_or(0);

@@ -8,5 +8,6 @@ mod exports;
 mod page;
 mod probe_screen;
 mod probes;
+mod queries;
 mod support;
 mod terminal;

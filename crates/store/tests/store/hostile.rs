@@ -2,6 +2,7 @@
 
 use crate::made::{self, Random};
 use crate::made_probe;
+use crate::made_queries;
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ fn valid(folder: &TempDir) -> PathBuf {
         for seed in 0..3 {
             store.append_run(&made::run(seed, block, 0, 5, 2, 4)).unwrap();
         }
+        store.append_run(&made_queries::query_run(9, block, 3, 2, 5)).unwrap();
         store.block_complete(block, 0, 1.0).unwrap();
     }
     store.note("note").unwrap();
@@ -93,7 +95,7 @@ fn every_number_and_text_may_be_absurd() {
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         rows.map(Result::unwrap).collect()
     };
-    assert!(columns.len() > 170, "{}", columns.len());
+    assert!(columns.len() > 185, "{}", columns.len());
     let values = [
         "-1",
         "0",

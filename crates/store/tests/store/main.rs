@@ -6,5 +6,7 @@ mod hostile;
 mod kill;
 mod made;
 mod made_probe;
+mod made_queries;
 mod probes;
+mod queries;
 mod round_trip;

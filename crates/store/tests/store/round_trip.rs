@@ -1,6 +1,6 @@
 //! What was stored comes back exactly; what cannot be stored is refused and changes nothing.
 
-use crate::{made, made_probe};
+use crate::{made, made_probe, made_queries};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -322,6 +322,10 @@ fn documented_queries_work() {
     let mut store = create(&path);
     store.block_started(0, 0, 0.0).unwrap();
     store.append_run(&made::run(1, 0, 0, 3, 2, 4)).unwrap();
+    let mut queries = made_queries::query_run(3, 0, 2, 1, 2);
+    queries.slices[1].sessions[0].queries[0].plan = Some("another plan of query 2".into());
+    queries.slices.iter_mut().for_each(|slice| slice.cpu_times.clear());
+    store.append_run(&queries).unwrap();
     let mut failed = made::run(2, 0, 0, 1, 2, 4);
     failed.status = RunStatus::Failed { kind: "crash".into(), message: "signal 11".into() };
     store.append_run(&failed).unwrap();
@@ -335,8 +339,9 @@ fn documented_queries_work() {
         let count = format!("SELECT count(*) FROM ({})", query.trim().trim_end_matches(';'));
         rows.push(plain.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap());
     }
-    // One valid run; three counters; 4 logical CPUs in 2 runs; one failed run; three probed pairs.
-    assert_eq!(rows, [1, 3, 8, 1, 3]);
+    // Two valid runs; three counters; 4 logical CPUs in 2 runs; queries 1 to 3; two plans of query 2;
+    // one failed run; three probed pairs.
+    assert_eq!(rows, [2, 3, 8, 3, 2, 1, 3]);
     let schema = include_str!("../../src/schema.sql");
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();

@@ -5,15 +5,17 @@ use crate::commands::topology::live;
 use crate::engines;
 use crate::error::AppError;
 use crate::output;
+use threadwise_analytics::known;
 use threadwise_machine::placement::resolve;
 use threadwise_machine::{Draw, Pin, Placement, Topology};
 use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 
 /// Workloads and what they do.
-const WORKLOADS: [(&str, &str); 3] = [
+const WORKLOADS: [(&str, &str); 4] = [
     ("logical-io", "cached reads of consecutive keys from a random start"),
     ("insert", "a few rows a transaction into one table, keys ascending or random"),
+    ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
     ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
 ];
 
@@ -47,9 +49,15 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
         let about = format!("{} ({version})", engine.about());
         entries.push(entry("engine", engine.name(), about));
     }
+    for engine in known() {
+        let about = format!("{} (threadwise engine list says whether it is here)", engine.about);
+        entries.push(entry("engine", engine.name, about));
+    }
     for (name, about) in WORKLOADS {
         let with = engines::all().iter().filter(|engine| engine.workloads().contains(&name));
-        let with: Vec<&str> = with.map(|engine| engine.name()).collect();
+        let with = with.map(|engine| engine.name());
+        let others = known().iter().filter(|engine| engine.workloads.contains(&name));
+        let with: Vec<&str> = with.chain(others.map(|engine| engine.name)).collect();
         entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
     }
     for name in [

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod engine;
 pub mod export;
 pub mod list;
 pub mod probe;

@@ -1,6 +1,7 @@
 //! `threadwise run`: from a preset or study file to a verdict, a study file and a report.
 
 mod prepare;
+mod program;
 mod watch;
 
 use crate::cli::RunArgs;
@@ -13,7 +14,7 @@ use std::path::Path;
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, RunnerError, guard};
-use threadwise_study::plan_block;
+use threadwise_study::{plan_block, tpch};
 
 /// Measures, stores, analyses, reports.
 pub fn run(args: &RunArgs) -> Result<(), AppError> {
@@ -85,13 +86,18 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
         let seats: Vec<String> = placement.sessions.iter().map(ToString::to_string).collect();
         let shown = if seats.len() > 16 { placement.set().to_string() } else { seats.join(" ") };
-        let plural = if treatment.sessions == 1 { "session " } else { "sessions" };
+        let (one, many) = match job.study.workload.as_str() {
+            tpch::WORKLOAD => ("stream ", "streams"),
+            _ => ("session ", "sessions"),
+        };
+        let plural = if treatment.sessions == 1 { one } else { many };
+        let dop = treatment.options.get("dop").map_or(String::new(), |dop| format!(", DOP {dop}"));
         let memory = match &treatment.memory {
             Memory::Local => String::new(),
             other => format!(", memory={other}"),
         };
         let (name, sessions) = (&treatment.name, treatment.sessions);
-        text.push_str(&format!("  {name:<width$}  {sessions:>3} {plural} on {shown}{memory}\n"));
+        text.push_str(&format!("  {name:<width$}  {sessions:>3} {plural} on {shown}{dop}{memory}\n"));
     }
     for line in &job.study.left_out {
         text.push_str(&format!("  left out: {line}\n"));

@@ -10,10 +10,12 @@ mod files;
 mod insert;
 mod logical_io;
 mod settings;
+mod tpch;
 
 use crate::workloads::insert as insert_workload;
 use crate::workloads::logical_io as logical_io_workload;
 use crate::workloads::options::refuse;
+use crate::workloads::tpch as tpch_workload;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 pub use ffi::{CacheCounters, take_cache_counters};
 pub use logical_io::{READ_SQL, SqliteSession};
@@ -30,7 +32,7 @@ const PAGE_BYTES: u64 = logical_io_workload::BLOCK_BYTES;
 pub struct Sqlite;
 
 /// Names of its workloads.
-const WORKLOADS: [&str; 2] = [logical_io_workload::NAME, insert_workload::NAME];
+const WORKLOADS: [&str; 3] = [logical_io_workload::NAME, insert_workload::NAME, tpch_workload::NAME];
 
 impl Engine for Sqlite {
     fn name(&self) -> &'static str {
@@ -57,6 +59,7 @@ impl Engine for Sqlite {
         match Workload::of(request)? {
             Workload::LogicalIo(spec) => logical_io::load(request, &spec),
             Workload::Insert(spec) => insert::load(request, &spec),
+            Workload::Tpch(spec) => tpch::load(request, &spec),
         }
     }
 
@@ -64,6 +67,7 @@ impl Engine for Sqlite {
         match Workload::of(&request.load)? {
             Workload::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
             Workload::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
+            Workload::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
         }
     }
 }
@@ -72,6 +76,7 @@ impl Engine for Sqlite {
 enum Workload {
     LogicalIo(logical_io_workload::LogicalIo),
     Insert(insert::Spec),
+    Tpch(tpch::Spec),
 }
 
 impl Workload {
@@ -89,6 +94,7 @@ impl Workload {
         }
         Ok(match request.workload.as_str() {
             insert_workload::NAME => Self::Insert(insert::Spec::of(&request.options)?),
+            tpch_workload::NAME => Self::Tpch(tpch::Spec::of(&request.options)?),
             _ => Self::LogicalIo(logical_io::spec(request)?),
         })
     }

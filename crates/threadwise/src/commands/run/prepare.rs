@@ -1,5 +1,6 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
+use super::program::{self, Program};
 use super::runner_error;
 use crate::cli::RunArgs;
 use crate::commands;
@@ -11,10 +12,11 @@ use std::time::SystemTime;
 use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
-use threadwise_runner::{Settings, Worker, engine_version, find_worker, guard};
+use threadwise_runner::{Settings, engine_version, guard};
 use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
 use threadwise_study::load::{Overrides, StudyFile, option_value};
-use threadwise_study::{Options, Stopping, Study, presets};
+use threadwise_study::{Options, Stopping, Study, presets, tpch};
+use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
 pub struct Job {
@@ -27,7 +29,7 @@ pub struct Job {
     /// Who measures.
     pub versions: Versions,
     /// The engine's program.
-    pub worker: Worker,
+    pub program: Program,
     /// The study file of a study that goes on; a new one is made when the machine was found fit.
     pub store: Option<Store>,
     /// How the study ended before, where it goes on.
@@ -43,7 +45,7 @@ impl Job {
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
-        let (worker, versions) = engine(&study)?;
+        let (program, versions) = engine(&study)?;
         check_options(&study, args.study.as_deref())?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
@@ -56,7 +58,7 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
-        Ok(Self { study, output, html, versions, worker, store: None, state: EndState::Running })
+        Ok(Self { study, output, html, versions, program, store: None, state: EndState::Running })
     }
 
     /// A study that was interrupted.
@@ -71,7 +73,7 @@ impl Job {
         let found = found.map_err(AppError::input)?;
         let (study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
         drop(found);
-        let (worker, versions) = engine(&study)?;
+        let (program, versions) = engine(&study)?;
         let html = html_path(args, file)?;
         match &html {
             // The report that an earlier part of this study left is ours to replace.
@@ -83,7 +85,7 @@ impl Job {
         let store = (!args.plan && state != EndState::Complete)
             .then(|| resume(file, topology, &versions))
             .transpose()?;
-        Ok(Self { study, output: file.to_owned(), html, versions, worker, store, state })
+        Ok(Self { study, output: file.to_owned(), html, versions, program, store, state })
     }
 
     /// Whether a model stands in for the machine.
@@ -94,6 +96,12 @@ impl Job {
     /// Whether a server of the user's is measured, which then runs here on purpose, if it runs here.
     pub fn is_users_server(&self) -> bool {
         self.study.engine_options.contains_key("url")
+    }
+
+    /// Scale factor of the data set, where the workload has one.
+    pub fn scale(&self) -> Option<f64> {
+        let first = self.study.treatments.first().filter(|_| self.study.workload == tpch::WORKLOAD)?;
+        TpchOptions::read(&first.options).ok().map(|options| options.scale)
     }
 
     /// Whether nothing is left to measure.
@@ -111,9 +119,20 @@ impl Job {
             }
             Stopping::Blocks { blocks } => format!("{blocks} blocks"),
         };
+        let treatments = self.study.treatments.len();
+        if self.study.workload == tpch::WORKLOAD {
+            let options = &self.study.treatments[0].options;
+            let (queries, scale) = (tpch::queries(options).len(), self.scale().unwrap_or(1.0));
+            let each = match tpch::test(options) {
+                tpch::Test::Power => format!("{queries} queries in turn a block"),
+                tpch::Test::Throughput => format!("streams of {queries} queries"),
+            };
+            let seed = self.study.seed;
+            return format!("{treatments} treatments, scale factor {scale}, {each}, {stopping}; seed {seed}");
+        }
         format!(
             "{} treatments, {} rounds of {} ms slices a block ({:.1} s), {stopping}; seed {}",
-            self.study.treatments.len(),
+            treatments,
             design.rounds,
             design.slice_ns as f64 / 1e6,
             self.study.block_floor_s(),
@@ -159,6 +178,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),
         sessions: args.sessions.clone(),
+        dops: args.dop.clone(),
         options: args.set.iter().map(given).collect(),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
@@ -168,19 +188,19 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
 }
 
 /// The program of the study's engine, and the versions that the study file keeps.
-fn engine(study: &Study) -> Result<(Worker, Versions), AppError> {
+fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let name = &study.engine;
-    let program = std::env::current_exe()
-        .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let worker = find_worker(name, engines::all(), &program, &path).map_err(|error| runner_error(&error))?;
-    let engine_version = match engines::find(name) {
-        Some(engine) => engine.version(&study.engine_options).map_err(engine_error)?,
-        None => engine_version(&Settings::new(worker.clone())).map_err(|error| runner_error(&error))?,
+    let found = program::find(study)?;
+    let engine_version = match (engines::find(name), &found.version) {
+        (_, Some(version)) => version.clone(),
+        (Some(engine), None) => engine.version(&study.engine_options).map_err(engine_error)?,
+        (None, None) => {
+            engine_version(&Settings::new(found.worker.clone())).map_err(|error| runner_error(&error))?
+        }
     };
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let program = env!("CARGO_PKG_VERSION").to_owned();
-    Ok((worker, Versions { program, engine: name.clone(), engine_version, created_utc }))
+    Ok((found, Versions { program, engine: name.clone(), engine_version, created_utc }))
 }
 
 /// A server that cannot be asked is a failure; an option that cannot be is bad input.

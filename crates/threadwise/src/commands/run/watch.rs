@@ -50,7 +50,8 @@ pub fn measure(
 }
 
 fn settings(job: &Job, args: &RunArgs) -> Settings {
-    let mut settings = Settings::new(job.worker.clone());
+    let mut settings = Settings::new(job.program.worker.clone());
+    settings.queries.clone_from(&job.program.queries);
     // Our own program cleans up after us; without it the next start does.
     settings.janitor = std::env::current_exe().ok().map(|program| Worker {
         program,
@@ -59,6 +60,11 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     });
     if let Some(folder) = &args.data_dir {
         settings.data_root.clone_from(folder);
+    }
+    if let Some(scale) = job.scale() {
+        // Loading a gigabyte takes a server some minutes, and an engine in memory some seconds.
+        settings.deadlines.load = settings.deadlines.load.mul_f64(scale.max(1.0));
+        settings.deadlines.prepare = settings.deadlines.prepare.mul_f64(scale.max(1.0));
     }
     settings.probe = !args.no_probe;
     settings.allow_busy = args.allow_busy || job.is_simulated();
@@ -99,6 +105,10 @@ impl<'a> Shown<'a> {
             Event::Probing { what, share } => {
                 self.progress.share(*share);
                 self.progress.pass(&format!("measuring {what}"));
+            }
+            Event::Making { what, share } => {
+                self.progress.share(*share);
+                self.progress.pass(&format!("making {what}"));
             }
             Event::Loading { what, number, count } => {
                 self.progress.pass(&format!("data {} of {count}: {what}", number + 1));

@@ -1,0 +1,75 @@
+//! Queries whose plan differs between treatments, and plans that differed within one.
+
+use super::{Facts, finding, limited, query_list};
+use crate::Finding;
+use crate::queries::{Change, PlanChange, Queries};
+use std::collections::BTreeSet;
+
+/// Most changes that are told with their operators.
+const MAX_CHANGES: usize = 3;
+
+/// Longest operator inside a sentence.
+const MAX_OPERATOR: usize = 60;
+
+/// Other plans than the baseline's; `None` where all that are known are the same.
+pub fn plan_change(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
+    let different: Vec<&PlanChange> =
+        queries.changes.iter().filter(|change| change.change == Change::Different).collect();
+    let mut sentences = Vec::new();
+    let told = limited(different.iter().map(|change| tell(change)).collect(), MAX_CHANGES);
+    if let Some(told) = told {
+        let hold = match facts.study.engine.as_str() {
+            "postgres" => ": hold_plan=true tells them apart",
+            _ => "",
+        };
+        sentences.push(format!(
+            "Another plan than the baseline's: {told}. Their ratios are of plan and hardware together{hold}."
+        ));
+    }
+    sentences.extend(unstable(queries));
+    let mut names: Vec<&str> =
+        different.iter().flat_map(|change| change.treatments.iter().map(String::as_str)).collect();
+    names.sort_unstable();
+    (!sentences.is_empty()).then(|| finding("plan-change", sentences.join(" "), &names))
+}
+
+/// `Q15 under all d8 (HASH_JOIN … in place of NESTED_LOOP …)`.
+fn tell(change: &PlanChange) -> String {
+    // Operators that only move rows are no reason by themselves.
+    let counts = |line: &&String| !line.trim_start().starts_with("~ ");
+    let only_other =
+        change.lines.iter().filter(|(own, _)| own.is_none()).filter_map(|(_, other)| other.as_ref());
+    let only_own =
+        change.lines.iter().filter(|(_, other)| other.is_none()).filter_map(|(own, _)| own.as_ref());
+    let operators = match (only_other.clone().find(counts), only_own.clone().find(counts)) {
+        (Some(now), Some(was)) => format!(" ({} in place of {})", cut(now), cut(was)),
+        (Some(now), None) => format!(" ({} in addition)", cut(now)),
+        (None, Some(was)) => format!(" (without {})", cut(was)),
+        // The same lines at other levels.
+        (None, None) => " (the same operators in another order)".to_owned(),
+    };
+    let (first, more) = (change.treatments.first(), change.treatments.len().saturating_sub(1));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("Q{} under {}{more}{operators}", change.query, first.map_or("", String::as_str))
+}
+
+fn cut(line: &str) -> String {
+    let line = line.trim();
+    match line.chars().count() {
+        0..=MAX_OPERATOR => line.to_owned(),
+        _ => line.chars().take(MAX_OPERATOR - 1).chain(['…']).collect(),
+    }
+}
+
+/// Queries that had more than one plan under the same treatment.
+fn unstable(queries: &Queries) -> Option<String> {
+    let all = queries.treatments.iter().flat_map(|own| &own.queries);
+    let found: BTreeSet<u8> = all.filter(|(_, own)| own.plans_seen > 1).map(|(number, _)| *number).collect();
+    let numbers: Vec<u8> = found.into_iter().collect();
+    (!numbers.is_empty()).then(|| {
+        format!(
+            "More than one plan under the same treatment: {}; the commonest is compared.",
+            query_list(&numbers)
+        )
+    })
+}

@@ -1,0 +1,151 @@
+//! What stands out, and the likeliest reason among what was measured.
+//!
+//! A single execution stands out where it took more than 1.5 times the median of its query and
+//! treatment, and its modified z-score (Iglewicz, Hoaglin, *How to Detect and Handle Outliers*, 1993:
+//! 0.6745 · (x − median) / MAD, of logarithms) exceeds 3.5. The factor alone would report every
+//! execution of a query that scatters; the score alone would report 3% in a query that does not.
+//! Nothing that stands out is left out of any estimate.
+
+mod reasons;
+
+use std::collections::BTreeMap;
+
+use super::plans::Plans;
+use super::table::{Cell, Done, Table};
+use super::words;
+use super::{Outlier, TreatmentQueries};
+use reasons::{Places, Surroundings};
+use threadwise_study::Slice;
+
+/// An execution that took no more than so many times the median is none that stands out.
+pub const MIN_TIMES: f64 = 1.5;
+
+/// Modified z-scores above this are outliers (Iglewicz, Hoaglin 1993).
+const MIN_SCORE: f64 = 3.5;
+
+/// Makes the median absolute deviation of a normal sample its standard deviation.
+const MAD_TO_SD: f64 = 0.6745;
+
+/// Fewest executions of a query under a treatment of which a median says something.
+const MIN_EXECUTIONS: usize = 4;
+
+/// A query stands out among all where its speed is so many times the geometric mean, or its inverse.
+const MIN_APART: f64 = 1.25;
+
+/// One execution with what surrounded it.
+struct Execution<'t, 'a> {
+    cell: &'t Cell<'a>,
+    done: Done<'a>,
+    around: Surroundings,
+}
+
+/// Single executions first, then queries; each kind by how far out it is.
+pub fn outliers(table: &Table<'_>, plans: &Plans, treatments: &[TreatmentQueries]) -> Vec<Outlier> {
+    let mut single = Vec::new();
+    for at in 0..table.study.treatments.len() {
+        let mut by_query: BTreeMap<u8, Vec<Execution<'_, '_>>> = BTreeMap::new();
+        for cell in table.of(at) {
+            let places = Places::of(cell, table.topology);
+            let mut last: Option<(*const Slice, Surroundings)> = None;
+            for done in &cell.done {
+                // Executions of a slice come one after another: its times are added up once.
+                let around = match last {
+                    Some((slice, around)) if std::ptr::eq(slice, done.slice) => around,
+                    _ => Surroundings::of(done.slice, &places),
+                };
+                last = Some((done.slice, around));
+                let one = Execution { cell, done: *done, around: around.part(done) };
+                by_query.entry(done.execution.query).or_default().push(one);
+            }
+        }
+        for (query, executions) in &by_query {
+            single.extend(slow(table, plans, at, *query, executions));
+        }
+    }
+    let mut whole: Vec<Outlier> = Vec::new();
+    for (at, own) in treatments.iter().enumerate() {
+        whole.extend(apart(table, at, own, treatments));
+    }
+    single.sort_by(|a, b| b.times.total_cmp(&a.times));
+    whole.sort_by(|a, b| b.times.ln().abs().total_cmp(&a.times.ln().abs()));
+    single.into_iter().chain(whole).collect()
+}
+
+/// Executions of one query under one treatment that took far longer than usual.
+fn slow(
+    table: &Table<'_>,
+    plans: &Plans,
+    at: usize,
+    query: u8,
+    executions: &[Execution<'_, '_>],
+) -> Vec<Outlier> {
+    if executions.len() < MIN_EXECUTIONS {
+        return Vec::new();
+    }
+    let log = |one: &Execution<'_, '_>| (one.done.execution.elapsed_ns as f64).ln();
+    let Some(middle) = median(executions.iter().map(log)) else { return Vec::new() };
+    let mad = median(executions.iter().map(|one| (log(one) - middle).abs())).unwrap_or(0.0);
+    let is_out = |one: &&Execution<'_, '_>| {
+        let above = log(one) - middle;
+        above > MIN_TIMES.ln() && MAD_TO_SD * above > MIN_SCORE * mad
+    };
+    let usual =
+        reasons::Usual::of(executions.iter().map(|one| (one.cell, one.done, &one.around)), plans, at, query);
+    let tell = |one: &Execution<'_, '_>| {
+        let times = (log(one) - middle).exp();
+        let (reason, why) =
+            reasons::of_execution(one.cell, &one.done, &one.around, &usual, plans, middle.exp());
+        let name = &table.study.treatments[at].name;
+        let took = words::duration(one.done.execution.elapsed_ns as f64);
+        let text = format!(
+            "Q{query} under {name} took {took} in block {}, {times:.1} times its median of {}: {why}.",
+            one.cell.block,
+            words::duration(middle.exp())
+        );
+        Outlier { query, treatment: name.clone(), block: Some(one.cell.block), times, reason, text }
+    };
+    executions.iter().filter(is_out).map(tell).collect()
+}
+
+/// Queries whose speed under a treatment is apart from that of all of them together.
+fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, all: &[TreatmentQueries]) -> Vec<Outlier> {
+    let Some(mean) = &own.total.geometric else { return Vec::new() };
+    let Some(baseline) = table.below(at).first().map(|base| &all[*base]) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (query, numbers) in &own.queries {
+        let Some(speed) = &numbers.speed else { continue };
+        let times = speed.value / mean.value;
+        let is_apart = speed.low > mean.high || speed.high < mean.low;
+        if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.ln() {
+            continue;
+        }
+        let (reason, why) = reasons::of_query(table, at, *query, own, baseline, times);
+        let text = format!(
+            "Q{query} under {} has {} of the baseline's speed, all queries {}: {why}.",
+            own.treatment,
+            words::ratio(speed),
+            words::ratio(mean)
+        );
+        found.push(Outlier {
+            query: *query,
+            treatment: own.treatment.clone(),
+            block: None,
+            times,
+            reason,
+            text,
+        });
+    }
+    found
+}
+
+/// The middle value, of an even number the mean of the two in the middle; `None` without a value.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}

@@ -1,0 +1,299 @@
+//! Why something stands out, by what was measured around it.
+//!
+//! A disturbance is given as the reason of a slow execution only where it can explain a quarter of the
+//! excess: steal of 1% does not make a query twice as long. Bytes cannot be turned into time without
+//! knowing the device, so for reads and spills the rule is that there were at least twice as many as
+//! usual, and at least a MiB. The first that applies is given: plan, threads, reads and spills, neighbours,
+//! clock.
+
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::{Counters, Slice};
+
+use super::super::plans::{self, Plans};
+use super::super::table::{Cell, Done, Table};
+use super::super::words::bytes;
+use super::super::{Change, QueryEstimates, Reason, TreatmentQueries};
+use super::median;
+use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE};
+use crate::findings::words::percent;
+
+/// Part of an excess that a disturbance must explain.
+const EXPLAINS_SHARE: f64 = 0.25;
+
+/// Less than two ticks of the kernel's accounting (10 ms each) is not told from nothing.
+const MIN_TAKEN_NS: f64 = 2e7;
+
+/// So many times the usual amount is more than usual.
+const MANY_TIMES: f64 = 2.0;
+
+/// Counters that tell of storage, with the least amount that counts and what it is called.
+const STORAGE: [(&str, f64, &str); 4] = [
+    ("spill_bytes", 1_048_576.0, "spilled"),
+    ("read_bytes", 1_048_576.0, "read"),
+    ("major_faults", 256.0, "faulted in"),
+    ("temp_bytes", 1_048_576.0, "wrote to temporary files"),
+];
+
+/// What surrounded one execution: times that others took of its own logical CPUs, scaled to it where
+/// its slice is longer, and busy shares of the CPUs that it left free.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Surroundings {
+    /// Taken by the hypervisor.
+    steal_ns: f64,
+    /// The same as a share of the time of its own logical CPUs.
+    steal_share: f64,
+    /// Busy with something that is not the study's, on its own logical CPUs.
+    others_ns: f64,
+    others_share: f64,
+    /// Busy share of siblings that it left free.
+    left_over_share: f64,
+    /// Busy share of all other logical CPUs.
+    free_share: f64,
+}
+
+/// The logical CPUs of a run, and their siblings that it left free.
+pub struct Places {
+    own: CpuSet,
+    siblings: CpuSet,
+}
+
+impl Places {
+    /// Of one run.
+    pub fn of(cell: &Cell<'_>, topology: Option<&Topology>) -> Self {
+        let own: CpuSet = cell.run.cpus.iter().copied().collect();
+        let siblings = topology.map_or_else(CpuSet::new, |topology| {
+            let known = own.iter().filter_map(|cpu| topology.cpu(cpu));
+            known.flat_map(|cpu| cpu.siblings.iter()).collect()
+        });
+        Self { own, siblings }
+    }
+}
+
+impl Surroundings {
+    /// From a slice's times; all 0 where these are missing.
+    pub fn of(slice: &Slice, places: &Places) -> Self {
+        // Own, left-over and free logical CPUs: busy, stolen, all.
+        let mut sums = [[0.0_f64; 3]; 3];
+        for times in &slice.cpu_times {
+            let is_own = places.own.contains(times.cpu);
+            let at = if is_own { 0 } else { 2 - usize::from(places.siblings.contains(times.cpu)) };
+            let parts = [times.busy_ns, times.steal_ns, times.total_ns];
+            sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
+        }
+        let [[busy, steal, total], left_over, free] = sums;
+        let executions = slice.sessions.iter().flat_map(|session| &session.queries);
+        let planning: f64 = executions.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
+        let others = match slice.cpu_ns() {
+            // What is not known to be ours is not known to be another's either.
+            0 => 0.0,
+            cpu => (busy - cpu as f64 - planning).max(0.0),
+        };
+        Self {
+            steal_ns: steal,
+            steal_share: share(steal, total),
+            others_ns: others,
+            others_share: share(others, total),
+            left_over_share: share(left_over[0], left_over[2]),
+            free_share: share(free[0], free[2]),
+        }
+    }
+
+    /// An execution's part of its slice.
+    pub fn part(self, done: &Done<'_>) -> Self {
+        let part = share(done.execution.elapsed_ns as f64, done.slice.window_ns as f64).min(1.0);
+        Self { steal_ns: self.steal_ns * part, others_ns: self.others_ns * part, ..self }
+    }
+}
+
+fn share(above: f64, below: f64) -> f64 {
+    if below > 0.0 { above / below } else { 0.0 }
+}
+
+/// What is usual for a query under a treatment: medians over its executions.
+pub struct Usual {
+    plan: Option<usize>,
+    dop: f64,
+    counters: Vec<f64>,
+    around: Surroundings,
+    clock_mhz: Option<f64>,
+    stranger_share: f64,
+}
+
+impl Usual {
+    /// From all executions of the query under the treatment.
+    pub fn of<'t, 'a: 't>(
+        executions: impl Iterator<Item = (&'t Cell<'a>, Done<'a>, &'t Surroundings)>,
+        plans: &Plans,
+        treatment: usize,
+        query: u8,
+    ) -> Self {
+        let all: Vec<_> = executions.collect();
+        let middle = |of: &dyn Fn(&Surroundings) -> f64| {
+            median(all.iter().map(|(_, _, around)| of(around))).unwrap_or(0.0)
+        };
+        let counter = |name: &str| {
+            median(all.iter().map(|(_, done, _)| count(&done.execution.counters, name))).unwrap_or(0.0)
+        };
+        Self {
+            plan: plans.majority(&[treatment], query),
+            dop: median(all.iter().filter_map(|(_, done, _)| done.execution.dop.map(f64::from)))
+                .unwrap_or(0.0),
+            counters: STORAGE.iter().map(|(name, ..)| counter(name)).collect(),
+            around: Surroundings {
+                steal_ns: middle(&|around| around.steal_ns),
+                steal_share: middle(&|around| around.steal_share),
+                others_ns: middle(&|around| around.others_ns),
+                others_share: middle(&|around| around.others_share),
+                left_over_share: middle(&|around| around.left_over_share),
+                free_share: middle(&|around| around.free_share),
+            },
+            clock_mhz: median(all.iter().filter_map(|(cell, ..)| cell.clock_mhz)),
+            stranger_share: median(all.iter().filter_map(|(cell, ..)| cell.stranger_share)).unwrap_or(0.0),
+        }
+    }
+}
+
+/// Why one execution took longer than usual, in words.
+pub fn of_execution(
+    cell: &Cell<'_>,
+    done: &Done<'_>,
+    around: &Surroundings,
+    usual: &Usual,
+    plans: &Plans,
+    usual_ns: f64,
+) -> (Reason, String) {
+    let excess_ns = done.execution.elapsed_ns as f64 - usual_ns;
+    other_plan(done, usual, plans)
+        .map(|why| (Reason::Plan, why))
+        .or_else(|| fewer_threads(done, usual).map(|why| (Reason::Dop, why)))
+        .or_else(|| storage(&done.execution.counters, usual).map(|why| (Reason::Io, why)))
+        .or_else(|| neighbour(cell, around, usual, excess_ns).map(|why| (Reason::Neighbour, why)))
+        .or_else(|| {
+            clock(cell, usual, done.execution.elapsed_ns as f64 / usual_ns).map(|why| (Reason::Clock, why))
+        })
+        .unwrap_or_else(|| (Reason::Unexplained, "nothing that was measured explains it".to_owned()))
+}
+
+fn other_plan(done: &Done<'_>, usual: &Usual, plans: &Plans) -> Option<String> {
+    let own = done.execution.plan.as_deref().and_then(plans::trimmed)?;
+    let usual = plans.text(usual.plan?);
+    match plans::change(usual, own) {
+        Change::Different => Some("another plan than its usual one".to_owned()),
+        Change::ParallelOnly => Some("its usual plan with other operators between threads".to_owned()),
+        Change::Same | Change::Unknown => None,
+    }
+}
+
+fn fewer_threads(done: &Done<'_>, usual: &Usual) -> Option<String> {
+    let dop = done.execution.dop?;
+    (f64::from(dop) < usual.dop).then(|| format!("{dop} took part in it, mostly {} do", usual.dop))
+}
+
+fn count(counters: &Counters, name: &str) -> f64 {
+    counters.get(name).copied().unwrap_or(0) as f64
+}
+
+fn storage(counters: &Counters, usual: &Usual) -> Option<String> {
+    STORAGE.iter().zip(&usual.counters).find_map(|((name, least, verb), usual)| {
+        let own = count(counters, name);
+        (own - usual >= *least && own >= MANY_TIMES * usual)
+            .then(|| format!("it {verb} {}, mostly {}", amount(name, own), amount(name, *usual)))
+    })
+}
+
+fn amount(name: &str, amount: f64) -> String {
+    if name.ends_with("_bytes") { bytes(amount) } else { format!("{amount:.0} pages") }
+}
+
+fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f64) -> Option<String> {
+    let explains = |own: f64, usual: f64| own - usual >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns);
+    let flagged = |own: f64, usual: f64, limit: f64| own > limit && own >= MANY_TIMES * usual;
+    let before = &usual.around;
+    if around.steal_share > STEAL_FLAG_SHARE && explains(around.steal_ns, before.steal_ns) {
+        return Some(shares("steal", around.steal_share, before.steal_share));
+    }
+    if around.others_share > BUSY_FLAG_SHARE && explains(around.others_ns, before.others_ns) {
+        return Some(shares("others on its logical CPUs", around.others_share, before.others_share));
+    }
+    if flagged(around.left_over_share, before.left_over_share, BUSY_FLAG_SHARE) {
+        return Some(shares("siblings left free busy", around.left_over_share, before.left_over_share));
+    }
+    if let Some(share) =
+        cell.stranger_share.filter(|own| flagged(*own, usual.stranger_share, STRANGER_FLAG_SHARE))
+    {
+        return Some(shares("a stranger on its cores around that block", share, usual.stranger_share));
+    }
+    flagged(around.free_share, before.free_share, BUSY_FLAG_SHARE)
+        .then(|| shares("other logical CPUs busy", around.free_share, before.free_share))
+}
+
+fn shares(what: &str, own: f64, usual: f64) -> String {
+    format!("{what} {}, mostly {}", percent(own), percent(usual))
+}
+
+fn clock(cell: &Cell<'_>, usual: &Usual, times: f64) -> Option<String> {
+    let (own, usual) = cell.clock_mhz.zip(usual.clock_mhz)?;
+    ((usual / own).ln() >= EXPLAINS_SHARE * times.ln())
+        .then(|| format!("the clock was {own:.0} MHz in that block, mostly {usual:.0}"))
+}
+
+/// Why a query gained more or less than all together, in words.
+pub fn of_query(
+    table: &Table<'_>,
+    at: usize,
+    query: u8,
+    own: &TreatmentQueries,
+    baseline: &TreatmentQueries,
+    times: f64,
+) -> (Reason, String) {
+    let nothing = || {
+        let text = "plan, threads, reads, spills and steal do not tell why".to_owned();
+        (Reason::Unexplained, text)
+    };
+    let Some((numbers, before)) = own.queries.get(&query).zip(baseline.queries.get(&query)) else {
+        return nothing();
+    };
+    if numbers.plan_change == Change::Different {
+        return (Reason::Plan, "another plan than the baseline's".to_owned());
+    }
+    if let Some(why) = serial(numbers, own, times) {
+        return (Reason::Dop, why);
+    }
+    let moved = STORAGE.iter().find_map(|(name, least, verb)| {
+        let of = |numbers: &QueryEstimates| numbers.counters.get(*name).copied().unwrap_or(0.0);
+        let (now, was) = (of(numbers), of(before));
+        let is_other = now.max(was) >= MANY_TIMES * now.min(was) && (now - was).abs() >= *least;
+        // More reads do not make a query faster.
+        (is_other && (now > was) == (times < 1.0)).then(|| {
+            format!("it {verb} {} an execution, under the baseline {}", amount(name, now), amount(name, was))
+        })
+    });
+    if let Some(why) = moved {
+        return (Reason::Io, why);
+    }
+    let steal = |at: usize| {
+        let cells = table.of(at);
+        let shares = cells.flat_map(|cell| {
+            let places = Places::of(cell, table.topology);
+            cell.executions(query).map(move |done| Surroundings::of(done.slice, &places).steal_share)
+        });
+        median(shares).unwrap_or(0.0)
+    };
+    let (now, was) = (steal(at), table.below(at).first().map_or(0.0, |base| steal(*base)));
+    // Steal lengthens a query by about its own share.
+    if times < 1.0 && now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln() {
+        return (
+            Reason::Neighbour,
+            format!("steal {} of the time, under the baseline {}", percent(now), percent(was)),
+        );
+    }
+    nothing()
+}
+
+/// A slow query on fewer threads than its treatment asked for, where others had them.
+fn serial(numbers: &QueryEstimates, own: &TreatmentQueries, times: f64) -> Option<String> {
+    let (asked, (_, most)) = own.dop.zip(numbers.dop)?;
+    let others_had_more = own.queries.values().any(|other| other.dop.is_some_and(|(_, other)| other > most));
+    (times < 1.0 && most < asked && others_had_more)
+        .then(|| format!("at most {most} of the {asked} that were asked for took part"))
+}

@@ -1,0 +1,146 @@
+//! Core-seconds: bounds of small cases, worked by hand and by trying every schedule.
+
+use super::*;
+
+fn bounds(cores: &[&[f64]], window: f64) -> CoreBounds {
+    let cores: Vec<Vec<f64>> = cores.iter().map(|core| core.to_vec()).collect();
+    CoreBounds::of(&cores, window)
+}
+
+#[test]
+fn one_thread_a_core_is_exact() {
+    let got = bounds(&[&[3.0], &[10.0], &[0.0]], 10.0);
+    assert_eq!((got.logical, got.core_low, got.core_high), (13.0, 13.0, 13.0));
+    assert_eq!((got.straggler_low, got.straggler_high), (0.0, 0.0));
+}
+
+#[test]
+fn two_threads_worked_by_hand() {
+    // 6 and 7 of 10 overlap between 3 and 6: a core busy 7 to 10.
+    assert_eq!(busy_bounds(&[6.0, 7.0], 10.0), (7.0, 10.0));
+    assert_eq!(busy_bounds(&[2.0, 3.0], 10.0), (3.0, 5.0));
+    // The other core idle 9 of 10: they meet for at least 3 + 9 − 10, at most min(6, 9).
+    assert_eq!(straggler_bounds(&[vec![6.0, 7.0], vec![1.0, 0.0]], 10.0), (2.0, 6.0));
+    // The other core never idle; with a little of its second thread it may be the one that is doubled
+    // up, while the first idles for 3 at most.
+    assert_eq!(straggler_bounds(&[vec![6.0, 7.0], vec![10.0, 0.0]], 10.0), (0.0, 0.0));
+    assert_eq!(straggler_bounds(&[vec![6.0, 7.0], vec![10.0, 1.0]], 10.0), (0.0, 1.0));
+    // One core alone has no other that could idle.
+    assert_eq!(straggler_bounds(&[vec![10.0, 10.0]], 10.0), (0.0, 0.0));
+    assert_eq!(straggler_bounds(&[vec![10.0, 10.0], vec![0.0, 0.0]], 10.0), (10.0, 10.0));
+    // Ticks beyond the window are cut off.
+    assert_eq!(bounds(&[&[10.01, 10.02]], 10.0).core_high, 10.0);
+}
+
+#[test]
+fn four_threads_worked_by_hand() {
+    // Three always busy: at least two of them all of the time.
+    assert_eq!(straggler_bounds(&[vec![10.0, 10.0, 10.0, 0.0], vec![0.0; 4]], 10.0), (10.0, 10.0));
+    // 16 busy of 4 times 10: (16 − 10)/3 = 2 at least, all of 16/2 = 8 at most.
+    assert_eq!(straggler_bounds(&[vec![4.0; 4], vec![0.0; 4]], 10.0), (2.0, 8.0));
+    assert_eq!(busy_bounds(&[4.0; 4], 10.0), (4.0, 10.0));
+}
+
+/// Every schedule of two cores of two threads in windows of a few ticks lies within the bounds, and
+/// those of busy time are reached.
+#[test]
+fn no_schedule_is_out_of_bounds() {
+    const TICKS: u32 = 3;
+    let mut reached: std::collections::BTreeMap<[u32; 4], (u32, u32)> = Default::default();
+    for schedule in 0_u32..1 << (4 * TICKS) {
+        let thread = |at: u32| schedule >> (at * TICKS) & ((1 << TICKS) - 1);
+        let busy = [0, 1, 2, 3].map(|at| thread(at).count_ones());
+        let cores = [[0, 1], [2, 3]].map(|core| core.map(|at| f64::from(busy[at as usize])).to_vec());
+        let got = CoreBounds::of(&cores, f64::from(TICKS));
+        let any = [thread(0) | thread(1), thread(2) | thread(3)];
+        let both = [thread(0) & thread(1), thread(2) & thread(3)];
+        let core_busy = any[0].count_ones() + any[1].count_ones();
+        let straggling = ((both[0] & !any[1]) | (both[1] & !any[0])).count_ones();
+        assert!(got.core_low <= f64::from(core_busy) && f64::from(core_busy) <= got.core_high, "{busy:?}");
+        assert!(
+            got.straggler_low <= f64::from(straggling) && f64::from(straggling) <= got.straggler_high,
+            "{busy:?}: {straggling} not in {got:?}"
+        );
+        let (low, high) = reached.entry(busy).or_insert((core_busy, core_busy));
+        (*low, *high) = ((*low).min(core_busy), (*high).max(core_busy));
+    }
+    for (busy, (low, high)) in reached {
+        let cores = [[busy[0], busy[1]], [busy[2], busy[3]]].map(|core| core.map(f64::from).to_vec());
+        let got = CoreBounds::of(&cores, f64::from(TICKS));
+        assert_eq!((got.core_low, got.core_high), (f64::from(low), f64::from(high)), "{busy:?}");
+    }
+}
+
+/// The same for three cores with 1, 2 and 4 threads, by draws.
+#[test]
+fn no_drawn_schedule_is_out_of_bounds() {
+    const TICKS: usize = 8;
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    for _ in 0..20_000 {
+        let load: f64 = random.random();
+        let cores: Vec<Vec<u32>> = [1, 2, 4, 2]
+            .iter()
+            .map(|threads| {
+                let mut thread =
+                    || (0..TICKS).fold(0_u32, |bits, _| bits << 1 | u32::from(random.random::<f64>() < load));
+                (0..*threads).map(|_| thread()).collect()
+            })
+            .collect();
+        let busy: Vec<Vec<f64>> = cores
+            .iter()
+            .map(|core| core.iter().map(|thread| f64::from(thread.count_ones())).collect())
+            .collect();
+        let got = CoreBounds::of(&busy, TICKS as f64);
+        let at = |tick: usize, core: &Vec<u32>| core.iter().filter(|thread| *thread >> tick & 1 == 1).count();
+        let (mut used, mut straggling) = (0.0, 0.0);
+        for tick in 0..TICKS {
+            let counts: Vec<usize> = cores.iter().map(|core| at(tick, core)).collect();
+            used += counts.iter().filter(|count| **count > 0).count() as f64;
+            straggling += f64::from(counts.iter().any(|c| *c >= 2) && counts.contains(&0));
+        }
+        assert!(got.core_low <= used && used <= got.core_high, "{busy:?} {used} {got:?}");
+        assert!(
+            got.straggler_low <= straggling && straggling <= got.straggler_high,
+            "{busy:?} {straggling} {got:?}"
+        );
+    }
+}
+
+#[test]
+fn bounds_of_a_treatment_are_sums_over_its_slices() {
+    let study = study_of("1-2", &["T all 1 4"]);
+    let mut runs = power(&study, 3, |_, query, _| took(query, 100.0));
+    for run in &mut runs {
+        run.cpus = vec![0, 1, 2, 3];
+        for slice in &mut run.slices {
+            slice.cpu_times = times(&[
+                (0, 60.0, 0.0, 100.0),
+                (1, 70.0, 0.0, 100.0),
+                (2, 10.0, 0.0, 100.0),
+                (3, 0.0, 0.0, 100.0),
+                (9, 99.0, 0.0, 100.0),
+            ]);
+        }
+    }
+    let found = look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap();
+    let cores = found.treatments[2].cores.as_ref().unwrap();
+    assert_eq!(cores.cores, 2);
+    for (got, expected) in [
+        (cores.logical_s, 0.28),
+        (cores.core_low_s, 0.16),
+        (cores.core_high_s, 0.22),
+        (cores.straggler_low_s, 0.04),
+        (cores.straggler_high_s, 0.12),
+        (cores.elapsed_s, 0.2),
+    ] {
+        close(got, expected);
+    }
+    // A slice without the times of one of its own logical CPUs, or a machine nobody knows: nothing.
+    assert!(look(&study, None, &runs).queries.unwrap().treatments[2].cores.is_none());
+    runs.iter_mut().for_each(|run| {
+        run.slices.iter_mut().for_each(|slice| {
+            slice.cpu_times.remove(2);
+        })
+    });
+    assert!(look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap().treatments[2].cores.is_none());
+}

@@ -1,0 +1,196 @@
+//! The verdict of studies of queries, read as a stranger would.
+
+use super::*;
+use crate::Finding;
+use crate::findings::verdict;
+use crate::fixtures::comparison;
+use threadwise_machine::topology::Cache;
+
+fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
+    verdict(study, topology, &look(study, Some(topology), runs))
+}
+
+fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> &'a str {
+    let found = findings.iter().find(|finding| finding.kind == kind);
+    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), |finding| &finding.text)
+}
+
+#[test]
+fn a_sweep_of_dops_on_a_small_guest() {
+    let study = study_of("1-22", &["d2 no-smt 1 2"]);
+    let runs = power(&study, 8, |name, query, block| {
+        let speed = if name == "d2" { 1.8 } else { 1.0 };
+        took(query, 500.0 / speed * noise(block, name, query, 0.002))
+    });
+    let mut topology = machine(1, 2, 1);
+    topology.identity.memory_bytes = Some(16 << 30);
+    topology.caches.push(Cache { level: 3, size_bytes: Some(32 << 20), ..Cache::default() });
+    let findings = told(&study, &topology, &runs);
+    let kinds: Vec<&str> = findings.iter().map(|finding| finding.kind.as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "machine",
+            "data-size",
+            "queries-total",
+            "queries-range",
+            "core-seconds",
+            "dop-step",
+            "not-measurable",
+            "plateau",
+            "trust",
+            "scope"
+        ]
+    );
+    assert_eq!(
+        of_kind(&findings, "data-size"),
+        "Data: scale factor 1, 1 GB of rows as text: 0.058x memory (16 GiB), 30x the last-level caches (32 MiB)."
+    );
+    assert!(
+        of_kind(&findings, "queries-total")
+            .starts_with("Speed of 22 queries together against A (DOP 1 on no-smt): d2 1.80x [1.80, 1.80] (11.0 s to 6.11 s), geometric mean 1.80x [1.80, 1.80]."),
+        "{findings:#?}"
+    );
+    assert!(
+        of_kind(&findings, "queries-range").contains("22 faster, 0 slower, 0 without a difference shown")
+    );
+    assert!(
+        of_kind(&findings, "dop-step")
+            .starts_with("Speed by DOP, geometric mean of the queries: 2 over 1 on no-smt 1.80x")
+    );
+    assert_eq!(
+        of_kind(&findings, "plateau"),
+        "Smallest DOP within the noise floor of the best one's throughput: on no-smt 2 [2, 2] (best 2), 100% [100, 100] of the physical cores."
+    );
+    assert_eq!(
+        of_kind(&findings, "scope"),
+        "Scope: engine duckdb, workload tpch, one stream, query by query, data read once before."
+    );
+    no_foreign_words(&findings);
+}
+
+/// Words of other workloads have no place in it.
+fn no_foreign_words(findings: &[Finding]) {
+    for finding in findings {
+        for word in ["session", "rows/s", "row ", " read,", "Sessions", "per read", "taking turns"] {
+            assert!(!finding.text.contains(word), "'{word}' in {}", finding.text);
+        }
+    }
+}
+
+#[test]
+fn both_threads_and_the_same_dop_are_compared_by_what_the_study_asks() {
+    let mut study = study_of("1-4", &["d4 no-smt 1 4", "x all 1 4", "y all 1 8"]);
+    study.comparisons.push(comparison("x", &["d4"], "smt-dop"));
+    study.comparisons.push(comparison("y", &["d4"], "both-threads"));
+    study.comparisons.push(comparison("y", &["x"], "dop-step"));
+    let mut runs = power(&study, 8, |name, query, block| {
+        let speed = match name {
+            "d4" => 3.8,
+            "x" => 3.4,
+            "y" => 4.7,
+            _ => 1.0,
+        };
+        took(query, 2000.0 / speed * noise(block, name, query, 0.002))
+    });
+    for run in &mut runs {
+        let all = matches!(run.treatment.as_str(), "x" | "y");
+        run.cpus = if all { (0..8).collect() } else { vec![0, 2, 4, 6] };
+        for slice in &mut run.slices {
+            let ms = slice.window_ns as f64 / 1e6;
+            let busy = if run.treatment == "y" { 0.75 * ms } else { ms / 2.0 };
+            slice.cpu_times = times(&run.cpus.iter().map(|cpu| (*cpu, busy, 0.0, ms)).collect::<Vec<_>>());
+        }
+    }
+    let findings = told(&study, &machine(1, 4, 2), &runs);
+    assert!(of_kind(&findings, "smt-dop").starts_with(
+        "The same DOP, free to use both threads of each core, against one thread a core, geometric mean of the queries: x : d4 0.89x ["
+    ));
+    assert!(of_kind(&findings, "both-threads").contains("y : d4 1.24x ["));
+    assert!(findings.iter().all(|finding| !matches!(
+        finding.kind.as_str(),
+        "asked" | "not-measurable" | "sweep" | "scaling" | "elapsed" | "advice"
+    )));
+    let steps = of_kind(&findings, "dop-step");
+    assert!(steps.contains("4 over 1 on no-smt 3.80x") && steps.contains("8 over 4 on all 1.38x"), "{steps}");
+    let cores = of_kind(&findings, "core-seconds");
+    assert!(cores.contains("physical core-seconds"), "{cores}");
+    no_foreign_words(&findings);
+}
+
+#[test]
+fn another_plan_is_told_and_equal_plans_are_not() {
+    let with = |plan: &'static str| {
+        let mut study = study_of("1-3", &["T no-smt 1 2"]);
+        study.engine = "postgres".to_owned();
+        let runs = power(&study, 8, |name, query, block| {
+            let mut one = took(query, 100.0 * noise(block, name, query, 0.002));
+            if name == "T" && query == 3 {
+                one.plan = Some(plan.to_owned());
+                one.elapsed_ns /= 4;
+            }
+            one
+        });
+        told(&study, &machine(1, 2, 1), &runs)
+    };
+    let other = with("AGGREGATE q3\n  INDEX_SCAN lineitem");
+    assert_eq!(
+        of_kind(&other, "plan-change"),
+        "Another plan than the baseline's: Q3 under T (INDEX_SCAN lineitem in place of SCAN lineitem). Their ratios \
+         are of plan and hardware together: hold_plan=true tells them apart."
+    );
+    let total = of_kind(&other, "queries-total");
+    assert!(total.contains("without Q3 of another plan 1.00x"), "{total}");
+    assert!(of_kind(&other, "queries-range").contains("(Q3, another plan)"));
+    let parallel = with("~ GATHER\n  AGGREGATE q3\n    ~ Partial AGGREGATE\n      SCAN lineitem");
+    let same = with("AGGREGATE q3\n  SCAN lineitem");
+    for findings in [parallel, same] {
+        assert!(findings.iter().all(|finding| finding.kind != "plan-change"), "{findings:#?}");
+    }
+}
+
+#[test]
+fn what_stands_out_is_told_in_sentences() {
+    let study = study_of("1-3", &["T no-smt 1 2"]);
+    let runs = power(&study, 8, |name, query, block| {
+        let slow = if (name, query, block) == ("T", 2, 5) { 3.0 } else { 1.0 };
+        took(query, 100.0 * slow * noise(block, name, query, 0.002))
+    });
+    let findings = told(&study, &machine(1, 2, 1), &runs);
+    let text = of_kind(&findings, "outlier");
+    assert!(text.starts_with("Stands out: Q2 under T took 30"), "{text}");
+    assert!(text.ends_with("nothing that was measured explains it."), "{text}");
+}
+
+#[test]
+fn streams_are_told_by_queries_per_hour() {
+    let mut study = study_of("1-2", &["T no-smt 2 1"]);
+    as_throughput(&mut study);
+    let mut runs = Vec::new();
+    for block in 0..8 {
+        for treatment in &study.treatments {
+            let ms = 1000.0 * noise(block, &treatment.name, 0, 0.002);
+            let slice =
+                slice_of(0, (0..treatment.sessions).map(|_| vec![took(1, ms), took(2, ms)]).collect());
+            runs.push(run_of(block, &treatment.name, &[0, 1], vec![slice]));
+        }
+    }
+    let findings = told(&study, &machine(1, 2, 1), &runs);
+    let total = of_kind(&findings, "queries-total");
+    assert!(
+        total.starts_with(
+            "Queries per hour of 2 queries together against A (DOP 1 on no-smt, 1 stream): T 2.00x"
+        ),
+        "{total}"
+    );
+    assert!(total.contains(" (3600/h to 7197/h), geometric mean 1.00x"), "{total}");
+    assert!(of_kind(&findings, "scope").contains("whole streams at the same time"));
+    no_foreign_words(&findings);
+}
+
+#[test]
+fn without_a_usable_block_nothing_is_said() {
+    let study = study_of("1-2", &["T no-smt 1 2"]);
+    let findings = told(&study, &machine(1, 2, 1), &[]);
+    assert!(of_kind(&findings, "not-measurable").starts_with("Nothing can be said: no run is finished."));
+}

@@ -1,0 +1,247 @@
+//! Finding what a worker of an engine needs: a Python, its program, and the generator of the data.
+
+use crate::engine::{AnalyticsEngine, engine, known};
+use crate::environment::State;
+use crate::python;
+use crate::{AnalyticsError, Engines, scripts};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// File name of the generator.
+pub(crate) const GENERATOR: &str = "tpchgen-cli";
+
+/// What of the packages a Python has: prints the version of each package that is named, what the
+/// import of each module says, and where the generator is.
+const PACKAGES: &str = r#"
+import importlib, os, sys, sysconfig
+from importlib import metadata
+for name in sys.argv[1].split(","):
+    try:
+        print("version " + name + " " + metadata.version(name))
+    except metadata.PackageNotFoundError:
+        print("lacks " + name)
+for name in sys.argv[2].split(","):
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            print("broken " + name + " " + " ".join(str(error).split()))
+    except Exception as error:
+        print("broken " + name + " " + " ".join(str(error).split()))
+for folder in (sysconfig.get_path("scripts"), os.path.dirname(sys.executable)):
+    path = os.path.join(folder, sys.argv[3])
+    if os.path.isfile(path) and os.access(path, os.X_OK):
+        print("generator " + path)
+        break
+print("end")
+"#;
+
+/// Modules that a worker or the referee imports.
+const MODULES: &str = "duckdb,datafusion,pyarrow";
+
+/// What runs an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The engine.
+    pub engine: &'static AnalyticsEngine,
+    /// The Python of the environment.
+    pub python: PathBuf,
+    /// The engine's worker program.
+    pub script: PathBuf,
+    /// The generator of the data.
+    pub generator: PathBuf,
+    /// Version of the engine's package.
+    pub version: String,
+}
+
+impl Found {
+    /// Arguments for [`Found::python`] that make it the engine's worker: isolated from the user's
+    /// Python settings and packages (`-I`), writing nothing beside sources (`-B`).
+    pub fn args(&self) -> Vec<String> {
+        // The folder's path was UTF-8 when it was opened.
+        vec!["-I".to_owned(), "-B".to_owned(), self.script.to_string_lossy().into_owned()]
+    }
+
+    /// Another one of the worker programs, such as [`scripts::COUNT_ROWS`].
+    pub fn tool(&self, name: &str) -> PathBuf {
+        self.script.with_file_name(name)
+    }
+}
+
+impl Engines {
+    /// What runs the engine `name`: in our environment, or in that of `python_override`. The worker
+    /// programs are checked, and written where they are missing.
+    ///
+    /// # Errors
+    /// The engine is unknown or not installed, or the user's own environment lacks something; the
+    /// message says what to do.
+    pub fn find(&self, name: &str, python_override: Option<&Path>) -> Result<Found, AnalyticsError> {
+        let engine = engine(name)?;
+        let (python, generator, version) = match python_override {
+            Some(python) => own_environment(engine, python)?,
+            None => self.ours(engine)?,
+        };
+        let script = scripts::ensure(self.home())?.join(engine.script);
+        Ok(Found { engine, python, script, generator, version })
+    }
+
+    fn ours(&self, engine: &AnalyticsEngine) -> Result<(PathBuf, PathBuf, String), AnalyticsError> {
+        let name = engine.name.to_owned();
+        let environment = self.environment();
+        match self.state()? {
+            State::Absent => Err(AnalyticsError::Absent { engine: name }),
+            State::Foreign => Err(AnalyticsError::Foreign { folder: environment.folder().to_owned() }),
+            State::Incomplete(why) => Err(AnalyticsError::Incomplete { engine: name, why }),
+            State::Outdated(_) => Err(AnalyticsError::Outdated { engine: name }),
+            State::Ready(complete) => match complete.version(engine.name) {
+                Some(version) => Ok((environment.python(), environment.generator(), version.to_owned())),
+                None => Err(AnalyticsError::Outdated { engine: name }),
+            },
+        }
+    }
+}
+
+/// Looks at an environment of the user's own by running its Python once.
+fn own_environment(
+    engine: &AnalyticsEngine,
+    python: &Path,
+) -> Result<(PathBuf, PathBuf, String), AnalyticsError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let python = python::resolve(python.as_os_str(), &path)?;
+    let packages = Packages::of(&python, &AtomicBool::new(false)).map_err(AnalyticsError::Lacks)?;
+    let lacks = packages.lacks();
+    let (Some(version), Some(generator), true) =
+        (packages.versions.get(engine.name), &packages.generator, lacks.is_empty())
+    else {
+        return Err(AnalyticsError::Lacks(format!(
+            "engine {}: {} lacks {}: install that there (the versions that are tested: threadwise engine add \
+             --print-requirements), or leave python out and: threadwise engine add {}",
+            engine.name,
+            python.display(),
+            lacks.join(", "),
+            engine.name
+        )));
+    };
+    Ok((python, generator.clone(), version.clone()))
+}
+
+/// What of the packages an environment has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Packages {
+    /// Version of each package that is there.
+    pub(crate) versions: BTreeMap<String, String>,
+    /// Modules that are there and cannot be imported, with Python's own message.
+    pub(crate) broken: Vec<(String, String)>,
+    /// The generator.
+    pub(crate) generator: Option<PathBuf>,
+}
+
+impl Packages {
+    /// Runs `python` once and asks it.
+    pub(crate) fn of(python: &Path, stop: &AtomicBool) -> Result<Self, String> {
+        let names = crate::requirements::pins().map(|pin| pin.name).collect::<Vec<_>>().join(",");
+        let ended = python::call(python, PACKAGES, &[&names, MODULES, GENERATOR], stop)
+            .map_err(|cut| cut.words(&python.display().to_string()))?;
+        match ended.status.success() && ended.output.last().is_some_and(|line| line == "end") {
+            true => Ok(Self::parse(&ended.output)),
+            false => {
+                let why = python::reason(&ended);
+                Err(format!(
+                    "{} does not say what packages it has ({why}): is it a Python 3?",
+                    python.display()
+                ))
+            }
+        }
+    }
+
+    fn parse(lines: &[String]) -> Self {
+        let mut packages = Self::default();
+        for line in lines {
+            match line.split_once(' ') {
+                Some(("version", rest)) => {
+                    let (name, version) = rest.split_once(' ').unwrap_or((rest, ""));
+                    packages.versions.insert(name.to_owned(), version.to_owned());
+                }
+                Some(("broken", rest)) => {
+                    let (name, why) = rest.split_once(' ').unwrap_or((rest, ""));
+                    packages.broken.push((name.to_owned(), why.to_owned()));
+                }
+                Some(("generator", path)) => packages.generator = Some(PathBuf::from(path)),
+                _ => {}
+            }
+        }
+        packages
+    }
+
+    /// What is missing to run all engines, one by one: each needs its referee.
+    pub(crate) fn lacks(&self) -> Vec<String> {
+        let broken = |name: &str| self.broken.iter().find(|(broken, _)| broken == name);
+        let modules =
+            known().iter().map(|engine| (engine.name, format!("(referee of {}'s answers)", engine.referee)));
+        let mut lacks = Vec::new();
+        for (name, about) in modules.chain([("pyarrow", String::new())]) {
+            match (broken(name), self.versions.contains_key(name)) {
+                (Some((_, why)), _) => lacks.push(format!("a working {name} ({why})")),
+                (None, false) => lacks.push(format!("{name} {about}").trim().to_owned()),
+                (None, true) => {}
+            }
+        }
+        if self.generator.is_none() {
+            lacks.push(format!("{GENERATOR} (beside python)"));
+        }
+        lacks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    fn open() -> (tempfile::TempDir, Engines) {
+        let folder = tempfile::tempdir().unwrap();
+        let engines = Engines::open(folder.path()).unwrap();
+        (folder, engines)
+    }
+
+    #[test]
+    fn a_missing_engine_says_the_one_command() {
+        let (_folder, engines) = open();
+        for name in ["duckdb", "datafusion"] {
+            assert_eq!(
+                engines.find(name, None).unwrap_err().to_string(),
+                format!("engine {name} is not installed here: threadwise engine add {name}")
+            );
+        }
+        assert!(matches!(engines.find("sqlite", None), Err(AnalyticsError::Unknown { .. })));
+    }
+
+    #[test]
+    fn an_environment_of_the_users_own_stands_in() {
+        let (folder, engines) = open();
+        let fake = Fake::new();
+        let found = engines.find("datafusion", Some(fake.python())).unwrap();
+        assert_eq!((found.python.as_path(), found.version.as_str()), (fake.python(), "55.0.0"));
+        assert_eq!(found.generator, fake.generator());
+        assert!(found.script.starts_with(folder.path()) && found.script.is_file());
+        assert_eq!(found.args(), ["-I", "-B", found.script.to_str().unwrap()]);
+        assert!(found.tool(scripts::COUNT_ROWS).is_file());
+    }
+
+    #[test]
+    fn what_it_lacks_is_named() {
+        let (_folder, engines) = open();
+        let message = |fake: &Fake| engines.find("duckdb", Some(fake.python())).unwrap_err().to_string();
+        let without = message(&Fake::new().packages("lacks datafusion"));
+        assert!(without.contains("lacks datafusion (referee of duckdb's answers)"), "{without}");
+        let broken = message(&Fake::new().packages("broken duckdb undefined symbol: x"));
+        assert!(broken.contains("a working duckdb (undefined symbol: x)"), "{broken}");
+        let generator = message(&Fake::new().packages("generator"));
+        assert!(generator.contains("tpchgen-cli (beside python)"), "{generator}");
+        let failing = message(&Fake::new().packages("exit"));
+        assert!(failing.contains("does not say what packages it has"), "{failing}");
+        let absent = engines.find("duckdb", Some(Path::new("/no/python"))).unwrap_err().to_string();
+        assert!(absent.contains("/no/python"), "{absent}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The user's data folder, and what of ours is in it.
+
+use crate::AnalyticsError;
+use crate::environment::{Environment, State};
+use crate::lock::{Lock, Patience};
+use crate::{python, scripts};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Our part of a user's data folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engines {
+    /// `threadwise` in the data folder.
+    home: PathBuf,
+}
+
+/// The environment as it is, for a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// What is there.
+    pub state: State,
+    /// Where.
+    pub folder: PathBuf,
+    /// Disk space that it takes; `None` where nothing of ours is there.
+    pub size_bytes: Option<u64>,
+}
+
+/// The user's data folder from the values of `XDG_DATA_HOME` and `HOME`. The first has to be absolute,
+/// else it is passed over, as its specification has it.
+///
+/// # Errors
+/// Neither says where.
+pub fn data_home(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, AnalyticsError> {
+    let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
+    let fallback = || absolute(home).map(|home| home.join(".local/share"));
+    absolute(xdg).or_else(fallback).ok_or_else(|| {
+        AnalyticsError::Input(
+            "there is no folder for engines: set XDG_DATA_HOME (or HOME) to an absolute path".to_owned(),
+        )
+    })
+}
+
+impl Engines {
+    /// What lies in a data folder ([`data_home`]). Nothing is touched.
+    ///
+    /// # Errors
+    /// Its path is not UTF-8, so that no worker could be given paths in it.
+    pub fn open(data_home: &Path) -> Result<Self, AnalyticsError> {
+        match data_home.to_str() {
+            Some(_) => Ok(Self { home: data_home.join("threadwise") }),
+            None => Err(AnalyticsError::Input(format!(
+                "the folder for engines {} has a name that is not UTF-8: set XDG_DATA_HOME to another",
+                data_home.display()
+            ))),
+        }
+    }
+
+    /// The environment and the state it is in. Its Python is run once, since a replaced system Python
+    /// leaves an environment whose packages it does not find.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn state(&self) -> Result<State, AnalyticsError> {
+        let environment = self.environment();
+        let state = environment.state()?;
+        let State::Ready(complete) = &state else { return Ok(state) };
+        Ok(match python::version(&environment.python()) {
+            Ok(version) if version == complete.python => state,
+            // Another bug fix release has the same folder of packages.
+            Ok(version) if minor(&version) == minor(&complete.python) => state,
+            Ok(version) => State::Incomplete(format!(
+                "it was made for Python {}, which is now {version}",
+                complete.python
+            )),
+            Err(why) => State::Incomplete(why),
+        })
+    }
+
+    /// State, folder and size.
+    ///
+    /// # Errors
+    /// As [`Engines::state`].
+    pub fn status(&self) -> Result<Status, AnalyticsError> {
+        let environment = self.environment();
+        let state = self.state()?;
+        let is_ours = !matches!(state, State::Absent | State::Foreign);
+        let size_bytes = is_ours.then(|| environment.size_bytes());
+        Ok(Status { state, folder: environment.folder().to_owned(), size_bytes })
+    }
+
+    /// Removes the environment and all our worker programs, and returns whether something was there.
+    /// A study that runs meanwhile loses its engine.
+    ///
+    /// # Errors
+    /// The environment is being made, is not ours, or the file system refuses.
+    pub fn remove(&self) -> Result<bool, AnalyticsError> {
+        let environment = self.environment();
+        if !self.home.join("engines").is_dir() {
+            return scripts::remove_all(&self.home);
+        }
+        let never = AtomicBool::new(false);
+        let lock =
+            Lock::take(&self.lock_path(), &Patience { longest: Duration::ZERO, stop: &never }, &mut |_| {})?;
+        let was_there = environment.folder().symlink_metadata().is_ok();
+        let removed = environment.remove();
+        lock.discard()?;
+        removed?;
+        Ok(scripts::remove_all(&self.home)? || was_there)
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub(crate) fn environment(&self) -> Environment {
+        Environment::at(self.home.join("engines/analytics"))
+    }
+
+    pub(crate) fn lock_path(&self) -> PathBuf {
+        self.home.join("engines/analytics.lock")
+    }
+}
+
+/// The 3.11 of 3.11.7.
+fn minor(version: &str) -> &str {
+    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn the_data_folder_is_that_of_the_specification() {
+        let some = |text: &str| Some(OsString::from(text));
+        assert_eq!(data_home(some("/data"), some("/home/me")).unwrap(), Path::new("/data"));
+        for not_absolute in [None, some(""), some("data")] {
+            let found = data_home(not_absolute, some("/home/me")).unwrap();
+            assert_eq!(found, Path::new("/home/me/.local/share"));
+        }
+        assert!(data_home(None, None).unwrap_err().to_string().contains("XDG_DATA_HOME"));
+    }
+
+    #[test]
+    fn a_path_that_no_worker_can_be_given_is_refused() {
+        let path = Path::new(OsStr::from_bytes(b"/home/\xff"));
+        assert!(Engines::open(path).unwrap_err().to_string().contains("UTF-8"));
+    }
+
+    #[test]
+    fn looking_makes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let engines = Engines::open(folder.path()).unwrap();
+        assert_eq!(engines.status().unwrap().state, State::Absent);
+        assert!(!engines.remove().unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,40 @@
+//! Engines that run on their own Python packages: DuckDB and DataFusion.
+//!
+//! Both live in one private virtual environment under the user's data folder, since each is the
+//! referee of the other's answers, together with the generator of their data. Versions and hashes of
+//! all packages are pinned (`requirements.txt`). An environment of the user's own can stand in for it.
+//! The worker programs that drive the engines are part of this crate and are written beside it.
+//!
+//! | folder or file below the data folder | what it is |
+//! |---|---|
+//! | `engines/analytics/` | the environment (`environment.rs`) |
+//! | `engines/analytics.lock` | held while it is made or removed (`lock.rs`) |
+//! | `workers-HASH/` | the worker programs with these contents (`scripts.rs`) |
+//! | `workers.lock` | held while they are checked and written |
+//!
+//! Nothing else is written. Sources: the XDG base directory specification for the data folder; PEP
+//! 405 (virtual environments); pip's documentation of `--require-hashes`.
+
+pub mod add;
+pub mod engine;
+pub mod environment;
+pub mod error;
+pub mod find;
+pub mod folder;
+mod lock;
+mod pip;
+pub mod programs;
+mod python;
+pub mod requirements;
+mod run;
+pub mod scripts;
+
+#[cfg(test)]
+mod fake;
+
+pub use add::{Add, Added};
+pub use engine::{AnalyticsEngine, engine, known};
+pub use environment::{Complete, State};
+pub use error::AnalyticsError;
+pub use find::Found;
+pub use folder::Engines;

@@ -1,0 +1,107 @@
+//! The pinned packages: what `requirements.txt` says.
+//!
+//! Source of the form: pip's documentation, "Requirements File Format" and "Secure installs".
+
+use sha2::{Digest, Sha256};
+
+/// The file as it is handed to pip, with how it was made and how it is used offline.
+pub const TEXT: &str = include_str!("../requirements.txt");
+
+/// First and last minor version of CPython 3 for which all the pinned files exist.
+pub const PYTHON_MINOR: (u32, u32) = (11, 14);
+
+/// Minor version of glibc 2 that the pinned files need (`manylinux_2_28`, PEP 600).
+pub const GLIBC_MINOR: u32 = 28;
+
+/// Machines for which all the pinned files exist, as `uname -m` names them.
+pub const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
+
+/// Free disk space that an installation needs, in bytes: 397 MiB of packages as installed (measured
+/// with these versions on x86-64), 123 MiB of downloads beside them meanwhile, and some room.
+pub const NEEDED_BYTES: u64 = 600 << 20;
+
+/// A package in the one version that is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pin {
+    /// Name of the package.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+}
+
+/// All pinned packages, in the file's order.
+pub fn pins() -> impl Iterator<Item = Pin> {
+    lines().filter_map(|line| {
+        let (name, version) = line.split_once("==")?;
+        Some(Pin { name, version: version.trim_end_matches('\\').trim_end() })
+    })
+}
+
+/// SHA-256 of what is required, in hexadecimal; comments do not count.
+pub fn fingerprint() -> String {
+    let mut hash = Sha256::new();
+    for line in lines() {
+        hash.update(line.as_bytes());
+        hash.update(b"\n");
+    }
+    hex(&hash.finalize())
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    TEXT.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_package_has_one_version_and_its_hashes() {
+        let pins: Vec<Pin> = pins().collect();
+        let names: Vec<&str> = pins.iter().map(|pin| pin.name).collect();
+        assert_eq!(
+            names,
+            ["cloudpickle", "datafusion", "duckdb", "pyarrow", "tpchgen-cli", "typing_extensions"]
+        );
+        assert!(pins.iter().all(|pin| pin.version.split('.').all(|part| part.parse::<u32>().is_ok())));
+        // The comment lines before a package name its files, one for each hash.
+        let (mut files, mut hashes) = (0, 0);
+        for line in TEXT.lines().skip_while(|line| !line.is_empty()) {
+            files += usize::from(line.starts_with("# "));
+            let Some((_, hash)) = line.split_once("--hash=sha256:") else { continue };
+            let hash = hash.trim_end_matches(" \\");
+            assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{line}");
+            hashes += 1;
+        }
+        assert!(hashes >= 2 * pins.len() - 2, "both machines, less the two packages that are pure Python");
+        assert_eq!(files, hashes);
+    }
+
+    #[test]
+    fn every_python_version_and_machine_has_a_file_of_each_compiled_package() {
+        let sections: Vec<&str> = TEXT.split("\n\n").collect();
+        let pyarrow = sections.iter().find(|section| section.contains("pyarrow==")).unwrap();
+        for minor in PYTHON_MINOR.0..=PYTHON_MINOR.1 {
+            for machine in MACHINES {
+                let file = format!("# cp3{minor}-cp3{minor}-manylinux_2_{GLIBC_MINOR}_{machine}");
+                assert!(pyarrow.contains(&file), "{file}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_address_is_in_the_file() {
+        assert!(!TEXT.contains("://") && !TEXT.contains(".org") && !TEXT.contains("index-url"));
+    }
+
+    #[test]
+    fn the_fingerprint_is_that_of_the_requirements_alone() {
+        assert_eq!(fingerprint().len(), 64);
+        assert!(lines().all(|line| line.contains("==") || line.starts_with("--hash=")));
+    }
+}

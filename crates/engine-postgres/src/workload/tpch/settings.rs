@@ -1,0 +1,317 @@
+//! Settings for `tpch`: of a server of ours, and of every session.
+//!
+//! Source: PostgreSQL documentation, "Server Configuration" (Resource Consumption, Query Planning) and
+//! "Parallel Query"; `compute_parallel_worker` in `optimizer/path/allpaths.c` for what bounds the workers of
+//! a scan.
+
+use postgres::Client;
+use std::collections::BTreeMap;
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::workloads::tpch::tables::TABLES;
+use threadwise_machine::CpuSet;
+use threadwise_tpch::options::TpchOptions;
+
+use super::super::execute;
+use crate::error::{failed, query, told};
+use crate::options::checked;
+
+const MIB: u64 = 1 << 20;
+
+/// `work_mem` at scale factor 1, and its least.
+const WORK_MEM_PER_SCALE: u64 = 128 * MIB;
+const LEAST_WORK_MEM: u64 = 16 * MIB;
+
+/// Part of the machine's memory that one sort or hash table may take at most.
+const WORK_MEM_PART: u64 = 64;
+
+/// Settings of a session that an option of ours decides, by their beginnings, and which.
+const DECIDED: [(&str, &str); 18] = [
+    ("auto_explain.", "threadwise decides it: the executed plan is read through it"),
+    ("client_", "threadwise decides it"),
+    ("datestyle", "threadwise decides it: answers are read as text"),
+    ("debug_parallel_query", "use hold_plan"),
+    ("default_transaction_", "threadwise decides it: the data is read only"),
+    ("extra_float_digits", "threadwise decides it: answers are read as text"),
+    ("force_parallel_mode", "use hold_plan"),
+    ("jit", "use the option jit"),
+    ("max_parallel_workers", "use dop"),
+    ("parallel_leader_participation", "threadwise decides it: dop counts the leader"),
+    ("plan_cache_mode", "threadwise decides it: a plan is used once"),
+    ("role", "threadwise decides it"),
+    ("search_path", "threadwise decides it"),
+    ("session_", "threadwise decides it"),
+    ("standard_conforming_strings", "threadwise decides it"),
+    ("statement_timeout", "use slice_ms"),
+    ("temp_file_limit", "use spill_limit_mb"),
+    ("timezone", "threadwise decides it"),
+];
+
+/// Refuses settings that are ours, or that would run other code. `jit_above_cost` and the like are free.
+///
+/// # Errors
+/// The first such setting.
+pub(super) fn check(options: &TpchOptions) -> Result<(), EngineError> {
+    for (name, value) in &options.settings {
+        let option = format!("settings.{name}");
+        checked(&option, name, value)?;
+        let lower = name.to_ascii_lowercase();
+        let is_decided = |beginning: &str| match beginning.ends_with(['_', '.']) {
+            true => lower.starts_with(beginning),
+            false if beginning == "max_parallel_workers" => lower.starts_with(beginning),
+            false => lower == beginning,
+        };
+        if let Some((_, why)) = DECIDED.iter().find(|(beginning, _)| is_decided(beginning)) {
+            return Err(refuse(&option, (*why).to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// What a server of ours gets besides the settings of all our clusters, where the user gave none.
+/// `memory_bytes` is what can be had without swapping.
+pub(in super::super) fn server_settings(
+    data_bytes: u64,
+    memory_bytes: u64,
+    sessions: u32,
+    major: u32,
+) -> Vec<(&'static str, String)> {
+    let logical_cpus = online().len() as u64;
+    // A slot that is not used costs some kilobytes.
+    let workers = (2 * logical_cpus * u64::from(sessions.max(1))).clamp(64, 1024);
+    // All data and a quarter more; where that would be too much, the kernel caches what a quarter of the
+    // memory does not hold ("shared_buffers" in the documentation).
+    let wanted = data_bytes + data_bytes / 4 + 64 * MIB;
+    let buffers = if wanted <= memory_bytes / 3 { wanted } else { memory_bytes / 4 }.max(128 * MIB);
+    let mut settings = vec![
+        ("shared_buffers", megabytes(buffers)),
+        ("max_worker_processes", workers.to_string()),
+        ("max_parallel_workers", workers.to_string()),
+        ("maintenance_work_mem", megabytes((memory_bytes / 16).clamp(64 * MIB, 1024 * MIB))),
+        // Tables that are filled in the transaction that makes them then need no log.
+        ("wal_level", "minimal".to_owned()),
+        ("max_wal_senders", "0".to_owned()),
+        // Everything is synced once, after loading; after a power failure a study starts anew.
+        ("fsync", "off".to_owned()),
+    ];
+    if major >= 14 {
+        // Hash tables that workers share lie here, and not in files of the data directory. Memory that is
+        // never used is never taken.
+        let shared = (data_bytes / 2).clamp(64 * MIB, (memory_bytes / 8).max(64 * MIB));
+        settings.push(("min_dynamic_shared_memory", megabytes(shared)));
+    }
+    settings
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{}MB", bytes.div_ceil(MIB))
+}
+
+/// Logical CPUs of the machine, whatever the mask of this process; at least one.
+fn online() -> CpuSet {
+    let read = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    let set = read.and_then(|list| CpuSet::parse_list(list.trim()).ok()).filter(|set| !set.is_empty());
+    set.unwrap_or_else(|| [0].into_iter().collect())
+}
+
+/// Memory of the machine (proc_meminfo(5), `MemTotal`), bytes: unlike what is free, the same in every
+/// treatment and block.
+fn machine_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map_or(1 << 30, |kib| kib * 1024)
+}
+
+/// How many workers a session plans with and may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Workers {
+    /// Workers that a Gather is planned with.
+    pub(super) planned: u32,
+    /// Workers of all sessions together that may be there at once.
+    pub(super) most: u32,
+}
+
+impl Workers {
+    /// For a degree of parallelism and number of streams. A plan that is held is planned for the whole
+    /// machine whatever the degree, and only the number of workers that are there differs; with several
+    /// streams, of which one could then take another's workers, it is planned for its own degree.
+    pub(super) fn of(dop: u32, streams: u32, holds: bool) -> Self {
+        let most = dop.saturating_sub(1).saturating_mul(streams);
+        let machine = u32::try_from(online().len()).unwrap_or(u32::MAX);
+        match holds {
+            true if streams == 1 => Self { planned: machine.max(dop).saturating_sub(1).clamp(1, 1024), most },
+            _ => Self { planned: dop.saturating_sub(1), most },
+        }
+    }
+}
+
+/// Settings of a session, in order. `ours` says that the server is one of ours, which is fitted.
+pub(super) fn session_settings(
+    options: &TpchOptions,
+    schema: &str,
+    workers: Workers,
+    ours: bool,
+) -> Vec<(String, String)> {
+    let text = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let mut settings = text(&[
+        ("search_path", schema),
+        ("timezone", "UTC"),
+        ("datestyle", "ISO, YMD"),
+        ("extra_float_digits", "1"),
+        ("default_transaction_read_only", "on"),
+        ("parallel_leader_participation", "on"),
+        ("max_parallel_workers_per_gather", &workers.planned.to_string()),
+        ("max_parallel_workers", &workers.most.to_string()),
+    ]);
+    if ours {
+        let work_mem = (options.scale * WORK_MEM_PER_SCALE as f64) as u64;
+        let work_mem = work_mem.min(machine_bytes() / WORK_MEM_PART).max(LEAST_WORK_MEM);
+        let cache = megabytes(machine_bytes() / 2);
+        settings.extend(text(&[("work_mem", &megabytes(work_mem)), ("effective_cache_size", &cache)]));
+    }
+    if options.hold_plan == Some(true) {
+        settings.extend(text(&[
+            ("parallel_setup_cost", "0"),
+            ("parallel_tuple_cost", "0"),
+            ("min_parallel_table_scan_size", "0"),
+            ("min_parallel_index_scan_size", "0"),
+        ]));
+    }
+    if let Some(limit_mb) = options.spill_limit_mb {
+        let kib = limit_mb.saturating_mul(1024).min(i32::MAX as u64).to_string();
+        settings.extend(text(&[("temp_file_limit", &kib)]));
+    }
+    let given: BTreeMap<_, _> =
+        options.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    settings.extend(given);
+    settings
+}
+
+/// Sets them. Values are never part of a statement's text.
+///
+/// # Errors
+/// The first that the server does not take: a user's own by its option.
+pub(super) fn settle(
+    client: &mut Client,
+    settings: &[(String, String)],
+    options: &TpchOptions,
+) -> Result<(), EngineError> {
+    for (name, value) in settings {
+        let set = client.query_one("SELECT set_config($1, $2, false)", &[name, value]);
+        set.map_err(|cause| match options.settings.contains_key(name) {
+            true => refuse(
+                &format!("settings.{name}"),
+                format!("the server does not take '{value}': {}", told(&cause)),
+            ),
+            false => query(format!("set {name}={value}"), &cause),
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether expressions are compiled: as asked; else as PostgreSQL would by itself, since our clusters
+/// have it off for other workloads. Gives what holds then.
+///
+/// # Errors
+/// It is asked for and the server cannot.
+pub(super) fn settle_jit(client: &mut Client, asked: Option<bool>, ours: bool) -> Result<bool, EngineError> {
+    let action = "ask for just-in-time compilation";
+    let fail = |cause: postgres::Error| query(action, &cause);
+    let row = client
+        .query_one("SELECT pg_jit_available(), boot_val = 'on' FROM pg_settings WHERE name = 'jit'", &[])
+        .map_err(fail)?;
+    // `pg_jit_available` is false also where jit is off: it has to be on for the question.
+    let by_default: bool = row.try_get(1).map_err(fail)?;
+    let Some(on) = asked.or(ours.then_some(by_default)) else { return row.try_get(0).map_err(fail) };
+    client.batch_execute(if on { "SET jit = on" } else { "SET jit = off" }).map_err(fail)?;
+    let available: bool =
+        client.query_one("SELECT pg_jit_available()", &[]).map_err(fail)?.try_get(0).map_err(fail)?;
+    if asked == Some(true) && !available {
+        let why = "the server has no just-in-time compilation: install it (Red Hat: postgresql-llvmjit), or say false";
+        return Err(refuse("jit", why.into()));
+    }
+    Ok(on && available)
+}
+
+/// Refuses a degree of parallelism for which the server has too few processes.
+///
+/// # Errors
+/// So it is.
+pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), EngineError> {
+    let action = "read the setting max_worker_processes";
+    let row = client.query_one("SELECT current_setting('max_worker_processes')::bigint", &[]);
+    let room: i64 = row.and_then(|row| row.try_get(0)).map_err(|cause| query(action, &cause))?;
+    if i64::from(workers.most) <= room {
+        return Ok(());
+    }
+    let why = format!(
+        "it takes {} parallel workers and the server has room for {room}: raise max_worker_processes, or ask for \
+         less dop or fewer streams",
+        workers.most
+    );
+    Err(refuse("dop", why))
+}
+
+/// Sets how many workers a scan of a table has, for all tables: a held plan asks for as many as it is
+/// planned with, the others leave it to PostgreSQL, which counts a table's pages. It is a property of
+/// the tables, which treatments share and which they set in turn.
+///
+/// # Errors
+/// The server's.
+pub(in super::super) fn hold_tables(
+    client: &mut Client,
+    schema: &str,
+    work: &super::Work,
+    dop: u32,
+    streams: u32,
+) -> Result<(), EngineError> {
+    let holds = work.options.hold_plan == Some(true);
+    let wanted = holds.then(|| format!("parallel_workers={}", Workers::of(dop, streams, true).planned));
+    let action = "hold the plans";
+    let sql = "SELECT relname::text, (SELECT o FROM unnest(reloptions) AS o WHERE o LIKE 'parallel_workers=%') \
+               FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'r'";
+    let rows = client.query(sql, &[&schema]).map_err(|cause| query(action, &cause))?;
+    for row in rows {
+        let read = |column| row.try_get::<_, Option<String>>(column).map_err(|cause| failed(action, cause));
+        let (Some(table), found) = (read(0)?, read(1)?) else { continue };
+        if found == wanted || TABLES.iter().all(|other| other.name != table) {
+            continue;
+        }
+        let sql = match &wanted {
+            Some(option) => format!("ALTER TABLE {schema}.{table} SET ({option})"),
+            None => format!("ALTER TABLE {schema}.{table} RESET (parallel_workers)"),
+        };
+        execute(client, action, &sql)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_plan_is_the_same_for_every_degree_and_a_stream_never_has_more_than_its_own() {
+        let machine = online().len() as u32;
+        let held: Vec<_> = (1..=machine).map(|dop| Workers::of(dop, 1, true)).collect();
+        assert!(held.iter().all(|workers| workers.planned == (machine - 1).max(1)), "{held:?}");
+        assert_eq!(held[0].most, 0);
+        assert_eq!(Workers::of(3, 1, false), Workers { planned: 2, most: 2 });
+        assert_eq!(Workers::of(3, 4, true), Workers { planned: 2, most: 8 });
+        assert_eq!(Workers::of(1, 4, false), Workers { planned: 0, most: 0 });
+    }
+
+    #[test]
+    fn the_buffers_hold_the_data_where_memory_allows() {
+        let gib = 1024 * MIB;
+        let of = |data, memory| server_settings(data, memory, 2, 15).into_iter().collect::<BTreeMap<_, _>>();
+        assert_eq!(of(2 * gib, 32 * gib)["shared_buffers"], "2624MB");
+        assert_eq!(of(20 * gib, 32 * gib)["shared_buffers"], "8192MB");
+        assert_eq!(of(0, gib)["shared_buffers"], "128MB");
+        assert_eq!(of(20 * gib, 32 * gib)["min_dynamic_shared_memory"], "4096MB");
+        assert!(server_settings(0, gib, 2, 13).iter().all(|(name, _)| *name != "min_dynamic_shared_memory"));
+    }
+}

@@ -1,0 +1,171 @@
+//! The workload `tpch` on engines that load its tables themselves: options, where a query's text lies,
+//! and the frame in which a session executes its queries. The queries, their parameters and the check
+//! of the answers are the crate `tpch`'s.
+//!
+//! Source: *TPC Benchmark H, Standard Specification*, revision 3.0.1; clause numbers are its.
+
+pub mod generator;
+pub mod tables;
+
+use std::path::{Path, PathBuf};
+use threadwise_machine::CpuSet;
+use threadwise_study::{Options, QueryExecution, SessionSlice};
+use threadwise_tpch::options::TpchOptions;
+
+use super::options::refuse;
+use crate::{EngineError, Window, clock};
+
+/// Name of the workload.
+pub const NAME: &str = threadwise_study::tpch::WORKLOAD;
+
+/// Reads the workload's options.
+///
+/// # Errors
+/// The first option that is unknown or has a value that is not allowed.
+pub fn read(options: &Options) -> Result<TpchOptions, EngineError> {
+    TpchOptions::read(options).map_err(|fault| {
+        let why = format!("'{}': {}", fault.value, fault.allowed);
+        refuse(&fault.option, why)
+    })
+}
+
+/// Refuses the first option that was given and that an engine cannot follow: its name and why.
+///
+/// # Errors
+/// There is one.
+pub fn refuse_given(options: &Options, unfollowed: &[(&str, &str)]) -> Result<(), EngineError> {
+    match unfollowed.iter().find(|(name, _)| options.contains_key(*name)) {
+        Some((name, why)) => Err(refuse(name, (*why).to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// The requested degree of parallelism: the option's, else as many as the placement has logical CPUs.
+pub fn dop(options: &TpchOptions, placement: &CpuSet) -> u32 {
+    options.dop.unwrap_or_else(|| u32::try_from(placement.len()).unwrap_or(u32::MAX).max(1))
+}
+
+/// File with the text of a query of a stream, which the runner writes in the engine's dialect.
+pub fn query_file(data_dir: &Path, stream: u32, query: u8) -> PathBuf {
+    data_dir.join("queries").join(stream.to_string()).join(format!("q{query:02}.sql"))
+}
+
+/// The text of a query: one SELECT, without a semicolon at its end.
+///
+/// # Errors
+/// It cannot be read.
+pub fn query_text(engine: &str, data_dir: &Path, stream: u32, query: u8) -> Result<String, EngineError> {
+    let file = query_file(data_dir, stream, query);
+    let text = std::fs::read_to_string(&file).map_err(|cause| EngineError::Failed {
+        engine: engine.to_owned(),
+        action: format!("read the text of query {}", name(query)),
+        why: format!("{}: {cause}; it is written before the data is loaded", file.display()),
+    })?;
+    Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
+}
+
+/// A query as messages call it: `q06`.
+pub fn name(query: u8) -> String {
+    format!("q{query:02}")
+}
+
+/// A query failed, and what the engine said of it.
+pub fn failed(engine: &str, query: u8, why: impl Into<String>) -> EngineError {
+    EngineError::Failed {
+        engine: engine.to_owned(),
+        action: format!("execute query {}", name(query)),
+        why: why.into(),
+    }
+}
+
+/// A query was not done at the window's end.
+pub fn too_long(engine: &str, query: u8, window: &Window) -> EngineError {
+    let limit_s = window.end_ns.saturating_sub(window.start_ns) as f64 / 1e9;
+    let why = format!(
+        "the time limit of {limit_s:.1} s was reached: allow more (slice_ms), take a smaller scale, or leave \
+         the query out (queries)"
+    );
+    failed(engine, query, why)
+}
+
+/// Executes a session's queries one after another from the window's start on. `execute` gets a query
+/// and the nanoseconds since the start.
+///
+/// # Errors
+/// That of the first query that failed, or the window ended before a query began.
+pub fn run(
+    engine: &str,
+    window: &Window,
+    queries: &[u8],
+    mut execute: impl FnMut(u8, u64) -> Result<QueryExecution, EngineError>,
+) -> Result<SessionSlice, EngineError> {
+    clock::sleep_until_ns(window.start_ns);
+    let since_start_ns = || clock::monotonic_ns().saturating_sub(window.start_ns);
+    let mut done = Vec::with_capacity(queries.len());
+    for &query in queries {
+        if clock::monotonic_ns() >= window.end_ns {
+            return Err(too_long(engine, query, window));
+        }
+        done.push(execute(query, since_start_ns())?);
+    }
+    Ok(SessionSlice {
+        steps: done.len() as u64,
+        rows: done.len() as u64,
+        finished_ns: Some(since_start_ns()),
+        queries: done,
+        ..SessionSlice::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::OptionValue;
+
+    #[test]
+    fn queries_are_executed_in_order_and_a_window_that_is_over_is_an_error() {
+        let start_ns = clock::monotonic_ns() + 2_000_000;
+        let window = Window { sequence: 0, start_ns, end_ns: u64::MAX };
+        let execute = |query: u8, started_ns: u64| {
+            assert!(clock::monotonic_ns() >= start_ns + started_ns);
+            Ok(QueryExecution { query, started_ns, ..QueryExecution::default() })
+        };
+        let slice = run("test", &window, &[3, 1, 2], execute).unwrap();
+        let order: Vec<u8> = slice.queries.iter().map(|one| one.query).collect();
+        assert_eq!((order, slice.steps, slice.rows, slice.answers_checked), (vec![3, 1, 2], 3, 3, 0));
+        assert!(slice.finished_ns >= slice.queries.last().map(|last| last.started_ns));
+        let over = Window { sequence: 0, start_ns: 1, end_ns: 2 };
+        let message = run("test", &over, &[18], execute).unwrap_err().to_string();
+        assert!(message.contains("query q18") && message.contains("slice_ms"), "{message}");
+    }
+
+    #[test]
+    fn a_text_is_found_by_stream_and_query_and_loses_its_semicolon() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = query_file(folder.path(), 3, 7);
+        assert!(file.ends_with("queries/3/q07.sql"));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "SELECT 1 ;\n").unwrap();
+        assert_eq!(query_text("test", folder.path(), 3, 7).unwrap(), "SELECT 1");
+        let message = query_text("test", folder.path(), 3, 8).unwrap_err().to_string();
+        assert!(message.contains("q08.sql"), "{message}");
+    }
+
+    #[test]
+    fn options_that_an_engine_cannot_follow_are_refused_by_name() {
+        let given = Options::from([("batch_rows".to_owned(), OptionValue::Integer(1024))]);
+        read(&given).unwrap();
+        let message = refuse_given(&given, &[("batch_rows", "it has no batches")]).unwrap_err().to_string();
+        assert_eq!(message, "option 'batch_rows': it has no batches");
+        refuse_given(&given, &[("storage", "no")]).unwrap();
+        let bad = Options::from([("scale".to_owned(), OptionValue::Integer(0))]);
+        assert!(read(&bad).unwrap_err().to_string().contains("option 'scale'"));
+        let placement = CpuSet::parse_list("0-3").unwrap();
+        let of = |pairs: &[(&str, i64)]| {
+            let options =
+                pairs.iter().map(|(name, value)| ((*name).to_owned(), OptionValue::Integer(*value)));
+            dop(&read(&options.collect()).unwrap(), &placement)
+        };
+        assert_eq!((of(&[]), of(&[("dop", 7)])), (4, 7));
+    }
+}

@@ -1,0 +1,132 @@
+//! The export of executions; those of runs and slices are tested in tests/.
+
+use super::*;
+use threadwise_analysis::{Analysis, Covariates};
+use threadwise_machine::{Pin, Topology};
+use threadwise_study::{Design, Role, Stopping, Study, Treatment};
+
+fn study() -> Study {
+    let treatment = Treatment {
+        name: "dop-2".to_owned(),
+        group: String::new(),
+        role: Role::Compared,
+        placement: "=2c1t".to_owned(),
+        sessions: 2,
+        pin: Pin::Set,
+        memory: Default::default(),
+        service: None,
+        options: Default::default(),
+        factors: Default::default(),
+    };
+    Study {
+        name: "tpch".to_owned(),
+        title: "queries".to_owned(),
+        seed: 1,
+        engine: "duckdb".to_owned(),
+        engine_options: Default::default(),
+        workload: "tpch".to_owned(),
+        treatments: vec![treatment],
+        comparisons: Vec::new(),
+        design: Design {
+            rounds: 1,
+            slice_ns: 1,
+            rewarm_ns: 0,
+            stopping: Stopping::Blocks { blocks: 1 },
+            level: 0.95,
+            target_half_width: 0.05,
+        },
+        left_out: Vec::new(),
+    }
+}
+
+/// Two streams, of which the second executed nothing.
+fn run(queries: Vec<QueryExecution>) -> Run {
+    let slice = Slice {
+        sequence: 7,
+        round: 3,
+        start_ns: 1000,
+        window_ns: 500,
+        sessions: vec![SessionSlice { queries, ..Default::default() }, SessionSlice::default()],
+        counters: Default::default(),
+        cpu_times: Vec::new(),
+    };
+    Run {
+        id: 5,
+        block: 2,
+        attempt: 1,
+        treatment: "dop-2".to_owned(),
+        cpus: vec![0, 1],
+        status: RunStatus::Superseded,
+        slices: vec![slice],
+        started_s: 0.5,
+        prepare_ns: 1,
+        readings: Vec::new(),
+    }
+}
+
+fn exported(runs: &[Run]) -> String {
+    let (study, topology) = (study(), Topology::default());
+    let analysis = Analysis {
+        treatments: Vec::new(),
+        estimates: Vec::new(),
+        noise_floors: Vec::new(),
+        blocks: 0,
+        excluded_blocks: Vec::new(),
+        covariates: Covariates::default(),
+        simulated: false,
+        queries: None,
+    };
+    let document = Document {
+        study: &study,
+        topology: &topology,
+        analysis: &analysis,
+        findings: &[],
+        runs,
+        notes: &[],
+        source: "s",
+        program_version: "0",
+        engine_version: "0",
+        created_utc: "",
+        probe: None,
+        hardware: None,
+    };
+    let mut text = Vec::new();
+    queries_csv(&document, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn one_line_is_one_execution() {
+    let whole = QueryExecution {
+        query: 6,
+        started_ns: 12,
+        elapsed_ns: 345,
+        planning_ns: Some(4),
+        cpu_ns: Some(690),
+        dop: Some(2),
+        rows: 1,
+        plan: Some("a".to_owned()),
+        counters: [("=major_faults".to_owned(), 9), ("spill_bytes".to_owned(), 0)].into(),
+        answer: None,
+    };
+    let bare = QueryExecution { query: 22, elapsed_ns: 8, ..QueryExecution::default() };
+    let fixed = "run_id,block,attempt,treatment,group,status,placement,sequence,round,stream,query,\
+                 window_start_ns,started_ns,elapsed_ns,planning_ns,cpu_ns,dop,rows,plan,read_bytes,spill_bytes";
+    assert_eq!(
+        exported(&[run(vec![whole, bare])]),
+        format!(
+            "{fixed},'=major_faults\n\
+             5,2,1,dop-2,,superseded,'=2c1t,7,3,0,6,1000,12,345,4,690,2,1,e40c292c,,0,9\n\
+             5,2,1,dop-2,,superseded,'=2c1t,7,3,0,22,1000,0,8,,,,0,,,,\n"
+        )
+    );
+    assert_eq!(exported(&[run(Vec::new())]), format!("{fixed}\n"), "no queries, no lines");
+}
+
+/// Test vectors of the hash's authors (isthe.com/chongo/tech/comp/fnv).
+#[test]
+fn plans_have_lasting_names() {
+    let name = |text| plan_name(text).unwrap();
+    assert_eq!([name("a"), name("foobar"), name("\nfoobar \n")], ["e40c292c", "bf9cf968", "bf9cf968"]);
+    assert_eq!([plan_name(""), plan_name("\n")], [None, None]);
+}

@@ -1,0 +1,516 @@
+//! A made-up study of 22 queries: degrees of parallelism on two placements, plans that change, an
+//! execution that stands out.
+
+use crate::support::{Draws, Fixture, topology};
+use std::collections::BTreeMap;
+use threadwise_analysis::queries::{
+    Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plan, PlanChange, Plateau, Queries,
+    QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
+};
+use threadwise_analysis::{Analysis, Covariates, Estimate, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary};
+use threadwise_machine::Pin;
+use threadwise_study::{
+    Comparison, CpuTimes, Design, OptionValue, Options, QueryExecution, Role, Run, RunStatus, SessionSlice, Slice,
+    Stopping, Study, Treatment,
+};
+
+/// Queries whose plan differs above DOP 2.
+pub const CHANGED: [u8; 2] = [2, 15];
+
+/// Name, placement, DOP, streams.
+type Point = (String, &'static str, u32, u32);
+
+/// The baseline twice, then so many treatments on two placements.
+fn points(compared: usize, throughput: bool) -> Vec<Point> {
+    let base = |name: &str| (name.to_owned(), "no-smt", 1, 1);
+    let mut points = vec![base("serial"), base("serial'")];
+    let streams: &[u32] = if throughput { &[1, 2, 4] } else { &[1] };
+    let dops = [1, 2, 4, 7, 8, 14];
+    let all = ["no-smt", "all"].into_iter().flat_map(|placement| {
+        dops.into_iter().flat_map(move |dop| streams.iter().map(move |own| (placement, dop, *own)))
+    });
+    let others = all.filter(|own| *own != ("no-smt", 1, 1)).take(compared);
+    points.extend(others.map(|(placement, dop, own)| {
+        let suffix = if throughput { format!(" s{own}") } else { String::new() };
+        (format!("{placement} d{dop}{suffix}"), placement, dop, own)
+    }));
+    points
+}
+
+fn around(value: f64, unit: &str) -> Interval {
+    Interval { mean: value, low: value * 0.98, high: value * 1.02, unit: unit.to_owned() }
+}
+
+pub fn ratio(value: f64, half: f64) -> Ratio {
+    Ratio {
+        value,
+        low: value / (1.0 + half),
+        high: value * (1.0 + half),
+        blocks: 8,
+        effect: value.ln().abs() > 2.0 * half,
+        floor: Some(1.02),
+    }
+}
+
+/// Seconds of a query at DOP 1.
+fn serial_s(query: u8) -> f64 {
+    0.02 + 0.3 * Draws(u64::from(query) * 31).next() + if query == 9 { 1.2 } else { 0.0 }
+}
+
+/// How many times as fast a query is at a DOP.
+fn speed_at(query: u8, dop: u32) -> f64 {
+    let exponent = match query {
+        6 => -0.35,
+        11 | 13 => 1.12,
+        _ => 0.25 + 0.7 * Draws(u64::from(query) * 77).next(),
+    };
+    let plan = if CHANGED.contains(&query) && dop > 2 { 1.7 } else { 1.0 };
+    f64::from(dop.min(9)).powf(exponent) * plan
+}
+
+fn change_at(query: u8, dop: u32) -> Change {
+    match dop {
+        1 => Change::Same,
+        _ if CHANGED.contains(&query) && dop > 2 => Change::Different,
+        _ => Change::ParallelOnly,
+    }
+}
+
+/// Three plans a query: serial, parallel, another one.
+fn plan_at(query: u8, dop: u32) -> usize {
+    let kind = match change_at(query, dop) {
+        Change::Same | Change::Unknown => 0,
+        Change::ParallelOnly => 1,
+        Change::Different => 2,
+    };
+    usize::from(query - 1) * 3 + kind
+}
+
+const SERIAL: [&str; 5] = [
+    "TOP_N 10 revenue DESC",
+    "  HASH_GROUP_BY l_orderkey o_orderdate",
+    "    NESTED_LOOP_JOIN inner l_orderkey = o_orderkey build orders",
+    "      SEQ_SCAN lineitem l_shipdate > 1995-03-15",
+    "      SEQ_SCAN orders",
+];
+
+fn line(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+/// Both plans of a change, aligned.
+fn lines(change: Change) -> Vec<(Option<String>, Option<String>)> {
+    let same = |text: &str| (line(text), line(text));
+    let mut lines = vec![same(SERIAL[0]), (None, line("  ~ Gather"))];
+    lines.push(same(SERIAL[1]));
+    match change {
+        Change::Different => {
+            lines.push((line(SERIAL[2]), None));
+            lines.push((None, line("    HASH_JOIN inner l_orderkey = o_orderkey build orders")));
+        }
+        _ => lines.push(same(SERIAL[2])),
+    }
+    lines.extend([same(SERIAL[3]), same(SERIAL[4])]);
+    lines
+}
+
+fn query_estimates(query: u8, own: &Point, is_base: bool, noise: f64) -> QueryEstimates {
+    let (_, placement, dop, _) = own;
+    let smt = if *placement == "all" { 1.06 } else { 1.0 };
+    let speed = speed_at(query, *dop) * smt * noise;
+    let elapsed = serial_s(query) * 1e3 / speed;
+    QueryEstimates {
+        elapsed_ms: around(elapsed, "ms"),
+        planning_ms: Some(around(0.8, "ms")),
+        cpu_ms: Some(around(elapsed * f64::from(*dop) * 0.9, "ms")),
+        speed: (!is_base).then(|| ratio(speed, 0.03)),
+        cpu: (!is_base).then(|| ratio(f64::from(*dop) * 0.9 / speed, 0.03)),
+        dop: Some((1, *dop)),
+        plan: Some(plan_at(query, *dop)),
+        plan_change: change_at(query, *dop),
+        plans_seen: 1 + u32::from(query == 20),
+        counters: BTreeMap::from([
+            ("read_bytes".to_owned(), 0.0),
+            ("spill_bytes".to_owned(), if query == 18 { 3e8 } else { 0.0 }),
+        ]),
+    }
+}
+
+fn treatment_queries(at: usize, own: &Point, throughput: bool) -> TreatmentQueries {
+    let mut draws = Draws(at as u64 + 5);
+    let is_base = at < 2;
+    let queries: BTreeMap<u8, QueryEstimates> = (1..=22)
+        .map(|query| (query, query_estimates(query, own, is_base, 1.0 + 0.03 * (draws.next() - 0.5))))
+        .collect();
+    let (name, placement, dop, streams) = own;
+    let elapsed = queries.values().map(|query| query.elapsed_ms.mean).sum::<f64>() / 1e3;
+    let serial: f64 = (1..=22).map(serial_s).sum();
+    let logs = queries.values().filter_map(|query| query.speed.as_ref()).map(|speed| speed.value.ln());
+    let mean = (logs.sum::<f64>() / 22.0).exp();
+    let (logical, kept) = (elapsed * f64::from((*dop).min(14)) * 0.8, elapsed * f64::from((*dop).min(7)) * 0.8);
+    let compared = |value: Ratio| (!is_base).then_some(value);
+    let rate = 22.0 * 3600.0 * f64::from(*streams).sqrt() / elapsed;
+    TreatmentQueries {
+        treatment: name.clone(),
+        placement: (*placement).to_owned(),
+        dop: Some(*dop),
+        streams: *streams,
+        blocks: 8,
+        total: TotalEstimates {
+            elapsed_s: Some(around(elapsed, "s")),
+            cpu_s: Some(around(logical, "s")),
+            speed: compared(ratio(serial / elapsed, 0.02)),
+            geometric: compared(ratio(mean, 0.02)),
+            cpu: compared(ratio(logical / serial, 0.02)),
+            speed_same_plans: compared(ratio(serial / elapsed * 0.95, 0.02)).filter(|_| !throughput),
+            geometric_same_plans: compared(ratio(mean * 0.96, 0.02)).filter(|_| !throughput),
+            queries_per_h: Some(around(rate, "1/h")),
+        },
+        cores: Some(CoreSeconds {
+            cores: 7,
+            logical_s: logical,
+            core_low_s: if *placement == "all" { kept * 0.75 } else { kept },
+            core_high_s: kept,
+            straggler_low_s: 0.0,
+            straggler_high_s: if *placement == "all" { elapsed * 0.1 } else { 0.0 },
+            elapsed_s: elapsed,
+        }),
+        queries,
+    }
+}
+
+fn steps(treatments: &[TreatmentQueries]) -> Vec<DopStep> {
+    let mut steps = Vec::new();
+    for pair in treatments[1..].windows(2) {
+        let (from, to) = (&pair[0], &pair[1]);
+        let dops = (from.dop.unwrap(), to.dop.unwrap());
+        if from.placement != to.placement || from.streams != to.streams || dops.0 >= dops.1 {
+            continue;
+        }
+        let step = |query: Option<u8>, speed: f64, plan_change: Change| DopStep {
+            placement: to.placement.clone(),
+            streams: to.streams,
+            from: from.treatment.clone(),
+            to: to.treatment.clone(),
+            from_dop: dops.0,
+            to_dop: dops.1,
+            query,
+            speed: ratio(speed, 0.03),
+            mark: match query {
+                Some(11 | 13) if dops.1 <= 4 => StepMark::SuperScaling,
+                Some(6) if dops.1 == 2 => StepMark::PoorThenGood,
+                _ => StepMark::None,
+            },
+            plan_change,
+        };
+        for (query, own) in &to.queries {
+            let speed = from.queries[query].elapsed_ms.mean / own.elapsed_ms.mean;
+            let differs = change_at(*query, dops.0) != Change::Different && own.plan_change == Change::Different;
+            let change = if differs { Change::Different } else { Change::ParallelOnly };
+            steps.push(step(Some(*query), speed, change));
+        }
+        steps.push(step(None, 1.6, Change::Unknown));
+    }
+    steps
+}
+
+fn plans() -> (Vec<Plan>, Vec<PlanChange>) {
+    let text = |kind: usize| match kind {
+        0 => SERIAL.join("\n"),
+        _ => {
+            let change = if kind == 1 { Change::ParallelOnly } else { Change::Different };
+            lines(change).into_iter().filter_map(|(_, other)| other).collect::<Vec<_>>().join("\n")
+        }
+    };
+    let plans = (0..66).map(|at| Plan {
+        name: format!("{:08x}", 0x1b2c_3d00 + at),
+        query: (at / 3 + 1) as u8,
+        text: text(at as usize % 3),
+    });
+    let change = |query: u8, kind: usize, treatments: &[&str], change: Change| PlanChange {
+        query,
+        baseline: usize::from(query - 1) * 3,
+        other: usize::from(query - 1) * 3 + kind,
+        treatments: treatments.iter().map(|name| (*name).to_owned()).collect(),
+        change,
+        lines: lines(change),
+    };
+    let mut changes: Vec<PlanChange> =
+        (1..=22).map(|query| change(query, 1, &["no-smt d2"], Change::ParallelOnly)).collect();
+    changes.extend(CHANGED.map(|query| change(query, 2, &["no-smt d4", "no-smt d7"], Change::Different)));
+    (plans.collect(), changes)
+}
+
+fn heat(treatments: &[TreatmentQueries], placement: &str) -> HeatMap {
+    let own = || treatments[1..].iter().filter(move |own| own.placement == placement);
+    let unique = |of: fn(&TreatmentQueries) -> u32| {
+        own().map(of).collect::<std::collections::BTreeSet<u32>>().into_iter().collect::<Vec<u32>>()
+    };
+    let streams = unique(|own| own.streams);
+    let cells = own().map(|own| HeatCell {
+        dop: own.dop.unwrap(),
+        streams: own.streams,
+        treatment: own.treatment.clone(),
+        queries_per_h: own.total.queries_per_h.clone().unwrap(),
+    });
+    HeatMap {
+        placement: placement.to_owned(),
+        variant: String::new(),
+        cores: Some(7),
+        dops: unique(|own| own.dop.unwrap()),
+        cells: cells.collect(),
+        plateaus: streams
+            .iter()
+            .map(|&streams| Plateau {
+                streams,
+                best_dop: 8,
+                dop: 7,
+                dop_range: (4, 8),
+                percent_of_cores: Some(100.0 * f64::from(streams)),
+                percent_range: Some((57.1 * f64::from(streams), 114.3 * f64::from(streams))),
+            })
+            .collect(),
+        streams,
+    }
+}
+
+fn queries(points: &[Point], throughput: bool) -> Queries {
+    let treatments: Vec<TreatmentQueries> =
+        points.iter().enumerate().map(|(at, own)| treatment_queries(at, own, throughput)).collect();
+    let (plans, changes) = plans();
+    let outlier = |query: u8, block: Option<u32>, times: f64, reason: Reason, text: &str| Outlier {
+        query,
+        treatment: points[2].0.clone(),
+        block,
+        times,
+        reason,
+        text: text.to_owned(),
+    };
+    Queries {
+        is_throughput: throughput,
+        numbers: (1..=22).collect(),
+        steps: steps(&treatments),
+        plans,
+        changes,
+        outliers: vec![
+            outlier(3, Some(5), 1.9, Reason::Neighbour, "took 1.90x its usual time while steal was 12% [1, 14]."),
+            outlier(6, None, 0.4, Reason::Unexplained, "is 0.40x [0.39, 0.42] of the other queries' speed."),
+        ],
+        heat: if throughput { ["no-smt", "all"].map(|place| heat(&treatments, place)).into() } else { vec![] },
+        data: vec![DataSize {
+            scale: 1.0,
+            logical_bytes: 1e9,
+            memory_bytes: Some(32 << 30),
+            llc_bytes: Some(40 << 20),
+        }],
+        treatments,
+    }
+}
+
+fn study(points: &[Point], throughput: bool) -> Study {
+    let test = if throughput { "throughput" } else { "power" };
+    let treatments = points.iter().enumerate().map(|(at, (name, placement, dop, streams))| Treatment {
+        name: name.clone(),
+        group: String::new(),
+        role: [Role::Baseline, Role::BaselineTwin].get(at).copied().unwrap_or(Role::Compared),
+        placement: (*placement).to_owned(),
+        sessions: *streams,
+        pin: Pin::Set,
+        memory: Default::default(),
+        service: None,
+        options: Options::from([
+            ("dop".to_owned(), OptionValue::Integer(i64::from(*dop))),
+            ("scale".to_owned(), OptionValue::Integer(1)),
+            ("test".to_owned(), OptionValue::Text(test.to_owned())),
+        ]),
+        factors: Default::default(),
+    });
+    let baseline = vec!["serial".to_owned(), "serial'".to_owned()];
+    let compared = points[2..].iter().map(|(name, ..)| Comparison {
+        name: format!("{name} : serial"),
+        treatment: name.clone(),
+        baseline: baseline.clone(),
+        kind: "baseline".to_owned(),
+    });
+    Study {
+        name: "tpch".to_owned(),
+        title: "22 queries, degrees of parallelism and siblings".to_owned(),
+        seed: 42,
+        engine: "duckdb".to_owned(),
+        engine_options: Options::new(),
+        workload: "tpch".to_owned(),
+        comparisons: compared.collect(),
+        treatments: treatments.collect(),
+        design: Design {
+            rounds: if throughput { 1 } else { 22 },
+            slice_ns: 3_600_000_000_000,
+            rewarm_ns: 0,
+            stopping: Stopping::Blocks { blocks: 8 },
+            level: 0.95,
+            target_half_width: 0.05,
+        },
+        left_out: vec![],
+    }
+}
+
+fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
+    let mut draws = Draws(11);
+    let mut runs = Vec::new();
+    let mut now_ns = 0;
+    for block in 0..8 {
+        for own in &queries.treatments {
+            let slices = own.queries.iter().map(|(query, estimates)| {
+                let elapsed_ns = (estimates.elapsed_ms.mean * 1e6 * (0.96 + 0.08 * draws.next())) as u64;
+                now_ns += elapsed_ns;
+                let session = SessionSlice {
+                    steps: 1,
+                    rows: 1,
+                    cpu_ns: elapsed_ns,
+                    finished_ns: Some(elapsed_ns),
+                    queries: vec![QueryExecution { query: *query, elapsed_ns, ..QueryExecution::default() }],
+                    ..SessionSlice::default()
+                };
+                let busy = |cpu: u32| CpuTimes {
+                    cpu,
+                    busy_ns: if cpu < own.dop.unwrap() { elapsed_ns } else { 0 },
+                    steal_ns: 0,
+                    total_ns: elapsed_ns,
+                };
+                Slice {
+                    sequence: now_ns,
+                    round: u32::from(*query) - 1,
+                    start_ns: now_ns,
+                    window_ns: elapsed_ns,
+                    sessions: vec![session],
+                    counters: Default::default(),
+                    cpu_times: (0..14).map(busy).collect(),
+                }
+            });
+            runs.push(Run {
+                id: runs.len() as u64 + 1,
+                block,
+                attempt: 0,
+                treatment: own.treatment.clone(),
+                slices: slices.collect(),
+                cpus: (0..7).collect(),
+                status: RunStatus::Valid,
+                started_s: 0.0,
+                prepare_ns: 1,
+                readings: vec![],
+            });
+        }
+    }
+    assert_eq!(points.len() * 8, runs.len());
+    runs
+}
+
+fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
+    let of = |comparison: &Comparison| {
+        let own = queries.treatments.iter().find(|own| own.treatment == comparison.treatment)?;
+        let mean = own.total.geometric.as_ref()?;
+        Some(Estimate {
+            name: comparison.name.clone(),
+            kind: comparison.kind.clone(),
+            treatment: comparison.treatment.clone(),
+            baseline: comparison.baseline.join(" and "),
+            metric: "rows_per_s".to_owned(),
+            value: mean.value,
+            low: mean.low,
+            high: mean.high,
+            holm_low: mean.low,
+            holm_high: mean.high,
+            blocks: 8,
+            level: 0.95,
+            unit: "ratio".to_owned(),
+            method: "t over 8 blocks".to_owned(),
+            direction: "higher-is-better".to_owned(),
+            conclusive: true,
+            effect: mean.effect,
+            p_t: 0.001,
+            p_sign_flip: 0.008,
+            lag1: 0.0,
+            unflagged: None,
+        })
+    };
+    study.comparisons.iter().filter_map(of).collect()
+}
+
+/// A study with so many treatments beside the baseline.
+pub fn fixture(compared: usize, throughput: bool) -> Fixture {
+    let points = points(compared, throughput);
+    let (study, queries) = (study(&points, throughput), queries(&points, throughput));
+    let summary = |own: &TreatmentQueries| TreatmentSummary {
+        name: own.treatment.clone(),
+        group: String::new(),
+        placement: own.placement.clone(),
+        sessions: own.streams,
+        runs: 8,
+        failed: 0,
+        excluded: 0,
+        metrics: [
+            ("rows_per_s".to_owned(), around(0.42, "1/s")),
+            ("cpu_ns_per_row".to_owned(), around(2.1e9, "ns")),
+            ("elapsed_ns".to_owned(), around(2.1e9, "ns")),
+            ("busy_share".to_owned(), around(0.82, "share")),
+        ]
+        .into(),
+        activity: Default::default(),
+    };
+    let analysis = Analysis {
+        treatments: queries.treatments.iter().map(summary).collect(),
+        estimates: estimates(&study, &queries),
+        noise_floors: vec![NoiseFloor {
+            group: String::new(),
+            metric: "rows_per_s".to_owned(),
+            low: 0.991,
+            high: 1.008,
+            floor: 0.009,
+        }],
+        blocks: 8,
+        excluded_blocks: vec![],
+        covariates: Covariates::default(),
+        simulated: false,
+        queries: Some(queries.clone()),
+    };
+    let finding = |kind: &str, text: &str| Finding {
+        kind: kind.to_owned(),
+        text: text.to_owned(),
+        evidence: vec![],
+    };
+    Fixture {
+        runs: runs(&points, &queries),
+        study,
+        topology: topology(),
+        analysis,
+        findings: vec![
+            finding("queries-total", "DOP 7 runs the 22 queries 3.20x [3.14, 3.26] as fast as DOP 1."),
+            finding("plan-change", "Q2, Q15: another plan at DOP 4; without them 3.04x [2.98, 3.10]."),
+        ],
+        notes: vec![],
+        source: "tpch.threadwise".to_owned(),
+        probe: None,
+        hardware: None,
+    }
+}
+
+/// The same with names of 40 characters.
+pub fn long_names(compared: usize) -> Fixture {
+    let mut fixture = fixture(compared, false);
+    let long = |name: &mut String| {
+        if !name.starts_with("serial") {
+            let filled = format!("{name} with settings.work_mem in megabytes ");
+            *name = filled.chars().chain("x".repeat(40).chars()).take(40).collect();
+        }
+    };
+    fixture.study.treatments.iter_mut().for_each(|own| long(&mut own.name));
+    fixture.study.comparisons.iter_mut().for_each(|own| long(&mut own.treatment));
+    fixture.runs.iter_mut().for_each(|own| long(&mut own.treatment));
+    fixture.analysis.treatments.iter_mut().for_each(|own| long(&mut own.name));
+    fixture.analysis.estimates.iter_mut().for_each(|own| long(&mut own.treatment));
+    let queries = fixture.analysis.queries.as_mut().unwrap();
+    queries.treatments.iter_mut().for_each(|own| long(&mut own.treatment));
+    queries.changes.iter_mut().flat_map(|own| &mut own.treatments).for_each(long);
+    queries.outliers.iter_mut().for_each(|own| long(&mut own.treatment));
+    queries.steps.iter_mut().for_each(|own| [&mut own.from, &mut own.to].into_iter().for_each(long));
+    fixture
+}

@@ -1,0 +1,198 @@
+//! JSON, page and comparison of studies of queries.
+
+use super::fixture::{CHANGED, fixture};
+use super::{bare, empty, hostile};
+use crate::support::Fixture;
+use serde_json::{Value, json as value};
+use threadwise_report::compare::{self, Named};
+use threadwise_report::terminal::Style;
+use threadwise_report::{html, json};
+
+fn report(fixture: &Fixture) -> Value {
+    serde_json::from_str(&json::report(&fixture.document())).unwrap()
+}
+
+#[test]
+fn json_has_every_figure() {
+    let report = report(&fixture(3, false));
+    let queries = &report["queries"];
+    assert_eq!((&queries["test"], queries["numbers"].as_array().unwrap().len()), (&value!("power"), 22));
+    assert_eq!(queries["data"][0]["llc_bytes"], 40 << 20);
+    let (base, own) = (&queries["treatments"][0], &queries["treatments"][3]);
+    assert_eq!((&own["treatment"], &own["dop"], &own["plans_changed"]), (&value!("no-smt d4"), &value!(4), &value!(CHANGED)));
+    assert_eq!(base["total"]["speed"], Value::Null);
+    assert_eq!((&own["total"]["speed"]["mark"], &own["total"]["speed"]["floor"]), (&value!("higher"), &value!(1.02)));
+    let query = &own["queries"][14];
+    assert_eq!((&query["query"], &query["plan_change"], &query["dop_max"]), (&value!(15), &value!("different"), &value!(4)));
+    assert_eq!(query["plan"], queries["plans"][14 * 3 + 2]["name"]);
+    assert_eq!(queries["steps"][10]["step_mark"], "super-scaling");
+    assert_eq!(queries["steps"][22]["query"], Value::Null);
+    let change = queries["plan_changes"].as_array().unwrap().last().unwrap();
+    assert_eq!((&change["plan_change"], &change["lines"][1][0]), (&value!("different"), &Value::Null));
+    assert_eq!(queries["outliers"][0]["reason"], "neighbour");
+    assert_eq!(queries["heat_maps"], value!([]));
+    // Metrics have the names of queries, everywhere.
+    let metrics = report["treatments"][0]["metrics"].as_object().unwrap();
+    assert!(metrics.contains_key("queries_per_s") && metrics.contains_key("cpu_ns_per_query"));
+    let named = |list: &str| report[list][0]["metric"].as_str().unwrap().to_owned();
+    assert_eq!([named("estimates"), named("noise_floors")], ["queries_per_s", "queries_per_s"]);
+    assert_eq!(report["noise_floor"]["metric"], "queries_per_s");
+    assert_eq!(self::report(&Fixture::generated(2, 3))["queries"], Value::Null);
+}
+
+#[test]
+fn json_of_streams_one_block_and_nothing() {
+    let report = report(&fixture(12, true));
+    let map = &report["queries"]["heat_maps"][0];
+    assert_eq!((&map["streams"], &map["plateaus"][1]["percent_of_cores"]), (&value!([1, 2, 4]), &value!(200.0)));
+    assert_eq!(map["plateaus"][0]["dop_low"], 4);
+    let bare = self::report(&bare());
+    let speed = &bare["queries"]["treatments"][2]["queries"][0]["speed"];
+    assert_eq!((&speed["high"], &speed["floor"], &speed["mark"]), (&Value::Null, &Value::Null, &value!("inconclusive")));
+    assert_eq!(bare["queries"]["treatments"][2]["queries"][0]["plan"], Value::Null);
+    assert_eq!(self::report(&empty())["queries"]["treatments"][0]["queries"], value!([]));
+}
+
+#[test]
+fn every_field_is_documented() {
+    fn names<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                into.push(name);
+                // Counters have the names that engines give them.
+                if name != "counters" {
+                    names(value, into);
+                }
+            }),
+            Value::Array(items) => items.iter().for_each(|item| names(item, into)),
+            _ => {}
+        }
+    }
+    let text = include_str!("../../../../../docs/JSON.md");
+    let report = report(&fixture(4, true));
+    let mut fields = Vec::new();
+    names(&report["queries"], &mut fields);
+    let unique: std::collections::BTreeSet<&str> = fields.into_iter().collect();
+    assert!(unique.len() > 70, "{}", unique.len());
+    for field in unique {
+        assert!(text.contains(&format!("`{field}`")), "docs/JSON.md lacks {field}");
+    }
+}
+
+/// Ids of the page's sections in order.
+fn sections(page: &str) -> Vec<&str> {
+    page.split("<section id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn a_page_has_its_sections_in_order() {
+    let page = html::render(&fixture(6, false).document()).unwrap();
+    let wanted = [
+        "verdict", "table", "comparison", "queries", "steps", "core-seconds", "plans", "outliers", "cpus", "machine",
+        "time", "method", "configuration", "failures",
+    ];
+    assert_eq!(sections(&page), wanted);
+    let page = html::render(&fixture(12, true).document()).unwrap();
+    assert!(sections(&page).contains(&"heat"));
+    let page = html::render(&empty().document()).unwrap();
+    assert!(!sections(&page).contains(&"plans") && !sections(&page).contains(&"steps"));
+    html::render(&bare().document()).unwrap();
+}
+
+#[test]
+fn a_page_has_every_answer() {
+    let page = html::render(&fixture(6, false).document()).unwrap();
+    for text in [
+        "scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)",
+        "Treatments; *: without Q2, Q15, whose plan is another one in a treatment",
+        // Ratios by query and treatment, with the sign of another plan.
+        "<th scope=\"row\">Q15</th><td class=\"n\">1.84 [1.79, 1.89]</td><td class=\"n\">5.66 [5.49, 5.83] P</td>",
+        "Q15 · no-smt d4, no-smt d7 · HASH_JOIN inner",
+        "The same plan, only run in parallel: Q1–Q22",
+        "<td class=\"gone\">−     NESTED_LOOP_JOIN inner",
+        "<td class=\"new\">+     HASH_JOIN inner",
+        "<td class=\"moves\">    ~ Gather</td>",
+        "2.17 [2.10, 2.23] super-scaling",
+        "0.77 [0.75, 0.79] poor, then good",
+        "Q3, no-smt d2, block 5 (neighbour): took <span class=\"figure\">1.90x</span>",
+        "1b2c3d39 and 1 more",
+        "<td class=\"n\">286 MiB</td>",
+        "2.98–3.97",
+        "no TPC-H results",
+        "executes the round&#x27;s query once, within 3600 s",
+        "Sum of a block&#x27;s executions, seconds",
+        "<td>queries_per_s</td>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let markup = page.split_once("<script type=\"application/json\"").unwrap().0;
+    let visible = markup.split_once("<main>").unwrap().1;
+    for word in ["rows/s", "CPU/row", "sessions", "ows per second"] {
+        let shown = visible.split("<pre>").next().unwrap();
+        assert!(!shown.contains(word), "{word}");
+    }
+    let titles = page.matches("data-title=\"").count();
+    assert_eq!(page.matches("<summary>The same figures as a table").count(), titles);
+}
+
+#[test]
+fn a_page_of_many_treatments_stays_small() {
+    let page = html::render(&fixture(11, false).document()).unwrap();
+    let library: usize = ["d3.min.js", "plot.umd.min.js"]
+        .iter()
+        .map(|name| std::fs::metadata(format!("{}/assets/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap().len() as usize)
+        .sum();
+    assert!(page.len() < library + 1_000_000, "{} bytes beside the library", page.len() - library);
+}
+
+#[test]
+fn pages_without_queries_do_not_carry_what_draws_them() {
+    let page = html::render(&Fixture::generated(2, 3).document()).unwrap();
+    assert!(!page.contains("globalThis.queryCharts = "));
+    assert!(html::render(&fixture(2, false).document()).unwrap().contains("globalThis.queryCharts = "));
+}
+
+#[test]
+fn long_lists_of_plans_and_outliers_are_cut_and_told() {
+    let mut own = fixture(2, false);
+    let queries = own.analysis.queries.as_mut().unwrap();
+    let one = queries.changes.last().unwrap().clone();
+    queries.changes = vec![one; 1000];
+    let outlier = queries.outliers[0].clone();
+    queries.outliers = vec![outlier; 75];
+    let page = html::render(&own.document()).unwrap();
+    // Seven lines a pair.
+    assert!(page.contains("429 more pairs of plans are not shown here"), "4000 / 7 are 571");
+    assert!(page.contains("15 more are in the JSON report"));
+}
+
+#[test]
+fn hostile_texts_stay_texts() {
+    let page = html::render(&hostile().document()).unwrap();
+    let plain = html::render(&fixture(4, true).document()).unwrap();
+    for tag in ["<script", "</script", "<img", "<style", "</style"] {
+        assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+    }
+    assert!(page.contains("{{ 7777*7 }}") && !page.contains("54439"));
+    let deceptive = page.chars().filter(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\0' | '\u{1b}'));
+    assert_eq!(deceptive.count(), 0);
+    let value = report(&hostile());
+    assert!(value["queries"]["plans"][0]["text"].as_str().unwrap().contains("</script>"));
+}
+
+#[test]
+fn studies_side_by_side_have_the_words_of_their_work() {
+    let (own, rows) = (fixture(2, false), Fixture::generated(2, 3));
+    let named = |fixtures: [&'static str; 2], documents: [&Fixture; 2]| {
+        let both = [0, 1].map(|at| (fixtures[at], documents[at].document()));
+        let both = both.map(|(file, document)| Named { file, document });
+        (compare::text(&both, Style { color: false, unicode: true, width: 100 }), compare::json(&both))
+    };
+    let (text, json) = named(["a", "b"], [&own, &own]);
+    assert!(text.starts_with("Ratios of queries/s side by side") && !text.contains("ows"), "{text}");
+    let value: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["studies"][0]["noise_floor"]["metric"], "queries_per_s");
+    assert!(value["note"].as_str().unwrap().contains("Times of queries"));
+    let (text, _) = named(["a", "b"], [&own, &rows]);
+    assert!(text.starts_with("Ratios of throughput side by side"), "{text}");
+}

@@ -1,0 +1,95 @@
+//! A study of queries in every form.
+
+mod browser;
+pub mod fixture;
+mod forms;
+mod screen;
+
+use crate::page::HOSTILE;
+use crate::support::Fixture;
+use fixture::fixture;
+
+/// A study of queries in which every text that comes from outside is hostile.
+fn hostile() -> Fixture {
+    let mut fixture = fixture(4, true);
+    let evil = |text: &mut String| text.push_str(HOSTILE);
+    fixture.study.treatments.iter_mut().for_each(|own| evil(&mut own.name));
+    fixture.analysis.treatments.iter_mut().for_each(|own| evil(&mut own.name));
+    fixture.runs.iter_mut().for_each(|own| evil(&mut own.treatment));
+    let queries = fixture.analysis.queries.as_mut().unwrap();
+    for own in &mut queries.treatments {
+        [&mut own.treatment, &mut own.placement].into_iter().for_each(evil);
+        own.queries.values_mut().for_each(|query| {
+            query.counters.insert(HOSTILE.to_owned(), f64::NAN);
+        });
+    }
+    queries.steps.iter_mut().for_each(|own| {
+        [&mut own.placement, &mut own.from, &mut own.to].into_iter().for_each(evil);
+    });
+    queries.plans.iter_mut().for_each(|own| [&mut own.name, &mut own.text].into_iter().for_each(evil));
+    for own in &mut queries.changes {
+        own.treatments.iter_mut().for_each(evil);
+        own.lines.iter_mut().for_each(|(left, right)| left.iter_mut().chain(right).for_each(evil));
+    }
+    queries.outliers.iter_mut().for_each(|own| [&mut own.treatment, &mut own.text].into_iter().for_each(evil));
+    for map in &mut queries.heat {
+        [&mut map.placement, &mut map.variant].into_iter().for_each(evil);
+        map.cells.iter_mut().for_each(|cell| evil(&mut cell.treatment));
+    }
+    fixture
+}
+
+/// One block: no interval, no plan, no CPU, no busy times.
+fn bare() -> Fixture {
+    let mut fixture = fixture(2, false);
+    let queries = fixture.analysis.queries.as_mut().unwrap();
+    let infinite = |own: &mut threadwise_analysis::Ratio| {
+        (own.low, own.high, own.effect, own.floor) = (0.0, f64::INFINITY, false, None);
+    };
+    for own in &mut queries.treatments {
+        own.blocks = 1;
+        own.cores = None;
+        let total = &mut own.total;
+        (total.cpu, total.cpu_s, total.speed_same_plans, total.geometric_same_plans) = (None, None, None, None);
+        total.speed.iter_mut().chain(&mut total.geometric).for_each(infinite);
+        total.elapsed_s.iter_mut().for_each(|own| (own.low, own.high) = (f64::NEG_INFINITY, f64::INFINITY));
+        for query in own.queries.values_mut() {
+            query.speed.iter_mut().for_each(infinite);
+            (query.cpu, query.cpu_ms, query.planning_ms, query.dop, query.plan) = (None, None, None, None, None);
+            query.plan_change = threadwise_analysis::queries::Change::Unknown;
+            query.elapsed_ms.high = f64::INFINITY;
+        }
+    }
+    (queries.plans, queries.changes, queries.outliers) = (vec![], vec![], vec![]);
+    queries.steps.iter_mut().for_each(|own| infinite(&mut own.speed));
+    fixture
+}
+
+/// A study of which no block was complete.
+fn empty() -> Fixture {
+    let mut fixture = fixture(2, false);
+    fixture.runs.clear();
+    fixture.analysis.estimates.clear();
+    fixture.analysis.treatments.iter_mut().for_each(|own| {
+        own.metrics.clear();
+        own.runs = 0;
+    });
+    let queries = fixture.analysis.queries.as_mut().unwrap();
+    for own in &mut queries.treatments {
+        (own.blocks, own.cores) = (0, None);
+        own.queries.clear();
+        own.total = threadwise_analysis::queries::TotalEstimates {
+            elapsed_s: None,
+            cpu_s: None,
+            speed: None,
+            geometric: None,
+            cpu: None,
+            speed_same_plans: None,
+            geometric_same_plans: None,
+            queries_per_h: None,
+        };
+    }
+    (queries.plans, queries.changes, queries.outliers) = (vec![], vec![], vec![]);
+    queries.steps.clear();
+    fixture
+}

@@ -1,0 +1,165 @@
+//! What a terminal shows of a study of queries.
+
+use super::fixture::{fixture, long_names};
+use super::{bare, empty, hostile};
+use crate::terminal::regexless_strip;
+use threadwise_report::terminal::{Style, table, verdict};
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
+
+#[test]
+fn treatments_queries_and_plan_changes() {
+    insta::assert_snapshot!(table(&fixture(3, false).document(), UNICODE), @r"
+    treatment         DOP  total s       ratio of totals  geo. mean    CPU  core-s  plans  runs
+    ───────────────────────────────────────────────────────────────────────────────────────────
+    serial (no-smt)     1     5.26              baseline          -      -    4.21      -     8
+    serial' (no-smt)    1     5.29        baseline again          -      -    4.23      -     8
+    no-smt d2           2     3.28  ▲ 1.61x [1.57, 1.64]      1.56x  1.00x    5.25      0     8
+    no-smt d4           4     2.05  ▲ 2.57x [2.52, 2.62]      2.55x  1.24x    6.55      2     8
+    no-smt d7           7     1.44  ▲ 3.65x [3.58, 3.72]      3.66x  1.53x    8.07      2     8
+    without Q2, Q15, whose plan is another one in a treatment
+      no-smt d2  ▲ 1.53x [1.50, 1.56], geo. mean ▲ 1.50x [1.47, 1.53]
+      no-smt d4  ▲ 2.44x [2.39, 2.49], geo. mean ▲ 2.45x [2.40, 2.50]
+      no-smt d7  ▲ 3.47x [3.40, 3.54], geo. mean ▲ 3.51x [3.44, 3.58]
+    query by query, speed against serial
+      query  baseline     no-smt d2       no-smt d4       no-smt d7
+      Q1       273 ms  ▲ 1.43 ±3.0%  ▲ 2.06 ±3.0%    ▲ 2.76 ±3.0%
+      Q2      78.2 ms  ▲ 1.54 ±3.0%  ▲ 4.18 ±3.0% P  ▲ 6.02 ±3.0% P
+      Q3       317 ms  ▲ 1.47 ±3.0%  ▲ 2.12 ±3.0%    ▲ 2.83 ±3.0%
+      Q4       269 ms  ▲ 1.33 ±3.0%  ▲ 1.77 ±3.0%    ▲ 2.24 ±3.0%
+      Q5       318 ms  ▲ 1.36 ±3.0%  ▲ 1.83 ±3.0%    ▲ 2.36 ±3.0%
+      Q6      23.4 ms  ▼ 0.78 ±3.0%  ▼ 0.61 ±3.0%    ▼ 0.50 ±3.0%
+      Q7       264 ms  ▲ 1.60 ±3.0%  ▲ 2.59 ±3.0%    ▲ 3.74 ±3.0%
+      Q8       234 ms  ▲ 1.60 ±3.0%  ▲ 2.56 ±3.0%    ▲ 3.82 ±3.0%
+      Q9       1.35 s  ▲ 1.65 ±3.0%  ▲ 2.76 ±3.0%    ▲ 4.19 ±3.0%
+      Q10     63.4 ms  ▲ 1.83 ±3.0%  ▲ 3.36 ±3.0%    ▲ 5.55 ±3.0%
+      Q11      175 ms  ▲ 2.15 ±3.0%  ▲ 4.74 ±3.0%    ▲ 8.86 ±3.0%
+      Q12      176 ms  ▲ 1.59 ±3.0%  ▲ 2.47 ±3.0%    ▲ 3.49 ±3.0%
+      Q13      268 ms  ▲ 2.20 ±3.0%  ▲ 4.72 ±3.0%    ▲ 8.97 ±3.0%
+      Q14      195 ms  ▲ 1.41 ±3.0%  ▲ 1.94 ±3.0%    ▲ 2.55 ±3.0%
+      Q15      214 ms  ▲ 1.84 ±3.0%  ▲ 5.66 ±3.0% P  ▲ 9.20 ±3.0% P
+      Q16      261 ms  ▲ 1.56 ±3.0%  ▲ 2.45 ±3.0%    ▲ 3.54 ±3.0%
+      Q17      306 ms  ▲ 1.86 ±3.0%  ▲ 3.34 ±3.0%    ▲ 5.57 ±3.0%
+      Q18     20.1 ms  ▲ 1.34 ±3.0%  ▲ 1.80 ±3.0%    ▲ 2.31 ±3.0%
+      Q19      107 ms  ▲ 1.88 ±3.0%  ▲ 3.55 ±3.0%    ▲ 5.84 ±3.0%
+      Q20     60.2 ms  ▲ 1.55 ±3.0%  ▲ 2.34 ±3.0%    ▲ 3.34 ±3.0%
+      Q21     57.1 ms  ▲ 1.37 ±3.0%  ▲ 1.89 ±3.0%    ▲ 2.43 ±3.0%
+      Q22      228 ms  ▲ 1.66 ±3.0%  ▲ 2.80 ±3.0%    ▲ 4.25 ±3.0%
+    plan changes; both plans side by side: HTML report, --json
+      Q2: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey =
+          o_o… in no-smt d4, no-smt d7
+      Q15: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey =
+          o_o… in no-smt d4, no-smt d7
+      the same plan, only run in parallel: Q1–Q22
+    ±, [low, high]: 95% interval over 8 blocks.  Ratios are speeds against serial: above 1 is faster.
+    ▲ higher  ▼ lower  = no effect shown  ? inconclusive  P another plan than serial
+    CPU: CPU seconds against the baseline's, above 1 is more
+    core-s: seconds in which a physical core was busy with one thread at least; two figures are bounds
+    Data: scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
+    ");
+}
+
+#[test]
+fn streams_have_queries_per_hour() {
+    let text = table(&fixture(4, true).document(), UNICODE);
+    let (treatments, _) = text.split_once("query by query").unwrap();
+    insta::assert_snapshot!(treatments, @r"
+    treatment     DOP  streams  elapsed s  queries/h                 ratio    CPU  core-s  plans  runs
+    ──────────────────────────────────────────────────────────────────────────────────────────────────
+    serial          1        1       5.26     15.05k              baseline      -    4.21      -     8
+    serial'         1        1       5.29     14.97k        baseline again      -    4.23      -     8
+    no-smt d1 s2    1        2       5.27     21.26k  = 1.00x [0.98, 1.02]  0.80x    4.22      0     8
+    no-smt d1 s4    1        4       5.28     29.97k  = 1.00x [0.98, 1.02]  0.80x    4.23      0     8
+    no-smt d2 s1    2        1       3.28     24.16k  ▲ 1.61x [1.57, 1.64]  1.00x    5.25      0     8
+    no-smt d2 s2    2        2       3.27     34.27k  ▲ 1.61x [1.58, 1.64]  0.99x    5.23      0     8
+    ");
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    for own in [fixture(11, false), fixture(12, true), long_names(6), bare(), empty()] {
+        for width in [40, 50, 60, 72, 80, 100, 140, 200] {
+            let text = table(&own.document(), Style { width, ..UNICODE });
+            let wide = text.lines().find(|line| line.chars().count() > width);
+            // A figure stays whole: the narrowest table has two columns and one treatment.
+            assert!(wide.is_none() || width < 50, "{width}: {wide:?}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn many_treatments_are_limited_and_the_screen_says_so() {
+    let own = fixture(11, false);
+    let at = |width: usize| {
+        let text = table(&own.document(), Style { width, ..UNICODE });
+        text.lines().find(|line| line.contains("highest DOP first")).map(|line| line.trim().to_owned())
+    };
+    insta::assert_snapshot!(at(100).unwrap(), @"5 of 11 treatments, those of the highest DOP first; all of them: HTML report, --json");
+    assert_eq!(at(200), None, "all of them fit");
+    let text = table(&own.document(), Style { width: 80, ..UNICODE });
+    let head = text.lines().find(|line| line.trim_start().starts_with("query  ")).unwrap();
+    // The two placements with DOP 14, and one with DOP 8; in study order.
+    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["query", "baseline", "no-smt", "d14", "all", "d8", "all", "d14"]);
+}
+
+#[test]
+fn long_names_have_letters() {
+    let text = table(&long_names(3).document(), UNICODE);
+    assert!(text.contains("\n  a: no-smt d2 with settings.work_mem in mega"), "{text}");
+    assert!(text.contains("no-smt d4 with settings.work_mem in mega"));
+    let head = text.lines().find(|line| line.trim_start().starts_with("query  ")).unwrap();
+    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["query", "baseline", "a", "b", "c"]);
+}
+
+#[test]
+fn equal_plans_show_no_plan_change() {
+    let mut own = fixture(3, false);
+    let shown = |own: &crate::support::Fixture| table(&own.document(), UNICODE);
+    assert!(shown(&own).contains("plan changes;") && shown(&own).contains(" P\n"));
+    let queries = own.analysis.queries.as_mut().unwrap();
+    queries.changes.clear();
+    for treatment in &mut queries.treatments {
+        (treatment.total.speed_same_plans, treatment.total.geometric_same_plans) = (None, None);
+        let plans = treatment.queries.values_mut();
+        plans.for_each(|query| query.plan_change = threadwise_analysis::queries::Change::Same);
+    }
+    let text = shown(&own);
+    assert!(!text.contains("plan changes") && !text.contains(" P\n") && !text.contains("another plan"), "{text}");
+}
+
+#[test]
+fn words_are_those_of_queries() {
+    for own in [fixture(3, false), fixture(12, true)] {
+        let text = verdict(&own.document(), UNICODE) + &table(&own.document(), UNICODE);
+        for word in ["rows/s", "CPU/row", "session", "a row", "per row"] {
+            assert!(!text.contains(word), "{word}\n{text}");
+        }
+    }
+    // Without a complete block there is no table of queries, and the words are the same.
+    let mut own = fixture(3, false);
+    own.analysis.queries = None;
+    let text = table(&own.document(), UNICODE);
+    assert!(text.contains("queries/s") && text.contains("streams") && text.contains("CPU/query"), "{text}");
+}
+
+#[test]
+fn one_block_has_no_interval_and_none_has_no_figure() {
+    let text = table(&bare().document(), UNICODE);
+    assert!(text.contains("? 1.61x") && !text.contains("inf") && !text.contains("NaN"), "{text}");
+    let text = table(&empty().document(), UNICODE);
+    assert!(text.contains("serial") && !text.contains("query by query"), "{text}");
+}
+
+#[test]
+fn ascii_colours_and_hostile_texts() {
+    let own = fixture(4, true);
+    let ascii = table(&own.document(), Style { unicode: false, ..UNICODE });
+    assert!(ascii.is_ascii(), "{ascii}");
+    let colored = table(&own.document(), Style { color: true, ..UNICODE });
+    assert_eq!(regexless_strip(&colored), table(&own.document(), UNICODE));
+    for width in [60, 100] {
+        let text = table(&hostile().document(), Style { width, ..UNICODE });
+        assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");
+        assert!(!text.contains('\u{202e}'));
+    }
+}

@@ -1,0 +1,209 @@
+//! What a workload of queries needs beside its workers: the data set, the text of every stream's
+//! queries, and the answers of a second engine to compare with.
+//!
+//! Workers find the data below their data folder (docs/WORKER.md, "Queries"): `tpch` is the cached data
+//! set, `queries/STREAM/qNN.sql` a stream's texts, `generator` the program that makes text files.
+
+mod cold;
+mod referee;
+
+use crate::load::Folders;
+use crate::settings::QuerySettings;
+use crate::{Event, RunnerError};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use threadwise_machine::CpuSet;
+use threadwise_study::{Slice, Study};
+use threadwise_tpch::answers::{self, Reference};
+use threadwise_tpch::dataset::{self, Dataset, DatasetError, Key, Make};
+use threadwise_tpch::options::{Cache, Source, TpchOptions};
+use threadwise_tpch::{Dialect, Parameters, sql};
+
+/// Data and answers of a study of queries.
+#[derive(Debug)]
+pub struct QueryData {
+    /// Folder of the data set.
+    folder: PathBuf,
+    /// For each treatment of the study whether caches are emptied before every execution.
+    cold: Vec<bool>,
+    /// By stream and query.
+    references: BTreeMap<(u32, u8), Reference>,
+    /// What the reader of a report should know, one line each.
+    pub notes: Vec<String>,
+}
+
+/// The queries of all streams, with their parameters.
+struct Questions {
+    queries: Vec<u8>,
+    streams: u32,
+    parameters: BTreeMap<(u32, u8), Parameters>,
+}
+
+/// Makes or finds the data, writes the queries' texts, and has the answers ready.
+///
+/// # Errors
+/// [`RunnerError::Queries`] with what is missing and what to do; [`RunnerError::Stopped`].
+pub fn prepare(
+    study: &Study,
+    settings: &QuerySettings,
+    allowed: &CpuSet,
+    folders: Folders<'_>,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Result<QueryData, RunnerError> {
+    let options = study.treatments.iter().map(|treatment| TpchOptions::read(&treatment.options));
+    let options: Vec<TpchOptions> = options.collect::<Result<_, _>>().map_err(failed)?;
+    let Some(first) = options.first() else { return Err(failed("the study has no treatments")) };
+    let dialect = Dialect::of_engine(&study.engine)
+        .ok_or_else(|| failed(format!("there are no query texts for the engine {}", study.engine)))?;
+    let mut notes = Vec::new();
+    let data = dataset(first, settings, stop, &mut notes, observer)?;
+    let questions = Questions::of(study, first)?;
+    link(&data.folder, &folders.data.join("tpch"))?;
+    link(&settings.generator, &folders.data.join("generator"))?;
+    for stream in 0..questions.streams {
+        questions.write(dialect, stream, &folders.data.join("queries").join(stream.to_string()))?;
+    }
+    let references = referee::answers(&questions, &data, settings, allowed, folders, stop, observer)?;
+    let cold: Vec<bool> = options.iter().map(|one: &TpchOptions| one.cache == Cache::Cold).collect();
+    if cold.contains(&true) {
+        notes.push(cold::method().to_owned());
+    }
+    Ok(QueryData { folder: data.folder, cold, references, notes })
+}
+
+/// Data sets up to this size are compared with their checksums before every study; of larger ones only
+/// the sizes of files are looked at. It is read once anyway, into the page cache.
+const CHECKED_BYTES: u64 = 4_000_000_000;
+
+/// The cached data set, made when it is not there, and made anew when it is damaged.
+fn dataset(
+    options: &TpchOptions,
+    settings: &QuerySettings,
+    stop: &AtomicBool,
+    notes: &mut Vec<String>,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Result<Dataset, RunnerError> {
+    let key = options.key();
+    let told = |error: DatasetError| match error {
+        DatasetError::Stopped => RunnerError::Stopped,
+        other => failed(other),
+    };
+    match find_whole(&settings.cache_root, key, stop, observer) {
+        Ok(Some(found)) => return Ok(found),
+        Ok(None) => {}
+        Err(DatasetError::Damaged { folder, why }) => {
+            notes.push(format!("the data set {} was damaged ({why}) and was made anew", folder.display()));
+            // Without its manifest it counts as not whole, also where all sizes are right.
+            let manifest = folder.join("manifest.txt");
+            match fs::remove_file(&manifest) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(at(&manifest, &error)),
+                _ => {}
+            }
+        }
+        Err(other) => return Err(told(other)),
+    }
+    let make = Make {
+        cache_root: &settings.cache_root,
+        key,
+        generator: &settings.generator,
+        python: &settings.python,
+        cluster_script: &settings.cluster_script,
+        count_script: &settings.count_script,
+    };
+    dataset::make(&make, &mut |share, what| observer(Event::Making { what, share }), stop).map_err(told)
+}
+
+fn find_whole(
+    cache_root: &Path,
+    key: Key,
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Result<Option<Dataset>, DatasetError> {
+    let Some(found) = dataset::find(cache_root, key)? else { return Ok(None) };
+    if found.bytes() <= CHECKED_BYTES {
+        let what = "sure that the data is whole";
+        dataset::verify(&found, &mut |share| observer(Event::Making { what, share }), stop)?;
+    }
+    Ok(Some(found))
+}
+
+impl Questions {
+    fn of(study: &Study, options: &TpchOptions) -> Result<Self, RunnerError> {
+        let streams = study.treatments.iter().map(|treatment| treatment.sessions).max().unwrap_or(1);
+        let mut parameters = BTreeMap::new();
+        for stream in 0..streams {
+            for &query in &options.queries {
+                let drawn = match options.parameters {
+                    Source::Validation => Parameters::validation(query, options.scale),
+                    Source::Seeded => Parameters::seeded(query, options.scale, study.seed, stream),
+                };
+                parameters.insert((stream, query), drawn.map_err(failed)?);
+            }
+        }
+        Ok(Self { queries: options.queries.clone(), streams, parameters })
+    }
+
+    /// Writes a stream's texts into a new folder.
+    fn write(&self, dialect: Dialect, stream: u32, folder: &Path) -> Result<(), RunnerError> {
+        DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|error| at(folder, &error))?;
+        for (&(_, query), parameters) in self.parameters.iter().filter(|((own, _), _)| *own == stream) {
+            let file = folder.join(format!("q{query:02}.sql"));
+            let text = sql(dialect, query, parameters).map_err(failed)?;
+            fs::write(&file, text).map_err(|error| at(&file, &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl QueryData {
+    /// Before a slice of a treatment: empties caches where it asks for that.
+    ///
+    /// # Errors
+    /// A file of the data set cannot be opened any more.
+    pub fn before(&self, treatment: usize) -> Result<(), String> {
+        match self.cold.get(treatment) {
+            Some(true) => cold::empty(&self.folder),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares every answer of a slice, counts what was compared and what was wrong, and lets the
+    /// answers go. Gives the first difference, in one line.
+    pub fn check(&self, slice: &mut Slice) -> Option<String> {
+        let mut first = None;
+        for (stream, session) in slice.sessions.iter_mut().enumerate() {
+            for execution in &mut session.queries {
+                let wrong = self.wrong(stream as u32, execution.query, execution.answer.take());
+                session.answers_checked += 1;
+                session.answers_wrong += u64::from(wrong.is_some());
+                first = first.or(wrong);
+            }
+        }
+        first
+    }
+
+    fn wrong(&self, stream: u32, query: u8, answer: Option<threadwise_study::Answer>) -> Option<String> {
+        let Some(answer) = answer else { return Some(format!("query {query}: the worker gave no answer")) };
+        let Some(reference) = self.references.get(&(stream, query)) else {
+            return Some(format!("query {query} of stream {stream} has no answer to compare with"));
+        };
+        answers::compare(query, reference, &answer).err().map(|difference| difference.to_string())
+    }
+}
+
+fn link(target: &Path, name: &Path) -> Result<(), RunnerError> {
+    symlink(target, name).map_err(|error| at(name, &error))
+}
+
+fn at(path: &Path, error: &std::io::Error) -> RunnerError {
+    failed(format!("{}: {error}", path.display()))
+}
+
+fn failed(why: impl ToString) -> RunnerError {
+    RunnerError::Queries { why: why.to_string() }
+}

@@ -1,0 +1,101 @@
+//! Which program measures a study's engine, and what a workload of queries needs beside it.
+
+use super::runner_error;
+use crate::commands::engine::{app_error, engines_of_user};
+use crate::engines;
+use crate::error::AppError;
+use std::path::{Path, PathBuf};
+use threadwise_analytics::{Found, known, scripts};
+use threadwise_runner::{QuerySettings, Worker, find_worker};
+use threadwise_study::{OptionValue, Study, tpch};
+use threadwise_tpch::{Dialect, TpchOptions, dataset};
+
+/// Engine whose answers count, for engines that are not its own kind.
+const REFEREE: &str = "duckdb";
+
+/// Who measures.
+pub struct Program {
+    /// The engine's own.
+    pub worker: Worker,
+    /// For a workload of queries.
+    pub queries: Option<QuerySettings>,
+    /// Version of the engine, where it is known without starting the worker.
+    pub version: Option<String>,
+}
+
+/// Finds the program of a study's engine, and checks the options of its queries.
+///
+/// # Errors
+/// The engine is not here, or is not installed, or cannot do the workload.
+pub fn find(study: &Study) -> Result<Program, AppError> {
+    let is_tpch = study.workload == tpch::WORKLOAD;
+    for treatment in study.treatments.iter().filter(|_| is_tpch) {
+        TpchOptions::read(&treatment.options).map_err(AppError::input)?;
+    }
+    let analytics = known().iter().find(|engine| engine.name == study.engine);
+    let Some(engine) = analytics else {
+        let program = std::env::current_exe()
+            .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let worker = find_worker(&study.engine, engines::all(), &program, &path)
+            .map_err(|error| runner_error(&error))?;
+        let queries = is_tpch.then(|| referee(study)).transpose()?;
+        return Ok(Program { worker, queries, version: None });
+    };
+    if !engine.workloads.contains(&study.workload.as_str()) {
+        let can = engine.workloads.join(", ");
+        let why = format!("engine {} has no workload {}: it can do {can}", engine.name, study.workload);
+        return Err(AppError::Input(why));
+    }
+    let (home, python) = (engines_of_user()?, python(study)?);
+    let found = home.find(engine.name, python.as_deref()).map_err(app_error)?;
+    let second = home.find(engine.referee, python.as_deref()).map_err(app_error)?;
+    let queries = Some(settings(&second)?);
+    Ok(Program { worker: worker(&found), queries, version: Some(found.version) })
+}
+
+/// What engines that are not of that kind need: the data, and a second engine's answers.
+fn referee(study: &Study) -> Result<QuerySettings, AppError> {
+    let found = engines_of_user()?.find(REFEREE, None).map_err(|error| {
+        let what = "makes the data and gives the answers to compare with";
+        AppError::Input(format!("tpch on {} needs engine {REFEREE}, which {what}: {error}", study.engine))
+    })?;
+    settings(&found)
+}
+
+fn settings(second: &Found) -> Result<QuerySettings, AppError> {
+    let value = |name: &str| std::env::var_os(name);
+    let cache_root = dataset::cache_root(value("XDG_CACHE_HOME").as_deref(), value("HOME").as_deref());
+    let cache_root = cache_root.ok_or_else(|| {
+        AppError::Input(
+            "there is no folder for data sets: set XDG_CACHE_HOME (or HOME) to an absolute path".to_owned(),
+        )
+    })?;
+    let dialect = Dialect::of_engine(second.engine.dialect);
+    Ok(QuerySettings {
+        cache_root,
+        generator: second.generator.clone(),
+        python: second.python.clone(),
+        cluster_script: second.tool(scripts::CLUSTER_BY_SHIPDATE),
+        count_script: second.tool(scripts::COUNT_ROWS),
+        referee: worker(second),
+        referee_engine: second.engine.name.to_owned(),
+        referee_dialect: dialect.unwrap_or(Dialect::DuckDb),
+    })
+}
+
+fn worker(found: &Found) -> Worker {
+    Worker { program: found.python.clone(), args: found.args(), environment: Vec::new() }
+}
+
+/// The interpreter of an environment of the user's own, where one is named.
+fn python(study: &Study) -> Result<Option<PathBuf>, AppError> {
+    match study.engine_options.get("python") {
+        None => Ok(None),
+        Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(PathBuf::from(path))),
+        Some(other) => {
+            let why = "give the full path of an environment's Python, such as /home/me/venv/bin/python";
+            Err(AppError::Input(format!("engine option python={other}: {why}")))
+        }
+    }
+}

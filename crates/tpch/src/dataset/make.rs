@@ -1,0 +1,364 @@
+//! Making a data set, so that one under its own name is always whole.
+//!
+//! All work is done in `.making-NAME` beside the final folder, under a lock on `.lock-NAME`
+//! (`flock(2)`, which ends with the process): a second process waits and then finds the data. The
+//! folder is renamed at the very end, after its files were counted, summed and flushed. Whoever gets
+//! the lock and finds a `.making-NAME` knows that its maker is dead and removes it; the children of a
+//! maker die with it.
+
+use super::manifest::{self, Manifest};
+use super::program::{self, Call};
+use super::{Cluster, Dataset, DatasetError, Key, TABLES, Table, checksum, expected_bytes, file, find, rows};
+use crate::options::is_scale;
+use crate::sealed;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What is made, with what.
+#[derive(Debug, Clone, Copy)]
+pub struct Make<'a> {
+    /// Folder of all data sets; made if it is not there.
+    pub cache_root: &'a Path,
+    /// Which data.
+    pub key: Key,
+    /// `tpchgen-cli`.
+    pub generator: &'a Path,
+    /// The Python of the environment that the scripts need.
+    pub python: &'a Path,
+    /// `cluster_by_shipdate.py SRC_DIR DST_DIR`.
+    pub cluster_script: &'a Path,
+    /// `count_rows.py DIR`, which prints lines `table rows`.
+    pub count_script: &'a Path,
+}
+
+const MAKING: &str = ".making-";
+const OLD: &str = ".old-";
+const LOCK: &str = ".lock-";
+const LOG: &str = ".log-";
+
+/// Share of the whole that making the files takes; counting and summing take the rest.
+const FILES_SHARE: f64 = 0.85;
+
+/// How often a lock that another process holds is tried.
+const LOCK_STEP: Duration = Duration::from_millis(200);
+
+/// The data set, made if it is not there or damaged. `progress` gets the share done, 0 to 1, and what
+/// is being done.
+///
+/// # Errors
+/// No data for this scale factor, too little disk, a generator that fails or makes other rows than the
+/// specification has, a stop, or the system refuses something. Nothing is left behind then.
+pub fn make(
+    make: &Make<'_>,
+    progress: &mut dyn FnMut(f64, &str),
+    stop: &AtomicBool,
+) -> Result<Dataset, DatasetError> {
+    let Make { cache_root: root, key, .. } = *make;
+    if !is_scale(key.scale) {
+        return Err(DatasetError::Scale(key.scale));
+    }
+    if let Ok(Some(dataset)) = find(root, key) {
+        return Ok(dataset);
+    }
+    fs::create_dir_all(root).map_err(DatasetError::file("make", root))?;
+    let name = key.folder_name();
+    let lock = open_lock(root, &name)?;
+    wait_for(&lock, root, stop, &mut || {
+        progress(0.0, "waiting for another threadwise that makes this data")
+    })?;
+    // The other one may have made it meanwhile. A damaged one is replaced.
+    if let Ok(Some(dataset)) = find(root, key) {
+        return Ok(dataset);
+    }
+    let making = root.join(format!("{MAKING}{name}"));
+    remove_ours(root, &name)?;
+    let made = make_in(make, &making, progress, stop).and_then(|()| put_in_place(root, &name, &making));
+    // Also after a success: logs, and what was replaced.
+    let removed = remove_ours(root, &name);
+    made?;
+    removed?;
+    progress(1.0, "done");
+    let why = "it is not there after it was made".to_owned();
+    find(root, key)?.ok_or_else(|| DatasetError::Damaged { folder: root.join(name), why })
+}
+
+/// Removes what killed runs left under the cache folder: folders that we name so and that no living
+/// process holds the lock of. Gives their paths.
+///
+/// # Errors
+/// Something of ours cannot be removed.
+pub fn remove_leftovers(cache_root: &Path) -> Result<Vec<PathBuf>, DatasetError> {
+    let entries = match fs::read_dir(cache_root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(DatasetError::file("read", cache_root))?,
+    };
+    let mut removed = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(DatasetError::file("read", cache_root))?;
+        let name = entry.file_name();
+        let name =
+            name.to_str().and_then(|name| [MAKING, OLD].iter().find_map(|ours| name.strip_prefix(ours)));
+        let Some(name) = name else { continue };
+        let lock = open_lock(cache_root, name)?;
+        if lock.try_lock().is_ok() {
+            remove_ours(cache_root, name)?;
+            removed.push(entry.path());
+        }
+    }
+    Ok(removed)
+}
+
+fn open_lock(root: &Path, name: &str) -> Result<File, DatasetError> {
+    let path = root.join(format!("{LOCK}{name}"));
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    opened.map_err(DatasetError::file("open the lock", &path))
+}
+
+fn wait_for(lock: &File, root: &Path, stop: &AtomicBool, tick: &mut dyn FnMut()) -> Result<(), DatasetError> {
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => {
+                return Err(DatasetError::Stopped);
+            }
+            Err(TryLockError::WouldBlock) => {
+                tick();
+                std::thread::sleep(LOCK_STEP);
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(DatasetError::file("lock a file in", root)(source));
+            }
+        }
+    }
+}
+
+/// Removes what is under our temporary names for this data set; the caller holds its lock.
+fn remove_ours(root: &Path, name: &str) -> Result<(), DatasetError> {
+    [MAKING, OLD, LOG].iter().try_for_each(|prefix| remove(&root.join(format!("{prefix}{name}"))))
+}
+
+/// The final name, at once; what had it before is moved away first.
+fn put_in_place(root: &Path, name: &str, making: &Path) -> Result<(), DatasetError> {
+    let (own, old) = (root.join(name), root.join(format!("{OLD}{name}")));
+    if fs::symlink_metadata(&own).is_ok() {
+        fs::rename(&own, &old).map_err(DatasetError::file("move away the damaged", &own))?;
+    }
+    fs::rename(making, &own).map_err(DatasetError::file("rename to", &own))?;
+    sealed::sync_folder(root).map_err(DatasetError::file("flush", root))
+}
+
+/// One making, with what all its steps need.
+struct Work<'a, 'b> {
+    make: &'a Make<'a>,
+    /// Where the files go.
+    folder: &'a Path,
+    log: PathBuf,
+    stop: &'a AtomicBool,
+    progress: &'b mut dyn FnMut(f64, &str),
+}
+
+fn make_in(
+    make: &Make<'_>,
+    folder: &Path,
+    progress: &mut dyn FnMut(f64, &str),
+    stop: &AtomicBool,
+) -> Result<(), DatasetError> {
+    let log = make.cache_root.join(format!("{LOG}{}", make.key.folder_name()));
+    let (generator, known) = match make.key.cluster {
+        Cluster::OrderKey => {
+            check_space(make)?;
+            fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
+            let mut work = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            work.generate()?;
+            (work.generator_version()?, Vec::new())
+        }
+        Cluster::ShipDate => {
+            let plain = plain(make, &mut *progress, stop)?;
+            check_space(make)?;
+            fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
+            let mut work = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
+            work.sort(&plain)?;
+            (plain.generator, plain.tables)
+        }
+    };
+    let mut work = Work { make, folder, log, stop, progress };
+    remove_others(folder)?;
+    let counts = work.count()?;
+    let tables = work.sum(&counts, &known)?;
+    manifest::write(folder, &Manifest { key: make.key, generator, tables })
+        .map_err(DatasetError::file("write the manifest of", folder))
+}
+
+/// The data set in the generator's order, which a sorted one is made from; its making is the first half.
+fn plain(
+    make: &Make<'_>,
+    progress: &mut dyn FnMut(f64, &str),
+    stop: &AtomicBool,
+) -> Result<Dataset, DatasetError> {
+    let plain = Make { key: Key { cluster: Cluster::OrderKey, ..make.key }, ..*make };
+    self::make(&plain, &mut |share, what| progress(share / 2.0, what), stop)
+}
+
+/// Part of a data set's bytes that `lineitem` has: measured, see [`expected_bytes`].
+const LINEITEM_SHARE: f64 = 231.7 / 361.7;
+
+fn check_space(make: &Make<'_>) -> Result<(), DatasetError> {
+    let bytes = expected_bytes(make.key) as f64;
+    // A twentieth more than expected. To sort, `lineitem` is written twice: as spilled runs, then whole.
+    let needed = match make.key.cluster {
+        Cluster::OrderKey => bytes * 1.05,
+        Cluster::ShipDate => bytes * LINEITEM_SHARE * 2.1,
+    };
+    let root = make.cache_root;
+    let system = rustix::fs::statvfs(root)
+        .map_err(|error| DatasetError::file("see the free space of", root)(error.into()))?;
+    let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
+    if free_bytes >= needed as u64 {
+        return Ok(());
+    }
+    let (key, folder) = (make.key, root.to_owned());
+    Err(DatasetError::NoSpace { key, needed_bytes: needed as u64, free_bytes, folder })
+}
+
+impl Work<'_, '_> {
+    fn run(
+        &mut self,
+        program: &Path,
+        args: Vec<OsString>,
+        tick: &mut dyn FnMut(),
+    ) -> Result<(), DatasetError> {
+        let call = Call { program, args, folder: self.make.cache_root, log: &self.log };
+        program::run(&call, self.stop, tick)
+    }
+
+    fn said(&self) -> Result<String, DatasetError> {
+        fs::read_to_string(&self.log).map_err(DatasetError::file("read", &self.log))
+    }
+
+    /// Runs the generator once for all tables: its start costs most of a second, whatever it makes
+    /// (measured). Progress is the bytes on the disk against those expected.
+    fn generate(&mut self) -> Result<(), DatasetError> {
+        let folder = self.folder;
+        let all = expected_bytes(self.make.key) as f64;
+        let scale = self.make.key.scale.to_string();
+        let args = ["parquet", "--quiet", "--no-progress", "--scale-factor", &scale, "--output-dir"];
+        let mut args: Vec<OsString> = args.map(OsString::from).into();
+        args.push(folder.into());
+        let call = Call { program: self.make.generator, args, folder: self.make.cache_root, log: &self.log };
+        let progress = &mut *self.progress;
+        let mut tick = || {
+            progress((bytes_in(folder) as f64 / all).min(1.0) * FILES_SHARE, "generating the tables");
+        };
+        tick();
+        program::run(&call, self.stop, &mut tick)
+    }
+
+    fn generator_version(&mut self) -> Result<String, DatasetError> {
+        self.run(self.make.generator, vec!["--version".into()], &mut || {})?;
+        let said = self.said()?;
+        Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    /// Links the seven other tables and has `lineitem` sorted.
+    fn sort(&mut self, plain: &Dataset) -> Result<(), DatasetError> {
+        for table in TABLES.into_iter().filter(|table| *table != "lineitem") {
+            let (from, to) = (file(&plain.folder, table), file(self.folder, table));
+            // Some file systems have no hard links.
+            let linked = fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(|_| ()));
+            linked.map_err(DatasetError::file("copy", &from))?;
+        }
+        let all = expected_bytes(self.make.key) as f64 * LINEITEM_SHARE;
+        let mut args = script(self.make.cluster_script)?;
+        args.extend([plain.folder.clone().into(), self.folder.into()]);
+        let call = Call { program: self.make.python, args, folder: self.make.cache_root, log: &self.log };
+        let (folder, linked) = (self.folder, bytes_in(self.folder));
+        let progress = &mut *self.progress;
+        let mut tick = || {
+            // Under another name as long as it is not whole; runs that are spilled count too.
+            let written = bytes_in(folder).saturating_sub(linked) as f64;
+            progress(0.5 + (written / all).min(1.0) * (FILES_SHARE - 0.5), "sorting lineitem by ship date");
+        };
+        tick();
+        program::run(&call, self.stop, &mut tick)
+    }
+
+    /// Rows of each table, which are those of the specification.
+    fn count(&mut self) -> Result<Vec<(String, u64)>, DatasetError> {
+        (self.progress)(FILES_SHARE, "counting rows");
+        let mut args = script(self.make.count_script)?;
+        args.push(self.folder.into());
+        self.run(self.make.python, args, &mut || {})?;
+        let counts = rows::parse(&self.said()?);
+        match rows::wrong(&counts, self.make.key.scale) {
+            None => Ok(counts),
+            Some((table, found, expected)) => {
+                Err(DatasetError::Rows { key: self.make.key, table, found, expected })
+            }
+        }
+    }
+
+    /// Sizes and checksums; all files are flushed. A table that is the same file as a known one has its
+    /// checksum.
+    fn sum(&mut self, counts: &[(String, u64)], known: &[Table]) -> Result<Vec<Table>, DatasetError> {
+        let all = bytes_in(self.folder).max(1) as f64;
+        let mut done = 0;
+        let mut tables = Vec::with_capacity(TABLES.len());
+        for name in TABLES {
+            let path = file(self.folder, name);
+            let progress = &mut *self.progress;
+            let mut tick = |bytes: u64| {
+                progress(FILES_SHARE + (1.0 - FILES_SHARE) * ((done + bytes) as f64 / all), "checksums");
+            };
+            let flushed = File::open(&path).and_then(|file| file.sync_all().and_then(|()| file.metadata()));
+            let bytes = flushed.map_err(DatasetError::file("flush", &path))?.len();
+            let same =
+                known.iter().find(|table| table.name == name && name != "lineitem" && table.bytes == bytes);
+            let sha256 = match same {
+                Some(table) => table.sha256.clone(),
+                None => checksum(&path, self.stop, &mut tick)?,
+            };
+            done += bytes;
+            let rows = counts.iter().find(|(table, _)| table == name).map_or(0, |(_, rows)| *rows);
+            tables.push(Table { name, rows, bytes, sha256 });
+        }
+        Ok(tables)
+    }
+}
+
+/// Arguments of Python that run a script apart from the user's settings and write no byte code.
+fn script(path: &Path) -> Result<Vec<OsString>, DatasetError> {
+    let path = std::path::absolute(path).map_err(DatasetError::file("find", path))?;
+    Ok(vec!["-I".into(), "-B".into(), path.into()])
+}
+
+/// Bytes of the files in a folder; what cannot be read counts as nothing, since this only shows progress.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|entry| entry.len()).sum()
+}
+
+/// Removes what a script left besides the tables, such as its folder for spilled rows.
+fn remove_others(folder: &Path) -> Result<(), DatasetError> {
+    for entry in fs::read_dir(folder).map_err(DatasetError::file("read", folder))? {
+        let path = entry.map_err(DatasetError::file("read", folder))?.path();
+        if !TABLES.iter().any(|table| path == file(folder, table)) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file, a link or a folder with all in it, where it is there.
+fn remove(path: &Path) -> Result<(), DatasetError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(entry) if entry.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    removed.map_err(DatasetError::file("remove", path))
+}

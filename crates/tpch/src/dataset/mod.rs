@@ -1,0 +1,310 @@
+//! Data sets: where they lie, whether they are whole, how large they are, and how they are made.
+//!
+//! A data set is a folder `sf1`, `sf0.1`, `sf1-shipdate` under the cache: eight Parquet files, and
+//! `manifest.txt` with their sizes, row counts and checksums, written last. While it is made it has
+//! another name and a lock (`make`), so that what has its own name is whole. Answers of the second
+//! engine are kept in its subfolder `answers`.
+
+mod make;
+mod manifest;
+mod program;
+mod rows;
+
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) use rows::has_distinct_suppliers;
+
+pub use make::{Make, make, remove_leftovers};
+
+/// The tables; each is a file `NAME.parquet`.
+pub const TABLES: [&str; 8] =
+    ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
+
+/// In which order `lineitem` lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cluster {
+    /// As the generator makes it: by order key.
+    OrderKey,
+    /// By ship date, order key, line number.
+    ShipDate,
+}
+
+impl Cluster {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::OrderKey, Self::ShipDate];
+
+    /// Its name as an option.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OrderKey => "orderkey",
+            Self::ShipDate => "shipdate",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cluster| cluster.name() == name)
+    }
+}
+
+/// Which data.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Key {
+    /// Scale factor.
+    pub scale: f64,
+    /// Order of `lineitem`.
+    pub cluster: Cluster,
+}
+
+impl Key {
+    /// Name of its folder: `sf1`, `sf0.1`, `sf1-shipdate`.
+    pub fn folder_name(&self) -> String {
+        match self.cluster {
+            Cluster::OrderKey => format!("sf{}", self.scale),
+            Cluster::ShipDate => format!("sf{}-shipdate", self.scale),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.folder_name())
+    }
+}
+
+/// A table's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// The table.
+    pub name: &'static str,
+    /// Its rows.
+    pub rows: u64,
+    /// Size of its file.
+    pub bytes: u64,
+    /// SHA-256 of its file, lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// A data set that is whole by its manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Which data.
+    pub key: Key,
+    /// Name and version of the generator.
+    pub generator: String,
+    /// The tables, in the order of [`TABLES`].
+    pub tables: Vec<Table>,
+}
+
+impl Dataset {
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.bytes).sum()
+    }
+
+    /// The files, in the order of [`TABLES`].
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.tables.iter().map(|table| file(&self.folder, table.name))
+    }
+
+    /// Folder for [`crate::Reference::read`] and [`crate::Reference::write`].
+    pub fn answers(&self) -> PathBuf {
+        self.folder.join("answers")
+    }
+}
+
+/// Why a data set cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum DatasetError {
+    /// It is there and not whole.
+    #[error("the data set {} is damaged: {why}; have it made again, or delete that folder", .folder.display())]
+    Damaged {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// No data can be made for this scale factor.
+    #[error("there is no data at scale factor {0}: {allowed}", allowed = crate::options::allowed_scales())]
+    Scale(f64),
+    /// Too little room.
+    #[error(
+        "making {key} needs {} MB under {}, and {} MB are free: make room, name another cache folder with XDG_CACHE_HOME, or take a smaller scale", .needed_bytes / 1_000_000, .folder.display(), .free_bytes / 1_000_000
+    )]
+    NoSpace {
+        /// Which data.
+        key: Key,
+        /// What is needed.
+        needed_bytes: u64,
+        /// What is free.
+        free_bytes: u64,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// The generator or a script failed.
+    #[error("{} did not make the data: {why}", .program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What it said, in one line.
+        why: String,
+    },
+    /// The generator made another number of rows than the specification has.
+    #[error(
+        "{table} of {key} came out with {found} rows instead of {expected}: install the generator's version that threadwise names, and try again"
+    )]
+    Rows {
+        /// Which data.
+        key: Key,
+        /// The table.
+        table: &'static str,
+        /// Rows found.
+        found: String,
+        /// Rows expected, or from which to which.
+        expected: String,
+    },
+    /// Somebody asked to stop.
+    #[error("stopped; nothing was left behind")]
+    Stopped,
+    /// The system refused something.
+    #[error("cannot {what} {}: {source}", .path.display())]
+    File {
+        /// `make`, `read`, `flush` …
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl DatasetError {
+    fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { what, path: path.to_owned(), source }
+    }
+}
+
+/// The folder of all data sets from the values of `XDG_CACHE_HOME` and `HOME`: `threadwise/tpch` under
+/// the first where it is a full path (a relative one is to be ignored, XDG Base Directory
+/// Specification), else under `.cache` of the second. `None` where there is neither.
+pub fn cache_root(xdg_cache_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<PathBuf> {
+    let absolute = |path: Option<&OsStr>| path.map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute(xdg_cache_home).or_else(|| Some(absolute(home)?.join(".cache")))?;
+    Some(cache.join("threadwise/tpch"))
+}
+
+/// Bytes of raw data that a scale factor stands for: 1 GB each, TPC-H clause 4.1.3.1.
+pub fn logical_bytes(key: Key) -> u64 {
+    (key.scale * 1e9) as u64
+}
+
+/// About how large the Parquet files will be. Measured at scale factor 1 with tpchgen-cli 4.0.0
+/// (Snappy): 361.7 MB, of which `lineitem` 231.7 MB.
+pub fn expected_bytes(key: Key) -> u64 {
+    (key.scale * 361.7e6) as u64 + 10_000
+}
+
+/// The data set, where it is there: its manifest is whole and every file has the size written in it.
+/// Contents are not read; that is [`verify`]'s.
+///
+/// # Errors
+/// [`DatasetError::Damaged`] where it is there and not whole ([`make()`] makes it again), or the system
+/// refuses to look.
+pub fn find(cache_root: &Path, key: Key) -> Result<Option<Dataset>, DatasetError> {
+    let folder = cache_root.join(key.folder_name());
+    match fs::symlink_metadata(&folder) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(DatasetError::File { what: "look at", path: folder, source }),
+    }
+    let damaged = |why: String| DatasetError::Damaged { folder: folder.clone(), why };
+    let manifest = manifest::read(&folder).map_err(DatasetError::file("read the manifest of", &folder))?;
+    let manifest = manifest.ok_or_else(|| damaged("it has no whole manifest.txt".to_owned()))?;
+    if manifest.key != key {
+        return Err(damaged(format!("its manifest is that of {}", manifest.key)));
+    }
+    for table in &manifest.tables {
+        let expected = table.bytes;
+        let name = format!("{}.parquet", table.name);
+        match fs::metadata(folder.join(&name)) {
+            Ok(entry) if entry.len() == expected => {}
+            Ok(entry) => {
+                return Err(damaged(format!("{name} has {} bytes instead of {expected}", entry.len())));
+            }
+            Err(error) => return Err(damaged(format!("{name}: {error}"))),
+        }
+    }
+    let manifest::Manifest { key, generator, tables } = manifest;
+    Ok(Some(Dataset { folder, key, generator, tables }))
+}
+
+/// Reads all files and compares their checksums with the manifest's. `progress` gets the share done,
+/// 0 to 1.
+///
+/// # Errors
+/// [`DatasetError::Damaged`] with the first file that differs, [`DatasetError::Stopped`], or a file
+/// cannot be read.
+pub fn verify(
+    dataset: &Dataset,
+    progress: &mut dyn FnMut(f64),
+    stop: &AtomicBool,
+) -> Result<(), DatasetError> {
+    let (mut done, all) = (0, dataset.bytes().max(1));
+    for table in &dataset.tables {
+        let path = file(&dataset.folder, table.name);
+        let sum = checksum(&path, stop, &mut |bytes| progress((done + bytes) as f64 / all as f64))?;
+        if sum != table.sha256 {
+            let why = format!("{}.parquet has other contents than its checksum says", table.name);
+            return Err(DatasetError::Damaged { folder: dataset.folder.clone(), why });
+        }
+        done += table.bytes;
+    }
+    Ok(())
+}
+
+fn file(folder: &Path, table: &str) -> PathBuf {
+    folder.join(format!("{table}.parquet"))
+}
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// SHA-256 of a file; `tick` gets the bytes read so far.
+fn checksum(path: &Path, stop: &AtomicBool, tick: &mut dyn FnMut(u64)) -> Result<String, DatasetError> {
+    let read = DatasetError::file("read", path);
+    let mut sum = Sha256::new();
+    let mut pieces = || -> io::Result<Option<()>> {
+        let mut file = File::open(path)?;
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut done = 0;
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            match file.read(&mut piece) {
+                Ok(0) => return Ok(Some(())),
+                Ok(bytes) => {
+                    sum.update(&piece[..bytes]);
+                    done += bytes as u64;
+                    tick(done);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    match pieces().map_err(read)? {
+        Some(()) => Ok(crate::sealed::hex(&sum.finalize())),
+        None => Err(DatasetError::Stopped),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,356 @@
+//! The options of the workload `tpch`, checked before anything is made or started.
+//!
+//! Which of them an engine can follow is its own affair: it refuses the others by name. Here stands
+//! what each may be.
+
+use crate::dataset::{Cluster, Key};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use threadwise_study::tpch::{QUERIES, Test, query_list};
+use threadwise_study::{OptionValue, Options};
+
+/// Smallest scale factor: 100 suppliers, which 25 nations share.
+pub const MIN_SCALE: f64 = 0.01;
+
+/// Largest scale factor: the largest of the specification, clause 4.1.3.1.
+pub const MAX_SCALE: f64 = 100_000.0;
+
+/// Most logical CPUs, threads or processes that a degree of parallelism may ask for.
+const MAX_DOP: i64 = 4096;
+
+/// Largest batch; more rows than an engine holds in one.
+const MAX_BATCH_ROWS: i64 = 1 << 30;
+
+/// Most megabytes of memory or disk: 1 EB.
+const MAX_MB: i64 = 1 << 40;
+
+/// Where parameters come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The specification's validation parameters, the same for every stream.
+    Validation,
+    /// Drawn for every stream.
+    Seeded,
+}
+
+/// What is in the page cache when a query starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cache {
+    /// The files, read before.
+    Warm,
+    /// Nothing of them.
+    Cold,
+}
+
+/// What an embedded engine reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// The Parquet files.
+    Parquet,
+    /// Tables in memory, loaded before.
+    Memory,
+}
+
+/// The options, read and checked. `None`: not given, so that the engine decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TpchOptions {
+    /// Scale factor.
+    pub scale: f64,
+    /// Which test.
+    pub test: Test,
+    /// Queries, ascending, each once.
+    pub queries: Vec<u8>,
+    /// Where parameters come from; validation for the power test and seeded for throughput unless told.
+    pub parameters: Source,
+    /// Order of `lineitem`.
+    pub cluster: Cluster,
+    /// Degree of parallelism; `None` for the number of logical CPUs of the placement.
+    pub dop: Option<u32>,
+    /// Page cache.
+    pub cache: Cache,
+    /// What is read.
+    pub storage: Option<Storage>,
+    /// Rows in a batch.
+    pub batch_rows: Option<u32>,
+    /// The engine's memory limit, MB.
+    pub memory_limit_mb: Option<u64>,
+    /// Folder for what does not fit into it.
+    pub spill_dir: Option<PathBuf>,
+    /// Most that may lie there, MB.
+    pub spill_limit_mb: Option<u64>,
+    /// Whether expressions are compiled (PostgreSQL).
+    pub jit: Option<bool>,
+    /// Whether plans are held parallel whatever they cost (PostgreSQL).
+    pub hold_plan: Option<bool>,
+    /// Settings of the engine by name, `settings.` left out.
+    pub settings: BTreeMap<String, OptionValue>,
+}
+
+/// What is wrong with an option.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("option {option} = {value}: {allowed}")]
+pub struct OptionFault {
+    /// Its name.
+    pub option: String,
+    /// Its value.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+/// Names of all options; `settings.NAME` besides.
+pub const NAMES: [&str; 14] = [
+    "scale",
+    "test",
+    "queries",
+    "parameters",
+    "cluster",
+    "dop",
+    "cache",
+    "storage",
+    "batch_rows",
+    "memory_limit_mb",
+    "spill_dir",
+    "spill_limit_mb",
+    "jit",
+    "hold_plan",
+];
+
+impl TpchOptions {
+    /// Reads the workload's options.
+    ///
+    /// # Errors
+    /// The first option that is unknown or has a value that is not allowed, with what is.
+    pub fn read(options: &Options) -> Result<Self, OptionFault> {
+        let reader = Reader(options);
+        reader.refuse_unknown()?;
+        let test = reader.word("test", &[("power", Test::Power), ("throughput", Test::Throughput)])?;
+        let test = test.unwrap_or(Test::Power);
+        let by_test = if test == Test::Power { Source::Validation } else { Source::Seeded };
+        let sources = [("validation", Source::Validation), ("seeded", Source::Seeded)];
+        let clusters = Cluster::ALL.map(|cluster| (cluster.name(), cluster));
+        let storages = [("parquet", Storage::Parquet), ("memory", Storage::Memory)];
+        Ok(Self {
+            scale: reader.scale()?,
+            test,
+            queries: reader.queries()?,
+            parameters: reader.word("parameters", &sources)?.unwrap_or(by_test),
+            cluster: reader.word("cluster", &clusters)?.unwrap_or(Cluster::OrderKey),
+            dop: reader.whole("dop", 1, MAX_DOP)?.map(|dop| dop as u32),
+            cache: reader
+                .word("cache", &[("warm", Cache::Warm), ("cold", Cache::Cold)])?
+                .unwrap_or(Cache::Warm),
+            storage: reader.word("storage", &storages)?,
+            batch_rows: reader.whole("batch_rows", 1, MAX_BATCH_ROWS)?.map(|rows| rows as u32),
+            memory_limit_mb: reader.whole("memory_limit_mb", 1, MAX_MB)?,
+            spill_dir: reader.folder("spill_dir")?,
+            spill_limit_mb: reader.whole("spill_limit_mb", 0, MAX_MB)?,
+            jit: reader.flag("jit")?,
+            hold_plan: reader.flag("hold_plan")?,
+            settings: reader.settings()?,
+        })
+    }
+
+    /// The data that they ask for.
+    pub fn key(&self) -> Key {
+        Key { scale: self.scale, cluster: self.cluster }
+    }
+}
+
+/// Whether a scale factor is one that data can be made for.
+pub fn is_scale(scale: f64) -> bool {
+    (MIN_SCALE..=MAX_SCALE).contains(&scale) && crate::dataset::has_distinct_suppliers(scale)
+}
+
+/// What [`is_scale`] takes, for messages.
+pub(crate) fn allowed_scales() -> String {
+    format!("{MIN_SCALE}, or a number from 0.025 to {MAX_SCALE}, is allowed (1 is 1 GB of raw data)")
+}
+
+struct Reader<'a>(&'a Options);
+
+impl Reader<'_> {
+    fn fault(&self, option: &str, allowed: impl Into<String>) -> OptionFault {
+        let value = self.0.get(option).map(ToString::to_string).unwrap_or_default();
+        OptionFault { option: option.to_owned(), value, allowed: allowed.into() }
+    }
+
+    fn refuse_unknown(&self) -> Result<(), OptionFault> {
+        let unknown = |name: &&String| !NAMES.contains(&name.as_str()) && !name.starts_with(SETTINGS);
+        match self.0.keys().find(unknown) {
+            Some(name) => {
+                let known = NAMES.join(", ");
+                Err(self.fault(name, format!("tpch has no such option; it has {known} and settings.NAME")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn scale(&self) -> Result<f64, OptionFault> {
+        let scale = match self.0.get("scale") {
+            None => 1.0,
+            Some(OptionValue::Integer(scale)) => *scale as f64,
+            Some(OptionValue::Number(scale)) => *scale,
+            Some(OptionValue::Text(_) | OptionValue::Flag(_)) => f64::NAN,
+        };
+        if is_scale(scale) { Ok(scale) } else { Err(self.fault("scale", allowed_scales())) }
+    }
+
+    fn queries(&self) -> Result<Vec<u8>, OptionFault> {
+        match self.0.get("queries") {
+            None => Ok((1..=QUERIES).collect()),
+            Some(list) => query_list(&list.to_string()).map_err(|_| {
+                self.fault("queries", format!("a list of 1 to {QUERIES} such as 1,3-6 is allowed"))
+            }),
+        }
+    }
+
+    fn word<T: Copy>(&self, option: &str, words: &[(&str, T)]) -> Result<Option<T>, OptionFault> {
+        let Some(value) = self.0.get(option) else { return Ok(None) };
+        let known = words.iter().find(|(word, _)| matches!(value, OptionValue::Text(text) if text == word));
+        let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let allowed = || self.fault(option, format!("{} is allowed", names.join(" or ")));
+        known.map(|(_, meaning)| Some(*meaning)).ok_or_else(allowed)
+    }
+
+    fn whole(&self, option: &str, least: i64, most: i64) -> Result<Option<u64>, OptionFault> {
+        match self.0.get(option) {
+            None => Ok(None),
+            Some(OptionValue::Integer(value)) if (least..=most).contains(value) => {
+                Ok(Some(value.unsigned_abs()))
+            }
+            Some(_) => Err(self.fault(option, format!("a whole number from {least} to {most} is allowed"))),
+        }
+    }
+
+    fn flag(&self, option: &str) -> Result<Option<bool>, OptionFault> {
+        match self.0.get(option) {
+            None => Ok(None),
+            Some(OptionValue::Flag(value)) => Ok(Some(*value)),
+            Some(_) => Err(self.fault(option, "true or false is allowed")),
+        }
+    }
+
+    fn folder(&self, option: &str) -> Result<Option<PathBuf>, OptionFault> {
+        match self.0.get(option) {
+            None => Ok(None),
+            Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(path.into())),
+            Some(_) => Err(self.fault(option, "the full path of a folder is allowed")),
+        }
+    }
+
+    fn settings(&self) -> Result<BTreeMap<String, OptionValue>, OptionFault> {
+        let mut settings = BTreeMap::new();
+        for (option, value) in self.0 {
+            let Some(name) = option.strip_prefix(SETTINGS) else { continue };
+            if !is_setting_name(name) {
+                return Err(self.fault(option, "a setting's name has letters, digits, dots and underscores"));
+            }
+            settings.insert(name.to_owned(), value.clone());
+        }
+        Ok(settings)
+    }
+}
+
+const SETTINGS: &str = "settings.";
+
+/// A name that stands in a SET without quotes, so that none can end it: `datafusion.execution.x` too.
+fn is_setting_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    name.split('.').all(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, OptionValue)]) -> Result<TpchOptions, OptionFault> {
+        TpchOptions::read(&pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    }
+
+    fn word(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn without_options_it_is_the_power_test_at_scale_1() {
+        let options = read(&[]).unwrap();
+        assert_eq!((options.scale, options.test), (1.0, Test::Power));
+        assert_eq!(options.queries, (1..=22).collect::<Vec<u8>>());
+        assert_eq!((options.parameters, options.cache), (Source::Validation, Cache::Warm));
+        assert_eq!((options.cluster, options.dop, options.storage), (Cluster::OrderKey, None, None));
+        assert_eq!(options.key().folder_name(), "sf1");
+    }
+
+    #[test]
+    fn all_of_them_are_read() {
+        let options = read(&[
+            ("scale", OptionValue::Number(0.1)),
+            ("test", word("throughput")),
+            ("queries", word("1,3-5")),
+            ("cluster", word("shipdate")),
+            ("dop", OptionValue::Integer(2)),
+            ("cache", word("cold")),
+            ("storage", word("memory")),
+            ("batch_rows", OptionValue::Integer(2048)),
+            ("memory_limit_mb", OptionValue::Integer(512)),
+            ("spill_dir", word("/var/tmp/spill")),
+            ("spill_limit_mb", OptionValue::Integer(0)),
+            ("jit", OptionValue::Flag(false)),
+            ("hold_plan", OptionValue::Flag(true)),
+            ("settings.work_mem", word("64MB")),
+        ])
+        .unwrap();
+        assert_eq!(options.parameters, Source::Seeded);
+        assert_eq!(options.queries, [1, 3, 4, 5]);
+        assert_eq!(options.key().folder_name(), "sf0.1-shipdate");
+        assert_eq!((options.dop, options.batch_rows), (Some(2), Some(2048)));
+        assert_eq!((options.jit, options.hold_plan), (Some(false), Some(true)));
+        assert_eq!(options.settings.get("work_mem"), Some(&word("64MB")));
+        assert_eq!(options.spill_limit_mb, Some(0));
+        let one = read(&[("test", word("throughput")), ("parameters", word("validation"))]).unwrap();
+        assert_eq!(one.parameters, Source::Validation);
+        assert_eq!(read(&[("queries", OptionValue::Integer(6))]).unwrap().queries, [6]);
+    }
+
+    #[test]
+    fn scales_that_no_data_can_be_made_for_are_refused() {
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.001, 0.021, 100_001.0] {
+            let fault = read(&[("scale", OptionValue::Number(scale))]).unwrap_err();
+            assert!(fault.to_string().contains("0.025 to 100000"), "{fault}");
+        }
+        for scale in [OptionValue::Integer(0), OptionValue::Flag(true), word("one")] {
+            assert_eq!(read(&[("scale", scale)]).unwrap_err().option, "scale");
+        }
+        assert_eq!(read(&[("scale", OptionValue::Integer(100_000))]).unwrap().scale, 1e5);
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_told_with_what_is() {
+        for (option, value, part) in [
+            ("test", word("full"), "power or throughput"),
+            ("test", OptionValue::Flag(true), "power or throughput"),
+            ("queries", word("23"), "1 to 22"),
+            ("parameters", word("random"), "validation or seeded"),
+            ("cluster", word("date"), "orderkey or shipdate"),
+            ("dop", OptionValue::Integer(0), "from 1 to 4096"),
+            ("dop", OptionValue::Number(1.5), "whole number"),
+            ("cache", word("hot"), "warm or cold"),
+            ("storage", word("disk"), "parquet or memory"),
+            ("batch_rows", OptionValue::Integer(-1), "from 1"),
+            ("memory_limit_mb", OptionValue::Integer(0), "from 1"),
+            ("spill_dir", word("here"), "full path"),
+            ("jit", OptionValue::Integer(1), "true or false"),
+            ("settings.a; DROP TABLE x", word("1"), "letters, digits"),
+            ("settings.", word("1"), "letters, digits"),
+            ("scael", OptionValue::Integer(1), "it has scale, test"),
+        ] {
+            let fault = read(&[(option, value)]).unwrap_err();
+            assert_eq!(fault.option, option);
+            assert!(fault.to_string().contains(part), "{fault}");
+        }
+    }
+}

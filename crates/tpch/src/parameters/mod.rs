@@ -1,0 +1,140 @@
+//! Substitution parameters of the 22 queries: those of the validation, and drawn ones.
+//!
+//! Source: TPC-H specification, clauses 2.4.1.3 to 2.4.22.3 (domains) and 2.4.1.4 to 2.4.22.4
+//! (validation). End dates are computed here, so that no query needs interval arithmetic.
+
+mod date;
+mod domains;
+mod draw;
+mod validation;
+
+use crate::queries::{QueryError, check_query};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+pub use date::Date;
+
+/// One parameter's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Text, such as `EUROPE`; for LIKE with its `%`.
+    Text(String),
+    /// Whole number.
+    Integer(i64),
+    /// Decimal number `units / 10^digits`.
+    Decimal {
+        /// The number without its decimal point.
+        units: i64,
+        /// Digits after the point.
+        digits: u32,
+    },
+    /// A day.
+    Date(Date),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Decimal { units, digits: 0 } => write!(f, "{units}"),
+            Self::Decimal { units, digits } => {
+                let one = 10_u64.saturating_pow(*digits);
+                let sign = if *units < 0 { "-" } else { "" };
+                let (whole, part) = (units.unsigned_abs() / one, units.unsigned_abs() % one);
+                write!(f, "{sign}{whole}.{part:0width$}", width = *digits as usize)
+            }
+            Self::Date(date) => write!(f, "{date}"),
+        }
+    }
+}
+
+/// The parameters of one execution of one query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameters {
+    query: u8,
+    values: BTreeMap<&'static str, Value>,
+}
+
+/// ChaCha stream numbers of the drawn parameters begin here ("TPCH" in the upper half), away from those
+/// that draw placements, keys and orders from the same seed.
+const FIRST_STREAM: u64 = 0x5450_4348 << 32;
+
+impl Parameters {
+    /// The parameters that the specification validates answers with. Only query 11's depend on the
+    /// scale factor.
+    ///
+    /// # Errors
+    /// [`QueryError::Unknown`].
+    pub fn validation(query: u8, scale: f64) -> Result<Self, QueryError> {
+        check_query(query)?;
+        Ok(Self { query, values: validation::values(query, scale) })
+    }
+
+    /// Parameters drawn from the specification's domains: the same for the same seed, stream and query.
+    ///
+    /// # Errors
+    /// [`QueryError::Unknown`].
+    pub fn seeded(query: u8, scale: f64, seed: u64, stream: u32) -> Result<Self, QueryError> {
+        check_query(query)?;
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        // 256 numbers for the queries of each of 2^24 streams.
+        random.set_stream(FIRST_STREAM + (u64::from(stream & 0x00ff_ffff) << 8) + u64::from(query));
+        Ok(Self { query, values: draw::values(query, scale, &mut random) })
+    }
+
+    /// The query that they are for.
+    pub fn query(&self) -> u8 {
+        self.query
+    }
+
+    /// Names and values, by name.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.values.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// Short text that is the same for equal parameters of the same query and for no others, such as
+    /// `q06-0c9bdb0d0e5d7d3a`: a name for a kept answer.
+    pub fn key(&self) -> String {
+        let digest = Sha256::digest(self.to_string());
+        let mut key = format!("q{:02}-", self.query);
+        for byte in &digest[..8] {
+            // Writing to a String cannot fail.
+            let _ = write!(key, "{byte:02x}");
+        }
+        key
+    }
+}
+
+impl fmt::Display for Parameters {
+    /// `q06 date=1994-01-01 date_end=1995-01-01 …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q{:02}", self.query)?;
+        self.values.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+/// Digits of query 11's fraction: enough for the largest scale factors.
+const FRACTION_DIGITS: u32 = 12;
+
+/// 0.0001 / SF, clause 2.4.11.3, without zeros at its end.
+fn fraction(scale: f64) -> Value {
+    let mut units = (1e-4 / scale * 10_f64.powi(FRACTION_DIGITS as i32)).round() as i64;
+    let mut digits = FRACTION_DIGITS;
+    while digits > 4 && units % 10 == 0 {
+        units /= 10;
+        digits -= 1;
+    }
+    Value::Decimal { units, digits }
+}
+
+#[cfg(test)]
+mod tests;

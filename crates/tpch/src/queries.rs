@@ -1,0 +1,244 @@
+//! The text of the 22 queries in each dialect, with parameters filled in.
+//!
+//! Source: TPC-H specification, clauses 2.4.1 to 2.4.22; query 15 is its permitted variant without a
+//! view (appendix of variants, 15a). The texts lie in `queries/`; a text in `queries/DIALECT/` stands
+//! in for the common one where the dialect needs it.
+//!
+//! SQLite has no types for dates and decimals. Its texts assume dates as TEXT such as `1995-03-15` and
+//! decimals as REAL with an affinity that keeps them so; sums are then doubles, within the tolerances
+//! of [`crate::answers`]. Text with trailing blanks (`char(n)` of PostgreSQL) is compared without them.
+
+use crate::parameters::{Parameters, Value};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Number of queries.
+pub const QUERIES: u8 = threadwise_study::tpch::QUERIES;
+
+/// A dialect of SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dialect {
+    /// DuckDB.
+    DuckDb,
+    /// Apache DataFusion.
+    DataFusion,
+    /// PostgreSQL.
+    Postgres,
+    /// SQLite.
+    Sqlite,
+}
+
+impl Dialect {
+    /// All dialects.
+    pub const ALL: [Self; 4] = [Self::DuckDb, Self::DataFusion, Self::Postgres, Self::Sqlite];
+
+    /// The name of its engine.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DuckDb => "duckdb",
+            Self::DataFusion => "datafusion",
+            Self::Postgres => "postgres",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// The dialect of an engine, where it has one here.
+    pub fn of_engine(engine: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == engine)
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a query's text cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// No such query.
+    #[error("there is no query {0}: TPC-H has 1 to {QUERIES}")]
+    Unknown(u8),
+    /// Parameters of another query.
+    #[error("query {query} was given the parameters of query {given}")]
+    OtherQuery {
+        /// The query.
+        query: u8,
+        /// The query that the parameters are for.
+        given: u8,
+    },
+    /// The text has a placeholder that the parameters lack: an error of this program.
+    #[error("query {query} for {dialect} has a placeholder :{name} that its parameters lack; report this")]
+    Placeholder {
+        /// The query.
+        query: u8,
+        /// The dialect.
+        dialect: Dialect,
+        /// The placeholder.
+        name: String,
+    },
+    /// The text does not use a parameter: an error of this program.
+    #[error("query {query} for {dialect} does not use its parameter {name}; report this")]
+    Unused {
+        /// The query.
+        query: u8,
+        /// The dialect.
+        dialect: Dialect,
+        /// The parameter.
+        name: String,
+    },
+}
+
+/// Refuses numbers that no query has.
+pub(crate) fn check_query(query: u8) -> Result<(), QueryError> {
+    if (1..=QUERIES).contains(&query) { Ok(()) } else { Err(QueryError::Unknown(query)) }
+}
+
+/// One SELECT in the engine's dialect, parameters filled in, without a semicolon.
+///
+/// # Errors
+/// No such query, or parameters of another one; a placeholder without parameter, or the reverse.
+pub fn sql(dialect: Dialect, query: u8, parameters: &Parameters) -> Result<String, QueryError> {
+    check_query(query)?;
+    if parameters.query() != query {
+        return Err(QueryError::OtherQuery { query, given: parameters.query() });
+    }
+    let mut used = BTreeSet::new();
+    let mut filled = String::new();
+    for line in text(dialect, query).lines().filter(|line| !line.starts_with("--")) {
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once(':') {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            let (name, behind) = after.split_at(end);
+            let value = parameters.get(name);
+            let value =
+                value.ok_or_else(|| QueryError::Placeholder { query, dialect, name: name.to_owned() })?;
+            used.insert(name);
+            filled.push_str(before);
+            filled.push_str(&literal(dialect, value));
+            rest = behind;
+        }
+        filled.push_str(rest);
+        filled.push('\n');
+    }
+    match parameters.values().find(|(name, _)| !used.contains(name)) {
+        Some((name, _)) => Err(QueryError::Unused { query, dialect, name: name.to_owned() }),
+        None => Ok(filled.trim_end().to_owned()),
+    }
+}
+
+/// A value as the dialect writes it.
+fn literal(dialect: Dialect, value: &Value) -> String {
+    match value {
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Integer(_) | Value::Decimal { .. } => value.to_string(),
+        Value::Date(date) if dialect == Dialect::Sqlite => format!("'{date}'"),
+        Value::Date(date) => format!("DATE '{date}'"),
+    }
+}
+
+/// The text with its placeholders.
+fn text(dialect: Dialect, query: u8) -> &'static str {
+    let own = match dialect {
+        Dialect::Sqlite => SQLITE,
+        Dialect::DuckDb | Dialect::DataFusion | Dialect::Postgres => &[],
+    };
+    let own = own.iter().find(|(number, _)| *number == query).map(|(_, text)| *text);
+    own.or_else(|| COMMON.get(usize::from(query) - 1).copied()).unwrap_or_default()
+}
+
+const COMMON: [&str; QUERIES as usize] = [
+    include_str!("../queries/q01.sql"),
+    include_str!("../queries/q02.sql"),
+    include_str!("../queries/q03.sql"),
+    include_str!("../queries/q04.sql"),
+    include_str!("../queries/q05.sql"),
+    include_str!("../queries/q06.sql"),
+    include_str!("../queries/q07.sql"),
+    include_str!("../queries/q08.sql"),
+    include_str!("../queries/q09.sql"),
+    include_str!("../queries/q10.sql"),
+    include_str!("../queries/q11.sql"),
+    include_str!("../queries/q12.sql"),
+    include_str!("../queries/q13.sql"),
+    include_str!("../queries/q14.sql"),
+    include_str!("../queries/q15.sql"),
+    include_str!("../queries/q16.sql"),
+    include_str!("../queries/q17.sql"),
+    include_str!("../queries/q18.sql"),
+    include_str!("../queries/q19.sql"),
+    include_str!("../queries/q20.sql"),
+    include_str!("../queries/q21.sql"),
+    include_str!("../queries/q22.sql"),
+];
+
+const SQLITE: &[(u8, &str)] = &[
+    (7, include_str!("../queries/sqlite/q07.sql")),
+    (8, include_str!("../queries/sqlite/q08.sql")),
+    (9, include_str!("../queries/sqlite/q09.sql")),
+    (15, include_str!("../queries/sqlite/q15.sql")),
+    (19, include_str!("../queries/sqlite/q19.sql")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_query_of_every_dialect_takes_its_parameters_and_no_others() {
+        for dialect in Dialect::ALL {
+            for query in 1..=QUERIES {
+                for parameters in [
+                    Parameters::validation(query, 1.0).unwrap(),
+                    Parameters::seeded(query, 1.0, 3, 4).unwrap(),
+                ] {
+                    let sql = sql(dialect, query, &parameters).unwrap();
+                    let words: Vec<&str> = sql.split_whitespace().collect();
+                    assert!(words[0] == "SELECT" || words[0] == "WITH", "{sql}");
+                    assert!(!sql.contains([':', ';']) && !sql.contains("--"), "{sql}");
+                    assert_eq!(sql.matches('(').count(), sql.matches(')').count(), "{sql}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn literals_are_those_of_the_dialect_and_cannot_be_left() {
+        let day = Value::Date(crate::parameters::Date::new(1994, 1, 1));
+        assert_eq!(literal(Dialect::Postgres, &day), "DATE '1994-01-01'");
+        assert_eq!(literal(Dialect::Sqlite, &day), "'1994-01-01'");
+        let quote = Value::Text("x' OR '1'='1".to_owned());
+        assert_eq!(literal(Dialect::DuckDb, &quote), "'x'' OR ''1''=''1'");
+    }
+
+    #[test]
+    fn validation_values_stand_where_the_specification_has_them() {
+        let filled =
+            |dialect, query| sql(dialect, query, &Parameters::validation(query, 1.0).unwrap()).unwrap();
+        let six = filled(Dialect::DuckDb, 6);
+        assert!(
+            six.contains("l_shipdate >= DATE '1994-01-01'") && six.contains("< DATE '1995-01-01'"),
+            "{six}"
+        );
+        assert!(six.contains("l_discount BETWEEN 0.05 AND 0.07") && six.contains("l_quantity < 24"), "{six}");
+        assert!(filled(Dialect::Postgres, 1).contains("l_shipdate <= DATE '1998-09-02'"));
+        assert!(filled(Dialect::Sqlite, 1).contains("l_shipdate <= '1998-09-02'"));
+        assert!(filled(Dialect::DuckDb, 16).contains("p_size IN (49, 14, 23, 45, 19, 3, 36, 9)"));
+        assert!(filled(Dialect::DuckDb, 22).contains("IN ('13', '31', '23', '29', '30', '18', '17')"));
+        assert!(filled(Dialect::DuckDb, 11).contains("* 0.0001\n"));
+    }
+
+    #[test]
+    fn wrong_parameters_are_told() {
+        let six = Parameters::validation(6, 1.0).unwrap();
+        assert_eq!(sql(Dialect::DuckDb, 7, &six), Err(QueryError::OtherQuery { query: 7, given: 6 }));
+        assert_eq!(sql(Dialect::DuckDb, 0, &six), Err(QueryError::Unknown(0)));
+    }
+
+    #[test]
+    fn engines_have_their_dialects() {
+        assert_eq!(Dialect::of_engine("datafusion"), Some(Dialect::DataFusion));
+        assert_eq!(Dialect::of_engine("mariadb"), None);
+    }
+}

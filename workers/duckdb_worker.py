@@ -1,0 +1,191 @@
+"""Worker for DuckDB, on the Python package `duckdb` (written against 2.0.0).
+
+Facts that this program follows, each seen with 2.0.0 on Linux:
+
+* Threads. `threads` is the degree of parallelism and includes the calling thread (the number that
+  is started is `threads - external_threads`, and `external_threads` is 1 by default). The 8 further
+  threads of a fresh database are `async_threads`: they read ahead, and for files in the page cache
+  they take a tenth of a scan's CPU time on top of the `threads` asked for. With 0 every thread reads
+  for itself, at the same speed on a warm cache, and `threads` is what runs: so 0 is set here.
+  (duckdb/duckdb pull requests 23142 and 23662; `settings.async_threads` brings them back.)
+* `pin_threads` is `off`: from 64 CPUs on DuckDB would bind its threads to logical CPUs itself.
+* Planning. DuckDB binds and optimises a prepared statement again on every EXECUTE (its profile shows
+  both), so there is no way to hand over a planned query. Planning time is therefore that of the very
+  execution, by DuckDB's own profile (`planner`, `optimizer`, `physical_planner`), and it is taken
+  off the time of the call. Only these metrics are tracked: no operator is timed. Profiling at all
+  costs about 0.1 to 0.5 ms a query.
+* The answer. `execute` returns before the query has ended (rows are streamed) and `fetchall` spends
+  more time on Python objects than on rows. `Relation.to_arrow_table` returns when the whole answer
+  is in memory, in columns; text is made of it outside of the clock.
+* Caches. The external file cache is off, so that file contents come from the page cache alone;
+  `parquet_metadata_cache` stays off as by default: footers are read in planning.
+* `max_temp_directory_size` given to `connect` is shown but not enforced: it is set by SET.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+from threadwise_failure import Failed  # noqa: E402
+from threadwise_load import TABLES, Options, Value, data_file  # noqa: E402
+from threadwise_plan import duckdb_plan  # noqa: E402
+from threadwise_session import After, Setup  # noqa: E402
+from threadwise_worker import main  # noqa: E402
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: Settings that have an option of their own, and those that the measurement rests on.
+RESERVED = {
+    "threads": "use the option dop",
+    "worker_threads": "use the option dop",
+    "memory_limit": "use the option memory_limit_mb",
+    "max_memory": "use the option memory_limit_mb",
+    "temp_directory": "use the option spill_dir",
+    "max_temp_directory_size": "use the option spill_limit_mb",
+    "external_threads": "the measurement rests on it",
+    "pin_threads": "placements are made by threadwise",
+    "enable_profiling": "planning time is read by it",
+    "profiling_coverage": "planning time is read by it",
+    "profiling_mode": "planning time is read by it",
+    "tracked_metrics": "planning time is read by it",
+}
+
+#: Memory per byte of encoded column data: 1365 MB of tables from 661 MB at scale 1, 2.0.0.
+MEMORY_FACTOR = 2.1
+
+#: Given to `connect`, before the engine has threads. Nothing is installed, loaded or kept.
+BASE: dict[str, Value] = {
+    "external_threads": 1,
+    "async_threads": 0,
+    "pin_threads": "off",
+    "enable_external_file_cache": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+}
+
+METRICS = ("planner.total_time", "optimizer.total_time", "physical_planner.total_time",
+           "system.peak_temp_dir_size")
+
+
+def quoted(value: Value) -> str:
+    """A value as a literal of SQL."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return "'" + value.replace("'", "''") + "'"
+
+
+def set_settings(connection: duckdb.DuckDBPyConnection, settings: dict[str, Value]) -> None:
+    """SET NAME = VALUE for each; an unknown name or value is a fault of the option."""
+    for name, value in settings.items():
+        if name.lower() in RESERVED:
+            raise Failed("option", f"settings.{name} cannot be set: {RESERVED[name.lower()]}")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise Failed("option", f"settings.{name}: DuckDB has no setting of such a name")
+        try:
+            connection.execute(f"SET {name} = {quoted(value)}")
+        except Exception as cause:
+            raise Failed("option", f"settings.{name} = {value!r} was refused by DuckDB: {cause}"
+                         ) from cause
+
+
+class DuckDbStream:
+    """A database of its own: `threads` is then per stream, and nothing is shared."""
+
+    worker_tids = None
+
+    def __init__(self, setup: Setup) -> None:
+        import duckdb
+
+        options = setup.options
+        config = BASE | {"threads": setup.dop}
+        if options.memory_limit_bytes is not None:
+            config["memory_limit"] = f"{options.memory_limit_bytes // setup.sessions}B"
+        self.connection = duckdb.connect(":memory:", config=config)
+        run = self.connection.execute
+        run(f"SET temp_directory = {quoted(str(setup.spill))}")
+        if options.spill_limit_bytes is not None:
+            limit = f"{options.spill_limit_bytes // setup.sessions}B"
+            run(f"SET max_temp_directory_size = {quoted(limit)}")
+        set_settings(self.connection, options.settings)
+        for table in TABLES:
+            kind = "TABLE" if options.storage == "memory" else "VIEW"
+            path = quoted(data_file(setup.data_dir, table))
+            run(f"CREATE {kind} {table} AS FROM read_parquet({path})")
+        run("SET enable_profiling = 'no_output'")
+        run(f"SET tracked_metrics = [{', '.join(map(quoted, METRICS))}]")
+        self.plans: dict[int, str] = {}
+
+    def warm(self, number: int, sql: str) -> None:
+        """Plans once; the plan of a stream's query stays the same, since its data does."""
+        rows = self.connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
+        self.plans[number] = duckdb_plan(json.loads(rows[0][1]))
+
+    def plan(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Only binds: DuckDB plans in `run`, and `after` says how long."""
+        return self.connection.sql(sql)
+
+    def run(self, planned: duckdb.DuckDBPyRelation) -> Any:
+        """Plans and executes."""
+        return planned.to_arrow_table()
+
+    def after(self, number: int, planned: duckdb.DuckDBPyRelation) -> After:
+        """Reads the profile of the execution."""
+        profile = json.loads(self.connection.get_profiling_information("json"))
+        parts = ("planner", "optimizer", "physical_planner")
+        seconds = sum(profile[part]["total_time"] for part in parts if part in profile)
+        # The most that lay in spill files at a time; what was written in all is not told.
+        spilled = {"spill_bytes": profile["system"]["peak_temp_dir_size"]}
+        return After(round(seconds * 1e9), self.plans[number], spilled)
+
+    def interrupt(self) -> bool:
+        """Cancels the query; its thread gets an InterruptException."""
+        self.connection.interrupt()
+        return True
+
+    def close(self) -> None:
+        """Closes the database, which ends its threads."""
+        self.connection.close()
+
+
+class DuckDb:
+    """See `threadwise_session.Engine`."""
+
+    name = "duckdb"
+    package = "duckdb"
+    refused = {"batch_rows": "the rows of a vector (2048) are fixed when DuckDB is built"}
+    notes = ["DuckDB reads files on the query's own threads (async_threads = 0), so that dop is "
+             "the number of threads that run"]
+
+    def check(self, options: Options) -> None:
+        """Tries the settings on a database that is thrown away."""
+        import duckdb
+
+        with duckdb.connect(":memory:", config=BASE | {"threads": 1}) as connection:
+            set_settings(connection, options.settings)
+
+    def memory_bytes(self, options: Options, encoded_bytes: int, sessions: int) -> int:
+        """Every stream has its own copy of tables in memory; views take next to nothing."""
+        return round(encoded_bytes * MEMORY_FACTOR) if options.storage == "memory" else 0
+
+    def start(self, dop: int, sessions: int) -> None:
+        """Nothing is shared between streams."""
+
+    def open(self, setup: Setup) -> DuckDbStream:
+        """A database with views of the files, or tables made of them."""
+        return DuckDbStream(setup)
+
+
+if __name__ == "__main__":
+    main(DuckDb())
