@@ -5,14 +5,14 @@ Facts that this program follows, each seen with 55.0.0 on Linux:
 * Threads. `target_partitions` is the degree of parallelism. The partitions are worked on by the
   threads of one Tokio runtime, which all streams share: it has TOKIO_WORKER_THREADS of them, read
   when the runtime is made, at the first use. Where a plan has one partition only (dop 1) it is the
-  session's thread that works, not one of the runtime. With more partitions that thread runs the last
-  operators (the merge of sorted rows, for 18,314 rows of Q16 a tenth of a worker's time); it is not
-  counted beside the workers then.
+  session's thread that works, not one of the runtime. With more partitions that thread runs the
+  last operators (the merge of sorted rows, for 18,314 rows of Q16 a tenth of a worker's time); it
+  is not counted beside the workers then.
 * Reading files is done by further threads of the runtime, which come and go as they are needed and
   have no setting; they take 5 to 30% of a scan's CPU time. They do not count into the observed
   degree; their CPU time is the counter `io_cpu_ns`.
-* Planning. `SessionContext.sql` parses and plans logically, `DataFrame.execution_plan` optimises and
-  plans physically, and `SessionContext.execute` takes that plan: nothing is planned twice.
+* Planning. `SessionContext.sql` parses and plans logically, `DataFrame.execution_plan` optimises
+  and plans physically, and `SessionContext.execute` takes that plan: nothing is planned twice.
   `DataFrame.collect` would plan again.
 * Caches. Footers, statistics and lists of files are cached as by default with cache=warm; with
   cache=cold their limits are 0. File contents are never cached by the engine.
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from threadwise_failure import Failed  # noqa: E402
 from threadwise_load import TABLES, Options, Value, data_file  # noqa: E402
-from threadwise_measure import thread_times  # noqa: E402
+from threadwise_measure import sleeps, thread_times  # noqa: E402
 from threadwise_plan import datafusion_plan  # noqa: E402
 from threadwise_session import After, Setup  # noqa: E402
 from threadwise_worker import main  # noqa: E402
@@ -50,6 +51,9 @@ RESERVED = {
 
 #: Memory per byte of encoded column data: 2633 MB of batches from 661 MB at scale 1, 55.0.0.
 MEMORY_FACTOR = 4.2
+
+#: How long the threads of the runtime may take to start, seconds.
+START_S = 30.0
 
 #: Caches of the runtime, which are emptied and kept empty for cache=cold.
 CACHES = ("metadata_cache_limit", "file_statistics_cache_limit", "list_files_cache_limit")
@@ -182,12 +186,21 @@ class DataFusion:
 
     def _start_runtime(self) -> set[int]:
         """Makes the runtime with a statement that reads no file: the threads that appear are its
-        workers."""
+        workers, once each has run and gone to sleep. A thread that had not run yet could still
+        exchange its part with one that is started later, to read files."""
         import datafusion
 
         before = thread_times().keys()
         datafusion.SessionContext().sql("SELECT 1")
-        return set(sorted(thread_times().keys() - before)[: self.workers])
+        deadline_s = time.monotonic() + START_S
+        while time.monotonic() < deadline_s:
+            tids = sorted(thread_times().keys() - before)[: self.workers]
+            if len(tids) == self.workers and all(map(sleeps, tids)):
+                return set(tids)
+            time.sleep(0.001)
+        raise Failed("engine", f"the {self.workers} threads of DataFusion did not start within "
+                               f"{START_S:.0f} s; look for a limit on threads (ulimit -u, "
+                               "pids.max), or lower dop")
 
     def _read_tables(self, setup: Setup) -> dict[str, Any]:
         """Batches of every table, dealt out to `dop` partitions in the order of the file."""

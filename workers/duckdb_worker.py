@@ -5,15 +5,15 @@ Facts that this program follows, each seen with 2.0.0 on Linux:
 * Threads. `threads` is the degree of parallelism and includes the calling thread (the number that
   is started is `threads - external_threads`, and `external_threads` is 1 by default). The 8 further
   threads of a fresh database are `async_threads`: they read ahead, and for files in the page cache
-  they take a tenth of a scan's CPU time on top of the `threads` asked for. With 0 every thread reads
-  for itself, at the same speed on a warm cache, and `threads` is what runs: so 0 is set here.
+  they take about a tenth of a scan's CPU time, beside the `threads` asked for. With 0 every thread
+  reads for itself, at the same speed on a warm cache, and `threads` is what runs: 0 is set here.
   (duckdb/duckdb pull requests 23142 and 23662; `settings.async_threads` brings them back.)
 * `pin_threads` is `off`: from 64 CPUs on DuckDB would bind its threads to logical CPUs itself.
-* Planning. DuckDB binds and optimises a prepared statement again on every EXECUTE (its profile shows
-  both), so there is no way to hand over a planned query. Planning time is therefore that of the very
-  execution, by DuckDB's own profile (`planner`, `optimizer`, `physical_planner`), and it is taken
-  off the time of the call. Only these metrics are tracked: no operator is timed. Profiling at all
-  costs about 0.1 to 0.5 ms a query.
+* Planning. DuckDB binds and optimises a prepared statement again on every EXECUTE (its profile
+  shows both), so a planned query cannot be handed over. Planning time is therefore that of the
+  very execution, by DuckDB's own profile (`planner`, `optimizer`, `physical_planner`), and it is
+  taken off the time of the call. Only these metrics are tracked: no operator is timed. Profiling
+  at all costs about 0.1 to 0.5 ms a query.
 * The answer. `execute` returns before the query has ended (rows are streamed) and `fetchall` spends
   more time on Python objects than on rows. `Relation.to_arrow_table` returns when the whole answer
   is in memory, in columns; text is made of it outside of the clock.

@@ -2,7 +2,7 @@
 
 
 class Failed(Exception):
-    """Ends the worker: `kind` is one of docs/WORKER.md, the text says what failed and what to do."""
+    """Ends the worker: `kind` is one of docs/WORKER.md, the text has what failed and what to do."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(one_line(message))

@@ -256,20 +256,26 @@ def warm_page_cache(data_dir: Path) -> None:
 
 
 class Spill:
-    """A private folder for spill files. It is locked while its worker lives, so that the next worker
-    can tell the leftovers of a killed one, and removes them (flock(2): the lock ends with the
-    process)."""
+    """A private folder for spill files, locked while its worker lives: so the next worker can tell
+    the leftovers of a killed one, and removes them (flock(2): the lock ends with the process)."""
 
     PREFIX = "threadwise-spill-"
 
     def __init__(self, parent: Path) -> None:
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            for left in parent.glob(self.PREFIX + "*"):
-                _remove_if_left(left)
-            self.folder = Path(tempfile.mkdtemp(prefix=self.PREFIX, dir=parent))
-            self._lock = open(self.folder / "lock", "wb")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            # Workers start side by side: without the parent's lock one could take another's new
+            # folder, which is not locked yet, for a leftover.
+            alone = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(alone, fcntl.LOCK_EX)
+                for left in parent.glob(self.PREFIX + "*"):
+                    _remove_if_left(left)
+                self.folder = Path(tempfile.mkdtemp(prefix=self.PREFIX, dir=parent))
+                self._lock = open(self.folder / "lock", "wb")
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+            finally:
+                os.close(alone)
         except OSError as cause:
             raise Failed("engine", f"no folder to spill to could be made in {parent} ({cause}); "
                                    "make room, or name another one by spill_dir") from cause

@@ -54,6 +54,15 @@ def _thread_time(name: str) -> ThreadTime:
         return ThreadTime((int(fields[11]) + int(fields[12])) * _TICK_NS, None)
 
 
+def sleeps(tid: int) -> bool:
+    """Whether a thread of this process waits for something (state S); not before it ran."""
+    try:
+        with open(f"/proc/self/task/{tid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "S"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @dataclass(frozen=True)
 class Growth:
     """What the threads did between two readings."""

@@ -131,14 +131,12 @@ class Done:
 def one_error(engine: str, action: str, cause: BaseException) -> Failed:
     """An engine's error on one line, with what can be done about it."""
     text = str(cause) or type(cause).__name__
-    hint = "the text above it in the log may say more"
+    hint = "the log may say more; if the data is damaged, remove its folder, it is made anew"
     lower = text.lower()
     if "max_temp_directory_size" in lower or "no space left" in lower:
         hint = "raise spill_limit_mb or memory_limit_mb, or name a roomier spill_dir"
     elif "out of memory" in lower or "resources exhausted" in lower:
         hint = "raise memory_limit_mb, lower dop or scale"
-    elif "parquet" in lower or "no such file" in lower or "snappy" in lower:
-        hint = "if the data is damaged, remove its folder in the cache, it is made anew"
     why = one_line(text.partition("Possible solutions")[0], 360)
     return Failed("engine", f"{engine} could not {action}: {why}; {hint}")
 
@@ -346,7 +344,9 @@ class Crew:
             "rows": len(queries),
             "answers_checked": 0,
             "answers_wrong": 0,
-            "cpu_ns": cpu_ns if shared else sum(one["cpu_ns"] for one in queries),
+            # Of streams the process's time in every case, so that one stream and several compare.
+            "cpu_ns": cpu_ns if shared or self.options.test == "throughput"
+            else sum(one["cpu_ns"] for one in queries),
             "run_queue_wait_ns": None if shared or None in waits else sum(waits),
             "counters": counters,
             "latency": "",

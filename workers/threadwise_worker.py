@@ -6,6 +6,7 @@ calls `main`. Between requests the main thread waits in a read.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -92,8 +93,8 @@ class Replies:
         """Writes one line. A reader that is gone is no error: the end of stdin follows."""
         line = json.dumps(message, ensure_ascii=False, allow_nan=False).encode() + b"\n"
         if len(line) > MAX_LINE_BYTES:
-            raise Failed("engine", f"the answers of this slice take {len(line)} bytes, more than "
-                                   f"the {MAX_LINE_BYTES} of one reply; use queries with fewer rows")
+            raise Failed("engine", f"the answers of this slice take {len(line)} bytes, a reply has "
+                                   f"at most {MAX_LINE_BYTES}; use queries with fewer rows")
         self.file.write(line)
         self.file.flush()
 
@@ -236,10 +237,8 @@ def main(engine: Engine) -> NoReturn:
         if worker.crew is not None:
             worker.crew.spill.remove()
         status = 1
-        try:
+        with contextlib.suppress(OSError):  # nobody may listen any more; the log has it
             replies.send({"type": "failed", "kind": failed.kind, "message": str(failed)})
-        except OSError:
-            pass  # nobody listens any more; the log has it
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -40,8 +40,9 @@ WIDE = """SELECT count(*) AS n, max(t.c) AS most FROM (
 
 #: Written by hand, with answers that are exact in every engine.
 BY_HAND = {
-    1: """SELECT l_returnflag, l_linestatus, sum(l_quantity) AS q, count(*) AS n, min(l_shipdate) AS d
-          FROM lineitem GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus""",
+    1: """SELECT l_returnflag, l_linestatus, sum(l_quantity) AS q, count(*) AS n,
+          min(l_shipdate) AS d FROM lineitem
+          GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus""",
     2: """SELECT n_name, max(s_acctbal) AS most FROM nation LEFT JOIN supplier
           ON n_nationkey = s_nationkey AND s_acctbal > 9000 GROUP BY n_name ORDER BY n_name""",
     3: """SELECT o_orderkey, o_orderdate, o_comment FROM orders, customer

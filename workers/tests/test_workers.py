@@ -183,13 +183,12 @@ class Conversation(OneEngine):
 
     def test_requests_are_checked(self) -> None:
         folder = DATA.dir(BY_HAND)
-        bad_lines = {"": "protocol", "x\n": "no JSON", "[]\n": "no request", "{\"type\": \"fly\"}\n":
-                     "'fly'", "{\"type\": NaN}\n": "NaN", "[" * 9999 + "\n": "no JSON"}
+        bad_lines = {"x\n": "no JSON", "[]\n": "no request", "{\"type\": \"fly\"}\n": "'fly'",
+                     "{\"type\": NaN}\n": "NaN", "[" * 9999 + "\n": "no JSON"}
         engine = self.engine
         for line, word in bad_lines.items():
-            if line:
-                with self.subTest(line=line[:20]), working(engine) as worker:
-                    self.assert_failed(worker.raw(line), "protocol", word)
+            with self.subTest(line=line[:20]), working(engine) as worker:
+                self.assert_failed(worker.raw(line), "protocol", word)
         with working(engine) as worker:
             self.assert_failed(worker.ask_go([1]), "protocol", "before prepare")
         for change in ({"protocol": 2}, {"colour": 1}, {"service": 3}, {"seed": -1},
@@ -301,10 +300,11 @@ class Threads(OneEngine):
             self.assertEqual({frozenset(mask) for mask in worker.masks()}, {frozenset(one)})
 
     def test_observed_degree(self) -> None:
-        engine = self.engine
         for dop in (1, 2):
-            with prepared(engine, DATA.dir({1: HEAVY}), queries="1", dop=dop) as worker:
-                self.assertEqual(only(worker.ask_go([1]))["dop"], dop)
+            with prepared(self.engine, DATA.dir({1: HEAVY}), queries="1", dop=dop) as worker:
+                # On a busy machine one thread may have done all before another was given a CPU.
+                seen = [only(worker.ask_go([1]))["dop"] for _ in range(8)]
+                self.assertEqual(max(seen), dop, seen)
 
     def test_degree_is_that_of_the_placement_by_default(self) -> None:
         one = {min(os.sched_getaffinity(0))}
@@ -418,13 +418,10 @@ class Faults(OneEngine):
         path.write_bytes(whole[: len(whole) // 2])
         with working(engine) as worker:
             self.assert_failed(worker.ask_load(folder), "engine", str(path), "made anew")
-        path.write_bytes(whole[: len(whole) // 3] + bytes(99_999)
-                         + whole[len(whole) // 3 + 99_999:])
+        quarter = len(whole) // 4
+        path.write_bytes(whole[:quarter] + bytes(2 * quarter) + whole[3 * quarter:])
         with prepared(engine, folder, queries="1") as worker:
-            worker.load["options"] = {}
-            reply = worker.ask_go([1])
-            if reply["type"] == "failed":
-                self.assert_failed(reply, "engine", engine, "q01")
+            self.assert_failed(worker.ask_go([1]), "engine", engine, "q01", "made anew")
         path.unlink()
         with working(engine) as worker:
             self.assert_failed(worker.ask_load(folder), "engine", str(path), "does not exist")

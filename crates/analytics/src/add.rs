@@ -2,8 +2,7 @@
 //!
 //! The order: everything that can be refused is refused before anything is written; then the lock,
 //! the folder with its mark, the virtual environment, the packages, a check by importing, and last
-//! the mark that it is whole. After an error or an interruption what was begun is removed; after a
-//! kill the next call does that.
+//! the mark that it is whole. What was begun is removed after an error; after a kill by the next call.
 
 use crate::engine::engine;
 use crate::environment::{Complete, Environment, State, private_folder, write_synced};
@@ -16,7 +15,7 @@ use crate::{AnalyticsError, Engines};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long another one that makes the same environment is waited for.
@@ -64,8 +63,8 @@ impl Engines {
     ) -> Result<Added, AnalyticsError> {
         engine(name)?;
         let environment = self.environment();
-        let is_there =
-            |complete: Complete| Added { was_there: true, folder: environment.folder().to_owned(), complete };
+        let folder = environment.folder().to_owned();
+        let is_there = |complete| Added { was_there: true, folder: folder.clone(), complete };
         if let (State::Ready(complete), false) = (self.state()?, how.force) {
             return Ok(is_there(complete));
         }
@@ -88,7 +87,7 @@ impl Engines {
             // The error that made it fail is the one to tell; the next call tries again to remove it.
             let _ = environment.remove();
         }
-        Ok(Added { was_there: false, folder: environment.folder().to_owned(), complete: made? })
+        Ok(Added { was_there: false, complete: made?, folder })
     }
 
     /// Everything that can be found out before anything is written.
@@ -203,7 +202,7 @@ fn check(environment: &Environment, stop: &AtomicBool) -> Result<Complete, Analy
         AnalyticsError::Install(format!("the packages are installed, but do not work here: {why}"))
     };
     let packages = Packages::of(&python, stop).map_err(failed);
-    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+    if stop.load(Ordering::Relaxed) {
         return Err(AnalyticsError::Stopped);
     }
     let packages = packages?;
@@ -235,7 +234,6 @@ mod tests {
     use super::*;
     use crate::fake::Fake;
     use std::sync::Arc;
-    use std::sync::atomic::Ordering;
 
     struct Lab {
         folder: tempfile::TempDir,

@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn errors_of_the_file_system_say_what_to_do() {
         let message = |kind: io::ErrorKind| {
-            AnalyticsError::io("make the folder", Path::new("/home/me/x"))(io::Error::from(kind)).to_string()
+            AnalyticsError::io("make the folder", Path::new("/users/me/x"))(io::Error::from(kind)).to_string()
         };
         let said = message(io::ErrorKind::ReadOnlyFilesystem);
-        assert!(said.starts_with("cannot make the folder /home/me/x: ") && said.contains("XDG_DATA_HOME"));
+        assert!(said.starts_with("cannot make the folder /users/me/x: ") && said.contains("XDG_DATA_HOME"));
         assert!(message(io::ErrorKind::StorageFull).contains("make room"));
         assert!(!message(io::ErrorKind::NotFound).contains("XDG_DATA_HOME"));
     }

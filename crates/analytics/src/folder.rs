@@ -137,17 +137,17 @@ mod tests {
     #[test]
     fn the_data_folder_is_that_of_the_specification() {
         let some = |text: &str| Some(OsString::from(text));
-        assert_eq!(data_home(some("/data"), some("/home/me")).unwrap(), Path::new("/data"));
+        assert_eq!(data_home(some("/data"), some("/users/me")).unwrap(), Path::new("/data"));
         for not_absolute in [None, some(""), some("data")] {
-            let found = data_home(not_absolute, some("/home/me")).unwrap();
-            assert_eq!(found, Path::new("/home/me/.local/share"));
+            let found = data_home(not_absolute, some("/users/me")).unwrap();
+            assert_eq!(found, Path::new("/users/me/.local/share"));
         }
         assert!(data_home(None, None).unwrap_err().to_string().contains("XDG_DATA_HOME"));
     }
 
     #[test]
     fn a_path_that_no_worker_can_be_given_is_refused() {
-        let path = Path::new(OsStr::from_bytes(b"/home/\xff"));
+        let path = Path::new(OsStr::from_bytes(b"/users/\xff"));
         assert!(Engines::open(path).unwrap_err().to_string().contains("UTF-8"));
     }
 

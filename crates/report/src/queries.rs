@@ -193,9 +193,8 @@ pub fn reason_words(reason: Reason) -> &'static str {
 pub fn ordered_outliers(queries: &Queries) -> Vec<&Outlier> {
     let mut outliers: Vec<&Outlier> = queries.outliers.iter().collect();
     let distance = |outlier: &Outlier| outlier.times.ln().abs();
-    outliers.sort_by(|a, b| {
-        a.block.is_some().cmp(&b.block.is_some()).then(distance(b).total_cmp(&distance(a)))
-    });
+    outliers
+        .sort_by(|a, b| a.block.is_some().cmp(&b.block.is_some()).then(distance(b).total_cmp(&distance(a))));
     outliers
 }
 
@@ -210,12 +209,14 @@ const MAX_OPERATOR: usize = 40;
 /// What is in the other plan instead of what the baseline's has, by the first operators that differ:
 /// `HASH_JOIN (…) instead of NESTED_LOOP_JOIN (…)`.
 pub fn instead(change: &PlanChange) -> String {
-    let differs = |line: &&(Option<String>, Option<String>)| line.0 != line.1;
-    let first = |of: fn(&(Option<String>, Option<String>)) -> Option<&String>| {
-        let mut lines = change.lines.iter().filter(differs).filter_map(of);
-        lines.find(|line| !only_moves(line)).map(|line| short(line.trim(), MAX_OPERATOR))
+    let first = |lines: &mut dyn Iterator<Item = &Option<String>>| {
+        let mut known = lines.flatten();
+        known.find(|line| !only_moves(line)).map(|line| short(line.trim(), MAX_OPERATOR))
     };
-    match (first(|line| line.1.as_ref()), first(|line| line.0.as_ref())) {
+    let differing: Vec<_> = change.lines.iter().filter(|(own, other)| own != other).collect();
+    let other = first(&mut differing.iter().map(|(_, other)| other));
+    let own = first(&mut differing.iter().map(|(own, _)| own));
+    match (other, own) {
         (Some(other), Some(own)) => format!("{other} instead of {own}"),
         (Some(other), None) => format!("{other} more"),
         (None, Some(own)) => format!("without {own}"),

@@ -2,6 +2,7 @@
 //! modules of their own.
 
 mod activity;
+mod comparisons;
 mod cpus;
 mod doctor;
 mod lines;
@@ -16,10 +17,11 @@ use crate::{Document, Mark, THROUGHPUT};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
+use comparisons::comparisons;
 use lines::flow;
 pub(crate) use lines::{Aligned, columns, wrap};
 use std::collections::BTreeSet;
-use threadwise_analysis::{Estimate, Finding, Interval, TreatmentSummary};
+use threadwise_analysis::{Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;
 
 pub use crate::drawing::{drawing, topology_line};
@@ -302,34 +304,6 @@ fn with_name(column: usize, cell: &str, name: &str) -> String {
 fn aligned(text: &str, column: usize) -> Cell {
     let alignment = if column == 0 { CellAlignment::Left } else { CellAlignment::Right };
     Cell::new(text).set_alignment(alignment)
-}
-
-/// The comparisons that are in no column of the table, a line each; empty where there is none.
-fn comparisons(document: &Document, style: Style) -> String {
-    let all: Vec<(String, &Estimate)> =
-        document.other_ratios().map(|estimate| (plain(&estimate.name, style.unicode), estimate)).collect();
-    let Some(widest) = all.iter().map(|(name, _)| columns(name)).max() else { return String::new() };
-    let mut text = "comparisons\n".to_owned();
-    for (name, estimate) in all {
-        let mark = Mark::of(estimate);
-        let sign = match mark {
-            Mark::Higher => style.paint(GREEN, style.sign(mark)),
-            Mark::Lower => style.paint(YELLOW, style.sign(mark)),
-            _ => style.sign(mark).to_owned(),
-        };
-        let ratio = ratio_interval(estimate.value, estimate.low, estimate.high);
-        let figures = format!("{ratio}  {sign} {}", mark.words());
-        let figures_width = columns(&ratio) + 4 + columns(mark.words());
-        match 4 + widest + figures_width <= style.width {
-            true => text.push_str(&format!("  {name:widest$}  {figures}\n")),
-            false => {
-                let name = wrap(&name, style.width.saturating_sub(2));
-                name.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
-                text.push_str(&format!("    {figures}\n"));
-            }
-        }
-    }
-    text
 }
 
 /// What stands where there is no figure.

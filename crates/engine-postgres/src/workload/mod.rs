@@ -134,7 +134,7 @@ pub fn server_settings(
     major: u32,
 ) -> Result<Vec<(&'static str, String)>, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::Tpch(work) => tpch::server_settings(work.data_bytes(), memory_bytes, load.sessions, major),
+        Work::Tpch(work) => tpch::server_settings(work.data_bytes(), memory_bytes, major),
         Work::LogicalIo(_) | Work::Insert(_) => Vec::new(),
     })
 }

@@ -4,7 +4,7 @@ use super::place::{Study, folder, options, request};
 use super::support::theirs::{PASSWORD, Theirs};
 use super::support::{cpus, engine, programs};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use threadwise_engine::{Engine, StartRequest};
+use threadwise_engine::StartRequest;
 use threadwise_machine::{CpuSet, pin};
 use threadwise_tpch::Dialect;
 

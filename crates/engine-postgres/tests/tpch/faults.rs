@@ -4,7 +4,7 @@ use super::LONG;
 use super::place::{Study, folder, generator, options, request, write};
 use super::support::{cpus, engine, eventually, processes_in, programs};
 use std::os::unix::fs::PermissionsExt;
-use threadwise_engine::{Engine, EngineError, LoadRequest};
+use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_postgres::cluster;
 use threadwise_server::Signal;
 use threadwise_tpch::Dialect;

@@ -4,7 +4,8 @@ use super::data::{Charts, Figure, Section, TableView, WaitChart, WaitRow};
 use super::tables::{capital, view};
 use crate::Document;
 use crate::activity::{
-    bounds, by_unit, counted, cpu_title, cut, cycles_words, figure, fixed_title, has_any, has_spins, plain, shows_fixed,
+    bounds, by_unit, counted, cpu_title, cut, cycles_words, figure, fixed_title, has_any, has_spins, plain,
+    shows_fixed,
 };
 use crate::text::{grouped, nanoseconds, share, significant};
 use crate::words::words;
@@ -83,7 +84,11 @@ fn waits(document: &Document, charts: &Charts) -> Option<Figure> {
         chart: "waits",
         index: 0,
         wide: true,
-        title: super::page::titled(document, &format!("What {} waited for", words(document.study).sessions), ""),
+        title: super::page::titled(
+            document,
+            &format!("What {} waited for", words(document.study).sessions),
+            "",
+        ),
         description: format!(
             "Shares of samples: what each {} was doing at evenly spaced moments of the slices.",
             words(document.study).session

@@ -1,7 +1,7 @@
 //! What the page's template and its charts are given: plain values, aggregated here and not in the
 //! browser. One of the two modules of this crate that know serde.
 
-use super::queries::data::QueryCharts;
+use super::queries::data::{Fold, QueryCharts};
 use crate::ReportError;
 use crate::text::is_deceptive;
 use serde::Serialize;
@@ -280,37 +280,6 @@ pub struct TableView {
     pub text_columns: usize,
     /// Cells.
     pub rows: Vec<Vec<String>>,
-}
-
-/// Something that opens on demand.
-#[derive(Debug, Clone, Serialize, Default)]
-pub struct Fold {
-    /// What it shows, in one line.
-    pub title: String,
-    /// Tables inside.
-    pub tables: Vec<TableView>,
-    /// Plans side by side.
-    pub plans: Vec<PlanView>,
-}
-
-/// Two plans side by side.
-#[derive(Debug, Clone, Serialize)]
-pub struct PlanView {
-    /// Heading of the left one.
-    pub left: String,
-    /// Heading of the right one.
-    pub right: String,
-    /// Lines, aligned.
-    pub rows: Vec<(PlanCell, PlanCell)>,
-}
-
-/// A line of a plan; empty where the other side has one more.
-#[derive(Debug, Clone, Serialize, Default)]
-pub struct PlanCell {
-    /// `""`, `gone`, `new` or `moves`.
-    pub class: &'static str,
-    /// Sign and text.
-    pub text: String,
 }
 
 /// The machine as boxes.

@@ -75,7 +75,9 @@ fn turn(document: &Document) -> String {
     let design = &document.study.design;
     let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| nanoseconds(ns as f64));
     match document.study.is_fixed_work() {
-        true if has_queries(&document.study.workload) => format!("{}, within {slice}", queries_turn(document)),
+        true if has_queries(&document.study.workload) => {
+            format!("{}, within {slice}", queries_turn(document))
+        }
         true => format!(
             "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time \
              from the common start to the end of the last session"

@@ -51,11 +51,7 @@ fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section>
     sections.extend(measured.map(|(probe, hardware)| hardware::section(probe, hardware, charts)));
     sections.push(time_order(document, charts, slices));
     sections.extend(own.is_none().then(|| all_treatments(document)));
-    sections.extend([
-        method::method(document),
-        method::configuration(document),
-        method::failures(document),
-    ]);
+    sections.extend([method::method(document), method::configuration(document), method::failures(document)]);
     sections
 }
 
@@ -138,12 +134,19 @@ fn throughput(document: &Document, charts: &Charts) -> Section {
         index,
         wide: charts.throughput.len() == 1,
         title: titled(document, "Throughput", &chart.group),
-        description: format!("{} of all {} together, with {level} intervals over blocks.", own.rate_in_full, own.sessions),
+        description: format!(
+            "{} of all {} together, with {level} intervals over blocks.",
+            own.rate_in_full, own.sessions
+        ),
         table: tables::rates(charts, chart),
     };
     Section {
         id: "throughput",
-        title: if own.sessions == "streams" { "Throughput against streams" } else { "Throughput against sessions" },
+        title: if own.sessions == "streams" {
+            "Throughput against streams"
+        } else {
+            "Throughput against sessions"
+        },
         figures: charts.throughput.iter().enumerate().map(figure).collect(),
         ..Section::default()
     }

@@ -5,8 +5,8 @@ mod ratios;
 use super::lines::{Aligned, columns, flow, wrap};
 use super::{Style, activity, comparisons, paint_signs};
 use crate::queries::{
-    PLAN_SIGN, by_group, changed_words, core_words, data_words, instead, interval_words,
-    label, mark, query_name, query_names, role_words, some_names, summary,
+    PLAN_SIGN, by_group, changed_words, core_words, data_words, instead, interval_words, label, mark,
+    query_name, query_names, role_words, some_names, summary,
 };
 use crate::text::{compact, counted, plain, ratio, ratio_interval, runs_words, set_share};
 use crate::{Document, Mark};
@@ -121,9 +121,7 @@ impl Column {
                 (Some(speed), None) => marked(document, speed, style),
                 (None, None) => none(),
             },
-            Geometric => {
-                total.geometric.as_ref().map_or_else(none, |mean| marked(document, mean, style))
-            }
+            Geometric => total.geometric.as_ref().map_or_else(none, |mean| marked(document, mean, style)),
             Mean => bare(&total.geometric),
             Cpu => bare(&total.cpu),
             Cores => own.cores.as_ref().map_or_else(none, core_words),
@@ -156,7 +154,8 @@ fn treatments(document: &Document, queries: &Queries, style: Style) -> String {
             heads.extend((!words.is_empty()).then(|| (rows.len(), plain(&words, style.unicode))));
             let indent = if words.is_empty() { "" } else { "  " };
             for own in members {
-                let cells = shown.iter().map(|column| plain(&column.cell(document, own, style), style.unicode));
+                let cells =
+                    shown.iter().map(|column| plain(&column.cell(document, own, style), style.unicode));
                 let mut cells: Vec<String> = cells.collect();
                 cells[0].insert_str(0, indent);
                 rows.push(cells);
@@ -223,7 +222,8 @@ fn without_changed(document: &Document, queries: &Queries, style: Style) -> Stri
         let Some(speed) = &own.total.speed_same_plans else { continue };
         let mean = own.total.geometric_same_plans.as_ref();
         let mean = mean.map(|mean| format!(", geo. mean {}", marked(document, mean, style)));
-        let line = format!("  {}  {}{}", own.treatment, marked(document, speed, style), mean.unwrap_or_default());
+        let line =
+            format!("  {}  {}{}", own.treatment, marked(document, speed, style), mean.unwrap_or_default());
         text.push_str(&hanging(&line, 4, style));
     }
     if text.is_empty() {
@@ -258,8 +258,7 @@ fn plan_changes(document: &Document, queries: &Queries, style: Style) -> String 
         .collect();
     let mut text = String::new();
     for change in &changes {
-        let names: Vec<&str> =
-            change.treatments.iter().map(|name| label(document, name)).collect();
+        let names: Vec<&str> = change.treatments.iter().map(|name| label(document, name)).collect();
         let line = format!("  {}: {} in {}", query_name(change.query), instead(change), some_names(&names));
         text.push_str(&hanging(&line, 6, style));
     }
@@ -280,7 +279,9 @@ fn legend(document: &Document, queries: &Queries, style: Style) -> Vec<String> {
     let mut parts = vec![
         format!("±, [low, high]: {level} interval over {blocks}."),
         match queries.is_throughput {
-            true => format!("Ratios are queries per hour against {baseline}, by query speeds: above 1 is more."),
+            true => format!(
+                "ratio: queries per hour over those of {baseline}, above 1 is more; query by query it is speed."
+            ),
             false => format!("Ratios are speeds against {baseline}: above 1 is faster."),
         },
     ];

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession, WireValue};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::{Answer, tpch};
 use threadwise_tpch::Reference;
@@ -91,7 +91,7 @@ impl Referee {
         let begin = || {
             let mut worker = WorkerProcess::start(&settings.referee, place, Deadlines::default())?;
             let version = worker.hello(stop)?;
-            worker.send(&prepare(&home, allowed))?;
+            worker.send(&prepare(&home, &questions.queries, allowed))?;
             match worker.receive("prepare", Deadlines::default().prepare, Some(stop))? {
                 Reply::Ready { .. } => {}
                 other => return Err(worker.unexpected("ready", &other)),
@@ -122,10 +122,11 @@ impl Referee {
 }
 
 /// One stream on all logical CPUs that we may use, with the engine's own defaults.
-fn prepare(home: &Path, allowed: &CpuSet) -> Request {
+fn prepare(home: &Path, queries: &[u8], allowed: &CpuSet) -> Request {
+    let queries: Vec<String> = queries.iter().map(ToString::to_string).collect();
     let load = WireLoad {
         workload: tpch::WORKLOAD.to_owned(),
-        options: BTreeMap::new(),
+        options: BTreeMap::from([("queries".to_owned(), WireValue::Text(queries.join(",")))]),
         engine_options: BTreeMap::new(),
         data_dir: PathBuf::from(home).display().to_string(),
         treatment: "referee".to_owned(),

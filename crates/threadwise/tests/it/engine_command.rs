@@ -229,12 +229,14 @@ fn after_a_kill_the_next_one_waits_for_the_rest_and_starts_anew() {
     assert_eq!(listed(&lab)["engines"][0]["state"], "ready");
 }
 
-/// A data folder with a real environment: `cargo xtask test` makes it by `threadwise engine add`.
+/// The data folder of a real environment. `cargo xtask test` makes it by `threadwise engine add` and sets
+/// the variable to the virtual environment, `DATA/threadwise/engines/analytics/venv`.
 fn real() -> PathBuf {
-    let folder = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
-    folder.expect(
-        "THREADWISE_TEST_ENGINES does not name a data folder with engines: run the tests by cargo xtask test, or \
-         XDG_DATA_HOME=FOLDER threadwise engine add duckdb and THREADWISE_TEST_ENGINES=FOLDER cargo test",
+    let venv = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
+    let ours = venv.filter(|venv| venv.ends_with("threadwise/engines/analytics/venv"));
+    ours.and_then(|venv| venv.ancestors().nth(4).map(Path::to_owned)).expect(
+        "THREADWISE_TEST_ENGINES is not a folder DATA/threadwise/engines/analytics/venv: run the tests by cargo \
+         xtask test, or make it: XDG_DATA_HOME=DATA threadwise engine add duckdb",
     )
 }
 

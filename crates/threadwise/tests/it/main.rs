@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod engine_command;
 mod forms;
 mod harness;
 mod killed;
 mod probe;
 mod real;
 mod servers;
+mod tpch;

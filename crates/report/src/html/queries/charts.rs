@@ -26,7 +26,12 @@ pub fn charts(document: &Document, queries: &Queries) -> QueryCharts {
         bars: bars.filter(|chart| !chart.panels.is_empty()).collect(),
         dops: dops.filter(|chart| !chart.lines.is_empty()).collect(),
         steps: steps(document, queries),
-        heats: queries.heat.iter().filter(|map| map.streams.len() > 1).map(|map| heat(document, map)).collect(),
+        heats: queries
+            .heat
+            .iter()
+            .filter(|map| map.streams.len() > 1)
+            .map(|map| heat(document, map))
+            .collect(),
         cores: queries.treatments.iter().filter_map(core_row).collect(),
     }
 }
@@ -60,7 +65,15 @@ fn panel(document: &Document, own: &TreatmentQueries) -> Panel {
         let speed = query.speed.as_ref().filter(|speed| speed.value.is_finite() && speed.value > 0.0)?;
         let (low, high) = ends(speed.low, speed.high);
         let changed = u8::from(query.plan_change == Change::Different);
-        Some((*number, rounded(speed.value), low, high, u8::from(speed.effect), changed, speed.floor.and_then(end)))
+        Some((
+            *number,
+            rounded(speed.value),
+            low,
+            high,
+            u8::from(speed.effect),
+            changed,
+            speed.floor.and_then(end),
+        ))
     };
     Panel {
         name: label(document, &own.treatment).to_owned(),
@@ -94,7 +107,11 @@ fn dop_lines(document: &Document, queries: &Queries, members: &[&TreatmentQuerie
     let mut lines: Vec<DopLine> = Vec::new();
     for own in members {
         let Some((dop, (mean, low, high))) = own.dop.zip(point(document, queries, own)) else { continue };
-        let streams = if several { format!(", {}", crate::text::counted(own.streams as usize, "stream")) } else { String::new() };
+        let streams = if several {
+            format!(", {}", crate::text::counted(own.streams as usize, "stream"))
+        } else {
+            String::new()
+        };
         let name = format!("{}{streams}", own.placement);
         let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
             lines.push(DopLine { name, points: Vec::new() });
@@ -111,7 +128,11 @@ fn dop_lines(document: &Document, queries: &Queries, members: &[&TreatmentQuerie
 /// A step in words: `all, DOP 2 to 4`.
 pub fn step_name(document: &Document, queries: &Queries, step: &DopStep) -> String {
     let several = queries.steps.iter().any(|other| other.streams != step.streams);
-    let streams = if several { format!(", {}", crate::text::counted(step.streams as usize, "stream")) } else { String::new() };
+    let streams = if several {
+        format!(", {}", crate::text::counted(step.streams as usize, "stream"))
+    } else {
+        String::new()
+    };
     let words = document.group_words(crate::queries::group_of(document, &step.to));
     let group = if words.is_empty() { words } else { format!(" {words}") };
     format!("{}{streams}, DOP {} to {}{group}", step.placement, step.from_dop, step.to_dop)
@@ -139,7 +160,10 @@ fn steps(document: &Document, queries: &Queries) -> StepChart {
     let mut chart = StepChart { queries: queries.numbers.clone(), ..StepChart::default() };
     chart.queries.push(0);
     for (at, (name, steps)) in rows.into_iter().enumerate() {
-        let linear = steps.values().next().map_or(1.0, |step| f64::from(step.to_dop) / f64::from(step.from_dop.max(1)));
+        let linear = steps
+            .values()
+            .next()
+            .map_or(1.0, |step| f64::from(step.to_dop) / f64::from(step.from_dop.max(1)));
         chart.rows.push((name, linear));
         for (query, step) in steps {
             let (low, high) = ends(step.speed.low, step.speed.high);

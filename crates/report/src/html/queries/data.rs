@@ -1,6 +1,7 @@
-//! What the charts of queries are given. Figures have four decimals at most, which keeps pages of many
+//! What the charts of queries and what opens on demand are given. Chart figures have four decimals at most, which keeps pages of many
 //! treatments small; `None` is an end of an interval that one block does not have.
 
+use super::super::data::TableView;
 use serde::Serialize;
 
 /// Data of all charts of queries.
@@ -60,9 +61,12 @@ pub struct DopChart {
 pub struct DopLine {
     /// Placement, and streams where they differ.
     pub name: String,
-    /// DOP, value, low, high, treatment.
-    pub points: Vec<(u32, f64, Option<f64>, Option<f64>, String)>,
+    /// By DOP.
+    pub points: Vec<DopPoint>,
 }
+
+/// A point: DOP, value, low, high, treatment.
+pub type DopPoint = (u32, f64, Option<f64>, Option<f64>, String);
 
 /// Steps of DOP: rows are steps, columns are queries.
 #[derive(Debug, Clone, Serialize, Default)]
@@ -71,10 +75,13 @@ pub struct StepChart {
     pub queries: Vec<u8>,
     /// Step and ratio of its DOPs.
     pub rows: Vec<(String, f64)>,
-    /// Row, query, speed-up, low, high, mark (0 none, 1 super-scaling, 2 poor then good), whether
-    /// its plan changed.
-    pub cells: Vec<(usize, u8, f64, Option<f64>, Option<f64>, u8, u8)>,
+    /// One per step and query.
+    pub cells: Vec<StepCell>,
 }
+
+/// A cell: row, query, speed-up, low, high, mark (0 none, 1 super-scaling, 2 poor then good), whether
+/// its plan changed.
+pub type StepCell = (usize, u8, f64, Option<f64>, Option<f64>, u8, u8);
 
 /// Throughput over DOP and streams.
 #[derive(Debug, Clone, Serialize)]
@@ -83,11 +90,14 @@ pub struct HeatChart {
     pub dops: Vec<u32>,
     /// Streams, ascending.
     pub streams: Vec<u32>,
-    /// DOP, streams, queries per hour, low, high, treatment.
-    pub cells: Vec<(u32, u32, f64, Option<f64>, Option<f64>, String)>,
+    /// One per pair that was measured.
+    pub cells: Vec<HeatPoint>,
     /// Streams, smallest DOP within the noise floor of the best, best DOP.
     pub plateaus: Vec<(u32, u32, u32)>,
 }
+
+/// A cell: DOP, streams, queries per hour, low, high, treatment.
+pub type HeatPoint = (u32, u32, f64, Option<f64>, Option<f64>, String);
 
 /// One treatment's CPU seconds and core-seconds.
 #[derive(Debug, Clone, Serialize)]
@@ -104,4 +114,35 @@ pub struct CoreRow {
     pub high: f64,
     /// Elapsed seconds.
     pub elapsed: f64,
+}
+
+/// Something that opens on demand.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Fold {
+    /// What it shows, in one line.
+    pub title: String,
+    /// Tables inside.
+    pub tables: Vec<TableView>,
+    /// Plans side by side.
+    pub plans: Vec<PlanView>,
+}
+
+/// Two plans side by side.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanView {
+    /// Heading of the left one.
+    pub left: String,
+    /// Heading of the right one.
+    pub right: String,
+    /// Lines, aligned.
+    pub rows: Vec<(PlanCell, PlanCell)>,
+}
+
+/// A line of a plan; empty where the other side has one more.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct PlanCell {
+    /// `""`, `gone`, `new` or `moves`.
+    pub class: &'static str,
+    /// Sign and text.
+    pub text: String,
 }

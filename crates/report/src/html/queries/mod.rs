@@ -11,7 +11,7 @@ pub use charts::{charts, only_query, usual};
 use super::data::{Charts, Figure, Section, TableView};
 use super::page::{parts, titled};
 use crate::Document;
-use crate::queries::{PLAN_SIGN, by_group, count_words, ordered_outliers, query_name, reason_words};
+use crate::queries::{PLAN_SIGN, by_group, count_words, ordered_outliers};
 use crate::text::{counted, grouped, set_share, significant};
 use data::QueryCharts;
 use threadwise_analysis::queries::{HeatMap, Plateau, Queries};
@@ -58,7 +58,10 @@ pub fn treatments(document: &Document, queries: &Queries, charts: &Charts) -> Se
         title: "All treatments",
         paragraphs,
         figures: data.iter().flat_map(|data| data.dops.iter().enumerate()).map(figure).collect(),
-        tables: groups.iter().map(|(group, members)| tables::treatments(document, queries, group, members)).collect(),
+        tables: groups
+            .iter()
+            .map(|(group, members)| tables::treatments(document, queries, group, members))
+            .collect(),
         ..Section::default()
     }
 }
@@ -72,7 +75,7 @@ pub fn sections(document: &Document, queries: &Queries, charts: &Charts) -> Vec<
         heats(document, queries),
         cores(document, queries),
         plans::section(document, queries),
-        outliers(document, queries),
+        outliers(queries),
     ];
     all.into_iter().flatten().collect()
 }
@@ -139,9 +142,10 @@ fn heats(document: &Document, queries: &Queries) -> Option<Section> {
             .to_owned(),
         table: tables::heat(map),
     });
-    let lines = queries.heat.iter().flat_map(|map| {
-        map.plateaus.iter().map(|plateau| parts(&plateau_words(map, plateau)))
-    });
+    let lines = queries
+        .heat
+        .iter()
+        .flat_map(|map| map.plateaus.iter().map(|plateau| parts(&plateau_words(map, plateau))));
     (!queries.heat.is_empty()).then(|| Section {
         id: "heat",
         title: "Parallelism and streams",
@@ -153,7 +157,11 @@ fn heats(document: &Document, queries: &Queries) -> Option<Section> {
 
 /// Placement, and what else sets its treatments apart.
 fn place_words(map: &HeatMap) -> String {
-    if map.variant.is_empty() { map.placement.clone() } else { format!("{} ({})", map.placement, map.variant) }
+    if map.variant.is_empty() {
+        map.placement.clone()
+    } else {
+        format!("{} ({})", map.placement, map.variant)
+    }
 }
 
 /// Where more parallelism stops to give more, as a sentence.
@@ -197,18 +205,11 @@ fn cores(document: &Document, queries: &Queries) -> Option<Section> {
     })
 }
 
-fn outliers(document: &Document, queries: &Queries) -> Option<Section> {
+fn outliers(queries: &Queries) -> Option<Section> {
     let all = ordered_outliers(queries);
-    let lines = all.iter().take(MAX_OUTLIERS).map(|outlier| {
-        let name = crate::queries::label(document, &outlier.treatment);
-        let block = outlier.block.map(|block| format!(", block {block}")).unwrap_or_default();
-        let head = format!("{}, {name}{block} ({}): ", query_name(outlier.query), reason_words(outlier.reason));
-        let mut line = vec![super::data::Part { class: "", text: head }];
-        line.extend(parts(&outlier.text));
-        line
-    });
+    let lines = all.iter().take(MAX_OUTLIERS).map(|outlier| parts(&outlier.text));
     let more = all.len().saturating_sub(MAX_OUTLIERS);
-    let more = (more > 0).then(|| format!("{} more are in the JSON report.", grouped(more as u64)));
+    let more = (more > 0).then(|| format!("The JSON report has {} more.", grouped(more as u64)));
     (!all.is_empty()).then(|| Section {
         id: "outliers",
         title: "What stands out",

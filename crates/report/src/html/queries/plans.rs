@@ -1,6 +1,7 @@
 //! Plans side by side: the baseline's and another one, aligned line by line.
 
-use super::super::data::{Fold, PlanCell, PlanView, Section};
+use super::super::data::Section;
+use super::data::{Fold, PlanCell, PlanView};
 use crate::Document;
 use crate::queries::{instead, label, only_moves, query_name, query_names, some_names};
 use std::collections::BTreeSet;
@@ -26,7 +27,9 @@ pub fn section(document: &Document, queries: &Queries) -> Option<Section> {
     let mut hidden = 0;
     for change in &different {
         match views(document, queries, &[change], &mut left).pop() {
-            Some(view) => folds.push(Fold { title: title(document, change), plans: vec![view], ..Fold::default() }),
+            Some(view) => {
+                folds.push(Fold { title: title(document, change), plans: vec![view], ..Fold::default() })
+            }
             None => hidden += 1,
         }
     }
@@ -35,7 +38,11 @@ pub fn section(document: &Document, queries: &Queries) -> Option<Section> {
     hidden += parallel.len() - plans.len();
     if !plans.is_empty() {
         let names = query_names(parallel.iter().map(|change| change.query).collect::<BTreeSet<u8>>());
-        folds.push(Fold { title: format!("The same plan, only run in parallel: {names}"), plans, ..Fold::default() });
+        folds.push(Fold {
+            title: format!("The same plan, only run in parallel: {names}"),
+            plans,
+            ..Fold::default()
+        });
     }
     let other = queries.changed();
     let mut paragraphs = vec![match other.is_empty() {

@@ -1,14 +1,14 @@
 //! The tables of queries: treatments, ratios, each treatment query by query, steps, DOP and streams,
 //! core-seconds.
 
-use super::super::data::{Fold, TableView};
+use super::super::data::TableView;
 use super::super::tables::view;
 use super::charts::{about, step_rows};
-use super::data::DopChart;
+use super::data::{DopChart, Fold};
 use crate::Document;
 use crate::queries::{
-    PLAN_SIGN, bounds_words, change_words, changed, changed_words, compared, core_words,
-    group_of, interval_words, label, mark, query_name, query_names, role_words, seconds, step_words, summary,
+    PLAN_SIGN, bounds_words, change_words, changed, changed_words, compared, core_words, group_of,
+    interval_words, label, mark, query_name, query_names, role_words, seconds, step_words, summary,
 };
 use crate::text::{bytes, compact, nanoseconds, ratio, runs_words, significant};
 use threadwise_analysis::queries::{
@@ -29,7 +29,9 @@ fn bounds(own: &Ratio) -> String {
 
 /// A ratio with its interval in one cell.
 fn ratio_cell(value: Option<&Ratio>) -> String {
-    value.map_or_else(none, |own| format!("{} {}", ratio(own.value), bounds(own)).trim_end_matches(" -").to_owned())
+    value.map_or_else(none, |own| {
+        format!("{} {}", ratio(own.value), bounds(own)).trim_end_matches(" -").to_owned()
+    })
 }
 
 /// All treatments of a group: totals, ratios, CPU, core-seconds, plans.
@@ -97,7 +99,8 @@ fn per_hour(rate: Option<&Interval>) -> String {
 
 /// What the chart over DOP shows.
 pub fn dops(chart: &DopChart) -> TableView {
-    let figure = |value: f64| if chart.unit.starts_with("queries") { compact(value, 4) } else { ratio(value) };
+    let figure =
+        |value: f64| if chart.unit.starts_with("queries") { compact(value, 4) } else { ratio(value) };
     let rows = chart.lines.iter().flat_map(|line| {
         line.points.iter().map(|(dop, mean, low, high, treatment)| {
             let interval = match (low, high) {
@@ -121,13 +124,16 @@ pub fn ratios(
     let rows = queries.numbers.iter().map(|number| {
         let cell = |own: &&TreatmentQueries| {
             let Some(query) = own.queries.get(number) else { return none() };
-            let sign = if query.plan_change == Change::Different { format!(" {PLAN_SIGN}") } else { String::new() };
+            let sign =
+                if query.plan_change == Change::Different { format!(" {PLAN_SIGN}") } else { String::new() };
             format!("{}{sign}", ratio_cell(query.speed.as_ref()))
         };
         std::iter::once(query_name(*number)).chain(others.iter().map(cell)).collect()
     });
     let total = |name: &str, of: fn(&TreatmentQueries) -> Option<&Ratio>| {
-        std::iter::once(name.to_owned()).chain(others.iter().map(|own| ratio_cell(of(own)))).collect::<Vec<_>>()
+        std::iter::once(name.to_owned())
+            .chain(others.iter().map(|own| ratio_cell(of(own))))
+            .collect::<Vec<_>>()
     };
     let totals = [
         total("totals", |own| own.total.speed.as_ref()),
@@ -168,8 +174,19 @@ pub fn fold(document: &Document, queries: &Queries, own: &TreatmentQueries) -> F
         cells
     });
     let headers = [
-        "query", "elapsed", "interval", "planning", "CPU", "DOP seen", "speed", "", "CPU ratio",
-        "plan", "plan is", "read", "spilled",
+        "query",
+        "elapsed",
+        "interval",
+        "planning",
+        "CPU",
+        "DOP seen",
+        "speed",
+        "",
+        "CPU ratio",
+        "plan",
+        "plan is",
+        "read",
+        "spilled",
     ];
     let group = document.group_words(group_of(document, &own.treatment));
     let changed = match changed(own) {
@@ -209,7 +226,11 @@ pub fn steps(document: &Document, queries: &Queries) -> Option<TableView> {
         let cell = |(_, steps): &(String, std::collections::BTreeMap<Option<u8>, &_>)| {
             let step: Option<&&threadwise_analysis::queries::DopStep> = steps.get(&query);
             step.map_or_else(none, |step| {
-                let sign = if step.plan_change == Change::Different { format!(" {PLAN_SIGN}") } else { String::new() };
+                let sign = if step.plan_change == Change::Different {
+                    format!(" {PLAN_SIGN}")
+                } else {
+                    String::new()
+                };
                 let said = match step.mark {
                     StepMark::None => String::new(),
                     mark => format!(" {}", step_words(mark)),
@@ -221,7 +242,8 @@ pub fn steps(document: &Document, queries: &Queries) -> Option<TableView> {
         std::iter::once(name).chain(rows.iter().map(cell)).collect::<Vec<String>>()
     };
     let lines = queries.numbers.iter().map(|query| line(Some(*query))).chain([line(None)]);
-    let headers: Vec<&str> = std::iter::once("query").chain(rows.iter().map(|(name, _)| name.as_str())).collect();
+    let headers: Vec<&str> =
+        std::iter::once("query").chain(rows.iter().map(|(name, _)| name.as_str())).collect();
     Some(view(&format!("Speed-up by step; {PLAN_SIGN}: the plan changed"), &headers, 1, lines.collect()))
 }
 

@@ -2,11 +2,13 @@
 
 use super::super::lines::{Aligned, columns};
 use super::super::{Style, flow, wrap};
-use crate::queries::{PLAN_SIGN, by_group, changed, compared, half_width, label, mark, query_name, role_words};
-use crate::text::{nanoseconds, plain, ratio, share};
 use crate::Document;
+use crate::queries::{
+    PLAN_SIGN, by_group, changed, compared, half_width, label, mark, query_name, role_words,
+};
+use crate::text::{nanoseconds, plain, ratio, share};
 use threadwise_analysis::Ratio;
-use threadwise_analysis::queries::{Change, QueryEstimates, Queries, TreatmentQueries};
+use threadwise_analysis::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
 
 /// A longer name of a treatment gets a letter, explained above the table.
 const MAX_HEADER: usize = 14;
@@ -41,8 +43,9 @@ fn group_table(
 ) -> String {
     let shown: Vec<u8> = queries.numbers.clone();
     let baseline = members.iter().find(|own| role_words(document, &own.treatment) == Some("baseline"));
-    let mut first: Vec<Cells> =
-        vec![std::iter::once("query".to_owned()).chain(shown.iter().map(|query| query_name(*query))).collect()];
+    let mut first: Vec<Cells> = vec![
+        std::iter::once("query".to_owned()).chain(shown.iter().map(|query| query_name(*query))).collect(),
+    ];
     if let Some(baseline) = baseline {
         let elapsed = shown.iter().map(|query| elapsed(baseline.queries.get(query)));
         first.push(std::iter::once("baseline".to_owned()).chain(elapsed).collect());
@@ -80,7 +83,9 @@ fn group_table(
             kept.len(),
             others.len()
         );
-        wrap(&line, style.width.saturating_sub(2)).iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        wrap(&line, style.width.saturating_sub(2))
+            .iter()
+            .for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     text
 }
@@ -154,7 +159,9 @@ mod tests {
 
     #[test]
     fn halves_of_intervals_are_short() {
-        let of = |low: f64, high: f64| side(&Ratio { value: 1.0, low, high, blocks: 8, effect: false, floor: None });
+        let of = |low: f64, high: f64| {
+            side(&Ratio { value: 1.0, low, high, blocks: 8, effect: false, floor: None })
+        };
         assert_eq!([of(0.97, 1.03), of(0.5, 2.0), of(0.0, f64::INFINITY)], [" ±3.0%", " ±100%", ""]);
         assert_eq!([letter(0), letter(25), letter(27)], ["a", "z", "b1"]);
     }

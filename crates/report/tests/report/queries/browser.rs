@@ -15,7 +15,9 @@ fn drawn<'d>(dom: &'d str, chart: &str) -> &'d str {
 fn every_chart_is_drawn_and_the_console_is_clean() {
     // Degrees, ratios, bars, steps, core-seconds, roles, busy, time; streams have two heat maps more
     // where both placements have cells, and no steps without neighbours of the same streams.
-    for (own, charts) in [(fixture(11, false), 8), (long_names(6), 8), (bare(), 7), (empty(), 0), (hostile(), 9)] {
+    for (own, charts) in
+        [(fixture(11, false), 8), (long_names(6), 8), (bare(), 7), (empty(), 0), (hostile(), 8)]
+    {
         let page = html::render(&own.document()).unwrap();
         let Some((dom, root, console)) = opened(&page) else { return };
         assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");

@@ -3,6 +3,7 @@
 mod browser;
 pub mod fixture;
 mod forms;
+mod made;
 mod screen;
 
 use crate::page::HOSTILE;
@@ -31,7 +32,10 @@ fn hostile() -> Fixture {
         own.treatments.iter_mut().for_each(evil);
         own.lines.iter_mut().for_each(|(left, right)| left.iter_mut().chain(right).for_each(evil));
     }
-    queries.outliers.iter_mut().for_each(|own| [&mut own.treatment, &mut own.text].into_iter().for_each(evil));
+    queries
+        .outliers
+        .iter_mut()
+        .for_each(|own| [&mut own.treatment, &mut own.text].into_iter().for_each(evil));
     for map in &mut queries.heat {
         [&mut map.placement, &mut map.variant].into_iter().for_each(evil);
         map.cells.iter_mut().for_each(|cell| evil(&mut cell.treatment));
@@ -50,12 +54,14 @@ fn bare() -> Fixture {
         own.blocks = 1;
         own.cores = None;
         let total = &mut own.total;
-        (total.cpu, total.cpu_s, total.speed_same_plans, total.geometric_same_plans) = (None, None, None, None);
+        (total.cpu, total.cpu_s, total.speed_same_plans, total.geometric_same_plans) =
+            (None, None, None, None);
         total.speed.iter_mut().chain(&mut total.geometric).for_each(infinite);
         total.elapsed_s.iter_mut().for_each(|own| (own.low, own.high) = (f64::NEG_INFINITY, f64::INFINITY));
         for query in own.queries.values_mut() {
             query.speed.iter_mut().for_each(infinite);
-            (query.cpu, query.cpu_ms, query.planning_ms, query.dop, query.plan) = (None, None, None, None, None);
+            (query.cpu, query.cpu_ms, query.planning_ms, query.dop, query.plan) =
+                (None, None, None, None, None);
             query.plan_change = threadwise_analysis::queries::Change::Unknown;
             query.elapsed_ms.high = f64::INFINITY;
         }
