@@ -220,6 +220,17 @@ def serve(worker: Worker, replies: Replies) -> None:
     replies.send({"type": "done"})
 
 
+def as_failed(engine: Engine, cause: BaseException) -> Failed:
+    """What ended the worker, as it is told to the runner."""
+    if isinstance(cause, Failed):
+        return cause
+    if isinstance(cause, ImportError):
+        return Failed("engine", f"{engine.name} cannot be loaded by {sys.executable} ({cause}); "
+                                "its environment is damaged, run: threadwise engine add "
+                                f"{engine.name}")
+    return Failed("engine", f"the worker of {engine.name} failed: {cause!r}; please report this")
+
+
 def main(engine: Engine) -> NoReturn:
     """Runs the worker. Leaves by `_exit`: an engine's threads may still run after a failure, and
     none of them is to delay the end."""
@@ -232,8 +243,7 @@ def main(engine: Engine) -> NoReturn:
         status = 1
     except BaseException as cause:
         traceback.print_exc()
-        failed = cause if isinstance(cause, Failed) else Failed(
-            "engine", f"the worker of {engine.name} failed: {cause!r}; please report this")
+        failed = as_failed(engine, cause)
         if worker.crew is not None:
             worker.crew.spill.remove()
         status = 1

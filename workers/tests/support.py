@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,8 @@ class Data:
 class Worker:
     """A worker process and the runner's side of the conversation."""
 
-    def __init__(self, engine: str, cpus: set[int] | None = None) -> None:
+    def __init__(self, engine: str, cpus: set[int] | None = None,
+                 interpreter: Sequence[str] = (sys.executable,)) -> None:
         self.cpus = cpus or os.sched_getaffinity(0)
         reading, writing = os.pipe()
         self.log = tempfile.TemporaryFile()
@@ -152,7 +154,7 @@ class Worker:
         os.sched_setaffinity(0, self.cpus)  # inherited, as a runner starts its workers
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-B", str(WORKERS / f"{engine}_worker.py")],
+                [*interpreter, "-I", "-B", str(WORKERS / f"{engine}_worker.py")],
                 stdin=subprocess.PIPE, stdout=self.log, stderr=self.log, pass_fds=[writing],
                 env={**os.environ, "THREADWISE_REPLY_FD": str(writing)})
         finally:

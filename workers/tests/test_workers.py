@@ -10,9 +10,10 @@ import contextlib
 import importlib.metadata
 import os
 import re
+import sys
 import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,10 @@ def tearDownModule() -> None:  # noqa: N802
 
 
 @contextlib.contextmanager
-def working(engine: str, cpus: set[int] | None = None) -> Iterator[Worker]:
+def working(engine: str, cpus: set[int] | None = None,
+            interpreter: Sequence[str] = (sys.executable,)) -> Iterator[Worker]:
     """A worker that is ended in any case."""
-    worker = Worker(engine, cpus)
+    worker = Worker(engine, cpus, interpreter)
     try:
         yield worker
     finally:
@@ -209,6 +211,16 @@ class Conversation(OneEngine):
                 self.assert_failed(worker.ask_go([1], **change), "protocol")
         with prepared(engine, folder, queries="1") as worker:
             self.assert_failed(worker.ask_prepare(), "protocol", "twice")
+
+    def test_an_engine_that_cannot_be_loaded_is_named(self) -> None:
+        # The interpreter without the environment's packages: -I leaves those of the system alone.
+        folder = Path(DATA.root / "no packages")
+        folder.mkdir(exist_ok=True)
+        bare = folder / "python"
+        if not bare.exists():
+            bare.symlink_to(os.path.realpath(sys.executable))
+        with working(self.engine, interpreter=[str(bare), "-S"]) as worker:
+            self.assert_failed(worker.hello, "engine", f"threadwise engine add {self.engine}")
 
     def test_a_placement_outside_of_the_allowed_cpus_is_a_lost_pin(self) -> None:
         engine = self.engine
