@@ -21,6 +21,12 @@ impl Task {
         }
     }
 
+    /// Adds arguments.
+    pub fn more(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|word| (*word).to_owned()));
+        self
+    }
+
     /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));

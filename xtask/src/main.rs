@@ -9,6 +9,7 @@ mod ci;
 mod command;
 mod dist;
 mod elf;
+mod engines;
 mod licences;
 mod packages;
 mod portable;

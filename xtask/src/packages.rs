@@ -10,13 +10,14 @@ pub struct Package {
     /// Name for `apt-get install`.
     pub name: &'static str,
     /// Programs to look for on PATH, or by their path, in which a folder may be `*`; one is enough.
+    /// `PROGRAM -c TEXT` is a command that has to succeed.
     pub programs: &'static [&'static str],
     /// Tests that are skipped without it.
     pub used_for: &'static str,
 }
 
 /// All of them.
-pub const PACKAGES: [Package; 7] = [
+pub const PACKAGES: [Package; 8] = [
     Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
     Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
     Package {
@@ -25,6 +26,12 @@ pub const PACKAGES: [Package; 7] = [
         used_for: "opening the HTML report in a browser",
     },
     Package { name: "python3", programs: &["python3"], used_for: "a worker written in another language" },
+    Package {
+        // Debian's own interpreter has the module venv without what it needs to put pip in.
+        name: "python3-venv",
+        programs: &["python3 -c import venv, ensurepip"],
+        used_for: "DuckDB, DataFusion and all of TPC-H",
+    },
     Package {
         name: "postgresql",
         programs: &["postgres", "/usr/lib/postgresql/*/bin/postgres"],
@@ -147,6 +154,9 @@ fn names(packages: &[&Package]) -> Vec<&'static str> {
 }
 
 fn is_there(program: &str) -> bool {
+    if let Some((program, text)) = program.split_once(" -c ") {
+        return Task::new(program, &["-c", text]).output().is_ok();
+    }
     if !program.starts_with('/') {
         return is_on_path(program);
     }
@@ -249,6 +259,7 @@ mod tests {
     #[test]
     fn programs_are_found_on_path() {
         assert!(is_on_path("sh") && is_there("sh") && is_there("/bin/sh"));
+        assert!(is_there("sh -c exit 0") && !is_there("sh -c exit 1"));
         assert!(!is_there("/usr/*/threadwise-no-such-program"));
         assert!(!is_on_path("threadwise-no-such-program"));
     }

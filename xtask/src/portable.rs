@@ -4,11 +4,16 @@
 //! It is given to the workspace's own crates only: RUSTFLAGS would build every dependency again.
 
 use crate::command::Task;
+use crate::engines;
 use std::path::Path;
 
 /// Runs the steps one after the other.
 pub fn run() -> Result<(), String> {
-    steps()?.iter().try_for_each(Task::run)
+    let engines = engines::ensure()?;
+    if let Some(line) = engines.skip() {
+        println!("SKIPPED: {line}");
+    }
+    steps()?.into_iter().try_for_each(|task| engines.tell(task).run())
 }
 
 /// All crates are checked; only those with fallbacks are tested.

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the test command of the README.
 
 use crate::command::Task;
+use crate::engines;
 use crate::packages::{self, Package};
 use crate::portable;
 use crate::steps::Steps;
@@ -35,9 +36,20 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
         println!("{line}");
         lines.push(line);
     }
+    let engines = steps.step("engines", engines::ensure)?;
+    if let Some(what) = engines.skip() {
+        let line = format!("SKIPPED: {what}");
+        println!("{line}");
+        lines.push(line);
+    }
     // --no-fail-fast: one run shows every failure.
-    steps.step("tests", || kept(&Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]), lines))?;
-    steps.step("portable", || portable::steps()?.iter().try_for_each(|task| kept(task, lines)))?;
+    let tests = engines.tell(Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]));
+    steps.step("tests", || kept(&tests, lines))?;
+    if let Some(workers) = engines.workers() {
+        steps.step("workers", || kept(&workers, lines))?;
+    }
+    let portable = || portable::steps()?.into_iter().try_for_each(|task| kept(&engines.tell(task), lines));
+    steps.step("portable", portable)?;
     Ok(missing)
 }
 
@@ -62,22 +74,49 @@ struct Counts {
 }
 
 impl Counts {
-    /// Reads `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
+    /// Sums the closing lines of Rust's test programs and of Python's.
     fn of(lines: &[String]) -> Self {
         let mut counts = Self::default();
-        for line in lines.iter().filter(|line| line.starts_with("test result:")) {
-            let words: Vec<&str> = line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
-            for pair in words.windows(2) {
-                let Ok(number) = pair[0].parse::<u64>() else { continue };
-                match pair[1] {
-                    "passed" => counts.passed += number,
-                    "failed" => counts.failed += number,
-                    "ignored" => counts.ignored += number,
-                    _ => {}
-                }
+        let mut ran = None;
+        for line in lines {
+            if line.starts_with("test result:") {
+                counts.add_libtest(line);
+            } else if let Some(rest) = line.strip_prefix("Ran ") {
+                ran = rest.split_once(" test").and_then(|(number, _)| number.parse().ok());
+            } else if line.starts_with("OK") || line.starts_with("FAILED") {
+                ran.take().into_iter().for_each(|ran| counts.add_unittest(ran, line));
             }
         }
         counts
+    }
+
+    /// Reads `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
+    fn add_libtest(&mut self, line: &str) {
+        let words: Vec<&str> = line.split([' ', ';']).filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2) {
+            let Ok(number) = pair[0].parse::<u64>() else { continue };
+            match pair[1] {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads `OK`, or `FAILED (failures=1, errors=2, skipped=1)`, that comes after `Ran 12 tests in 1.0s`.
+    fn add_unittest(&mut self, ran: u64, line: &str) {
+        let number = |name: &str| {
+            let found = line
+                .split(['(', ',', ')'])
+                .find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
+            found.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let failed = number("failures") + number("errors") + number("unexpected successes");
+        self.failed += failed;
+        self.ignored += number("skipped");
+        // A fault outside of any test, as in setUpModule, is an error without a test that ran.
+        self.passed += ran.saturating_sub(failed + number("skipped"));
     }
 }
 
@@ -111,6 +150,18 @@ mod tests {
              8 passed in a line of its own",
         );
         assert_eq!(Counts::of(&output), Counts { passed: 7, failed: 2, ignored: 1 });
+    }
+
+    #[test]
+    fn closing_lines_of_python_are_summed_too() {
+        let output = lines(
+            "OK in a line of its own\n\
+             Ran 12 tests in 3.210s\n\nFAILED (failures=1, errors=2, skipped=3)\n\
+             Ran 1 test in 0.001s\n\nOK\n\
+             Ran 0 tests in 0.001s\n\nFAILED (errors=1)\n\
+             Ran out of words\nOK",
+        );
+        assert_eq!(Counts::of(&output), Counts { passed: 7, failed: 4, ignored: 3 });
     }
 
     #[test]

@@ -44,6 +44,10 @@ fn all_answers_are_those_of_sqlite_and_of_every_degree_of_parallelism() {
             let execution = treatment.one(query);
             compare(query, &reference, execution.answer.as_ref().unwrap()).unwrap();
             assert_eq!(execution.rows, wanted.rows, "q{query:02}");
+            // Workers that are started for each row of a correlated subquery would be all that is measured.
+            let plan = execution.plan.as_deref().unwrap();
+            let inner = plan.find("[SubPlan]").map_or("", |at| &plan[at..]);
+            assert!(query != 2 || !inner.is_empty() && !inner.contains("Gather"), "{plan}");
             assert!(execution.planning_ns.unwrap() > 0 && execution.elapsed_ns > 0);
             assert!(execution.cpu_ns.is_some() && execution.counters["buffer_hits"] > 0, "{execution:?}");
             assert_eq!(execution.counters["read_bytes"], 0, "q{query:02}: everything was read before");

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 use threadwise_engine::LoadRequest;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_machine::{CpuSet, MemoryBinding};
-use threadwise_study::{OptionValue, Study, Treatment, block_bytes};
+use threadwise_study::{OptionValue, Study, Treatment, block_bytes, tpch};
+use threadwise_tpch::TpchOptions;
 
 /// Bytes of a row of the workload `insert` with its index: SQLite's file has 165 a row.
 const SEEDED_ROW_BYTES: u64 = 165;
@@ -87,8 +88,21 @@ fn known_bytes(study: &Study) -> u64 {
         "logical-io" => blocks_bytes(study),
         // The native engine's table lies in memory.
         "insert" if study.engine != "native" => seeded_bytes(study),
+        tpch::WORKLOAD => query_bytes(study),
         _ => 0,
     }
+}
+
+/// What loading a data set takes on disk; engines that read its files load nothing. Measured at scale
+/// factor 1 with all indexes: PostgreSQL 15 1.83 GB, SQLite 1.47 GB.
+fn query_bytes(study: &Study) -> u64 {
+    let bytes_per_scale = match study.engine.as_str() {
+        "postgres" if !study.engine_options.contains_key("url") => 1.83e9,
+        "sqlite" => 1.47e9,
+        _ => 0.0,
+    };
+    let scale = study.treatments.first().and_then(|treatment| TpchOptions::read(&treatment.options).ok());
+    scale.map_or(0, |options| (options.scale * bytes_per_scale) as u64)
 }
 
 /// Each treatment inserts into a copy of its own of a seeded table.

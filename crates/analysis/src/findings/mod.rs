@@ -69,7 +69,7 @@ pub fn verdict_noted(
     if let Some(of_queries) = &analysis.queries {
         findings.extend(queries::queries(&facts, of_queries));
         findings.extend(activity::of_queries(&facts));
-        findings.push(trust::trust(&facts));
+        findings.push(trust::of_queries(&facts));
         findings.push(trust::scope(&facts, &[]));
         return findings;
     }

@@ -42,6 +42,53 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     finding("trust", text, &evidence)
 }
 
+/// Longest reason of a run that is left out, in a verdict of queries.
+const MAX_REASON: usize = 80;
+
+/// The same of queries, whose totals tell where no difference is shown: what is inconclusive is counted,
+/// and of what is left out one line is told.
+pub fn of_queries(facts: &Facts<'_>) -> Finding {
+    let mut parts = vec![noise_floor(facts), blocks(facts)];
+    parts.extend(disturbances(facts));
+    let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.conclusive).collect();
+    let all = facts.throughput().count();
+    let widths: Vec<f64> =
+        open.iter().map(|estimate| estimate.half_width()).filter(|width| width.is_finite()).collect();
+    let (low, high) =
+        (widths.iter().copied().fold(f64::INFINITY, f64::min), widths.iter().copied().fold(0.0, f64::max));
+    match open.as_slice() {
+        [] => {}
+        [one] => parts.push(format!("inconclusive: {}", inconclusive(one))),
+        _ if widths.is_empty() => parts.push(format!("{} of {all} comparisons inconclusive", open.len())),
+        _ => parts.push(format!(
+            "{} of {all} comparisons inconclusive (±{} to ±{})",
+            open.len(),
+            percent(low),
+            percent(high)
+        )),
+    }
+    let first_of = |lines: &[String]| {
+        let more = lines.len().saturating_sub(1);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        lines.first().map(|line| format!("{}{more}", cut(line)))
+    };
+    parts.extend(first_of(&not_measured(facts)).map(|line| format!("not measured: {line}")));
+    let evidence: Vec<&str> = open.iter().map(|estimate| estimate.name.as_str()).collect();
+    let mut text = format!("Trust: {}.", parts.join("; "));
+    text.extend(
+        first_of(&facts.analysis.excluded_blocks)
+            .map(|line| format!(" Left out: {line}.").replace("….", "…")),
+    );
+    finding("trust", text, &evidence)
+}
+
+fn cut(line: &str) -> String {
+    match line.chars().count() {
+        0..=MAX_REASON => line.trim_end_matches('.').to_owned(),
+        _ => line.chars().take(MAX_REASON).chain(" …".chars()).collect(),
+    }
+}
+
 /// That the system declares cores otherwise than they are: every placement is made from that.
 pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
     if !hardware.is_declared_wrongly() {
@@ -223,20 +270,34 @@ fn disturbances(facts: &Facts<'_>) -> Vec<String> {
     parts.extend(measured_disturbances(covariates));
     let flagged = covariates.flagged_blocks.len() as u32;
     if flagged > 0 {
-        let steal = percent(STEAL_FLAG_SHARE);
-        let left_free = format!("CPUs that we left free busy above {}", percent(BUSY_FLAG_SHARE));
-        let causes = match covariates.stranger_share {
-            Some(_) => {
-                format!(
-                    "steal above {steal}, a stranger above {} or {left_free}",
-                    percent(STRANGER_FLAG_SHARE)
-                )
-            }
-            None => format!("steal above {steal} or {left_free}"),
+        let which = match flagged == facts.analysis.blocks && flagged > 1 {
+            true => "all blocks".to_owned(),
+            false => plural(flagged, "block"),
         };
-        parts.push(format!("{} flagged ({causes}): trust ratios, not rates", plural(flagged, "block")));
+        parts.push(format!("{which} flagged ({}): trust ratios, not rates", flags(covariates)));
     }
     parts
+}
+
+/// What blocks are flagged for: what happened, where that is known, else all that it can be.
+fn flags(covariates: &Covariates) -> String {
+    let happened = |cause: &str| covariates.blocks.iter().any(|block| block.causes.contains(&cause));
+    let any = covariates.blocks.iter().any(|block| !block.causes.is_empty());
+    let busy = happened("others-busy") || happened("left-over-busy");
+    let limits = [
+        (!any || happened("steal"), format!("steal above {}", percent(STEAL_FLAG_SHARE))),
+        (
+            happened("stranger") || !any && covariates.stranger_share.is_some(),
+            format!("a stranger above {}", percent(STRANGER_FLAG_SHARE)),
+        ),
+        (!any || busy, format!("CPUs that we left free busy above {}", percent(BUSY_FLAG_SHARE))),
+    ];
+    let told: Vec<String> =
+        limits.into_iter().filter(|(is_told, _)| *is_told).map(|(_, text)| text).collect();
+    match told.as_slice() {
+        [first, second, third] => format!("{first}, {second} or {third}"),
+        told => told.join(" or "),
+    }
 }
 
 /// What probes and samplers saw.

@@ -164,7 +164,7 @@ fn plain(value: f64, decimals: usize) -> String {
 }
 
 /// A ratio's digits: hundredths, tenths from 10 on, thousandths below 0.1.
-fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     let decimals = if value >= 9.995 {
         1
     } else if value < 0.0995 {

@@ -29,10 +29,12 @@ pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
     let plans = Plans::new(&table);
     let changed = plans.changed(&table, &numbers);
     let treatments = treatments(&table, &plans, &numbers, &changed);
+    let (outliers, outliers_left_out) = outliers::outliers(&table, &plans, &treatments);
     Some(Queries {
         is_throughput: table.is_throughput,
         steps: steps::steps(&table, &plans, &numbers),
-        outliers: outliers::outliers(&table, &plans, &treatments),
+        outliers,
+        outliers_left_out,
         heat: heat::maps(&table),
         changes: plans.changes(&table, &numbers),
         data: data(setting.study, setting.topology),

@@ -40,8 +40,11 @@ pub struct Queries {
     pub plans: Vec<Plan>,
     /// Queries whose plan differs between treatments.
     pub changes: Vec<PlanChange>,
-    /// Executions and queries that stand out, with the likeliest reason.
+    /// Executions and queries that stand out, with the likeliest reason: single executions by the share
+    /// of their block's time that was lost, then queries by how far they are apart. At most 20.
     pub outliers: Vec<Outlier>,
+    /// How many more stand out, each less than those of its kind that are listed.
+    pub outliers_left_out: usize,
     /// Throughput over DOP and streams; one map per placement (and variant) that has more than one
     /// DOP, also where it has one number of streams only.
     pub heat: Vec<HeatMap>,
@@ -259,6 +262,9 @@ pub struct Outlier {
     pub times: f64,
     /// The likeliest reason.
     pub reason: Reason,
+    /// The same in a few words without figures (`steal`, `others busy on the same logical CPUs`): equal where
+    /// the cause is of the same kind.
+    pub cause: &'static str,
     /// One sentence with the figures that it rests on.
     pub text: String,
 }

@@ -31,21 +31,20 @@ pub fn seconds(s: f64) -> String {
     if s >= 99.95 { format!("{s:.0} s") } else { duration(s * 1e9) }
 }
 
-/// A ratio with what may be said of it: whether a difference is shown, and why none is where the
-/// interval alone would show one.
-pub fn judged(own: &Ratio) -> String {
-    let text = ratio(own);
+/// Why a ratio shows no difference, where its interval alone would show one or there is none.
+pub fn why_not_shown(own: &Ratio) -> Option<&'static str> {
     let distance = own.value.max(1.0 / own.value);
-    let reason = if own.effect || own.blocks < 2 {
-        ""
+    if own.effect {
+        None
+    } else if own.blocks < 2 {
+        Some("1 block, no interval")
     } else if own.low <= 1.0 && own.high >= 1.0 {
-        ", no difference shown"
+        None
     } else if own.floor.is_none_or(|floor| distance <= floor) {
-        ", no difference shown (within the noise floor)"
+        Some("within the noise floor")
     } else {
-        ", no difference shown (not after adjusting for all comparisons)"
-    };
-    format!("{text}{reason}")
+        Some("not after adjusting for all comparisons")
+    }
 }
 
 /// A ratio with its interval, or that there is none.

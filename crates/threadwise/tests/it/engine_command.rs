@@ -3,6 +3,7 @@
 
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -141,7 +142,7 @@ fn an_environment_is_made_listed_and_removed() {
     let list = listed(&lab);
     for engine in &list["engines"].as_array().unwrap()[..2] {
         assert_eq!((engine["state"].as_str(), engine["python"].as_str()), (Some("ready"), Some("3.12.1")));
-        assert_eq!(engine["packages"][engine["name"].as_str().unwrap()], engine["version"]);
+        assert_eq!(engine["packages"][engine["name"].as_str().unwrap()], engine["engine_version"]);
     }
     let again = engine(&lab, &["add", "datafusion"]);
     assert!(again.stdout.contains("already in"), "{}\n{}", again.stdout, again.stderr);
@@ -230,29 +231,40 @@ fn after_a_kill_the_next_one_waits_for_the_rest_and_starts_anew() {
 }
 
 /// The data folder of a real environment. `cargo xtask test` makes it by `threadwise engine add` and sets
-/// the variable to the virtual environment, `DATA/threadwise/engines/analytics/venv`.
-fn real() -> PathBuf {
+/// the variable to the virtual environment, `DATA/threadwise/engines/analytics/venv`, or to `absent` where
+/// that failed: then the caller is skipped and this says so, and in CI it fails.
+pub fn real(what: &str) -> Option<PathBuf> {
     let venv = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
-    let ours = venv.filter(|venv| venv.ends_with("threadwise/engines/analytics/venv"));
-    ours.and_then(|venv| venv.ancestors().nth(4).map(Path::to_owned)).expect(
+    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+    if !is_ci && venv.as_deref() == Some(Path::new("absent")) {
+        let line = format!("SKIPPED: {what}: the packages of DuckDB and DataFusion could not be installed\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        return None;
+    }
+    let ours = venv.filter(|venv| venv.ends_with("threadwise/engines/analytics/venv") && venv.is_dir());
+    let home = ours.and_then(|venv| venv.ancestors().nth(4).map(Path::to_owned));
+    assert!(
+        home.is_some(),
         "THREADWISE_TEST_ENGINES is not a folder DATA/threadwise/engines/analytics/venv: run the tests by cargo \
-         xtask test, or make it: XDG_DATA_HOME=DATA threadwise engine add duckdb",
-    )
+         xtask test, or make it: XDG_DATA_HOME=DATA threadwise engine add duckdb"
+    );
+    home
 }
 
 #[test]
 fn a_real_environment_is_ready_and_its_generator_works() {
+    let Some(real) = real("an environment of the engines") else { return };
     let lab = Lab::new();
     let mut list = lab.command(&["engine", "list", "--json"]);
-    let list = said(list.env("XDG_DATA_HOME", real()).output().unwrap());
+    let list = said(list.env("XDG_DATA_HOME", &real).output().unwrap());
     let list: Value = serde_json::from_str(&list.stdout).unwrap();
     for engine in &list["engines"].as_array().unwrap()[..2] {
         assert_eq!(engine["state"], "ready", "{engine}");
         assert!(engine["size_bytes"].as_u64() > Some(100 << 20), "{engine}");
     }
-    let engines = threadwise_analytics::Engines::open(&real()).unwrap();
+    let engines = threadwise_analytics::Engines::open(&real).unwrap();
     let found = engines.find("duckdb", None).unwrap();
-    assert_eq!(list["engines"][0]["version"], found.version);
+    assert_eq!(list["engines"][0]["engine_version"], found.version);
     let made = Command::new(&found.generator)
         .args(["parquet", "-s", "0.001", "--output-dir"])
         .arg(lab.path())
@@ -264,7 +276,8 @@ fn a_real_environment_is_ready_and_its_generator_works() {
 
 #[test]
 fn a_real_environment_also_serves_as_one_of_the_users_own() {
-    let theirs = threadwise_analytics::Engines::open(&real()).unwrap().find("duckdb", None).unwrap();
+    let Some(real) = real("an environment of the user's own") else { return };
+    let theirs = threadwise_analytics::Engines::open(&real).unwrap().find("duckdb", None).unwrap();
     let lab = Lab::new();
     let engines = threadwise_analytics::Engines::open(lab.path()).unwrap();
     for name in ["duckdb", "datafusion"] {

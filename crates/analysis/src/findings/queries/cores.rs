@@ -1,9 +1,11 @@
 //! CPU seconds beside physical core-seconds: an operating system counts a core twice while both of its
 //! siblings are busy, so CPU seconds rise with SMT even where the cores do less.
 
-use super::{Facts, MAX_TOLD, baseline, compared, finding, limited};
+use super::Facts;
+use super::finding;
+use super::told::{Choice, Told, baseline, baseline_name, judged};
 use crate::Finding;
-use crate::queries::words::{judged, seconds};
+use crate::queries::words::seconds;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
 
 /// Core-seconds nearer to each other than this are not told apart: they are means without an interval.
@@ -13,61 +15,98 @@ const SAME_SHARE: f64 = 0.05;
 const STRAGGLER_SHARE: f64 = 0.01;
 
 /// CPU against the baseline, put right by what the cores themselves did.
-pub fn core_seconds(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
+pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
     let has_siblings = |own: &TreatmentQueries| own.cores.as_ref().is_some_and(is_doubled);
-    let all = compared(facts, queries);
-    let is_told = |own: &&&TreatmentQueries| own.total.cpu.is_some();
-    let any = all.iter().any(|own| has_siblings(own));
-    let told: Vec<&TreatmentQueries> =
-        all.iter().filter(is_told).filter(|own| !any || has_siblings(own)).copied().collect();
-    let texts: Vec<String> = told.iter().filter_map(|own| tell(facts, queries, own)).collect();
-    let text = limited(texts, MAX_TOLD)?;
-    let core = match any {
-        true => "",
-        false => " No core of these placements has two logical CPUs, so CPU seconds are core-seconds.",
+    let both =
+        |own: &TreatmentQueries| has_siblings(own) || baseline(facts, queries, own).is_some_and(has_siblings);
+    // The largest of those that are told, so far as cores can tell more than CPU seconds.
+    let doubled = choice.told.iter().filter(|own| both(own)).max_by_key(|own| own.dop);
+    let is_known = |own: &TreatmentQueries| {
+        own.cores.is_some() && baseline(facts, queries, own).is_some_and(|base| base.cores.is_some())
     };
-    let names: Vec<&str> = told.iter().map(|own| own.treatment.as_str()).collect();
-    Some(finding("core-seconds", format!("CPU against the baseline: {text}.{core}"), &names))
+    let cpu = cpu(facts, queries, choice);
+    let cores = match doubled {
+        Some(own) => cores(facts, queries, own),
+        None if cpu.is_some() && choice.told.iter().all(|own| is_known(own)) => {
+            Some("One logical CPU a core: CPU seconds are core-seconds.".to_owned())
+        }
+        None => None,
+    };
+    let sentences: Vec<String> = [cpu, cores].into_iter().flatten().collect();
+    let names: Vec<&str> = choice.told.iter().map(|own| own.treatment.as_str()).collect();
+    (!sentences.is_empty()).then(|| finding("core-seconds", sentences.join(" "), &names))
 }
 
-/// Whether a core has two logical CPUs in the placement, as far as bounds show it.
+/// CPU time of all queries; of streams, which execute more of them, that of a query.
+fn cpu(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+    let took = |own: &TreatmentQueries| {
+        own.total.cpu_s.as_ref().filter(|_| !queries.is_throughput).map(|cpu| seconds(cpu.mean))
+    };
+    let tell = |own: &&TreatmentQueries| {
+        Some(Told::of(&own.treatment, own.total.cpu.as_ref()?, took(own).unwrap_or_default()))
+    };
+    let told = judged(&choice.told.iter().filter_map(tell).collect::<Vec<_>>())?;
+    let name = baseline_name(facts, queries);
+    let was = queries.treatments.iter().find(|own| own.treatment == name).and_then(took);
+    let was = was.map_or_else(String::new, |was| format!(" ({was})"));
+    let what = if queries.is_throughput { "CPU a query" } else { "CPU" };
+    let more = choice.more(|own| own.total.cpu.as_ref());
+    Some(format!("{what} against {name}{was}: {told}{more}."))
+}
+
+/// Whether a core has two logical CPUs in the placement, as far as their busy times show it: bounds
+/// lie apart, or more was busy than a core alone can be.
 fn is_doubled(cores: &CoreSeconds) -> bool {
+    is_range(cores) || cores.logical_s > cores.core_high_s * (1.0 + 1e-9)
+}
+
+fn is_range(cores: &CoreSeconds) -> bool {
     cores.core_high_s > cores.core_low_s * (1.0 + 1e-9)
 }
 
-fn tell(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option<String> {
+/// Physical core-seconds of one treatment beside its baseline's; of streams a stream's.
+fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option<String> {
     let base = baseline(facts, queries, own)?;
-    let cpu = own.total.cpu.as_ref()?;
-    let mut text = format!("{} {}", own.treatment, judged(cpu));
-    if let Some((was, now)) = base.total.cpu_s.as_ref().zip(own.total.cpu_s.as_ref()) {
-        text += &format!(" ({} to {})", seconds(was.mean), seconds(now.mean));
-    }
-    let Some((was, now)) = base.cores.as_ref().zip(own.cores.as_ref()) else { return Some(text) };
-    if !is_doubled(now) && !is_doubled(was) {
-        return Some(text);
-    }
-    text += &format!(
-        ", physical core-seconds {} on {} cores against {} on {}: {}",
-        bounds(now),
+    let of = |own: &TreatmentQueries| {
+        own.cores.as_ref().map(|cores| scaled(cores, if queries.is_throughput { own.streams } else { 1 }))
+    };
+    let (was, now) = of(base).zip(of(own))?;
+    let each = if queries.is_throughput { " a stream" } else { "" };
+    let mut text = format!(
+        "Physical core-seconds{each} of {} {} on {} cores against {} on {}: {}",
+        own.treatment,
+        bounds(&now),
         now.cores,
-        bounds(was),
+        bounds(&was),
         was.cores,
-        meaning(was, now)
+        meaning(&was, &now)
     );
-    if now.straggler_low_s > STRAGGLER_SHARE * now.elapsed_s {
+    if let Some(all) = own.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.elapsed_s)
+    {
         text += &format!(
-            ", both threads of a core busy while another core idled for {} to {} of {}",
-            seconds(now.straggler_low_s),
-            seconds(now.straggler_high_s),
-            seconds(now.elapsed_s)
+            "; both threads of a core busy while another core idled for {} to {} of {}",
+            seconds(all.straggler_low_s),
+            seconds(all.straggler_high_s),
+            seconds(all.elapsed_s)
         );
     }
-    Some(text)
+    Some(format!("{text}."))
+}
+
+/// The part of one of so many streams.
+fn scaled(cores: &CoreSeconds, streams: u32) -> CoreSeconds {
+    let part = 1.0 / f64::from(streams.max(1));
+    CoreSeconds {
+        logical_s: cores.logical_s * part,
+        core_low_s: cores.core_low_s * part,
+        core_high_s: cores.core_high_s * part,
+        ..cores.clone()
+    }
 }
 
 /// `1687 s to 2236 s`, or one figure where both are equal.
 fn bounds(cores: &CoreSeconds) -> String {
-    match is_doubled(cores) {
+    match is_range(cores) {
         true => format!("{} to {}", seconds(cores.core_low_s), seconds(cores.core_high_s)),
         false => seconds(cores.core_low_s),
     }

@@ -1,29 +1,30 @@
 //! Queries whose plan differs between treatments, and plans that differed within one.
 
-use super::{Facts, finding, limited, query_list};
+use super::{Facts, finding, query_list};
 use crate::Finding;
 use crate::queries::{Change, PlanChange, Queries};
 use std::collections::BTreeSet;
 
-/// Most changes that are told with their operators.
-const MAX_CHANGES: usize = 3;
-
 /// Longest operator inside a sentence.
-const MAX_OPERATOR: usize = 60;
+const MAX_OPERATOR: usize = 40;
 
 /// Other plans than the baseline's; `None` where all that are known are the same.
 pub fn plan_change(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
     let different: Vec<&PlanChange> =
         queries.changes.iter().filter(|change| change.change == Change::Different).collect();
     let mut sentences = Vec::new();
-    let told = limited(different.iter().map(|change| tell(change)).collect(), MAX_CHANGES);
-    if let Some(told) = told {
+    if let Some(first) = different.first() {
         let hold = match facts.study.engine.as_str() {
             "postgres" => ": hold_plan=true tells them apart",
             _ => "",
         };
+        let (changed, example) = (queries.changed(), tell(first));
+        let told = match changed.as_slice() {
+            [_] => example,
+            all => format!("{}, such as {example}", query_list(all)),
+        };
         sentences.push(format!(
-            "Another plan than the baseline's: {told}. Their ratios are of plan and hardware together{hold}."
+            "Another plan than the baseline's: {told}. Such ratios are of plan and hardware together{hold}."
         ));
     }
     sentences.extend(unstable(queries));

@@ -1,85 +1,135 @@
 //! What more parallelism gains step by step, and where it stops to.
 
-use super::{MAX_QUERIES, MAX_TOLD, finding, limited};
+use super::told::{Choice, Told, judged};
+use super::{Facts, finding};
 use crate::Finding;
-use crate::findings::words::plural;
-use crate::queries::words::{judged, ratio};
+use crate::findings::words::{list, plural};
+use crate::queries::words::ratio;
 use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
+use threadwise_study::Role;
 
-/// Steps of all queries together, and queries whose steps are unusual.
-pub fn steps(queries: &Queries) -> Option<Finding> {
-    let all: Vec<&DopStep> = queries.steps.iter().filter(|step| step.query.is_none()).collect();
-    let told = limited(all.iter().map(|step| tell(step)).collect(), MAX_TOLD)?;
-    let mut text = format!("Speed by DOP, geometric mean of the queries: {told}.");
+/// Most steps that are told, those to the highest DOPs.
+const MAX_STEPS: usize = 4;
+
+/// Most steps of single queries that are told.
+const MAX_MARKED: usize = 2;
+
+/// Most plateaus that are told.
+const MAX_PLATEAUS: usize = 2;
+
+/// So many DOPs above 2 make a plateau worth a word where there are no streams.
+const MIN_DOPS: usize = 2;
+
+/// Steps of all queries together that the totals do not tell, and queries whose steps are unusual.
+/// `None` of streams, where the plateau tells what a higher DOP brings.
+pub fn steps(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
+    if queries.is_throughput {
+        return None;
+    }
+    let is_new = |step: &&DopStep| step.query.is_none() && !is_told(facts, choice, step);
+    let all: Vec<&DopStep> = queries.steps.iter().filter(is_new).collect();
+    let mut sentences: Vec<String> = together(&all).into_iter().collect();
     let marked = |mark: StepMark| -> Vec<&DopStep> {
         queries.steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect()
     };
     if let Some(told) = listed(&marked(StepMark::SuperScaling)) {
-        text += &format!(" Better than linear: {told}.");
+        sentences.push(format!("Better than linear: {told}."));
     }
     if let Some(told) = listed(&marked(StepMark::PoorThenGood)) {
-        text += &format!(" Little at first and much at the next step: {told}.");
+        sentences.push(format!("Little at first and much at the next step: {told}."));
     }
-    let mut names: Vec<&str> = all.iter().map(|step| step.to.as_str()).collect();
+    let mut names: Vec<&str> = queries.steps.iter().map(|step| step.to.as_str()).collect();
     names.dedup();
-    Some(finding("dop-step", text, &names))
+    (!sentences.is_empty()).then(|| finding("dop-step", sentences.join(" "), &names))
 }
 
-fn place(step: &DopStep) -> String {
-    let streams =
-        if step.streams > 1 { format!(", {}", plural(step.streams, "stream")) } else { String::new() };
-    format!("on {}{streams}", step.placement.trim())
+/// Whether a step is what the totals tell: from the baseline to a treatment that is told there.
+fn is_told(facts: &Facts<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
+    let from_baseline = facts.study.treatment(&step.from).is_some_and(|(_, own)| own.role == Role::Baseline);
+    from_baseline
+        && step.mark == StepMark::None
+        && choice.told.iter().any(|own| own.treatment == step.to && own.total.speed.is_some())
 }
 
-fn tell(step: &DopStep) -> String {
-    let linear = match step.mark {
-        StepMark::SuperScaling => ", better than linear",
-        StepMark::None | StepMark::PoorThenGood => "",
+/// `Speed by DOP, geometric mean: 8 over 4 on all 1.38x [1.35, 1.41]`.
+fn together(all: &[&DopStep]) -> Option<String> {
+    let mut by_dop: Vec<usize> = (0..all.len()).collect();
+    by_dop.sort_by_key(|at| std::cmp::Reverse(all[*at].to_dop));
+    let told = all.iter().enumerate().filter(|(at, _)| by_dop.iter().take(MAX_STEPS).any(|own| own == at));
+    let tell = |(_, step): (usize, &&DopStep)| {
+        let linear = if step.mark == StepMark::SuperScaling { "better than linear" } else { "" };
+        Told::of(&name(step), &step.speed, linear.to_owned())
     };
-    format!("{} over {} {} {}{linear}", step.to_dop, step.from_dop, place(step), judged(&step.speed))
+    let told = judged(&told.map(tell).collect::<Vec<_>>())?;
+    let more = match all.len().saturating_sub(MAX_STEPS) {
+        0 => String::new(),
+        more => format!("; {} to lower DOPs not told here", plural(more as u32, "step")),
+    };
+    Some(format!("Speed by DOP, geometric mean: {told}{more}."))
 }
 
-/// `Q2 (DOP 2 over 1 on all 2.31x [2.20, 2.42])`.
+/// `4 over 2 on all`.
+fn name(step: &DopStep) -> String {
+    format!("{} over {} on {}", step.to_dop, step.from_dop, step.placement.trim())
+}
+
+/// `Q2 2.31x [2.20, 2.42] (2 over 1 on all)`; the largest first.
 fn listed(steps: &[&DopStep]) -> Option<String> {
+    let mut steps = steps.to_vec();
+    steps.sort_by(|a, b| b.speed.value.total_cmp(&a.speed.value));
     let tell = |step: &&DopStep| {
-        let query = step.query.unwrap_or_default();
-        format!(
-            "Q{query} (DOP {} over {} {} {})",
-            step.to_dop,
-            step.from_dop,
-            place(step),
-            ratio(&step.speed)
-        )
+        format!("Q{} {} ({})", step.query.unwrap_or_default(), ratio(&step.speed), name(step))
     };
-    limited(steps.iter().map(tell).collect(), MAX_QUERIES)
+    let mut told: Vec<String> = steps.iter().take(MAX_MARKED).map(tell).collect();
+    let more = steps.len().saturating_sub(MAX_MARKED);
+    told.extend((more > 0).then(|| format!("{more} more")));
+    (!told.is_empty()).then(|| list(&told))
 }
 
-/// The smallest DOP within the noise floor of the best, for each number of streams.
+/// The smallest DOP within the noise floor of the best, for numbers of streams: the most, and the
+/// fewest. Of one stream alone only where the DOPs go beyond two.
 pub fn plateau(queries: &Queries) -> Option<Finding> {
-    let all = queries.heat.iter().flat_map(|map| map.plateaus.iter().map(move |plateau| (map, plateau)));
-    let told = limited(all.map(|(map, plateau)| tell_plateau(map, plateau)).collect(), MAX_TOLD)?;
-    let text = format!("Smallest DOP within the noise floor of the best one's throughput: {told}.");
+    let is_wide =
+        |map: &&HeatMap| queries.is_throughput || map.dops.iter().filter(|dop| **dop > 2).count() >= MIN_DOPS;
+    let maps: Vec<&HeatMap> = queries.heat.iter().filter(is_wide).collect();
+    // Of each map the most streams first, then the fewest, then those between.
+    let mut all: Vec<(usize, &HeatMap, &Plateau)> = Vec::new();
+    for map in &maps {
+        let [most @ .., last] = map.plateaus.as_slice() else { continue };
+        let rest = most.iter().enumerate().map(|(at, own)| (at + 1, *map, own));
+        all.extend([(0, *map, last)].into_iter().chain(rest));
+    }
+    all.sort_by_key(|(rank, ..)| *rank);
+    let told: Vec<String> =
+        all.iter().take(MAX_PLATEAUS).map(|(_, map, own)| tell_plateau(map, own)).collect();
+    let more = match all.len() - told.len() {
+        0 => String::new(),
+        more => format!("; {more} more in the HTML report"),
+    };
+    let text = format!(
+        "Smallest DOP within the noise floor of the best (range by the intervals): {}{more}.",
+        told.join("; ")
+    );
     let names: Vec<&str> =
-        queries.heat.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
-    Some(finding("plateau", text, &names))
+        maps.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
+    (!told.is_empty()).then(|| finding("plateau", text, &names))
 }
 
+/// `with 2 streams on all 4 (2 to 8), asking for 100% (50% to 200%) of its cores`.
 fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> String {
     let variant = if map.variant.is_empty() { String::new() } else { format!(" ({})", map.variant) };
-    let streams = if map.streams.len() > 1 || plateau.streams > 1 {
-        format!(" with {}", plural(plateau.streams, "stream"))
-    } else {
-        String::new()
+    let has_streams = map.streams.len() > 1 || plateau.streams > 1;
+    let streams = match has_streams {
+        true => format!("with {} ", plural(plateau.streams, "stream")),
+        false => String::new(),
     };
     let (low, high) = plateau.dop_range;
+    let is_certain = low == high;
+    let range = if is_certain { String::new() } else { format!(" ({low} to {high})") };
     let percent =
         plateau.percent_of_cores.zip(plateau.percent_range).map_or_else(String::new, |(own, (low, high))| {
-            format!(", {own:.0}% [{low:.0}, {high:.0}] of the physical cores")
+            let ends = if is_certain { String::new() } else { format!(" ({low:.0}% to {high:.0}%)") };
+            format!(", asking for {own:.0}%{ends} of its cores")
         });
-    format!(
-        "on {}{variant}{streams} {} [{low}, {high}] (best {}){percent}",
-        map.placement.trim(),
-        plateau.dop,
-        plateau.best_dop
-    )
+    format!("{streams}on {}{variant} {}{range}{percent}", map.placement.trim(), plateau.dop)
 }

@@ -1,10 +1,11 @@
 //! What stands out, and the likeliest reason among what was measured.
 //!
-//! A single execution stands out where it took more than 1.5 times the median of its query and
-//! treatment, and its modified z-score (Iglewicz, Hoaglin, *How to Detect and Handle Outliers*, 1993:
-//! 0.6745 · (x − median) / MAD, of logarithms) exceeds 3.5. The factor alone would report every
-//! execution of a query that scatters; the score alone would report 3% in a query that does not.
-//! Nothing that stands out is left out of any estimate.
+//! A single execution stands out where it took more than twice the median of its query and treatment,
+//! its modified z-score (Iglewicz, Hoaglin, *How to Detect and Handle Outliers*, 1993: 0.6745 · (x −
+//! median) / MAD, of logarithms) exceeds 3.5, and what it took beyond the median is 1% or more of all
+//! that its run took in the block. The factor alone would report every execution of a query that
+//! scatters; the score alone would report 3% in a query that does not; both together would report
+//! milliseconds that no total shows. Nothing that stands out is left out of any estimate.
 
 mod reasons;
 
@@ -14,11 +15,11 @@ use super::plans::Plans;
 use super::table::{Cell, Done, Table};
 use super::words;
 use super::{Outlier, TreatmentQueries};
-use reasons::{Places, Surroundings};
+use reasons::{Places, Surroundings, Why};
 use threadwise_study::Slice;
 
 /// An execution that took no more than so many times the median is none that stands out.
-pub const MIN_TIMES: f64 = 1.5;
+const MIN_TIMES: f64 = 2.0;
 
 /// Modified z-scores above this are outliers (Iglewicz, Hoaglin 1993).
 const MIN_SCORE: f64 = 3.5;
@@ -26,11 +27,20 @@ const MIN_SCORE: f64 = 3.5;
 /// Makes the median absolute deviation of a normal sample its standard deviation.
 const MAD_TO_SD: f64 = 0.6745;
 
+/// Least share of its run's time in the block that an execution lost.
+const MIN_LOST_SHARE: f64 = 0.01;
+
 /// Fewest executions of a query under a treatment of which a median says something.
 const MIN_EXECUTIONS: usize = 4;
 
 /// A query stands out among all where its speed is so many times the geometric mean, or its inverse.
 const MIN_APART: f64 = 1.25;
+
+/// Most that are listed, of both kinds together.
+const MAX_LISTED: usize = 20;
+
+/// Single executions leave so many places to queries.
+const FOR_QUERIES: usize = 8;
 
 /// One execution with what surrounded it.
 struct Execution<'t, 'a> {
@@ -39,26 +49,18 @@ struct Execution<'t, 'a> {
     around: Surroundings,
 }
 
-/// Single executions first, then queries; each kind by how far out it is.
-pub fn outliers(table: &Table<'_>, plans: &Plans, treatments: &[TreatmentQueries]) -> Vec<Outlier> {
-    let mut single = Vec::new();
+/// A single execution that stands out, and the share of its run's time in the block that it lost.
+struct Slow {
+    outlier: Outlier,
+    lost_share: f64,
+}
+
+/// Single executions first, by the share of the block's time that they lost, then queries, by how far
+/// they are apart; and how many there are beyond those that are listed.
+pub fn outliers(table: &Table<'_>, plans: &Plans, treatments: &[TreatmentQueries]) -> (Vec<Outlier>, usize) {
+    let mut single: Vec<Slow> = Vec::new();
     for at in 0..table.study.treatments.len() {
-        let mut by_query: BTreeMap<u8, Vec<Execution<'_, '_>>> = BTreeMap::new();
-        for cell in table.of(at) {
-            let places = Places::of(cell, table.topology);
-            let mut last: Option<(*const Slice, Surroundings)> = None;
-            for done in &cell.done {
-                // Executions of a slice come one after another: its times are added up once.
-                let around = match last {
-                    Some((slice, around)) if std::ptr::eq(slice, done.slice) => around,
-                    _ => Surroundings::of(done.slice, &places),
-                };
-                last = Some((done.slice, around));
-                let one = Execution { cell, done: *done, around: around.part(done) };
-                by_query.entry(done.execution.query).or_default().push(one);
-            }
-        }
-        for (query, executions) in &by_query {
+        for (query, executions) in &by_query(table, at) {
             single.extend(slow(table, plans, at, *query, executions));
         }
     }
@@ -66,9 +68,35 @@ pub fn outliers(table: &Table<'_>, plans: &Plans, treatments: &[TreatmentQueries
     for (at, own) in treatments.iter().enumerate() {
         whole.extend(apart(table, at, own, treatments));
     }
-    single.sort_by(|a, b| b.times.total_cmp(&a.times));
+    single.sort_by(|a, b| b.lost_share.total_cmp(&a.lost_share));
     whole.sort_by(|a, b| b.times.ln().abs().total_cmp(&a.times.ln().abs()));
-    single.into_iter().chain(whole).collect()
+    let all = single.len() + whole.len();
+    let wholes = whole.len().min(FOR_QUERIES.max(MAX_LISTED.saturating_sub(single.len())));
+    whole.truncate(wholes);
+    single.truncate(MAX_LISTED - wholes.min(MAX_LISTED));
+    let listed: Vec<Outlier> = single.into_iter().map(|slow| slow.outlier).chain(whole).collect();
+    let left_out = all - listed.len();
+    (listed, left_out)
+}
+
+/// A treatment's executions of every query.
+fn by_query<'t, 'a>(table: &'t Table<'a>, at: usize) -> BTreeMap<u8, Vec<Execution<'t, 'a>>> {
+    let mut by_query: BTreeMap<u8, Vec<Execution<'_, '_>>> = BTreeMap::new();
+    for cell in table.of(at) {
+        let places = Places::of(cell, table.topology);
+        let mut last: Option<(*const Slice, Surroundings)> = None;
+        for done in &cell.done {
+            // Executions of a slice come one after another: its times are added up once.
+            let around = match last {
+                Some((slice, around)) if std::ptr::eq(slice, done.slice) => around,
+                _ => Surroundings::of(done.slice, &places),
+            };
+            last = Some((done.slice, around));
+            let one = Execution { cell, done: *done, around: around.part(done) };
+            by_query.entry(done.execution.query).or_default().push(one);
+        }
+    }
+    by_query
 }
 
 /// Executions of one query under one treatment that took far longer than usual.
@@ -78,62 +106,69 @@ fn slow(
     at: usize,
     query: u8,
     executions: &[Execution<'_, '_>],
-) -> Vec<Outlier> {
+) -> Vec<Slow> {
     if executions.len() < MIN_EXECUTIONS {
         return Vec::new();
     }
     let log = |one: &Execution<'_, '_>| (one.done.execution.elapsed_ns as f64).ln();
     let Some(middle) = median(executions.iter().map(log)) else { return Vec::new() };
     let mad = median(executions.iter().map(|one| (log(one) - middle).abs())).unwrap_or(0.0);
+    let lost_share = |one: &Execution<'_, '_>| {
+        let all: f64 = one.cell.done.iter().map(|done| done.execution.elapsed_ns as f64).sum();
+        (one.done.execution.elapsed_ns as f64 - middle.exp()) / all
+    };
     let is_out = |one: &&Execution<'_, '_>| {
         let above = log(one) - middle;
-        above > MIN_TIMES.ln() && MAD_TO_SD * above > MIN_SCORE * mad
+        above > MIN_TIMES.ln() && MAD_TO_SD * above > MIN_SCORE * mad && lost_share(one) >= MIN_LOST_SHARE
     };
     let usual =
         reasons::Usual::of(executions.iter().map(|one| (one.cell, one.done, &one.around)), plans, at, query);
     let tell = |one: &Execution<'_, '_>| {
         let times = (log(one) - middle).exp();
-        let (reason, why) =
+        let Why { reason, cause, text: why } =
             reasons::of_execution(one.cell, &one.done, &one.around, &usual, plans, middle.exp());
-        let name = &table.study.treatments[at].name;
+        let treatment = table.study.treatments[at].name.clone();
         let took = words::duration(one.done.execution.elapsed_ns as f64);
         let text = format!(
-            "Q{query} under {name} took {took} in block {}, {times:.1} times its median of {}: {why}.",
+            "Q{query} under {treatment} took {took} in block {}, {times:.1} times its median of {}: {why}.",
             one.cell.block,
             words::duration(middle.exp())
         );
-        Outlier { query, treatment: name.clone(), block: Some(one.cell.block), times, reason, text }
+        let outlier = Outlier { query, treatment, block: Some(one.cell.block), times, reason, cause, text };
+        Slow { outlier, lost_share: lost_share(one) }
     };
     executions.iter().filter(is_out).map(tell).collect()
 }
 
-/// Queries whose speed under a treatment is apart from that of all of them together.
+/// Queries whose speed under a treatment is apart from that of all of them together: by both
+/// intervals, by [`MIN_APART`], and by more than the noise floor of the query itself.
+///
+/// Of streams only those as many as the baseline's: beside others every query takes longer, and which
+/// ones meet is drawn.
 fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, all: &[TreatmentQueries]) -> Vec<Outlier> {
     let Some(mean) = &own.total.geometric else { return Vec::new() };
     let Some(baseline) = table.below(at).first().map(|base| &all[*base]) else { return Vec::new() };
+    if own.streams != baseline.streams {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     for (query, numbers) in &own.queries {
         let Some(speed) = &numbers.speed else { continue };
+        let Some(floor) = speed.floor else { continue };
         let times = speed.value / mean.value;
         let is_apart = speed.low > mean.high || speed.high < mean.low;
-        if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.ln() {
+        if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
             continue;
         }
-        let (reason, why) = reasons::of_query(table, at, *query, own, baseline, times);
+        let Why { reason, cause, text: why } = reasons::of_query(table, at, *query, own, baseline, times);
         let text = format!(
             "Q{query} under {} has {} of the baseline's speed, all queries {}: {why}.",
             own.treatment,
             words::ratio(speed),
             words::ratio(mean)
         );
-        found.push(Outlier {
-            query: *query,
-            treatment: own.treatment.clone(),
-            block: None,
-            times,
-            reason,
-            text,
-        });
+        let treatment = own.treatment.clone();
+        found.push(Outlier { query: *query, treatment, block: None, times, reason, cause, text });
     }
     found
 }

@@ -1,7 +1,8 @@
 //! Why something stands out, by what was measured around it.
 //!
 //! A disturbance is given as the reason of a slow execution only where it can explain a quarter of the
-//! excess: steal of 1% does not make a query twice as long. Bytes cannot be turned into time without
+//! excess: steal of 1% does not make a query twice as long, half of the threads make it twice as long at
+//! the most, and a share of others that is as large as ever explains nothing. Bytes cannot be turned into time without
 //! knowing the device, so for reads and spills the rule is that there were at least twice as many as
 //! usual, and at least a MiB. The first that applies is given: plan, threads, reads and spills, neighbours,
 //! clock.
@@ -26,24 +27,44 @@ const MIN_TAKEN_NS: f64 = 2e7;
 /// So many times the usual amount is more than usual.
 const MANY_TIMES: f64 = 2.0;
 
-/// Counters that tell of storage, with the least amount that counts and what it is called.
-const STORAGE: [(&str, f64, &str); 4] = [
-    ("spill_bytes", 1_048_576.0, "spilled"),
-    ("read_bytes", 1_048_576.0, "read"),
-    ("major_faults", 256.0, "faulted in"),
-    ("temp_bytes", 1_048_576.0, "wrote to temporary files"),
+/// Counters that tell of storage, with the least amount that counts, what it is called, and the cause.
+const STORAGE: [(&str, f64, &str, &str); 4] = [
+    ("spill_bytes", 1_048_576.0, "spilled", "spilling"),
+    ("read_bytes", 1_048_576.0, "read", "reads from storage"),
+    ("major_faults", 256.0, "faulted in", "pages faulted in"),
+    ("temp_bytes", 1_048_576.0, "wrote to temporary files", "temporary files"),
 ];
 
-/// What surrounded one execution: times that others took of its own logical CPUs, scaled to it where
-/// its slice is longer, and busy shares of the CPUs that it left free.
+/// Why something stands out.
+pub struct Why {
+    /// Of which kind.
+    pub reason: Reason,
+    /// In a few words without figures.
+    pub cause: &'static str,
+    /// With the figures that it rests on.
+    pub text: String,
+}
+
+impl Why {
+    fn new(reason: Reason, cause: &'static str, text: String) -> Self {
+        Self { reason, cause, text }
+    }
+
+    /// `text` is what was looked at in vain.
+    fn unexplained(text: &str) -> Self {
+        Self::new(Reason::Unexplained, "nothing measured explains it", text.to_owned())
+    }
+}
+
+/// What surrounded one execution: shares that others took of its own logical CPUs, whose time is scaled
+/// to it where its slice is longer, and busy shares of the CPUs that it left free.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Surroundings {
-    /// Taken by the hypervisor.
-    steal_ns: f64,
-    /// The same as a share of the time of its own logical CPUs.
+    /// Time of its own logical CPUs.
+    total_ns: f64,
+    /// Share of it that the hypervisor took.
     steal_share: f64,
-    /// Busy with something that is not the study's, on its own logical CPUs.
-    others_ns: f64,
+    /// Share of it that went to something that is not the study's.
     others_share: f64,
     /// Busy share of siblings that it left free.
     left_over_share: f64,
@@ -89,9 +110,8 @@ impl Surroundings {
             cpu => (busy - cpu as f64 - planning).max(0.0),
         };
         Self {
-            steal_ns: steal,
+            total_ns: total,
             steal_share: share(steal, total),
-            others_ns: others,
             others_share: share(others, total),
             left_over_share: share(left_over[0], left_over[2]),
             free_share: share(free[0], free[2]),
@@ -101,7 +121,7 @@ impl Surroundings {
     /// An execution's part of its slice.
     pub fn part(self, done: &Done<'_>) -> Self {
         let part = share(done.execution.elapsed_ns as f64, done.slice.window_ns as f64).min(1.0);
-        Self { steal_ns: self.steal_ns * part, others_ns: self.others_ns * part, ..self }
+        Self { total_ns: self.total_ns * part, ..self }
     }
 }
 
@@ -140,9 +160,8 @@ impl Usual {
                 .unwrap_or(0.0),
             counters: STORAGE.iter().map(|(name, ..)| counter(name)).collect(),
             around: Surroundings {
-                steal_ns: middle(&|around| around.steal_ns),
+                total_ns: middle(&|around| around.total_ns),
                 steal_share: middle(&|around| around.steal_share),
-                others_ns: middle(&|around| around.others_ns),
                 others_share: middle(&|around| around.others_share),
                 left_over_share: middle(&|around| around.left_over_share),
                 free_share: middle(&|around| around.free_share),
@@ -161,43 +180,44 @@ pub fn of_execution(
     usual: &Usual,
     plans: &Plans,
     usual_ns: f64,
-) -> (Reason, String) {
-    let excess_ns = done.execution.elapsed_ns as f64 - usual_ns;
+) -> Why {
+    let elapsed_ns = done.execution.elapsed_ns as f64;
     other_plan(done, usual, plans)
-        .map(|why| (Reason::Plan, why))
-        .or_else(|| fewer_threads(done, usual).map(|why| (Reason::Dop, why)))
-        .or_else(|| storage(&done.execution.counters, usual).map(|why| (Reason::Io, why)))
-        .or_else(|| neighbour(cell, around, usual, excess_ns).map(|why| (Reason::Neighbour, why)))
-        .or_else(|| {
-            clock(cell, usual, done.execution.elapsed_ns as f64 / usual_ns).map(|why| (Reason::Clock, why))
-        })
-        .unwrap_or_else(|| (Reason::Unexplained, "nothing that was measured explains it".to_owned()))
+        .or_else(|| fewer_threads(done, usual, elapsed_ns / usual_ns))
+        .or_else(|| storage(&done.execution.counters, usual))
+        .or_else(|| neighbour(cell, around, usual, elapsed_ns - usual_ns))
+        .or_else(|| clock(cell, usual, elapsed_ns / usual_ns))
+        .unwrap_or_else(|| Why::unexplained("nothing that was measured explains it"))
 }
 
-fn other_plan(done: &Done<'_>, usual: &Usual, plans: &Plans) -> Option<String> {
+fn other_plan(done: &Done<'_>, usual: &Usual, plans: &Plans) -> Option<Why> {
     let own = done.execution.plan.as_deref().and_then(plans::trimmed)?;
     let usual = plans.text(usual.plan?);
-    match plans::change(usual, own) {
-        Change::Different => Some("another plan than its usual one".to_owned()),
-        Change::ParallelOnly => Some("its usual plan with other operators between threads".to_owned()),
-        Change::Same | Change::Unknown => None,
-    }
+    let text = match plans::change(usual, own) {
+        Change::Different => "another plan than its usual one",
+        Change::ParallelOnly => "its usual plan with other operators between threads",
+        Change::Same | Change::Unknown => return None,
+    };
+    Some(Why::new(Reason::Plan, text, text.to_owned()))
 }
 
-fn fewer_threads(done: &Done<'_>, usual: &Usual) -> Option<String> {
-    let dop = done.execution.dop?;
-    (f64::from(dop) < usual.dop).then(|| format!("{dop} took part in it, mostly {} do", usual.dop))
+/// With n of m threads it takes m/n times as long at the most.
+fn fewer_threads(done: &Done<'_>, usual: &Usual, times: f64) -> Option<Why> {
+    let dop = f64::from(done.execution.dop?);
+    let is_cause = dop < usual.dop && usual.dop / dop - 1.0 >= EXPLAINS_SHARE * (times - 1.0);
+    let text = || format!("{dop} took part in it, mostly {} do", usual.dop);
+    is_cause.then(|| Why::new(Reason::Dop, "fewer threads took part than usual", text()))
 }
 
 fn count(counters: &Counters, name: &str) -> f64 {
     counters.get(name).copied().unwrap_or(0) as f64
 }
 
-fn storage(counters: &Counters, usual: &Usual) -> Option<String> {
-    STORAGE.iter().zip(&usual.counters).find_map(|((name, least, verb), usual)| {
+fn storage(counters: &Counters, usual: &Usual) -> Option<Why> {
+    STORAGE.iter().zip(&usual.counters).find_map(|((name, least, verb, cause), usual)| {
         let own = count(counters, name);
-        (own - usual >= *least && own >= MANY_TIMES * usual)
-            .then(|| format!("it {verb} {}, mostly {}", amount(name, own), amount(name, *usual)))
+        let text = || format!("it {verb} {}, mostly {}", amount(name, own), amount(name, *usual));
+        (own - usual >= *least && own >= MANY_TIMES * usual).then(|| Why::new(Reason::Io, cause, text()))
     })
 }
 
@@ -205,36 +225,45 @@ fn amount(name: &str, amount: f64) -> String {
     if name.ends_with("_bytes") { bytes(amount) } else { format!("{amount:.0} pages") }
 }
 
-fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f64) -> Option<String> {
-    let explains = |own: f64, usual: f64| own - usual >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns);
+fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f64) -> Option<Why> {
+    // Taken beyond what the usual share takes of as long a time.
+    let explains = |own: f64, usual: f64| {
+        (own - usual) * around.total_ns >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns)
+    };
     let flagged = |own: f64, usual: f64, limit: f64| own > limit && own >= MANY_TIMES * usual;
     let before = &usual.around;
-    if around.steal_share > STEAL_FLAG_SHARE && explains(around.steal_ns, before.steal_ns) {
-        return Some(shares("steal", around.steal_share, before.steal_share));
+    if around.steal_share > STEAL_FLAG_SHARE && explains(around.steal_share, before.steal_share) {
+        return Some(shares("steal", "steal", around.steal_share, before.steal_share));
     }
-    if around.others_share > BUSY_FLAG_SHARE && explains(around.others_ns, before.others_ns) {
-        return Some(shares("others on its logical CPUs", around.others_share, before.others_share));
+    if around.others_share > BUSY_FLAG_SHARE && explains(around.others_share, before.others_share) {
+        let cause = "others busy on the same logical CPUs";
+        let (own, usual) = (around.others_share, before.others_share);
+        return Some(shares(cause, "others on its logical CPUs", own, usual));
     }
     if flagged(around.left_over_share, before.left_over_share, BUSY_FLAG_SHARE) {
-        return Some(shares("siblings left free busy", around.left_over_share, before.left_over_share));
+        let (own, usual) = (around.left_over_share, before.left_over_share);
+        return Some(shares("others busy on siblings left free", "siblings left free busy", own, usual));
     }
     if let Some(share) =
         cell.stranger_share.filter(|own| flagged(*own, usual.stranger_share, STRANGER_FLAG_SHARE))
     {
-        return Some(shares("a stranger on its cores around that block", share, usual.stranger_share));
+        let what = "a stranger on its cores around that block";
+        return Some(shares("a stranger on the same cores", what, share, usual.stranger_share));
     }
-    flagged(around.free_share, before.free_share, BUSY_FLAG_SHARE)
-        .then(|| shares("other logical CPUs busy", around.free_share, before.free_share))
+    flagged(around.free_share, before.free_share, BUSY_FLAG_SHARE).then(|| {
+        shares("other logical CPUs busy", "other logical CPUs busy", around.free_share, before.free_share)
+    })
 }
 
-fn shares(what: &str, own: f64, usual: f64) -> String {
-    format!("{what} {}, mostly {}", percent(own), percent(usual))
+fn shares(cause: &'static str, what: &str, own: f64, usual: f64) -> Why {
+    Why::new(Reason::Neighbour, cause, format!("{what} {}, mostly {}", percent(own), percent(usual)))
 }
 
-fn clock(cell: &Cell<'_>, usual: &Usual, times: f64) -> Option<String> {
+fn clock(cell: &Cell<'_>, usual: &Usual, times: f64) -> Option<Why> {
     let (own, usual) = cell.clock_mhz.zip(usual.clock_mhz)?;
+    let text = || format!("the clock was {own:.0} MHz in that block, mostly {usual:.0}");
     ((usual / own).ln() >= EXPLAINS_SHARE * times.ln())
-        .then(|| format!("the clock was {own:.0} MHz in that block, mostly {usual:.0}"))
+        .then(|| Why::new(Reason::Clock, "a lower clock", text()))
 }
 
 /// Why a query gained more or less than all together, in words.
@@ -245,31 +274,30 @@ pub fn of_query(
     own: &TreatmentQueries,
     baseline: &TreatmentQueries,
     times: f64,
-) -> (Reason, String) {
-    let nothing = || {
-        let text = "plan, threads, reads, spills and steal do not tell why".to_owned();
-        (Reason::Unexplained, text)
-    };
+) -> Why {
+    let nothing = || Why::unexplained("plan, threads, reads, spills and steal do not tell why");
     let Some((numbers, before)) = own.queries.get(&query).zip(baseline.queries.get(&query)) else {
         return nothing();
     };
     if numbers.plan_change == Change::Different {
-        return (Reason::Plan, "another plan than the baseline's".to_owned());
+        let text = "another plan than the baseline's";
+        return Why::new(Reason::Plan, text, text.to_owned());
     }
     if let Some(why) = serial(numbers, own, times) {
-        return (Reason::Dop, why);
+        return why;
     }
-    let moved = STORAGE.iter().find_map(|(name, least, verb)| {
+    let moved = STORAGE.iter().find_map(|(name, least, verb, cause)| {
         let of = |numbers: &QueryEstimates| numbers.counters.get(*name).copied().unwrap_or(0.0);
         let (now, was) = (of(numbers), of(before));
         let is_other = now.max(was) >= MANY_TIMES * now.min(was) && (now - was).abs() >= *least;
         // More reads do not make a query faster.
-        (is_other && (now > was) == (times < 1.0)).then(|| {
+        let text = || {
             format!("it {verb} {} an execution, under the baseline {}", amount(name, now), amount(name, was))
-        })
+        };
+        (is_other && (now > was) == (times < 1.0)).then(|| Why::new(Reason::Io, cause, text()))
     });
     if let Some(why) = moved {
-        return (Reason::Io, why);
+        return why;
     }
     let steal = |at: usize| {
         let cells = table.of(at);
@@ -282,18 +310,17 @@ pub fn of_query(
     let (now, was) = (steal(at), table.below(at).first().map_or(0.0, |base| steal(*base)));
     // Steal lengthens a query by about its own share.
     if times < 1.0 && now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln() {
-        return (
-            Reason::Neighbour,
-            format!("steal {} of the time, under the baseline {}", percent(now), percent(was)),
-        );
+        let text = format!("steal {} of the time, under the baseline {}", percent(now), percent(was));
+        return Why::new(Reason::Neighbour, "steal", text);
     }
     nothing()
 }
 
 /// A slow query on fewer threads than its treatment asked for, where others had them.
-fn serial(numbers: &QueryEstimates, own: &TreatmentQueries, times: f64) -> Option<String> {
+fn serial(numbers: &QueryEstimates, own: &TreatmentQueries, times: f64) -> Option<Why> {
     let (asked, (_, most)) = own.dop.zip(numbers.dop)?;
     let others_had_more = own.queries.values().any(|other| other.dop.is_some_and(|(_, other)| other > most));
+    let text = || format!("at most {most} of the {asked} that were asked for took part");
     (times < 1.0 && most < asked && others_had_more)
-        .then(|| format!("at most {most} of the {asked} that were asked for took part"))
+        .then(|| Why::new(Reason::Dop, "fewer threads took part than were asked for", text()))
 }

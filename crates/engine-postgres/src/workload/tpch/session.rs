@@ -303,7 +303,8 @@ fn tell(
     ));
     if holds {
         shared.note(format!(
-            "plans held: parallel_setup_cost 100, parallel_tuple_cost and least sizes 0, every scan planned with {} workers, of which {} may run",
+            "plans held: parallel_setup_cost 100, parallel_tuple_cost and least sizes 0; workers planned for a scan: \
+             {}, of which {} may run",
             workers.planned, workers.most
         ));
     }

@@ -91,8 +91,9 @@ impl Generator {
         let _ = std::fs::remove_file(&self.log);
         match (status.success(), left) {
             (true, 0) => Ok(loaded),
-            (true, _) => Err(self.failed("load all of", &format!("text of {} was left over", table.name))),
-            (false, _) => {
+            // It may have been ended by the pipe that was closed before its time.
+            (_, 1..) => Err(self.failed("load all of", &format!("text of {} was left over", table.name))),
+            (false, 0) => {
                 let why = format!("it ended with {status} in table {}: {said}", table.name);
                 Err(EngineError::Failed {
                     engine: self.engine.to_owned(),

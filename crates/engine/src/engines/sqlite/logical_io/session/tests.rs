@@ -183,7 +183,7 @@ fn requests_that_make_no_sense_are_refused() {
         super::super::super::Sqlite.check(&request.load).map_err(|error| error.to_string())
     };
     let mut bad = request(folder.path(), &[], 1);
-    bad.load.workload = "tpch".into();
+    bad.load.workload = "tpc-c".into();
     assert!(check(&bad).unwrap_err().contains("logical-io"));
     let mut bad = request(folder.path(), &[], 1);
     bad.load.engine_options.insert("cache".into(), OptionValue::Integer(1));

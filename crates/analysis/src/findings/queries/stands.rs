@@ -1,0 +1,100 @@
+//! What stands out, in one sentence or two: executions that share block and cause together.
+
+use super::{finding, query_list};
+use crate::Finding;
+use crate::findings::words::plural;
+use crate::queries::words::ratio;
+use crate::queries::{Outlier, Queries};
+use std::collections::BTreeSet;
+
+/// Most groups of single executions that are told.
+const MAX_SINGLE: usize = 3;
+
+/// Most groups of queries that are told.
+const MAX_WHOLE: usize = 2;
+
+/// What stands out, with the likeliest reason; `None` where nothing does.
+pub fn outliers(queries: &Queries) -> Option<Finding> {
+    let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) =
+        queries.outliers.iter().partition(|one| one.block.is_some());
+    let single = grouped(&single, |a, b| (a.block, a.cause) == (b.block, b.cause));
+    let whole = grouped(&whole, |a, b| (a.query, a.cause) == (b.query, b.cause));
+    let (single, whole) = (&single[..single.len().min(MAX_SINGLE)], &whole[..whole.len().min(MAX_WHOLE)]);
+    let mut sentences = Vec::new();
+    let texts: Vec<String> = single.iter().filter_map(|group| executions(group)).collect();
+    if !texts.is_empty() {
+        sentences.push(format!("Stands out: {}.", texts.join("; ")));
+    }
+    let texts: Vec<String> = whole.iter().filter_map(|group| query(queries, group)).collect();
+    if !texts.is_empty() {
+        sentences.push(format!("Apart from the rest: {}.", texts.join("; ")));
+    }
+    let told: Vec<&&Outlier> = single.iter().chain(whole).flatten().collect();
+    let more = queries.outliers.len() + queries.outliers_left_out - told.len();
+    match more {
+        0 => {}
+        1 => sentences.push("1 more stands out less.".to_owned()),
+        more => sentences.push(format!("{more} more stand out less.")),
+    }
+    let mut names: Vec<&str> = told.iter().map(|one| one.treatment.as_str()).collect();
+    names.sort_unstable();
+    (!told.is_empty()).then(|| finding("outlier", sentences.join(" "), &names))
+}
+
+/// Groups of what is alike, each where its first one is.
+fn grouped<'a>(all: &[&'a Outlier], is_alike: fn(&Outlier, &Outlier) -> bool) -> Vec<Vec<&'a Outlier>> {
+    let mut groups: Vec<Vec<&Outlier>> = Vec::new();
+    for one in all {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| is_alike(first, one))) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// `Q4, Q6 and Q11 under d2 in block 3, 4.0 to 9.1 times their medians (steal)`.
+fn executions(group: &[&Outlier]) -> Option<String> {
+    let first = group.first()?;
+    let (block, cause) = (first.block?, first.cause);
+    let mut numbers: Vec<u8> = group.iter().map(|one| one.query).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let own = match group.iter().all(|one| one.treatment == first.treatment) {
+        true => format!("{} under {}", query_list(&numbers), first.treatment),
+        false => format!("{} under {}", query_list(&numbers), plural(treatments(group), "treatment")),
+    };
+    let (low, high) = group
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one.times), high.max(one.times)));
+    let times = match group {
+        [_] => format!("{high:.1} times its median"),
+        _ => format!("{low:.1} to {high:.1} times their medians"),
+    };
+    Some(format!("{own} in block {block}, {times} ({cause})"))
+}
+
+/// How many different treatments.
+fn treatments(group: &[&Outlier]) -> u32 {
+    group.iter().map(|one| one.treatment.as_str()).collect::<BTreeSet<&str>>().len() as u32
+}
+
+/// `Q6 under d4 and 2 more treatments 0.56x [0.54, 0.58] where all are 2.57x (steal)`.
+fn query(queries: &Queries, group: &[&Outlier]) -> Option<String> {
+    let first = group.first()?;
+    let own = queries.treatments.iter().find(|own| own.treatment == first.treatment)?;
+    let speed = own.queries.get(&first.query)?.speed.as_ref()?;
+    let all = own.total.geometric.as_ref()?;
+    let more = match group.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", plural(more as u32, "more treatment")),
+    };
+    Some(format!(
+        "Q{} under {}{more} {} where all are {} ({})",
+        first.query,
+        first.treatment,
+        ratio(speed),
+        ratio(all),
+        first.cause
+    ))
+}

@@ -1,0 +1,195 @@
+//! Which treatments a verdict tells of, and ratios as text: differences that are shown first, those
+//! that are not together, with the words said once.
+
+use super::Facts;
+use crate::findings::words::{figure, interval, plural};
+use crate::queries::words::why_not_shown;
+use crate::queries::{Queries, TreatmentQueries};
+use crate::{Estimate, Ratio};
+use std::collections::BTreeMap;
+use threadwise_study::{Role, Treatment};
+
+/// Most treatments that one finding tells of.
+pub const MAX_TOLD: usize = 3;
+
+/// The treatments that are told in words, and those that are left to the table.
+pub struct Choice<'a> {
+    /// At most [`MAX_TOLD`], in study order: all where there are no more, else the fastest and each
+    /// placement's highest DOP.
+    pub told: Vec<&'a TreatmentQueries>,
+    /// The others in study order.
+    pub rest: Vec<&'a TreatmentQueries>,
+}
+
+impl<'a> Choice<'a> {
+    /// From the compared treatments that were measured.
+    pub fn of(facts: &Facts<'_>, queries: &'a Queries) -> Self {
+        let all = facts.study.treatments.iter().zip(&queries.treatments);
+        let is_compared = |(treatment, own): &(&Treatment, &TreatmentQueries)| {
+            treatment.role == Role::Compared && own.blocks > 0
+        };
+        let own: Vec<(&Treatment, &TreatmentQueries)> = all.filter(is_compared).collect();
+        let chosen = if own.len() > MAX_TOLD { relevant(&own) } else { (0..own.len()).collect() };
+        let (told, rest): (Vec<_>, Vec<_>) =
+            own.iter().enumerate().partition(|(at, _)| chosen.iter().take(MAX_TOLD).any(|own| own == at));
+        let only = |part: Vec<(usize, &(&Treatment, &'a TreatmentQueries))>| {
+            part.into_iter().map(|(_, (_, own))| *own).collect()
+        };
+        Self { told: only(told), rest: only(rest) }
+    }
+
+    /// All of them, those that are told first.
+    pub fn all(&self) -> impl Iterator<Item = &'a TreatmentQueries> + '_ {
+        self.told.iter().chain(&self.rest).copied()
+    }
+
+    /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
+    pub fn more(&self, of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
+        let known: Vec<&Ratio> = self.rest.iter().filter_map(|own| of(own)).collect();
+        let shown = known.iter().filter(|ratio| ratio.effect).count();
+        match (known.len(), shown) {
+            (0, _) => String::new(),
+            (more, 0) => format!("; {more} more in the table"),
+            (more, shown) => format!("; {more} more in the table ({shown} with a difference shown)"),
+        }
+    }
+}
+
+/// Indices by relevance: the fastest, then each placement's highest DOP, the highest first.
+fn relevant(own: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
+    let speed = |at: &usize| own[*at].1.total.speed.as_ref().map_or(0.0, |speed| speed.value);
+    let size = |at: &usize| (own[*at].1.dop, own[*at].1.streams);
+    let mut highest: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (at, (treatment, _)) in own.iter().enumerate() {
+        let known = highest.entry((treatment.group.as_str(), treatment.placement.trim())).or_insert(at);
+        if size(&at) > size(known) {
+            *known = at;
+        }
+    }
+    let mut highest: Vec<usize> = highest.into_values().collect();
+    highest.sort_by(|a, b| size(b).cmp(&size(a)).then(a.cmp(b)));
+    let fastest = (0..own.len()).max_by(|a, b| speed(a).total_cmp(&speed(b)).then(b.cmp(a)));
+    let others = highest.into_iter().filter(|at| Some(*at) != fastest);
+    fastest.into_iter().chain(others).collect()
+}
+
+/// The baseline of a treatment.
+pub fn baseline<'a>(
+    facts: &Facts<'_>,
+    queries: &'a Queries,
+    own: &TreatmentQueries,
+) -> Option<&'a TreatmentQueries> {
+    let (_, treatment) = facts.study.treatment(&own.treatment)?;
+    let mut all = facts.study.treatments.iter().zip(&queries.treatments);
+    all.find(|(other, _)| other.group == treatment.group && other.role == Role::Baseline).map(|(_, own)| own)
+}
+
+/// Whether a treatment has as many streams as its baseline: beside others every query takes longer.
+pub fn is_as_many_streams(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> bool {
+    baseline(facts, queries, own).is_some_and(|base| base.streams == own.streams)
+}
+
+/// The name of the baseline, or that each group has its own.
+pub fn baseline_name(facts: &Facts<'_>, queries: &Queries) -> String {
+    let all = facts.study.treatments.iter().zip(&queries.treatments);
+    let mut baselines = all.filter(|(own, _)| own.role == Role::Baseline).map(|(_, own)| own);
+    match (baselines.next(), baselines.next()) {
+        (Some(one), None) => one.treatment.clone(),
+        _ => "the baseline of its group".to_owned(),
+    }
+}
+
+/// What the baseline is called where a study has one: by name, with what its name does not say and
+/// one of its figures; `None` where each group has its own.
+pub fn one_baseline(
+    facts: &Facts<'_>,
+    queries: &Queries,
+    figure: impl Fn(&TreatmentQueries) -> Option<String>,
+) -> Option<String> {
+    let all = facts.study.treatments.iter().zip(&queries.treatments);
+    let mut baselines = all.filter(|(own, _)| own.role == Role::Baseline).map(|(_, own)| own);
+    let (one, None) = (baselines.next()?, baselines.next()) else { return None };
+    let (name, placement) = (&one.treatment, one.placement.trim());
+    let dop = one.dop.filter(|dop| !name.contains(&format!("d{dop}")));
+    let dop = dop.map_or_else(String::new, |dop| format!("DOP {dop} "));
+    let is_told = dop.is_empty() && name.contains(placement);
+    let place = (!is_told).then(|| format!("{dop}on {placement}"));
+    let streams = queries.is_throughput.then(|| plural(one.streams, "stream"));
+    let words: Vec<String> = [place, streams, figure(one)].into_iter().flatten().collect();
+    Some(if words.is_empty() { name.clone() } else { format!("{name} ({})", words.join(", ")) })
+}
+
+/// A ratio that is to be told.
+pub struct Told {
+    name: String,
+    value: f64,
+    low: f64,
+    high: f64,
+    blocks: u32,
+    effect: bool,
+    /// Why no difference is shown, where the interval does not tell.
+    why: Option<&'static str>,
+    /// What stands behind it in brackets; may be empty.
+    more: String,
+}
+
+impl Told {
+    /// Of a treatment or a query.
+    pub fn of(name: &str, own: &Ratio, more: String) -> Self {
+        let (why, name) = (why_not_shown(own), name.to_owned());
+        let Ratio { value, low, high, blocks, effect, .. } = *own;
+        Self { name, value, low, high, blocks, effect, why, more }
+    }
+
+    /// Of a comparison.
+    pub fn of_estimate(own: &Estimate) -> Self {
+        let Estimate { value, low, high, blocks, effect, .. } = *own;
+        let why = if effect {
+            None
+        } else if blocks < 2 {
+            Some("1 block, no interval")
+        } else if own.holm_low > 1.0 || own.holm_high < 1.0 {
+            Some("within the noise floor")
+        } else if low > 1.0 || high < 1.0 {
+            Some("not after adjusting for all comparisons")
+        } else {
+            None
+        };
+        Self { name: own.name.clone(), value, low, high, blocks, effect, why, more: String::new() }
+    }
+
+    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is told for all.
+    fn text(&self, with_why: bool) -> String {
+        let ratio = match self.blocks {
+            0 | 1 => format!("{}x", figure(self.value)),
+            _ => interval(self.value, self.low, self.high),
+        };
+        let why = self.why.filter(|_| with_why).unwrap_or_default();
+        let parts: Vec<&str> =
+            [self.more.as_str(), why].into_iter().filter(|part| !part.is_empty()).collect();
+        match parts.as_slice() {
+            [] => format!("{} {ratio}", self.name),
+            parts => format!("{} {ratio} ({})", self.name, parts.join(", ")),
+        }
+    }
+}
+
+/// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
+/// shown first. `None` without a ratio.
+pub fn judged(told: &[Told]) -> Option<String> {
+    let (shown, not): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|one| one.effect);
+    let joined = |part: &[&Told], with_why: bool| {
+        part.iter().map(|one| one.text(with_why)).collect::<Vec<_>>().join(", ")
+    };
+    let mut parts = Vec::new();
+    if !shown.is_empty() {
+        parts.push(joined(&shown, false));
+    }
+    if let [first, rest @ ..] = not.as_slice() {
+        // One reason of all of them is told once.
+        let same = first.why.filter(|_| rest.iter().all(|one| one.why == first.why));
+        let why = same.map_or_else(String::new, |why| format!(" ({why})"));
+        parts.push(format!("no difference shown{why}: {}", joined(&not, same.is_none())));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}

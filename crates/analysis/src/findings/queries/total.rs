@@ -1,0 +1,150 @@
+//! All queries together, with and without those of another plan, and the range of single ones.
+
+use super::told::{Choice, Told, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
+use super::{Facts, finding, query_list};
+use crate::queries::words::{ratio, seconds};
+use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
+use crate::{Finding, Ratio};
+
+/// The treatments that matter; the geometric mean only where it says something else.
+pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
+    let figure = |own: &TreatmentQueries| took(queries.is_throughput, own);
+    let base = one_baseline(facts, queries, figure);
+    let tell = |own: &&TreatmentQueries| {
+        let was = base.is_none().then(|| figure(baseline(facts, queries, own)?)).flatten();
+        let was = was.map_or_else(String::new, |was| format!("{was} to "));
+        let now = figure(own).map_or_else(String::new, |now| format!("{was}{now}"));
+        Some(Told::of(&own.treatment, own.total.speed.as_ref()?, now))
+    };
+    let told = judged(&choice.told.iter().filter_map(tell).collect::<Vec<_>>())?;
+    let count = match queries.numbers.len() {
+        1 => "1 query".to_owned(),
+        several => format!("{several} queries together"),
+    };
+    let what = if queries.is_throughput { "queries per hour" } else { "speed" };
+    let base = base.unwrap_or_else(|| baseline_name(facts, queries));
+    let more = choice.more(|own| own.total.speed.as_ref());
+    let mut text = format!("{count}, {what} against {base}: {told}{more}.");
+    text.extend(geometric(facts, queries, choice));
+    text.extend(same_plans(facts, queries, choice));
+    let names: Vec<&str> = choice.all().map(|own| own.treatment.as_str()).collect();
+    Some(finding("queries-total", text, &names))
+}
+
+/// Seconds of all queries, or queries per hour.
+fn took(is_throughput: bool, own: &TreatmentQueries) -> Option<String> {
+    match is_throughput {
+        true => own.total.queries_per_h.as_ref().map(|rate| format!("{:.0}/h", rate.mean)),
+        false => own.total.elapsed_s.as_ref().map(|elapsed| seconds(elapsed.mean)),
+    }
+}
+
+/// What a ratio says: −1 slower, 0 nothing, 1 faster.
+fn conclusion(own: &Ratio) -> i8 {
+    match own.effect {
+        false => 0,
+        true if own.value < 1.0 => -1,
+        true => 1,
+    }
+}
+
+fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+    let differs = |own: &&&TreatmentQueries| {
+        let both = own.total.speed.as_ref().zip(own.total.geometric.as_ref());
+        both.is_some_and(|(speed, mean)| conclusion(speed) != conclusion(mean))
+            && is_as_many_streams(facts, queries, own)
+    };
+    let tell = |own: &&TreatmentQueries| {
+        Some(Told::of(&own.treatment, own.total.geometric.as_ref()?, String::new()))
+    };
+    let told: Vec<Told> = choice.told.iter().filter(differs).filter_map(tell).collect();
+    judged(&told).map(|told| format!(" By geometric mean instead: {told}."))
+}
+
+/// Without queries of another plan, of the treatment that this changes most.
+fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+    let both = |own: &&'_ TreatmentQueries| -> Option<(String, &'static str, Ratio, f64)> {
+        let total = &own.total;
+        let of_total = || Some(("", total.speed_same_plans.as_ref()?, total.speed.as_ref()?));
+        let of_mean =
+            || Some((", geometric mean", total.geometric_same_plans.as_ref()?, total.geometric.as_ref()?));
+        let (what, rest, all) = of_total().or_else(of_mean)?;
+        Some((own.treatment.clone(), what, rest.clone(), (rest.value / all.value).ln().abs()))
+    };
+    let known = choice.told.iter().filter(|own| is_as_many_streams(facts, queries, own)).filter_map(both);
+    let (name, what, rest, _) = known.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let told = judged(&[Told::of(&name, &rest, String::new())])?;
+    Some(format!(" Without {} of another plan{what}: {told}.", query_list(&queries.changed())))
+}
+
+/// Single queries whose difference is shown: how many, and from where to where. `None` of streams:
+/// that a query takes longer beside others says nothing.
+pub fn range(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
+    let own: Vec<&TreatmentQueries> = choice.all().collect();
+    if queries.numbers.len() < 2 || queries.is_throughput || own.is_empty() {
+        return None;
+    }
+    let against = baseline_name(facts, queries);
+    let names: Vec<&str> = own.iter().map(|own| own.treatment.as_str()).collect();
+    let told: Vec<(&TreatmentQueries, String)> =
+        own.iter().filter_map(|own| Some((*own, shown(own)?))).collect();
+    if told.is_empty() {
+        let under = match names.as_slice() {
+            [one] => (*one).to_owned(),
+            all => format!("any of {} treatments", all.len()),
+        };
+        let count = queries.numbers.len();
+        let text =
+            format!("Query by query: no difference from {against} shown in any of {count} under {under}.");
+        return Some(finding("queries-range", text, &names));
+    }
+    let (first, rest) = told.split_at(told.len().min(choice.told.len()));
+    let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!("; {more} more in the table"),
+    };
+    Some(finding(
+        "queries-range",
+        format!("Query by query against {against}: {}{more}.", texts.join("; ")),
+        &names,
+    ))
+}
+
+type Single<'a> = (u8, &'a QueryEstimates, &'a Ratio);
+
+/// `d2 19 faster (Q4 1.20x [1.10, 1.31] to Q9 2.31x [2.20, 2.42])`, or with the extremes of both
+/// sides; `None` where no difference is shown.
+fn shown(own: &TreatmentQueries) -> Option<String> {
+    let mut all: Vec<Single<'_>> = own
+        .queries
+        .iter()
+        .filter_map(|(number, own)| Some((*number, own, own.speed.as_ref()?)))
+        .filter(|(_, _, speed)| speed.effect)
+        .collect();
+    all.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
+    let (slower, faster) = all.split_at(all.partition_point(|(_, _, speed)| speed.value < 1.0));
+    let ends = |part: &[Single<'_>]| match part {
+        [least, .., most] => format!("{} to {}", single(least), single(most)),
+        part => part.iter().map(single).collect(),
+    };
+    Some(match (slower, faster) {
+        ([], []) => return None,
+        ([], faster) => format!("{} {} faster ({})", own.treatment, faster.len(), ends(faster)),
+        (slower, []) => format!("{} {} slower ({})", own.treatment, slower.len(), ends(slower)),
+        ([slowest, ..], [.., fastest]) => format!(
+            "{} {} faster (at most {}), {} slower (at most {})",
+            own.treatment,
+            faster.len(),
+            single(fastest),
+            slower.len(),
+            single(slowest)
+        ),
+    })
+}
+
+/// `Q3 1.80x [1.75, 1.85], another plan`.
+fn single((number, own, speed): &Single<'_>) -> String {
+    let plan = if own.plan_change == Change::Different { ", another plan" } else { "" };
+    format!("Q{number} {}{plan}", ratio(speed))
+}
