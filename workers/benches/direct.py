@@ -213,8 +213,8 @@ def report(rounds: list[Counter[str]]) -> bool:
 
     time_ratio = ratio("worker_ns", "plain_same_ns")
     kept = time_ratio.high < LIMIT
-    rest = [one | {"rest_cpu_ns": one["worker_cpu_ns"] - one["main_cpu_ns"]} for one in rounds]
-    rest_ratio = estimate([one["rest_cpu_ns"] / one["plain_cpu_ns"] for one in rest])
+    rest_ratio = estimate([(one["worker_cpu_ns"] - one["main_cpu_ns"]) / one["plain_cpu_ns"]
+                           for one in rounds])
     shares = {name: mean_s(f"{name}_cpu_ns") / mean_s("worker_cpu_ns")
               for name in ("main", "session")}
     print(f"direct call: {mean_s('plain_whole_ns'):.3f} s a round, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import random
 import subprocess
 import sys
@@ -68,11 +70,13 @@ class Arithmetic(unittest.TestCase):
         def rounds(worker_ns: int) -> list[Counter]:
             names = ("plain_same_ns", "plain_whole_ns", "plain_cpu_ns", "worker_wall_ns",
                      "worker_cpu_ns", "main_cpu_ns", "session_cpu_ns")
-            return [Counter(dict.fromkeys(names, 1000), main_cpu_ns=1, worker_ns=ns)
+            return [Counter(dict.fromkeys(names, 1000) | {"main_cpu_ns": 1, "worker_ns": ns})
                     for ns in (worker_ns, worker_ns + 1)]
 
-        self.assertTrue(direct.report(rounds(1020)))
-        self.assertFalse(direct.report(rounds(1049)))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertTrue(direct.report(rounds(1020)))
+            self.assertFalse(direct.report(rounds(1049)))
+        self.assertIn("planning and execution    1.0205 [", said.getvalue())
 
 
 class Bench(unittest.TestCase):
