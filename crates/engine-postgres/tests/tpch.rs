@@ -9,9 +9,9 @@ mod faults;
 mod place;
 mod support;
 
-use place::{Study, folder, request, window, write};
+use place::{Study, folder, programs, request, window, write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{cpus, engine, programs};
+use support::{cpus, engine};
 use threadwise_engine::engines::sqlite::Sqlite;
 use threadwise_machine::{CpuSet, pin};
 use threadwise_server::proc;

@@ -12,7 +12,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("server", &["machine"]),
     ("tpch", &["study", "server"]),
     ("engine", &["machine", "study", "tpch"]),
-    ("analytics", &["study", "tpch"]),
+    ("analytics", &[]),
     ("engine-postgres", &["machine", "study", "engine", "server", "tpch"]),
     ("engine-mariadb", &["machine", "study", "engine", "server"]),
     ("store", &["machine", "study"]),

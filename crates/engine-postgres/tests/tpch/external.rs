@@ -1,8 +1,8 @@
 //! A server of the user's: our tables in our schema, gone at the end; its postmaster stays where it is.
 
-use super::place::{Study, folder, options, request};
+use super::place::{Study, folder, options, programs, request};
 use super::support::theirs::{PASSWORD, Theirs};
-use super::support::{cpus, engine, programs};
+use super::support::{cpus, engine};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use threadwise_engine::StartRequest;
 use threadwise_machine::{CpuSet, pin};

@@ -1,8 +1,8 @@
 //! What goes wrong: clear errors, and nothing half-made is taken for whole.
 
 use super::LONG;
-use super::place::{Study, folder, generator, options, request, write};
-use super::support::{cpus, engine, eventually, processes_in, programs};
+use super::place::{Study, folder, generator, options, programs, request, write};
+use super::support::{cpus, engine, eventually, processes_in};
 use std::os::unix::fs::PermissionsExt;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_postgres::cluster;

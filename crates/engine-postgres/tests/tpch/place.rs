@@ -8,17 +8,32 @@ use tempfile::TempDir;
 use threadwise_engine::{
     Engine, EngineError, Keeper, LoadRequest, Running, Session, SessionRequest, StartRequest, Window, clock,
 };
+use threadwise_engine_postgres::cluster::Programs;
 use threadwise_machine::CpuSet;
 use threadwise_study::{OptionValue, Options, QueryExecution, SessionSlice};
 use threadwise_tpch::{Dialect, Parameters, sql};
+
+/// PostgreSQL's programs. `None`, said loudly, where there are none, or where `cargo xtask test` could not
+/// install the generator, and this is not CI.
+pub fn programs(test: &str) -> Option<Programs> {
+    let programs = super::support::programs(test)?;
+    let is_absent = std::env::var_os("THREADWISE_TEST_ENGINES").is_some_and(|value| value == "absent");
+    if is_absent && std::env::var_os("CI").is_none() {
+        // Not by the macro, whose output the test program keeps back.
+        let line = format!("SKIPPED: {test}: the package tpchgen-cli could not be installed\n");
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        return None;
+    }
+    Some(programs)
+}
 
 /// Where `tpchgen-cli` is: in an environment of the engines that are Python packages.
 pub fn generator() -> PathBuf {
     let folder = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
     let program = folder.map(|folder| folder.join("bin/tpchgen-cli")).filter(|program| program.is_file());
     program.expect(
-        "these tests need tpchgen-cli: set THREADWISE_TEST_ENGINES to the folder of an environment that has \
-         bin/tpchgen-cli (python3 -m venv FOLDER && FOLDER/bin/pip install tpchgen-cli)",
+        "these tests need tpchgen-cli: run them by cargo xtask test, or set THREADWISE_TEST_ENGINES to the \
+         folder of an environment that has bin/tpchgen-cli",
     )
 }
 

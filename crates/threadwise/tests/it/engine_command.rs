@@ -235,8 +235,7 @@ fn after_a_kill_the_next_one_waits_for_the_rest_and_starts_anew() {
 /// that failed: then the caller is skipped and this says so, and in CI it fails.
 pub fn real(what: &str) -> Option<PathBuf> {
     let venv = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
-    if !is_ci && venv.as_deref() == Some(Path::new("absent")) {
+    if venv.as_deref() == Some(Path::new("absent")) && std::env::var_os("CI").is_none() {
         let line = format!("SKIPPED: {what}: the packages of DuckDB and DataFusion could not be installed\n");
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         return None;

@@ -74,11 +74,10 @@ fn data_size(queries: &Queries) -> Option<Finding> {
     Some(finding("data-size", format!("Data: {factors}: {memory}, {llc}."), &[]))
 }
 
-/// `Q2, Q11 and Q13`.
-fn query_list(numbers: &[u8]) -> String {
-    let mut names: Vec<String> =
-        numbers.iter().take(MAX_QUERIES).map(|number| format!("Q{number}")).collect();
-    let more = numbers.len().saturating_sub(MAX_QUERIES);
+/// `Q2, Q11 and Q13`, so many of them.
+fn query_list(numbers: &[u8], most: usize) -> String {
+    let mut names: Vec<String> = numbers.iter().take(most).map(|number| format!("Q{number}")).collect();
+    let more = numbers.len().saturating_sub(most);
     names.extend((more > 0).then(|| format!("{more} more")));
     list(&names)
 }

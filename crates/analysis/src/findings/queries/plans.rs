@@ -1,6 +1,6 @@
 //! Queries whose plan differs between treatments, and plans that differed within one.
 
-use super::{Facts, finding, query_list};
+use super::{Facts, MAX_QUERIES, finding, query_list};
 use crate::Finding;
 use crate::queries::{Change, PlanChange, Queries};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub fn plan_change(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
         let (changed, example) = (queries.changed(), tell(first));
         let told = match changed.as_slice() {
             [_] => example,
-            all => format!("{}, such as {example}", query_list(all)),
+            all => format!("{}, such as {example}", query_list(all, MAX_QUERIES)),
         };
         sentences.push(format!(
             "Another plan than the baseline's: {told}. Such ratios are of plan and hardware together{hold}."
@@ -70,7 +70,7 @@ fn unstable(queries: &Queries) -> Option<String> {
     (!numbers.is_empty()).then(|| {
         format!(
             "More than one plan under the same treatment: {}; the commonest is compared.",
-            query_list(&numbers)
+            query_list(&numbers, MAX_QUERIES)
         )
     })
 }

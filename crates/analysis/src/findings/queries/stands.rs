@@ -4,22 +4,28 @@ use super::{finding, query_list};
 use crate::Finding;
 use crate::findings::words::plural;
 use crate::queries::words::ratio;
-use crate::queries::{Outlier, Queries};
+use crate::queries::{Outlier, Queries, Reason};
 use std::collections::BTreeSet;
 
-/// Most groups of single executions that are told.
-const MAX_SINGLE: usize = 3;
+/// Most groups that are told: single executions first, the last place for a query as a whole.
+const MAX_GROUPS: usize = 3;
 
-/// Most groups of queries that are told.
-const MAX_WHOLE: usize = 2;
+/// Most queries that a group names.
+const MAX_NAMED: usize = 3;
 
-/// What stands out, with the likeliest reason; `None` where nothing does.
+/// What stands out, with the likeliest reason; `None` where nothing does. Queries of another plan are
+/// told as such elsewhere.
 pub fn outliers(queries: &Queries) -> Option<Finding> {
-    let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) =
-        queries.outliers.iter().partition(|one| one.block.is_some());
-    let single = grouped(&single, |a, b| (a.block, a.cause) == (b.block, b.cause));
-    let whole = grouped(&whole, |a, b| (a.query, a.cause) == (b.query, b.cause));
-    let (single, whole) = (&single[..single.len().min(MAX_SINGLE)], &whole[..whole.len().min(MAX_WHOLE)]);
+    let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) = queries
+        .outliers
+        .iter()
+        .filter(|one| one.block.is_some() || one.reason != Reason::Plan)
+        .partition(|one| one.block.is_some());
+    let all = single.len() + whole.len() + queries.outliers_left_out;
+    let mut single = grouped(&single, |a, b| (a.block, a.cause) == (b.block, b.cause));
+    let mut whole = grouped(&whole, |a, b| (a.query, a.cause) == (b.query, b.cause));
+    single.truncate(MAX_GROUPS - whole.len().min(1));
+    whole.truncate(MAX_GROUPS - single.len());
     let mut sentences = Vec::new();
     let texts: Vec<String> = single.iter().filter_map(|group| executions(group)).collect();
     if !texts.is_empty() {
@@ -29,9 +35,8 @@ pub fn outliers(queries: &Queries) -> Option<Finding> {
     if !texts.is_empty() {
         sentences.push(format!("Apart from the rest: {}.", texts.join("; ")));
     }
-    let told: Vec<&&Outlier> = single.iter().chain(whole).flatten().collect();
-    let more = queries.outliers.len() + queries.outliers_left_out - told.len();
-    match more {
+    let told: Vec<&&Outlier> = single.iter().chain(&whole).flatten().collect();
+    match all - told.len() {
         0 => {}
         1 => sentences.push("1 more stands out less.".to_owned()),
         more => sentences.push(format!("{more} more stand out less.")),
@@ -61,8 +66,10 @@ fn executions(group: &[&Outlier]) -> Option<String> {
     numbers.sort_unstable();
     numbers.dedup();
     let own = match group.iter().all(|one| one.treatment == first.treatment) {
-        true => format!("{} under {}", query_list(&numbers), first.treatment),
-        false => format!("{} under {}", query_list(&numbers), plural(treatments(group), "treatment")),
+        true => format!("{} under {}", query_list(&numbers, MAX_NAMED), first.treatment),
+        false => {
+            format!("{} under {}", query_list(&numbers, MAX_NAMED), plural(treatments(group), "treatment"))
+        }
     };
     let (low, high) = group
         .iter()

@@ -1,7 +1,7 @@
 //! All queries together, with and without those of another plan, and the range of single ones.
 
 use super::told::{Choice, Told, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
-use super::{Facts, finding, query_list};
+use super::{Facts, MAX_QUERIES, finding, query_list};
 use crate::queries::words::{ratio, seconds};
 use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
 use crate::{Finding, Ratio};
@@ -74,7 +74,7 @@ fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Opti
     let known = choice.told.iter().filter(|own| is_as_many_streams(facts, queries, own)).filter_map(both);
     let (name, what, rest, _) = known.max_by(|a, b| a.3.total_cmp(&b.3))?;
     let told = judged(&[Told::of(&name, &rest, String::new())])?;
-    Some(format!(" Without {} of another plan{what}: {told}.", query_list(&queries.changed())))
+    Some(format!(" Without {} of another plan{what}: {told}.", query_list(&queries.changed(), MAX_QUERIES)))
 }
 
 /// Single queries whose difference is shown: how many, and from where to where. `None` of streams:

@@ -52,7 +52,7 @@ impl Why {
 
     /// `text` is what was looked at in vain.
     fn unexplained(text: &str) -> Self {
-        Self::new(Reason::Unexplained, "nothing measured explains it", text.to_owned())
+        Self::new(Reason::Unexplained, "unexplained", text.to_owned())
     }
 }
 

@@ -9,6 +9,7 @@ mod plans;
 mod published;
 mod ratios;
 mod steps;
+mod told;
 mod verdict;
 
 use super::*;

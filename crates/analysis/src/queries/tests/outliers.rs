@@ -141,3 +141,62 @@ fn a_query_apart_from_the_rest_stands_out_with_its_reason() {
     let first = &found.outliers[0];
     assert!(first.text.contains("of the baseline's speed, all queries "), "{}", first.text);
 }
+
+#[test]
+fn what_no_total_shows_is_no_outlier() {
+    let study = study_of("1-3", &["T no-smt 1 2"]);
+    let with = |ms: f64| {
+        let runs = power(&study, 8, |name, query, block| {
+            let slow = if (name, query, block) == ("T", 2, 5) { 3.0 } else { 1.0 };
+            let usual = if query == 2 { ms } else { 1000.0 };
+            took(query, usual * slow * noise(block, name, query, 0.002))
+        });
+        queries_of(&study, &runs).outliers.len()
+    };
+    // Of 2,015 ms 10 ms more are half a percent, of 2,060 ms 40 ms are two.
+    assert_eq!((with(5.0), with(20.0)), (0, 1));
+}
+
+#[test]
+fn a_share_as_large_as_ever_and_one_thread_less_explain_little() {
+    let with = |ms: f64, others: f64| {
+        one_slow(|_, _| ()).outliers.len() + {
+            let study = study_of("1-3", &["T no-smt 1 2"]);
+            let mut runs = power(&study, 8, |name, query, block| {
+                let slow = if (name, query, block) == ("T", 2, 5) { ms } else { 1000.0 };
+                let mut one = took(query, slow * noise(block, name, query, 0.005));
+                one.dop = Some(if slow > 1000.0 { 1 } else { 2 });
+                one
+            });
+            for slice in runs.iter_mut().flat_map(|run| &mut run.slices) {
+                let total = slice.window_ns as f64 / 1e6;
+                slice.sessions[0].cpu_ns = (2.0 * (1.0 - others) * slice.window_ns as f64) as u64;
+                slice.cpu_times = times(&[(0, total, 0.0, total), (1, total, 0.0, total)]);
+            }
+            let found = queries_of(&study, &runs);
+            let [one] = found.outliers.as_slice() else { panic!("{:#?}", found.outliers) };
+            usize::from(one.reason == Reason::Dop) + 10 * usize::from(one.reason == Reason::Unexplained)
+        }
+    };
+    // Half of the threads make it twice as long, a quarter of what is missing at five times.
+    assert_eq!(with(4500.0, 0.8), 1 + 1);
+    // At ten times they do not, and others had their 80% in every execution.
+    assert_eq!(with(10_000.0, 0.8), 1 + 10);
+}
+
+#[test]
+fn of_many_those_that_cost_most_are_listed_and_the_rest_is_counted() {
+    let study = study_of("1-22", &["T no-smt 1 2"]);
+    let runs = power(&study, 8, |name, query, block| {
+        // 33 executions, longer with the number of their query.
+        let slow = if name == "T" && query % 2 == 0 && block < 3 { 3.0 } else { 1.0 };
+        took(query, 100.0 * f64::from(query) * slow * noise(block, name, query, 0.002))
+    });
+    let found = queries_of(&study, &runs);
+    assert!(found.outliers.iter().all(|one| one.block.is_some()), "{:#?}", found.outliers);
+    let lost: Vec<u8> = found.outliers.iter().map(|one| one.query).collect();
+    assert_eq!((found.outliers.len(), lost[0], lost[19]), (20, 22, 10));
+    let small = 33 - 20 - found.outliers_left_out;
+    // Those of Q2 lost 200 of 51,000 ms.
+    assert_eq!(small, 3, "{}", found.outliers_left_out);
+}

@@ -53,7 +53,7 @@ fn cpu_seconds_are_put_right() {
     let text = &findings.iter().find(|one| one.kind == "core-seconds").unwrap().text;
     assert_eq!(
         text,
-        "CPU against the baseline: ht-on 1.50x (1 block, no interval) (2253 s to 3374 s), physical core-seconds \
-         1687 s to 2236 s on 4 cores against 2253 s on 4: the cores' own time did not rise."
+        "CPU against ht-off (2253 s): no difference shown (1 block, no interval): ht-on 1.50x (3374 s). Physical \
+         core-seconds of ht-on 1687 s to 2236 s on 4 cores against 2253 s on 4: the cores' own time did not rise."
     );
 }

@@ -1,4 +1,4 @@
-#![allow(clippy::expect_used)] // Tests say what they need.
+//! TPC-H on SQLite at the smallest scale: answers, the time limit, damaged loads, refused options.
 
 use super::super::Sqlite;
 use super::*;
@@ -12,24 +12,34 @@ use threadwise_tpch::{Dialect, Parameters, sql};
 /// Takes longer than any time limit here.
 const LONG: &str = "SELECT count(*) FROM lineitem a, lineitem b WHERE a.l_comment < b.l_comment";
 
-fn generator() -> PathBuf {
+/// `None`, said loudly, where `cargo xtask test` could not install it and this is not CI.
+fn generator() -> Option<PathBuf> {
     let folder = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
+    if folder.as_deref() == Some(Path::new("absent")) && std::env::var_os("CI").is_none() {
+        // Not by the macro, whose output the test program keeps back.
+        let line = "SKIPPED: TPC-H on SQLite: the package tpchgen-cli could not be installed\n";
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        return None;
+    }
     let program = folder.map(|folder| folder.join("bin/tpchgen-cli")).filter(|program| program.is_file());
-    program.expect(
-        "these tests need tpchgen-cli: set THREADWISE_TEST_ENGINES to the folder of an environment that has \
-         bin/tpchgen-cli (python3 -m venv FOLDER && FOLDER/bin/pip install tpchgen-cli)",
-    )
+    assert!(
+        program.is_some(),
+        "these tests need tpchgen-cli: run them by cargo xtask test, or set THREADWISE_TEST_ENGINES to the \
+         folder of an environment that has bin/tpchgen-cli"
+    );
+    program
 }
 
-fn folder() -> TempDir {
+fn folder() -> Option<TempDir> {
+    let generator = generator()?;
     let folder = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(generator(), folder.path().join("generator")).unwrap();
+    std::os::unix::fs::symlink(generator, folder.path().join("generator")).unwrap();
     std::fs::create_dir_all(folder.path().join("queries/0")).unwrap();
     for query in 1..=22 {
         let parameters = Parameters::validation(query, 0.01).unwrap();
         write(folder.path(), query, &sql(Dialect::Sqlite, query, &parameters).unwrap());
     }
-    folder
+    Some(folder)
 }
 
 fn write(folder: &Path, query: u8, text: &str) {
@@ -81,7 +91,7 @@ fn ask(
 
 #[test]
 fn queries_are_answered_from_the_cache_and_stopped_at_the_time_limit() {
-    let folder = folder();
+    let Some(folder) = folder() else { return };
     write(folder.path(), 18, LONG);
     let load = request(folder.path(), &[("queries", OptionValue::Text("1,6,14,18".into()))]);
     let loaded = Sqlite.load(&load).unwrap();
@@ -107,7 +117,7 @@ fn queries_are_answered_from_the_cache_and_stopped_at_the_time_limit() {
 
 #[test]
 fn a_load_that_fails_leaves_nothing_that_looks_whole() {
-    let folder = folder();
+    let Some(folder) = folder() else { return };
     let load = request(folder.path(), &[("queries", OptionValue::Integer(6))]);
     let link = folder.path().join("generator");
     std::fs::remove_file(&link).unwrap();
