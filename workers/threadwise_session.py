@@ -220,10 +220,10 @@ class Session(threading.Thread):
         between = counters_between(counters, process_counters()) if alone else {}
         after = stream.after(number, planned)
         if after.planning_inside_ns is not None:
-            # The planner runs on one thread and by itself, so its time is its CPU time.
+            # Its CPU time cannot be told apart (a planner that waits for a CPU takes time and uses
+            # none), so it stays in that of the execution.
             planning_ns = min(after.planning_inside_ns, elapsed_ns - 1)
             elapsed_ns -= planning_ns
-            cpu_ns = max(cpu_ns - planning_ns, 0)
         dop = grown.degree(stream.worker_tids) if grown else None
         return Execution(number, began_ns - start_ns, elapsed_ns, planning_ns, cpu_ns, table, after,
                          grown, between, dop)

@@ -49,7 +49,7 @@ pub enum Event<'a> {
     },
     /// The data set of queries, or answers to compare with, are being made.
     Making {
-        /// What is being made, in words.
+        /// What is being done, in words.
         what: &'a str,
         /// How much of that is done, from 0 to 1.
         share: f64,

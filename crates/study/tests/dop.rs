@@ -107,8 +107,8 @@ fn streams_are_sessions() {
     assert_eq!((plan.queries.len(), plan.scripts(0, 4).len(), plan.scripts(0, 1)[0].len()), (1, 4, 22));
     let fewer = Overrides { sessions: Some(vec![3]), ..Overrides::default() };
     let study = resolve("tpch-streams", &small_guest(), &fewer).unwrap();
-    assert_eq!(names(&study), ["all d1 s1", "all d1 s1'", "all d1", "all d2"]);
-    assert_eq!(treatment(&study, "all d2").sessions, 3);
+    assert_eq!(names(&study), ["all d1 s1", "all d1 s1'", "all d1 s3", "all d2 s3"]);
+    assert_eq!(treatment(&study, "all d2 s3").sessions, 3);
 }
 
 #[test]
@@ -116,6 +116,8 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     let why = |overrides: &Overrides| resolve("tpch", &small_guest(), overrides).unwrap_err();
     assert!(why(&set(&[("dop", "4")])).contains("--dop LIST"));
     assert!(why(&Overrides { dops: Some(vec![0]), ..Overrides::default() }).contains("1 to 4096"));
+    let streams = Overrides { sessions: Some(vec![2]), ..Overrides::default() };
+    assert!(why(&streams).contains("tpch-streams"), "{}", why(&streams));
     let nowhere = Overrides { placements: Some(vec!["9c1t".into()]), ..Overrides::default() };
     assert!(why(&nowhere).starts_with("--placement: "));
     let other =

@@ -295,7 +295,7 @@ fn legend(document: &Document, queries: &Queries, style: Style) -> Vec<String> {
     }
     if Cores.is_used(queries) {
         parts.push(
-            "core-s: seconds in which a physical core was busy with one thread at least; two figures are bounds"
+            "core-s: seconds in which a physical core was busy with one thread at least, others' work included; two figures are bounds"
                 .to_owned(),
         );
     }

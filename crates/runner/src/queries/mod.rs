@@ -68,7 +68,9 @@ pub fn prepare(
     for stream in 0..questions.streams {
         questions.write(dialect, stream, &folders.data.join("queries").join(stream.to_string()))?;
     }
-    let references = referee::answers(&questions, &data, settings, allowed, folders, stop, observer)?;
+    let (references, unkept) =
+        referee::answers(&questions, &data, settings, allowed, folders, stop, observer)?;
+    notes.extend(unkept);
     let cold: Vec<bool> = options.iter().map(|one: &TpchOptions| one.cache == Cache::Cold).collect();
     if cold.contains(&true) {
         notes.push(cold::method().to_owned());
@@ -126,7 +128,7 @@ fn find_whole(
 ) -> Result<Option<Dataset>, DatasetError> {
     let Some(found) = dataset::find(cache_root, key)? else { return Ok(None) };
     if found.bytes() <= CHECKED_BYTES {
-        let what = "sure that the data is whole";
+        let what = "comparing the data set with its checksums";
         dataset::verify(&found, &mut |share| observer(Event::Making { what, share }), stop)?;
     }
     Ok(Some(found))

@@ -18,7 +18,8 @@ use threadwise_study::{Answer, tpch};
 use threadwise_tpch::Reference;
 use threadwise_tpch::dataset::Dataset;
 
-/// Every answer by stream and query: those kept beside the data, the others asked for now.
+/// Every answer by stream and query: those kept beside the data, the others asked for now; and why
+/// those were not kept, if they could not be.
 pub(super) fn answers(
     questions: &Questions,
     data: &Dataset,
@@ -27,8 +28,8 @@ pub(super) fn answers(
     folders: Folders<'_>,
     stop: &AtomicBool,
     observer: &mut dyn FnMut(Event<'_>),
-) -> Result<BTreeMap<(u32, u8), Reference>, RunnerError> {
-    let mut found = BTreeMap::new();
+) -> Result<(BTreeMap<(u32, u8), Reference>, Option<String>), RunnerError> {
+    let (mut found, mut unkept) = (BTreeMap::new(), None);
     // An engine must not be compared with itself: each has a folder for its answers.
     let folder = data.answers().join(&settings.referee_engine);
     for stream in 0..questions.streams {
@@ -46,15 +47,18 @@ pub(super) fn answers(
         for (number, &query) in missing.iter().enumerate() {
             let share = number as f64 / missing.len() as f64;
             observer(Event::Making {
-                what: &format!("answers of {}, to compare with", settings.referee_engine),
+                what: &format!("asking {} for answers to compare with", settings.referee_engine),
                 share,
             });
             let reference = referee.ask(query, stop).map_err(|failure| referee_failed(settings, &failure))?;
-            reference.write(&folder, &questions.parameters[&(stream, query)]).map_err(failed)?;
+            // Without a place to keep them (a cache that may only be read) they are asked for again.
+            if let Err(error) = reference.write(&folder, &questions.parameters[&(stream, query)]) {
+                unkept.get_or_insert(format!("answers are not kept: {error}"));
+            }
             found.insert((stream, query), reference);
         }
     }
-    Ok(found)
+    Ok((found, unkept))
 }
 
 fn referee_failed(settings: &QuerySettings, failure: &Failure) -> RunnerError {

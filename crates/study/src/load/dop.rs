@@ -77,7 +77,8 @@ pub(super) fn seats(
         levels.sort_unstable();
         levels.dedup();
         for (&dop, &count) in levels.iter().flat_map(|dop| streams.iter().map(move |count| (dop, count))) {
-            add(&mut found, site, (dop, count, streams.len() > 1), baseline, policies, topology);
+            let names_streams = streams.len() > 1 || count != baseline.sessions;
+            add(&mut found, site, (dop, count, names_streams), baseline, policies, topology);
         }
     }
     Ok(found)

@@ -62,6 +62,7 @@ pub(super) fn expand(
     seats.extend(dops);
     let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
     set_twice(overrides, &seats)?;
+    one_stream(file, overrides, &seats)?;
     let mut groups = groups(file, overrides, &seats)?;
     if let Some(sweep) = &sweep {
         add_sweep(&mut groups, sweep, file, &mut left_out);
@@ -294,6 +295,17 @@ fn set_twice(overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
         _ => "treatments of this study set it for themselves; take it out there".to_owned(),
     };
     Err(LoadError::Override { option: format!("--set {key}"), why })
+}
+
+/// A power test has one stream.
+fn one_stream(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
+    let mut options = converted(&file.raw.options);
+    options.extend(overrides.options.clone());
+    let is_power = file.raw.workload.get_ref() == tpch::WORKLOAD && tpch::test(&options) == tpch::Test::Power;
+    let Some(seat) = seats.iter().find(|seat| is_power && seat.sessions != 1) else { return Ok(()) };
+    let why = format!("treatment '{}' has {} streams, and test = power has one", seat.name, seat.sessions);
+    let way = "the preset tpch-streams, or test = throughput, has several";
+    Err(file.source.at(0..0, format!("{why}; {way}")))
 }
 
 /// The numbers of `--sessions`, ascending, each once.

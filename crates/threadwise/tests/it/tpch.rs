@@ -286,7 +286,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     refused(&["--engine", "mariadb"], 2, &["tpch"]);
     refused(&["--engine", "native"], 2, &["tpch"]);
     refused(&["--engine", "sqlite", "--dop", "2", "--set", "scale=0.01"], 2, &["one thread"]);
-    refused(&["--set", "batch_rows=1024", "--set", "scale=0.01"], 1, &["batch_rows", "duckdb"]);
+    refused(&["--set", "batch_rows=1024", "--set", "scale=0.01"], 2, &["batch_rows", "duckdb"]);
     refused(&["--set", "settings.no_such_setting=1", "--set", "scale=0.01"], 1, &["no_such_setting"]);
     refused(&["--engine-option", "python=/nowhere/python"], 2, &["/nowhere/python"]);
     let nowhere = bench.lab.path().join("empty");

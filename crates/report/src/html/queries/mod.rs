@@ -197,7 +197,8 @@ fn cores(document: &Document, queries: &Queries) -> Option<Section> {
             "An operating system counts a busy logical CPU as a whole CPU second, also where its sibling on the same core is \
              busy at the same time. So CPU seconds rise when siblings share a core, although no more cores are at work. Where \
              only the busy times of logical CPUs are known, the busy time of a core lies between two bounds: siblings busy \
-             at the same moments, or one after the other."
+             at the same moments, or one after the other. Others' work on these logical CPUs is in them too: compare \
+             them with the engine's own CPU seconds in the table of treatments."
                 .to_owned(),
         ],
         figures: vec![figure("core_seconds", titled(document, "Core-seconds against CPU seconds", ""), words.to_owned(), table)],

@@ -123,6 +123,10 @@ impl Job {
         if self.study.workload == tpch::WORKLOAD {
             let options = &self.study.treatments[0].options;
             let (queries, scale) = (tpch::queries(options).len(), self.scale().unwrap_or(1.0));
+            let stopping = match design.stopping {
+                Stopping::Budget { budget_s } => format!("8 blocks, or as many as {} holds", time(budget_s)),
+                _ => stopping,
+            };
             let each = match tpch::test(options) {
                 tpch::Test::Power => format!("{queries} queries in turn a block"),
                 tpch::Test::Throughput => format!("streams of {queries} queries"),

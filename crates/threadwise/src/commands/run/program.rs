@@ -47,6 +47,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
         let why = format!("engine {} has no workload {}: it can do {can}", engine.name, study.workload);
         return Err(AppError::Input(why));
     }
+    refuse_foreign(study)?;
     let (home, python) = (engines_of_user()?, python(study)?);
     let found = home.find(engine.name, python.as_deref()).map_err(app_error)?;
     let second = home.find(engine.referee, python.as_deref()).map_err(app_error)?;
@@ -54,11 +55,42 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     Ok(Program { worker: worker(&found), queries, version: Some(found.version) })
 }
 
+/// Options that these engines do not have, known before any data is made. Their settings are only
+/// known by asking them.
+fn refuse_foreign(study: &Study) -> Result<(), AppError> {
+    if let Some(name) = study.engine_options.keys().find(|name| *name != "python") {
+        let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";
+        return Err(AppError::Input(format!("engine {} has no engine option {name}: {why}", study.engine)));
+    }
+    for treatment in &study.treatments {
+        let has = |name: &str| treatment.options.contains_key(name);
+        let is =
+            |name: &str, word: &str| treatment.options.get(name).is_some_and(|own| own.to_string() == word);
+        let fault = match () {
+            () if has("jit") => "option jit: it is PostgreSQL's",
+            () if has("hold_plan") => "option hold_plan: it is PostgreSQL's",
+            () if has("batch_rows") && study.engine == "duckdb" => {
+                "option batch_rows: DuckDB's 2048 rows are fixed when it is built"
+            }
+            () if is("storage", "memory") && is("cache", "cold") => {
+                "cache=cold with storage=memory: nothing is read; leave one of them out"
+            }
+            () => continue,
+        };
+        return Err(AppError::Input(format!("{} cannot follow {fault}", study.engine)));
+    }
+    Ok(())
+}
+
 /// What engines that are not of that kind need: the data, and a second engine's answers.
 fn referee(study: &Study) -> Result<QuerySettings, AppError> {
     let found = engines_of_user()?.find(REFEREE, None).map_err(|error| {
         let what = "makes the data and gives the answers to compare with";
-        AppError::Input(format!("tpch on {} needs engine {REFEREE}, which {what}: {error}", study.engine))
+        let why = format!("tpch on {} needs engine {REFEREE}, which {what}: {error}", study.engine);
+        match app_error(error) {
+            AppError::Input(_) => AppError::Input(why),
+            _ => AppError::Refused(why),
+        }
     })?;
     settings(&found)
 }

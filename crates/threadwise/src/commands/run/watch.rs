@@ -108,7 +108,7 @@ impl<'a> Shown<'a> {
             }
             Event::Making { what, share } => {
                 self.progress.share(*share);
-                self.progress.pass(&format!("making {what}"));
+                self.progress.pass(what);
             }
             Event::Loading { what, number, count } => {
                 self.progress.pass(&format!("data {} of {count}: {what}", number + 1));

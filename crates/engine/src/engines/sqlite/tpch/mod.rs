@@ -59,7 +59,7 @@ impl Spec {
             ));
         }
         if options.dop.is_some_and(|dop| dop > 1) {
-            return Err(refuse("dop", "SQLite executes a query on one thread; 1 is allowed".into()));
+            return Err(refuse("dop", "SQLite executes a query on one thread: give --dop 1".into()));
         }
         if options.scale > MAX_SCALE {
             let why = format!(
