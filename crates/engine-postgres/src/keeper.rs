@@ -47,9 +47,10 @@ impl Drop for External {
 
 /// A cluster of ours for all treatments.
 pub struct Study {
-    /// Taken by `end`.
+    /// `None` where a server runs only while a treatment needs it, which then starts it.
     cluster: Option<Cluster>,
     home: Home,
+    ended: bool,
 }
 
 impl Study {
@@ -61,22 +62,40 @@ impl Study {
         let server = cluster.server().clone();
         let mut client = server.connect("threadwise keeper")?;
         schema::claim(&mut client, server.schema(), &server.place())?;
-        Ok(Self { cluster: Some(cluster), home })
+        Ok(Self { cluster: Some(cluster), home, ended: false })
+    }
+
+    /// Stops the cluster and keeps its data, on which treatments start servers of their own in turn.
+    ///
+    /// # Errors
+    /// It cannot be stopped in order.
+    pub fn rest(mut self) -> Result<Self, EngineError> {
+        if let Some(cluster) = self.cluster.take() {
+            cluster.stop(Ending::Keep)?;
+        }
+        self.home.rest()?;
+        Ok(self)
     }
 }
 
 impl Keeper for Study {
     fn end(mut self: Box<Self>) -> Result<(), EngineError> {
-        let stopped = self.cluster.take().map_or(Ok(()), |cluster| cluster.stop(Ending::Discard));
+        self.ended = true;
+        let stopped = match self.cluster.take() {
+            Some(cluster) => cluster.stop(Ending::Discard),
+            // A worker that was killed may have left its server.
+            None => self.home.clear(),
+        };
         stopped.and(self.home.remove())
     }
 }
 
 impl Drop for Study {
     fn drop(&mut self) {
-        if let Some(cluster) = self.cluster.take() {
-            drop(cluster);
-            // The janitor removes what cannot be removed here.
+        if !self.ended {
+            drop(self.cluster.take());
+            // The janitor ends and removes what cannot be ended and removed here.
+            let _ = self.home.clear();
             let _ = self.home.remove();
         }
     }

@@ -1,13 +1,15 @@
 //! The engine `postgres`: PostgreSQL 11 and newer, as a cluster of ours or as the user's own server.
 //!
 //! A cluster of ours (`--engine postgres`) is made by the installed initdb in the study's data folder,
-//! filled once for each combination of workload options, copied for every treatment, and started as a
-//! child of the treatment's worker, whose logical CPUs and memory policy it inherits; or started once
-//! for the study (`restart=study`). The user's server (`--engine postgres://…`) is used as it is: our
-//! objects live in a schema of our own there, see `schema`, and its processes are bound where that can be
-//! done and put back, see `placing`. What sessions do is in `workload`.
+//! filled once for each combination of workload options, copied for every treatment, and started as a child
+//! of the treatment's worker, whose logical CPUs and memory policy it inherits; or started once for the
+//! study (`restart=study`), or for each query (`cache=cold`, see `cold`). The user's server (`--engine
+//! postgres://…`) is used as it is: our objects live in a schema of our own there, see `schema`, and its
+//! processes are bound where that can be done and put back, see `placing`. What sessions do is in
+//! `workload`.
 
 pub mod cluster;
+mod cold;
 pub mod connect;
 pub mod error;
 mod keeper;
@@ -73,7 +75,7 @@ impl Engine for Postgres {
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         match choice(request)? {
-            Choice::Managed(managed) if managed.study => load_study(request),
+            Choice::Managed(managed) if managed.study => load_study(request, &managed),
             Choice::Managed(managed) => load_template(request, &managed),
             Choice::External(external) => load_shared(&reach(&external)?, request, false),
         }
@@ -82,7 +84,13 @@ impl Engine for Postgres {
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
         Ok(match choice(load)? {
+            Choice::Managed(managed) if workload::is_cold(load)? => {
+                let (programs, home) = (Programs::find(managed.bin.as_deref())?, study_home(load));
+                expect_alike(load, &home)?;
+                Box::new(cold::Cold::start(request, suffix(load, true)?, programs, home)?)
+            }
             Choice::Managed(managed) if managed.study => {
+                expect_alike(load, &study_home(load))?;
                 let server = study_server(load)?;
                 Box::new(AtWork::start(&server, request, &suffix(load, true)?, None, true)?)
             }
@@ -114,6 +122,13 @@ fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
             return Err(error::refuse("restart", why));
         }
         managed.study = true;
+    }
+    if let Choice::External(_) = choice
+        && workload::is_cold(request)?
+    {
+        let why = "'cold' restarts the server before every query, and a server of yours is left running: use a \
+                   server of ours, or say warm";
+        return Err(error::refuse("cache", why));
     }
     Ok(choice)
 }
@@ -153,7 +168,11 @@ fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loa
 }
 
 /// Loads into the study's one server, and has what is new written before anything is measured.
-fn load_study(request: &LoadRequest) -> Result<Loaded, EngineError> {
+fn load_study(request: &LoadRequest, managed: &Managed) -> Result<Loaded, EngineError> {
+    expect_alike(request, &study_home(request))?;
+    if workload::is_cold(request)? {
+        return cold::load(&study_home(request), &Programs::find(managed.bin.as_deref())?, request);
+    }
     let loaded = load_shared(&study_server(request)?, request, true)?;
     if loaded.bytes_per_session > 0 && workload::shares_server(&request.workload) {
         cluster::sync(&study_home(request).data());
@@ -166,6 +185,16 @@ fn study_home(request: &LoadRequest) -> Home {
     Home::of(&request.data_dir, "study", 0)
 }
 
+/// Treatments share a server that either runs all the time or never between queries.
+fn expect_alike(request: &LoadRequest, home: &Home) -> Result<(), EngineError> {
+    if !home.data().exists() || home.is_resting() == workload::is_cold(request)? {
+        return Ok(());
+    }
+    let why = "the treatments of a study on PostgreSQL share one server, which 'cold' restarts before every query: \
+               give all of them warm, or all of them cold";
+    Err(error::refuse("cache", why))
+}
+
 fn study_server(request: &LoadRequest) -> Result<Server, EngineError> {
     cluster::connect(&study_home(request).data())
 }
@@ -173,6 +202,10 @@ fn study_server(request: &LoadRequest) -> Result<Server, EngineError> {
 fn keep_study(request: &LoadRequest, managed: &Managed) -> Result<keeper::Study, EngineError> {
     let programs = Programs::find(managed.bin.as_deref())?;
     let home = study_home(request);
+    let is_cold = workload::is_cold(request)?;
+    if is_cold {
+        cold::expect_storage(&request.data_dir)?;
+    }
     // Which treatments will come is not known here. Memory of the buffer pool that nobody uses is never
     // touched and costs nothing, so that there is room for many of them.
     let data_bytes = workload::data_bytes(request)?.saturating_mul(STUDY_TREATMENTS).min(memory_bytes() / 3);
@@ -182,7 +215,8 @@ fn keep_study(request: &LoadRequest, managed: &Managed) -> Result<keeper::Study,
     }
     cluster::prepare(&home, &programs, &managed, data_bytes, request.sessions.saturating_mul(16))?;
     let cluster = start_cluster(&programs, &home)?;
-    keeper::Study::keep(cluster, home)
+    let kept = keeper::Study::keep(cluster, home)?;
+    if is_cold { kept.rest() } else { Ok(kept) }
 }
 
 /// Treatments that the buffer pool of one server for a study has room for.

@@ -175,6 +175,24 @@ impl Placing {
     }
 }
 
+/// Whether processes are still where they were bound to; a service process may have ended.
+///
+/// # Errors
+/// One may run elsewhere, or the process of a session is gone.
+pub fn expect_in_place(placed: &[Placed]) -> Result<(), EngineError> {
+    for place in placed.iter().filter(|place| !place.cpus.is_empty()) {
+        let (name, wanted) = (&place.name, &place.cpus);
+        let why = match pin::thread_affinity(place.pid, place.tid) {
+            Ok(mask) if mask == *wanted => continue,
+            Ok(mask) => format!("{name} of the server may run on {mask}"),
+            Err(_) if !name.starts_with("session") => continue,
+            Err(cause) => format!("the logical CPUs of {name} of the server cannot be read: {cause}"),
+        };
+        return Err(EngineError::Pin { session: 0, cpus: wanted.to_string(), why });
+    }
+    Ok(())
+}
+
 /// The service that a title names.
 fn service_name(title: &str) -> Option<String> {
     let rest = title.strip_prefix("postgres: ")?;
@@ -190,6 +208,20 @@ fn service_name(title: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_in_place_is_named() {
+        let own = std::process::id();
+        let here = pin::thread_affinity(own, own).unwrap();
+        let place = |name: &str, pid: u32, cpus: CpuSet| Placed { name: name.into(), pid, tid: pid, cpus };
+        let elsewhere: CpuSet = [4000].into_iter().collect();
+        let unbound = place("walwriter", own, CpuSet::new());
+        let ended = place("walwriter", u32::MAX, here.clone());
+        assert_eq!(expect_in_place(&[place("session 0", own, here.clone()), unbound, ended]), Ok(()));
+        let message = expect_in_place(&[place("checkpointer", own, elsewhere)]).unwrap_err().to_string();
+        assert!(message.contains("4000") && message.contains("checkpointer"), "{message}");
+        assert_eq!(expect_in_place(&[place("session 0", u32::MAX, here)]).unwrap_err().kind(), "lost-pin");
+    }
 
     #[test]
     fn services_are_known_by_their_titles_and_backends_are_none() {

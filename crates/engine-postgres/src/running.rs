@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, Ending, Home};
 use crate::connect::Server;
 use crate::error::failed;
 use crate::placing::{POSTMASTER, Placing};
-use crate::workload::Treatment;
+use crate::workload::{QuerySession, Treatment};
 
 /// A server of ours for this treatment alone.
 #[derive(Debug)]
@@ -76,6 +76,24 @@ impl AtWork {
         Ok(Self { treatment, placing, service, sessions, placement, notes, services, own })
     }
 
+    /// Opens a session of queries, for whoever hands it to its thread.
+    ///
+    /// # Errors
+    /// The server's, or its process cannot be bound.
+    pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
+        let stream = self.treatment.open_stream(request)?;
+        self.bind_session(request)?;
+        Ok(stream)
+    }
+
+    /// Binds the server's process of a session.
+    fn bind_session(&self, request: &SessionRequest) -> Result<(), EngineError> {
+        if let Some(backend) = self.treatment.backends().iter().find(|one| one.session == request.session) {
+            self.placing.bind(&session_name(backend.session), backend.pid, &request.cpus)?;
+        }
+        Ok(())
+    }
+
     fn own(&self) -> MutexGuard<'_, Option<Own>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,9 +134,7 @@ impl Running for AtWork {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let session = self.treatment.open(request)?;
         // Before it warms up: memory is placed where it is first touched.
-        if let Some(backend) = self.treatment.backends().iter().find(|one| one.session == request.session) {
-            self.placing.bind(&session_name(backend.session), backend.pid, &request.cpus)?;
-        }
+        self.bind_session(request)?;
         Ok(session)
     }
 

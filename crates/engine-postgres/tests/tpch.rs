@@ -1,6 +1,8 @@
 //! `tpch` on a PostgreSQL of ours: answers, degrees of parallelism, plans, and what goes wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // Helpers of tests, not a library.
 
+#[path = "tpch/cold.rs"]
+mod cold;
 #[path = "tpch/external.rs"]
 mod external;
 #[path = "tpch/faults.rs"]

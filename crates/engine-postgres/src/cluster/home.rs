@@ -26,6 +26,9 @@ const CLEAR_LIMIT: Duration = Duration::from_secs(10);
 /// File beside a data directory that a server uses, or used when it was ended.
 const IN_USE: &str = "in-use";
 
+/// File beside a data directory on which a server runs only while somebody needs it.
+const RESTING: &str = "resting";
+
 /// A folder of ours with a data directory and the log of its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
@@ -83,6 +86,20 @@ impl Home {
     pub fn end(&self) -> Result<(), EngineError> {
         let path = self.file(IN_USE);
         fs::remove_file(&path).map_err(|cause| failed(format!("remove {}", path.display()), cause))
+    }
+
+    /// Says that no server runs on it but while somebody needs it.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn rest(&self) -> Result<(), EngineError> {
+        let path = self.file(RESTING);
+        fs::write(&path, "").map_err(|cause| failed(format!("write {}", path.display()), cause))
+    }
+
+    /// Whether that was said.
+    pub fn is_resting(&self) -> bool {
+        self.file(RESTING).exists()
     }
 
     /// Ends what a killed worker's server may still be doing here.

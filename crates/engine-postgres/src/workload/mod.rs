@@ -23,6 +23,8 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
 use crate::error::query;
+pub(crate) use shared::lock;
+pub(crate) use tpch::QuerySession;
 pub use treatment::{Backend, Treatment};
 
 /// Names of the workloads.
@@ -109,6 +111,14 @@ pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
 /// changes it.
 pub fn shares_server(workload: &str) -> bool {
     workload == tpch_workload::NAME
+}
+
+/// Whether every step is to find its data in no cache.
+///
+/// # Errors
+/// The first unknown or impossible option.
+pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
+    Ok(matches!(Work::parse(load)?, Work::Tpch(work) if work.is_cold()))
 }
 
 /// The name that keeps a workload's data apart from other data in a server of ours, where it has one of

@@ -125,7 +125,7 @@ impl Shared {
 }
 
 /// A panic of one session's thread is reported by the worker; what it held is still whole.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,11 +9,12 @@ use threadwise_study::{Counters, SessionSlice};
 use super::clock::ServerClock;
 use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock};
 use super::stats::Stats;
-use super::tpch::{self, Reads, ServerCpu};
+use super::tpch::{self, QuerySession, Reads, ServerCpu};
 use super::waits::Sampler;
 use super::{Work, insert, logical_io};
 use crate::Server;
 use crate::connect::Locality;
+use crate::error::failed;
 
 /// The server process of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,11 +156,24 @@ impl Treatment {
             Work::Insert(work) => {
                 Box::new(insert::InsertSession::open(&self.server, request, work, &self.suffix, shared)?)
             }
-            Work::Tpch(work) => {
-                let of = tpch::Stream { work, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() };
-                Box::new(tpch::QuerySession::open(&self.server, request, &of, shared)?)
-            }
+            Work::Tpch(work) => Box::new(self.stream(work, request)?),
         })
+    }
+
+    /// Opens a session of queries.
+    ///
+    /// # Errors
+    /// The server's, or the workload has none.
+    pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
+        match &self.work {
+            Work::Tpch(work) => self.stream(work, request),
+            _ => Err(failed("open a stream", format!("{} has no queries", self.load.workload))),
+        }
+    }
+
+    fn stream(&self, work: &tpch::Work, request: &SessionRequest) -> Result<QuerySession, EngineError> {
+        let of = tpch::Stream { work, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() };
+        QuerySession::open(&self.server, request, &of, Arc::clone(&self.shared))
     }
 
     /// The server processes of the sessions that were opened, in session order.

@@ -34,6 +34,18 @@ pub fn folder() -> TempDir {
     folder
 }
 
+/// A data folder that does not lie in memory, as /tmp does on many systems (statfs(2), TMPFS_MAGIC).
+pub fn folder_on_disk() -> TempDir {
+    let is_in_memory = |path: &Path| rustix::fs::statfs(path).unwrap().f_type == 0x0102_1994;
+    let folder = folder();
+    if !is_in_memory(folder.path()) {
+        return folder;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    folder
+}
+
 /// Options from pairs; whole numbers become numbers.
 pub fn options(pairs: &[(&str, &str)]) -> Options {
     let value =

@@ -84,7 +84,11 @@ pub fn request(folder: &Path, given: &[(&str, &str)], engine: &[(&str, &str)], s
 
 /// A folder with the generator and the queries of some streams.
 pub fn folder(dialect: Dialect, streams: u32) -> TempDir {
-    let folder = super::support::folder();
+    filled(super::support::folder(), dialect, streams)
+}
+
+/// Puts the generator and the queries of some streams into a folder.
+pub fn filled(folder: TempDir, dialect: Dialect, streams: u32) -> TempDir {
     // Called as `csv --stdout --quiet --tables NAME --scale-factor 0.01`.
     let script = format!("#!/bin/sh\n[ \"$4\" = --tables ] && exec cat '{}'/\"$5\".csv\n", texts().display());
     let link = folder.path().join("generator");

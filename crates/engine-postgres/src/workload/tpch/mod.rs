@@ -16,13 +16,15 @@ use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::TABLES;
 use threadwise_engine::workloads::tpch::{read, refuse_given};
 use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_study::tpch::Test;
 use threadwise_tpch::options::{Cache, TpchOptions};
 
 use crate::Server;
 pub(super) use cpu::ServerCpu;
 pub(super) use load::{load, must_be_whole};
 pub(super) use reads::Reads;
-pub(super) use session::{QuerySession, Stream};
+pub(crate) use session::QuerySession;
+pub(super) use session::Stream;
 pub(super) use settings::{hold_tables, server_settings};
 
 /// Bytes of tables and indexes at scale factor 1: 1.83 GB were measured at 0.1 and at 1.
@@ -56,9 +58,9 @@ impl Work {
     pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         let options = read(&load.options)?;
         refuse_given(&load.options, &UNFOLLOWED)?;
-        if options.cache == Cache::Cold {
-            let why = "'cold' cannot be had: PostgreSQL's own cache would have to be emptied by a restart before \
-                       every query; warm is allowed";
+        if options.cache == Cache::Cold && options.test == Test::Throughput {
+            let why = "'cold' is for test=power: PostgreSQL's own cache is emptied by a restart before every query, \
+                       which would stop the other streams' queries; say warm";
             return Err(refuse("cache", why.into()));
         }
         if options.dop.is_some_and(|dop| dop > MAX_DOP) {
@@ -68,6 +70,11 @@ impl Work {
         }
         settings::check(&options)?;
         Ok(Self { options })
+    }
+
+    /// Whether every query is to find nothing in a cache.
+    pub(super) fn is_cold(&self) -> bool {
+        self.options.cache == Cache::Cold
     }
 
     /// Bytes of tables and indexes, about.
@@ -123,7 +130,6 @@ mod tests {
             ("batch_rows", OptionValue::Integer(1024), "row by row"),
             ("memory_limit_mb", OptionValue::Integer(100), "work_mem"),
             ("spill_dir", word("/tmp"), "spill_limit_mb"),
-            ("cache", word("cold"), "restart"),
             ("dop", OptionValue::Integer(1026), "1025"),
             ("settings.archive_library", word("x"), "other code"),
             ("settings.max_parallel_workers_per_gather", OptionValue::Integer(3), "dop"),
@@ -133,6 +139,10 @@ mod tests {
             let message = parse(&[(option, value)]).unwrap_err().to_string();
             assert!(message.contains(&format!("option '{option}'")) && message.contains(part), "{message}");
         }
+        let cold = [("cache", word("cold")), ("test", word("throughput"))];
+        let message = parse(&cold).unwrap_err().to_string();
+        assert!(message.contains("option 'cache'") && message.contains("restart"), "{message}");
+        assert!(parse(&cold[..1]).unwrap().is_cold() && !parse(&[]).unwrap().is_cold());
         parse(&[("cache", word("warm")), ("settings.enable_hashjoin", OptionValue::Flag(false))]).unwrap();
     }
 

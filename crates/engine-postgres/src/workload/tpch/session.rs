@@ -41,7 +41,7 @@ const OBSERVE: &str = "LOAD 'auto_explain'; SET auto_explain.log_level = notice;
 type Notices = Arc<Mutex<Vec<String>>>;
 
 /// A session of `tpch`.
-pub(in super::super) struct QuerySession {
+pub(crate) struct QuerySession {
     client: Client,
     server: Server,
     schema: String,

@@ -1,0 +1,324 @@
+//! `cache=cold`: a server for each query, which finds its data in no cache.
+//!
+//! Between queries no server runs. Before each, what waits to be written is written, the files of the
+//! data directory are put out of the kernel's page cache, and a server is started on it as a child of
+//! the treatment's worker, under the treatment's logical CPUs and memory policy; a new session plans and
+//! executes the query, and the server is stopped in order. Treatments take turns on one data directory;
+//! none of them loses a connection, since none has one between its queries.
+//!
+//! Sources: `posix_fadvise(2)`, POSIX_FADV_DONTNEED (dirty pages stay, and so do mapped ones; PostgreSQL
+//! maps no tables); `syncfs(2)`; `flock(2)`; PostgreSQL documentation, "Shutting Down the Server".
+
+use rustix::fs::{Advice, FlockOperation, fadvise, flock, statfs};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use threadwise_engine::{
+    EngineError, LoadRequest, Loaded, Placed, Running, Session, SessionRequest, Standing, StartRequest,
+    Window,
+};
+use threadwise_study::{Counters, SessionSlice};
+
+use crate::cluster::{self, Ending, Home, Programs};
+use crate::error::{failed, refuse};
+use crate::placing::expect_in_place;
+use crate::running::{AtWork, Own};
+use crate::workload::{QuerySession, lock};
+use crate::{load_shared, start_cluster};
+
+/// File beside the data directory whose lock says whose turn it is.
+const TURN_FILE: &str = "turn";
+
+/// Kinds of file systems that lie in memory (`statfs(2)`): tmpfs and ramfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// What `cold` means here, for the report.
+const METHOD: &str = "cold: before every query PostgreSQL's files are put out of the page cache and its server is \
+    started; it is stopped after the query. The session's first look at the catalogue belongs to planning; what a \
+    disk or hypervisor keeps in memory is not emptied";
+
+/// Why the report names no process of the server.
+const PLACES: &str = "the server's processes live for one query: the worker reads their logical CPUs back when it \
+    is over";
+
+/// What the session works on, while there is a server.
+type Seat = Arc<Mutex<Option<QuerySession>>>;
+
+/// A treatment whose queries find nothing in a cache.
+pub struct Cold {
+    request: StartRequest,
+    suffix: String,
+    programs: Programs,
+    home: Home,
+    notes: Vec<String>,
+    seat: Seat,
+    live: Mutex<Option<Live>>,
+}
+
+/// A server for one query.
+struct Live {
+    // Before the turn: the server has ended when others may start theirs.
+    at_work: AtWork,
+    placed: Vec<Placed>,
+    _turn: File,
+}
+
+/// A treatment's session. It has a connection only during its queries.
+struct ColdSession(Seat);
+
+/// Refuses a data folder whose files lie in memory whatever is done.
+///
+/// # Errors
+/// So it is.
+pub fn expect_storage(data_dir: &Path) -> Result<(), EngineError> {
+    let kind = statfs(data_dir).ok().and_then(|found| u64::try_from(found.f_type).ok());
+    match kind.is_some_and(|kind| IN_MEMORY.contains(&(kind & 0xffff_ffff))) {
+        false => Ok(()),
+        true => {
+            let folder = data_dir.display();
+            let why = format!(
+                "'cold' cannot be had in {folder}, whose file system lies in memory (tmpfs): give a data folder on a \
+                 disk, or say warm"
+            );
+            Err(refuse("cache", why))
+        }
+    }
+}
+
+/// Makes or finds the data on a server that is there only meanwhile.
+///
+/// # Errors
+/// The server's, or the file system's.
+pub fn load(home: &Home, programs: &Programs, request: &LoadRequest) -> Result<Loaded, EngineError> {
+    let _turn = turn(home)?;
+    mend(home, programs)?;
+    home.begin()?;
+    let cluster = start_cluster(programs, home)?;
+    let loaded = load_shared(cluster.server(), request, true)?;
+    cluster.stop(Ending::Keep)?;
+    home.end()?;
+    Ok(loaded)
+}
+
+/// Waits until no other worker has a server on this data; a worker that ends gives its turn back.
+fn turn(home: &Home) -> Result<File, EngineError> {
+    let path = home.file(TURN_FILE);
+    let open = || -> io::Result<File> {
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        loop {
+            match flock(&file, FlockOperation::LockExclusive) {
+                Err(rustix::io::Errno::INTR) => {}
+                done => return Ok(done.map(|()| file)?),
+            }
+        }
+    };
+    open().map_err(|cause| failed(format!("lock {}", path.display()), cause))
+}
+
+/// Has a server recover what one that was killed left, so that none does so inside of a query.
+fn mend(home: &Home, programs: &Programs) -> Result<(), EngineError> {
+    if home.is_clean() {
+        return Ok(());
+    }
+    home.clear()?;
+    start_cluster(programs, home)?.stop(Ending::Keep)?;
+    home.end()
+}
+
+/// Writes what waits, and puts all files below a folder out of the page cache.
+fn evict(folder: &Path) -> Result<(), EngineError> {
+    cluster::sync(folder);
+    evict_files(folder).map_err(|(path, cause)| {
+        failed(format!("put {path} out of the page cache"), format!("{cause}; without it say cache=warm"))
+    })
+}
+
+fn evict_files(folder: &Path) -> Result<(), (String, io::Error)> {
+    let at = |path: &Path| {
+        let name = path.display().to_string();
+        move |cause: io::Error| (name, cause)
+    };
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let entry = entry.map_err(at(folder))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(at(&path))?;
+        if kind.is_dir() {
+            evict_files(&path)?;
+        } else if kind.is_file() {
+            let drop_pages = || Ok(fadvise(File::open(&path)?, 0, None, Advice::DontNeed)?);
+            drop_pages().map_err(at(&path))?;
+        }
+    }
+    Ok(())
+}
+
+impl Cold {
+    /// Tries the treatment on a server that is stopped again: settings, texts and places.
+    ///
+    /// # Errors
+    /// The server's; data that was not loaded; several sessions.
+    pub fn start(
+        request: &StartRequest,
+        suffix: String,
+        programs: Programs,
+        home: Home,
+    ) -> Result<Self, EngineError> {
+        if request.sessions.len() != 1 {
+            let why = "'cold' is for one stream (test=power): a restart would stop the others' queries";
+            return Err(refuse("cache", why));
+        }
+        if !home.data().exists() {
+            return Err(failed("find the loaded data", "there is none; load comes before start"));
+        }
+        let (request, notes) = (request.clone(), Vec::new());
+        let (seat, live) = (Seat::default(), Mutex::default());
+        let mut cold = Self { request, suffix, programs, home, notes, seat, live };
+        cold.begin()?;
+        if let Some(Live { at_work, .. }) = &*lock(&cold.live) {
+            cold.notes = [METHOD, PLACES].into_iter().map(str::to_owned).collect();
+            cold.notes.extend(at_work.standing()?.notes);
+        }
+        cold.end()?;
+        Ok(cold)
+    }
+
+    /// Starts a server and opens the session on it.
+    fn begin(&self) -> Result<(), EngineError> {
+        let turn = turn(&self.home)?;
+        mend(&self.home, &self.programs)?;
+        evict(&self.home.data())?;
+        self.home.begin()?;
+        let cluster = start_cluster(&self.programs, &self.home)?;
+        let server = cluster.server().clone();
+        let own = Own { cluster, home: self.home.clone(), discard: false };
+        let at_work = AtWork::start(&server, &self.request, &self.suffix, Some(own), true)?;
+        let (load, seed) = (self.request.load.clone(), self.request.seed);
+        let cpus = self.request.sessions[0].clone();
+        let stream = at_work.open_stream(&SessionRequest { load, session: 0, sessions: 1, cpus, seed })?;
+        *lock(&self.seat) = Some(stream);
+        let placed = at_work.standing()?.placed;
+        *lock(&self.live) = Some(Live { at_work, placed, _turn: turn });
+        Ok(())
+    }
+
+    /// Closes the session and stops the server in order.
+    fn end(&self) -> Result<(), EngineError> {
+        lock(&self.seat).take();
+        match lock(&self.live).take() {
+            Some(Live { at_work, _turn, .. }) => at_work.finish(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Running for Cold {
+    fn open(&self, _: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        Ok(Box::new(ColdSession(Arc::clone(&self.seat))))
+    }
+
+    fn standing(&self) -> Result<Standing, EngineError> {
+        Ok(Standing { placed: Vec::new(), notes: self.notes.clone() })
+    }
+
+    fn before(&self) -> Result<(), EngineError> {
+        self.begin()?;
+        lock(&self.live).as_ref().map_or(Ok(()), |live| live.at_work.before())
+    }
+
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
+        lock(&self.live).as_ref().map_or(Ok(()), |live| live.at_work.during(window))
+    }
+
+    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        let counters = match &*lock(&self.live) {
+            Some(live) => {
+                let counters = live.at_work.after(sessions)?;
+                expect_in_place(&live.placed)?;
+                counters
+            }
+            None => Counters::new(),
+        };
+        self.end()?;
+        Ok(counters)
+    }
+
+    fn finish(&self) -> Result<(), EngineError> {
+        self.end()
+    }
+}
+
+impl Session for ColdSession {
+    /// Nothing is to be in a cache.
+    fn warm(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
+        Err(failed("work for a window", "a session of tpch executes queries and nothing else"))
+    }
+
+    fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
+        match &mut *lock(&self.0) {
+            Some(stream) => stream.queries(window, queries),
+            None => Err(failed("execute queries", "no server was started for them")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+    /// Whether a file's first block is in the page cache; `None` where the file system cannot say
+    /// (`preadv2(2)`, RWF_NOWAIT).
+    fn is_cached(path: &Path) -> Option<bool> {
+        let file = File::open(path).unwrap();
+        let mut block = [0; 4096];
+        let into = &mut [io::IoSliceMut::new(&mut block)];
+        match preadv2(&file, into, 0, ReadWriteFlags::NOWAIT) {
+            Ok(_) => Some(true),
+            Err(Errno::AGAIN) => Some(false),
+            Err(_) => None,
+        }
+    }
+
+    #[test]
+    fn files_below_a_folder_go_out_of_the_cache_also_when_they_were_just_written() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let inside = folder.path().join("base/5");
+        fs::create_dir_all(&inside).unwrap();
+        let file = inside.join("1");
+        fs::write(&file, vec![7; 1 << 20]).unwrap();
+        let before = is_cached(&file);
+        evict(folder.path()).unwrap();
+        if expect_storage(folder.path()).is_ok() && before == Some(true) {
+            assert_eq!(is_cached(&file), Some(false));
+        }
+        let message = evict(&folder.path().join("gone")).unwrap_err().to_string();
+        assert!(message.contains("gone") && message.contains("cache=warm"), "{message}");
+    }
+
+    #[test]
+    fn a_folder_in_memory_is_refused() {
+        let shm = Path::new("/dev/shm");
+        if fs::read_to_string("/proc/mounts").unwrap().contains(" /dev/shm tmpfs ") {
+            let message = expect_storage(shm).unwrap_err().to_string();
+            assert!(message.contains("option 'cache'") && message.contains("tmpfs"), "{message}");
+        }
+        assert_eq!(expect_storage(Path::new("/proc")), Ok(()));
+    }
+
+    #[test]
+    fn turns_are_taken_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::of(folder.path(), "study", 0);
+        fs::create_dir(home.file("")).unwrap();
+        let first = turn(&home).unwrap();
+        let other = File::open(home.file(TURN_FILE)).unwrap();
+        assert_eq!(flock(&other, FlockOperation::NonBlockingLockExclusive), Err(Errno::WOULDBLOCK));
+        drop(first);
+        drop(turn(&home).unwrap());
+    }
+}
