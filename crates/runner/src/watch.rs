@@ -160,16 +160,30 @@ fn read_ticks(stat: &mut Option<ProcStat>, ticks: &mut Vec<CpuTicks>) {
 }
 
 /// Times of all present threads of a process together, since each began: `/proc/PID/task/*/schedstat`
-/// (kernel `Documentation/scheduler/sched-stats.rst`). `None` where the kernel does not keep them or
+/// (kernel `Documentation/scheduler/sched-stats.rst`), and the CPU time of children that it has waited
+/// for: a server's parallel workers live for one query. `None` where the kernel does not keep them or
 /// the process is gone.
 fn process_times(root: &Path, pid: u32) -> Option<ThreadTimes> {
     let tasks = fs::read_dir(root.join(format!("proc/{pid}/task"))).ok()?;
     // A thread may end between the listing and the read.
     let texts = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
-    texts.filter_map(|text| schedstat::parse(&text)).fold(None, |sum, times| {
-        let sum: ThreadTimes = sum.unwrap_or_default();
-        Some(ThreadTimes { cpu_ns: sum.cpu_ns + times.cpu_ns, wait_ns: sum.wait_ns + times.wait_ns })
-    })
+    texts
+        .filter_map(|text| schedstat::parse(&text))
+        .fold(None, |sum, times| {
+            let sum: ThreadTimes = sum.unwrap_or_default();
+            Some(ThreadTimes { cpu_ns: sum.cpu_ns + times.cpu_ns, wait_ns: sum.wait_ns + times.wait_ns })
+        })
+        .map(|sum| ThreadTimes { cpu_ns: sum.cpu_ns + ended_children_ns(root, pid), ..sum })
+}
+
+/// CPU time of a process's ended children, user and system, in ticks of 10 ms: `cutime` and `cstime` of
+/// `proc_pid_stat(5)`. 0 where it cannot be read.
+fn ended_children_ns(root: &Path, pid: u32) -> u64 {
+    let text = fs::read_to_string(root.join(format!("proc/{pid}/stat"))).unwrap_or_default();
+    // The second field is the name in brackets, which may hold anything; state is the third.
+    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = after_name.split_whitespace().skip(13).take(2).filter_map(|word| word.parse::<u64>().ok());
+    ticks.sum::<u64>().saturating_mul(proc_stat::TICK_NS)
 }
 
 /// What happened between two marks. `None` where one is missing, or our threads were not the same.
@@ -339,6 +353,10 @@ mod tests {
         }
         assert_eq!(process_times(root.path(), 7), Some(ThreadTimes { cpu_ns: 200, wait_ns: 42 }));
         assert_eq!(process_times(root.path(), 8), None);
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 200 0 0 5 6 30 4 20 0 2 0 100 1000 10\n";
+        fs::write(root.path().join("proc/7/stat"), stat).unwrap();
+        let children = ThreadTimes { cpu_ns: 200 + 340_000_000, wait_ns: 42 };
+        assert_eq!(process_times(root.path(), 7), Some(children), "34 ticks of ended children");
     }
 
     #[test]
