@@ -68,9 +68,10 @@ class Arithmetic(unittest.TestCase):
 
     def test_the_bound_decides(self) -> None:
         def rounds(worker_ns: int) -> list[Counter]:
-            names = ("plain_same_ns", "plain_whole_ns", "plain_cpu_ns", "worker_wall_ns",
-                     "worker_cpu_ns", "main_cpu_ns", "session_cpu_ns")
-            return [Counter(dict.fromkeys(names, 1000) | {"main_cpu_ns": 1, "worker_ns": ns})
+            names = [f"{side}_{name}" for side in ("plain", "worker")
+                     for name in ("same_ns", "same_cpu_ns", "whole_ns", "whole_cpu_ns")]
+            same = dict.fromkeys([*names, "main_cpu_ns", "session_cpu_ns"], 1000)
+            return [Counter(same | {"worker_same_ns": ns})
                     for ns in (worker_ns, worker_ns + 1)]
 
         with contextlib.redirect_stdout(io.StringIO()) as said:

@@ -14,17 +14,20 @@ const CLIENT_TOLD_SHARE: f64 = 0.05;
 /// Most treatments that one finding tells of.
 const MAX_TOLD: usize = 4;
 
+/// The same of waits in a verdict of queries, which has more to tell.
+const MAX_TOLD_OF_QUERIES: usize = 1;
+
 /// Longest name of a wait or counter inside a sentence.
 const MAX_NAME: usize = 40;
 
 /// All of it; nothing where the engine tells nothing.
 pub fn activity(facts: &Facts<'_>) -> Vec<Finding> {
-    [elapsed(facts), waits(facts), locks(facts), client(facts)].into_iter().flatten().collect()
+    [elapsed(facts), waits(facts, MAX_TOLD), locks(facts), client(facts)].into_iter().flatten().collect()
 }
 
 /// The same of queries, whose times and rows other findings tell of.
 pub fn of_queries(facts: &Facts<'_>) -> Vec<Finding> {
-    [waits(facts), client(facts)].into_iter().flatten().collect()
+    [waits(facts, MAX_TOLD_OF_QUERIES), client(facts)].into_iter().flatten().collect()
 }
 
 /// A fixed amount of work: how long it took, and how long sessions idled at its end.
@@ -37,7 +40,7 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
         let elapsed = summary.metrics.get("elapsed_ns")?;
         Some(format!("{} {}", summary.name, seconds(elapsed)))
     });
-    let told = limited(told.collect())?;
+    let told = limited(told.collect(), MAX_TOLD)?;
     let tails = own.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
     let tail = tails.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let tail = tail.map_or_else(String::new, |(summary, tail)| {
@@ -52,7 +55,7 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// What sessions waited for most, and what changed against the baseline.
-fn waits(facts: &Facts<'_>) -> Option<Finding> {
+fn waits(facts: &Facts<'_>, most_told: usize) -> Option<Finding> {
     let sampled: Vec<(&TreatmentSummary, &Waits)> = measured(facts)
         .filter_map(|summary| Some((summary, summary.activity.waits.as_ref()?)))
         .filter(|(_, waits)| waits.samples > 0)
@@ -77,8 +80,8 @@ fn waits(facts: &Facts<'_>) -> Option<Finding> {
         .collect();
     let texts: Vec<String> = changed.iter().map(|(_, text)| text.clone()).collect();
     let mut sentences = Vec::new();
-    sentences.extend(limited(base).map(|text| format!("Waits, shares of samples: {text}.")));
-    sentences.push(match limited(texts) {
+    sentences.extend(limited(base, most_told).map(|text| format!("Waits, shares of samples: {text}.")));
+    sentences.push(match limited(texts, most_told) {
         Some(text) => format!("Against the baseline: {text}."),
         None => "No change against the baseline is shown.".to_owned(),
     });
@@ -145,6 +148,7 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
     };
     let told = limited(
         own.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell).collect(),
+        MAX_TOLD,
     )?;
     let changed: Vec<String> = own
         .iter()
@@ -156,7 +160,7 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
                 .then(|| format!("{} {}", summary.name, if own.mean > below.mean { "more" } else { "fewer" }))
         })
         .collect();
-    let changed = match limited(changed) {
+    let changed = match limited(changed, MAX_TOLD) {
         Some(text) => format!(" Against the baseline: {text}."),
         None => " No change against the baseline is shown.".to_owned(),
     };
@@ -208,9 +212,9 @@ fn names<'a>(summaries: &[&'a TreatmentSummary]) -> Vec<&'a str> {
 }
 
 /// The first few, and how many more; `None` without any.
-fn limited(mut texts: Vec<String>) -> Option<String> {
-    let more = texts.len().saturating_sub(MAX_TOLD);
-    texts.truncate(MAX_TOLD);
+fn limited(mut texts: Vec<String>, most: usize) -> Option<String> {
+    let more = texts.len().saturating_sub(most);
+    texts.truncate(most);
     texts.extend((more > 0).then(|| format!("{more} more in the table")));
     (!texts.is_empty()).then(|| texts.join("; "))
 }

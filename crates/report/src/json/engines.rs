@@ -64,7 +64,7 @@ mod tests {
             version: None,
             python: None,
             packages: vec![("pyarrow".into(), "26.0.1".into())],
-            path: "/home/me".into(),
+            path: "/opt/threadwise".into(),
             size_bytes: None,
         };
         let value: Value = serde_json::from_str(&engines(&[entry])).unwrap();

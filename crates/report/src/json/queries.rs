@@ -21,7 +21,7 @@ pub fn queries(document: &Document, queries: &Queries) -> Value {
         "steps": list(&queries.steps, step_json),
         "plans": list(plans, |plan| json!({"name": plan.name, "query": plan.query, "text": plan.text})),
         "plan_changes": list(&queries.changes, |change| change_json(change, plans)),
-        "outliers": list(&queries.outliers, outlier),
+        "outliers": list(&queries.outliers, outlier), "outliers_left_out": queries.outliers_left_out,
         "heat_maps": list(&queries.heat, heat_map),
     })
 }

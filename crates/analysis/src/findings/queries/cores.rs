@@ -11,6 +11,10 @@ use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
 /// Core-seconds nearer to each other than this are not told apart: they are means without an interval.
 const SAME_SHARE: f64 = 0.05;
 
+/// Busy times are of everything that ran on a logical CPU: beyond so many times the CPU seconds of the
+/// queries they tell of others.
+const OTHERS_TIMES: f64 = 1.25;
+
 /// Stragglers are told from this share of the elapsed time on.
 const STRAGGLER_SHARE: f64 = 0.01;
 
@@ -28,7 +32,7 @@ pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -
     let cores = match doubled {
         Some(own) => cores(facts, queries, own),
         None if cpu.is_some() && choice.told.iter().all(|own| is_known(own)) => {
-            Some("One logical CPU a core: CPU seconds are core-seconds.".to_owned())
+            Some("One logical CPU a core: these are core-seconds.".to_owned())
         }
         None => None,
     };
@@ -79,7 +83,10 @@ fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option
         now.cores,
         bounds(&was),
         was.cores,
-        meaning(&was, &now)
+        match has_others(base) || has_others(own) {
+            true => "others' work is in them, so they cannot be compared",
+            false => meaning(&was, &now),
+        }
     );
     if let Some(all) = own.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.elapsed_s)
     {
@@ -91,6 +98,12 @@ fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option
         );
     }
     Some(format!("{text}."))
+}
+
+/// Whether its logical CPUs were busy with more than its queries.
+fn has_others(own: &TreatmentQueries) -> bool {
+    let both = own.cores.as_ref().zip(own.total.cpu_s.as_ref());
+    both.is_none_or(|(cores, cpu)| cores.logical_s > OTHERS_TIMES * cpu.mean)
 }
 
 /// The part of one of so many streams.

@@ -10,6 +10,12 @@ use std::collections::BTreeSet;
 /// Most groups that are told: single executions first, the last place for a query as a whole.
 const MAX_GROUPS: usize = 3;
 
+/// Most groups of queries as a whole.
+const MAX_WHOLE: usize = 2;
+
+/// With more letters than that the last group is left out.
+const MAX_TEXT: usize = 230;
+
 /// Most queries that a group names.
 const MAX_NAMED: usize = 3;
 
@@ -25,9 +31,13 @@ pub fn outliers(queries: &Queries) -> Option<Finding> {
     let mut single = grouped(&single, |a, b| (a.block, a.cause) == (b.block, b.cause));
     let mut whole = grouped(&whole, |a, b| (a.query, a.cause) == (b.query, b.cause));
     single.truncate(MAX_GROUPS - whole.len().min(1));
-    whole.truncate(MAX_GROUPS - single.len());
+    whole.truncate(MAX_WHOLE.min(MAX_GROUPS - single.len()));
     let mut sentences = Vec::new();
-    let texts: Vec<String> = single.iter().filter_map(|group| executions(group)).collect();
+    let mut texts: Vec<String> = single.iter().filter_map(|group| executions(group)).collect();
+    while texts.len() > 1 && texts.iter().map(String::len).sum::<usize>() > MAX_TEXT {
+        texts.pop();
+        single.pop();
+    }
     if !texts.is_empty() {
         sentences.push(format!("Stands out: {}.", texts.join("; ")));
     }

@@ -9,9 +9,9 @@ use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
 use threadwise_study::Role;
 
 /// Most steps that are told, those to the highest DOPs.
-const MAX_STEPS: usize = 4;
+const MAX_STEPS: usize = 3;
 
-/// Most steps of single queries that are told.
+/// Most steps of single queries that are told where nothing else is.
 const MAX_MARKED: usize = 2;
 
 /// Most plateaus that are told.
@@ -32,10 +32,11 @@ pub fn steps(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     let marked = |mark: StepMark| -> Vec<&DopStep> {
         queries.steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect()
     };
-    if let Some(told) = listed(&marked(StepMark::SuperScaling)) {
+    let most = MAX_MARKED - sentences.len().min(1);
+    if let Some(told) = listed(&marked(StepMark::SuperScaling), most) {
         sentences.push(format!("Better than linear: {told}."));
     }
-    if let Some(told) = listed(&marked(StepMark::PoorThenGood)) {
+    if let Some(told) = listed(&marked(StepMark::PoorThenGood), most) {
         sentences.push(format!("Little at first and much at the next step: {told}."));
     }
     let mut names: Vec<&str> = queries.steps.iter().map(|step| step.to.as_str()).collect();
@@ -74,14 +75,14 @@ fn name(step: &DopStep) -> String {
 }
 
 /// `Q2 2.31x [2.20, 2.42] (2 over 1 on all)`; the largest first.
-fn listed(steps: &[&DopStep]) -> Option<String> {
+fn listed(steps: &[&DopStep], most: usize) -> Option<String> {
     let mut steps = steps.to_vec();
     steps.sort_by(|a, b| b.speed.value.total_cmp(&a.speed.value));
     let tell = |step: &&DopStep| {
         format!("Q{} {} ({})", step.query.unwrap_or_default(), ratio(&step.speed), name(step))
     };
-    let mut told: Vec<String> = steps.iter().take(MAX_MARKED).map(tell).collect();
-    let more = steps.len().saturating_sub(MAX_MARKED);
+    let mut told: Vec<String> = steps.iter().take(most).map(tell).collect();
+    let more = steps.len().saturating_sub(most);
     told.extend((more > 0).then(|| format!("{more} more")));
     (!told.is_empty()).then(|| list(&told))
 }

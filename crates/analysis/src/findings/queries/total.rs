@@ -1,10 +1,13 @@
 //! All queries together, with and without those of another plan, and the range of single ones.
 
 use super::told::{Choice, Told, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
-use super::{Facts, MAX_QUERIES, finding, query_list};
+use super::{Facts, finding, query_list};
 use crate::queries::words::{ratio, seconds};
 use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
 use crate::{Finding, Ratio};
+
+/// Most queries of another plan that are named.
+const MAX_NAMED: usize = 3;
 
 /// The treatments that matter; the geometric mean only where it says something else.
 pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
@@ -48,17 +51,16 @@ fn conclusion(own: &Ratio) -> i8 {
     }
 }
 
+/// The geometric mean where it says something else, of the treatment where it is furthest from it.
 fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
-    let differs = |own: &&&TreatmentQueries| {
-        let both = own.total.speed.as_ref().zip(own.total.geometric.as_ref());
-        both.is_some_and(|(speed, mean)| conclusion(speed) != conclusion(mean))
-            && is_as_many_streams(facts, queries, own)
+    let both = |own: &&TreatmentQueries| -> Option<(String, Ratio, f64)> {
+        let (speed, mean) = own.total.speed.as_ref().zip(own.total.geometric.as_ref())?;
+        let is_other = conclusion(speed) != conclusion(mean) && is_as_many_streams(facts, queries, own);
+        is_other.then(|| (own.treatment.clone(), mean.clone(), (mean.value / speed.value).ln().abs()))
     };
-    let tell = |own: &&TreatmentQueries| {
-        Some(Told::of(&own.treatment, own.total.geometric.as_ref()?, String::new()))
-    };
-    let told: Vec<Told> = choice.told.iter().filter(differs).filter_map(tell).collect();
-    judged(&told).map(|told| format!(" By geometric mean instead: {told}."))
+    let (name, mean, _) = choice.told.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let told = judged(&[Told::of(&name, &mean, String::new())])?;
+    Some(format!(" Geometric mean: {told}."))
 }
 
 /// Without queries of another plan, of the treatment that this changes most.
@@ -74,7 +76,12 @@ fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Opti
     let known = choice.told.iter().filter(|own| is_as_many_streams(facts, queries, own)).filter_map(both);
     let (name, what, rest, _) = known.max_by(|a, b| a.3.total_cmp(&b.3))?;
     let told = judged(&[Told::of(&name, &rest, String::new())])?;
-    Some(format!(" Without {} of another plan{what}: {told}.", query_list(&queries.changed(), MAX_QUERIES)))
+    // The finding of plans names them.
+    let changed = match queries.changed() {
+        few if few.len() <= MAX_NAMED => query_list(&few, MAX_NAMED),
+        many => format!("{} queries", many.len()),
+    };
+    Some(format!(" Without {changed} of another plan{what}: {told}."))
 }
 
 /// Single queries whose difference is shown: how many, and from where to where. `None` of streams:
@@ -124,22 +131,24 @@ fn shown(own: &TreatmentQueries) -> Option<String> {
         .collect();
     all.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
     let (slower, faster) = all.split_at(all.partition_point(|(_, _, speed)| speed.value < 1.0));
+    let name = &own.treatment;
     let ends = |part: &[Single<'_>]| match part {
         [least, .., most] => format!("{} to {}", single(least), single(most)),
         part => part.iter().map(single).collect(),
     };
+    let most = |part: &[Single<'_>], most: &Single<'_>, to: &str| match part {
+        [_] => single(most),
+        _ => format!("{to} {}", single(most)),
+    };
+    let (gain, loss) = (faster.len(), slower.len());
     Some(match (slower, faster) {
         ([], []) => return None,
-        ([], faster) => format!("{} {} faster ({})", own.treatment, faster.len(), ends(faster)),
-        (slower, []) => format!("{} {} slower ({})", own.treatment, slower.len(), ends(slower)),
-        ([slowest, ..], [.., fastest]) => format!(
-            "{} {} faster (at most {}), {} slower (at most {})",
-            own.treatment,
-            faster.len(),
-            single(fastest),
-            slower.len(),
-            single(slowest)
-        ),
+        ([], faster) => format!("{name} {gain} faster ({})", ends(faster)),
+        (slower, []) => format!("{name} {loss} slower ({})", ends(slower)),
+        ([slowest, ..], [.., fastest]) => {
+            let (up, down) = (most(faster, fastest, "up to"), most(slower, slowest, "down to"));
+            format!("{name} {gain} faster ({up}), {loss} slower ({down})")
+        }
     })
 }
 

@@ -16,9 +16,6 @@ use crate::text::{counted, grouped, set_share, significant};
 use data::QueryCharts;
 use threadwise_analysis::queries::{HeatMap, Plateau, Queries};
 
-/// Outliers that are written out; more are counted.
-const MAX_OUTLIERS: usize = 60;
-
 /// What stands where other studies have throughput against sessions.
 pub fn treatments(document: &Document, queries: &Queries, charts: &Charts) -> Section {
     let level = set_share(document.level());
@@ -208,9 +205,9 @@ fn cores(document: &Document, queries: &Queries) -> Option<Section> {
 
 fn outliers(queries: &Queries) -> Option<Section> {
     let all = ordered_outliers(queries);
-    let lines = all.iter().take(MAX_OUTLIERS).map(|outlier| parts(&outlier.text));
-    let more = all.len().saturating_sub(MAX_OUTLIERS);
-    let more = (more > 0).then(|| format!("The JSON report has {} more.", grouped(more as u64)));
+    let lines = all.iter().map(|outlier| parts(&outlier.text));
+    let more = queries.outliers_left_out;
+    let more = (more > 0).then(|| format!("{} more stand out less.", grouped(more as u64)));
     (!all.is_empty()).then(|| Section {
         id: "outliers",
         title: "What stands out",

@@ -229,6 +229,10 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
         block,
         times,
         reason,
+        cause: match reason {
+            Reason::Neighbour => "steal",
+            _ => "unexplained",
+        },
         text: text.to_owned(),
     };
     Queries {
@@ -253,6 +257,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
                 "Q6 under no-smt d2 has 0.40x [0.39, 0.42] of the baseline's speed.",
             ),
         ],
+        outliers_left_out: 0,
         heat: if throughput {
             ["no-smt", "all"].map(|place| heat(&treatments, place)).into()
         } else {

@@ -54,7 +54,8 @@ fn treatments_queries_and_plan_changes() {
     ±, [low, high]: 95% interval over 8 blocks.  Ratios are speeds against serial: above 1 is faster.
     ▲ higher  ▼ lower  = no effect shown  ? inconclusive  P another plan than serial
     CPU: CPU seconds against the baseline's, above 1 is more
-    core-s: seconds in which a physical core was busy with one thread at least; two figures are bounds
+    core-s: seconds in which a physical core was busy with one thread at least, others' work included;
+    two figures are bounds
     Data: scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
     ");
 }
@@ -190,4 +191,22 @@ fn what_the_analysis_finds_is_shown() {
     }
     let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
     assert!(!data.contains("NaN") && !text.contains("NaN"));
+}
+
+/// What comes first is read by a tired person: about ten points of two or three lines.
+#[test]
+fn a_verdict_of_the_analysis_is_short() {
+    for compared in [1, 6, 11] {
+        let own = super::fixture::analysed(compared);
+        let text = verdict(&own.document(), UNICODE);
+        assert!(own.findings.len() <= 12, "{text}");
+        let point = |line: &str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
+        let mut longest = 0;
+        let mut lines = 0;
+        for line in text.lines().skip(1) {
+            lines = if point(line) && line.contains(". ") { 1 } else { lines + 1 };
+            longest = lines.max(longest);
+        }
+        assert!((1..=3).contains(&longest), "{longest}\n{text}");
+    }
 }

@@ -126,7 +126,7 @@ fn python(study: &Study) -> Result<Option<PathBuf>, AppError> {
         None => Ok(None),
         Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(PathBuf::from(path))),
         Some(other) => {
-            let why = "give the full path of an environment's Python, such as /home/me/venv/bin/python";
+            let why = "give the full path of an environment's Python, such as /opt/venv/bin/python";
             Err(AppError::Input(format!("engine option python={other}: {why}")))
         }
     }
