@@ -209,18 +209,9 @@ const MAX_OPERATOR: usize = 40;
 /// What is in the other plan instead of what the baseline's has, by the first operators that differ:
 /// `HASH_JOIN (…) instead of NESTED_LOOP_JOIN (…)`.
 pub fn instead(change: &PlanChange) -> String {
-    let differing = || change.lines.iter().filter(|(own, other)| own != other);
-    let operators = |line: &Option<String>| {
-        line.as_deref().filter(|line| !only_moves(line)).map(|line| line.trim().to_owned())
-    };
-    let of_own: Vec<String> = differing().filter_map(|(own, _)| operators(own)).collect();
-    let of_other: Vec<String> = differing().filter_map(|(_, other)| operators(other)).collect();
-    // An operator that only stands elsewhere says nothing.
-    let first = |lines: &[String], others: &[String]| {
-        lines.iter().find(|line| !others.contains(line)).map(|line| short(line, MAX_OPERATOR))
-    };
-    let (other, own) = (first(&of_other, &of_own), first(&of_own, &of_other));
-    match (other, own) {
+    let cut = |line: &str| short(line, MAX_OPERATOR);
+    let (other, own) = change.operators();
+    match (other.map(cut), own.map(cut)) {
         (Some(other), Some(own)) => format!("{other} instead of {own}"),
         (Some(other), None) => format!("{other} more"),
         (None, Some(own)) => format!("without {own}"),

@@ -248,6 +248,22 @@ pub struct PlanChange {
     pub lines: Vec<(Option<String>, Option<String>)>,
 }
 
+impl PlanChange {
+    /// The first operator that only the other plan has, and the first that only the baseline's has.
+    /// Operators that move rows between threads, and those that only stand elsewhere, say nothing.
+    pub fn operators(&self) -> (Option<&str>, Option<&str>) {
+        let differing = || self.lines.iter().filter(|(own, other)| own != other);
+        let counts = |line: &&str| !line.starts_with("~ ");
+        let of_own: Vec<&str> =
+            differing().filter_map(|(own, _)| own.as_deref()).map(str::trim).filter(counts).collect();
+        let of_other: Vec<&str> =
+            differing().filter_map(|(_, other)| other.as_deref()).map(str::trim).filter(counts).collect();
+        let first = |lines: &[&'_ str], others: &[&str]| lines.iter().position(|line| !others.contains(line));
+        let other = first(&of_other, &of_own).map(|at| of_other[at]);
+        (other, first(&of_own, &of_other).map(|at| of_own[at]))
+    }
+}
+
 /// Something that stands out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlier {

@@ -23,6 +23,9 @@ use threadwise_tpch::dataset::{self, Dataset, DatasetError, Key, Make};
 use threadwise_tpch::options::{Cache, Source, TpchOptions};
 use threadwise_tpch::{Dialect, Parameters, sql};
 
+/// Answers of the second engine by stream and query.
+type References = BTreeMap<(u32, u8), Reference>;
+
 /// Data and answers of a study of queries.
 #[derive(Debug)]
 pub struct QueryData {
@@ -30,8 +33,7 @@ pub struct QueryData {
     folder: PathBuf,
     /// For each treatment of the study whether caches are emptied before every execution.
     cold: Vec<bool>,
-    /// By stream and query.
-    references: BTreeMap<(u32, u8), Reference>,
+    references: References,
     /// What the reader of a report should know, one line each.
     pub notes: Vec<String>,
 }

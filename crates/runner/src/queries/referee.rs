@@ -3,7 +3,7 @@
 //! A second engine is the only check that knows every scale and every parameter; the specification's
 //! own answers are for one scale and one set of parameters.
 
-use super::{Questions, failed};
+use super::{Questions, References, failed};
 use crate::load::Folders;
 use crate::settings::{Deadlines, QuerySettings};
 use crate::worker_process::{Failure, Place, WorkerProcess};
@@ -28,8 +28,8 @@ pub(super) fn answers(
     folders: Folders<'_>,
     stop: &AtomicBool,
     observer: &mut dyn FnMut(Event<'_>),
-) -> Result<(BTreeMap<(u32, u8), Reference>, Option<String>), RunnerError> {
-    let (mut found, mut unkept) = (BTreeMap::new(), None);
+) -> Result<(References, Option<String>), RunnerError> {
+    let (mut found, mut unkept) = (References::new(), None);
     // An engine must not be compared with itself: each has a folder for its answers.
     let folder = data.answers().join(&settings.referee_engine);
     for stream in 0..questions.streams {

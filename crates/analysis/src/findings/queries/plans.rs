@@ -34,16 +34,10 @@ pub fn plan_change(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
     (!sentences.is_empty()).then(|| finding("plan-change", sentences.join(" "), &names))
 }
 
-/// `Q15 under all d8 (HASH_JOIN … in place of NESTED_LOOP …)`.
+/// `Q15 under all d8 (HASH_JOIN … instead of NESTED_LOOP …)`.
 fn tell(change: &PlanChange) -> String {
-    // Operators that only move rows are no reason by themselves.
-    let counts = |line: &&String| !line.trim_start().starts_with("~ ");
-    let only_other =
-        change.lines.iter().filter(|(own, _)| own.is_none()).filter_map(|(_, other)| other.as_ref());
-    let only_own =
-        change.lines.iter().filter(|(_, other)| other.is_none()).filter_map(|(own, _)| own.as_ref());
-    let operators = match (only_other.clone().find(counts), only_own.clone().find(counts)) {
-        (Some(now), Some(was)) => format!(" ({} in place of {})", cut(now), cut(was)),
+    let operators = match change.operators() {
+        (Some(now), Some(was)) => format!(" ({} instead of {})", cut(now), cut(was)),
         (Some(now), None) => format!(" ({} in addition)", cut(now)),
         (None, Some(was)) => format!(" (without {})", cut(was)),
         // The same lines at other levels.

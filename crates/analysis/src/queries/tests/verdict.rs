@@ -132,7 +132,7 @@ fn another_plan_is_told_and_equal_plans_are_not() {
     let other = with("AGGREGATE q3\n  INDEX_SCAN lineitem");
     assert_eq!(
         of_kind(&other, "plan-change"),
-        "Another plan than the baseline's: Q3 under T (INDEX_SCAN lineitem in place of SCAN lineitem). Such ratios \
+        "Another plan than the baseline's: Q3 under T (INDEX_SCAN lineitem instead of SCAN lineitem). Such ratios \
          are of plan and hardware together: hold_plan=true tells them apart."
     );
     let total = of_kind(&other, "queries-total");
