@@ -126,7 +126,7 @@ pub fn slices_csv(document: &Document, out: &mut dyn Write) -> Result<(), Report
 /// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
 /// it follow the fixed columns, `read_bytes` and `spill_bytes` first. A cell is empty where a figure is
 /// not known. `window_start_ns` counts from the study's start, `started_ns` from the window's, `plan` is
-/// a short name of the plan's text ([`plan_name`]).
+/// a short name of the plan's text.
 ///
 /// # Errors
 /// The writer's.
