@@ -44,12 +44,7 @@ pub fn fingerprint() -> String {
         hash.update(line.as_bytes());
         hash.update(b"\n");
     }
-    hex(&hash.finalize())
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", hash.finalize())
 }
 
 fn lines() -> impl Iterator<Item = &'static str> {

@@ -8,7 +8,6 @@
 use crate::AnalyticsError;
 use crate::environment::{private_folder, write_synced};
 use crate::lock::{Lock, Patience};
-use crate::requirements::hex;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Read};
@@ -131,7 +130,7 @@ fn folder_name(files: &[(&str, &str)]) -> String {
             hash.update(part.as_bytes());
         }
     }
-    format!("{PREFIX}{}", &hex(&hash.finalize())[..16])
+    format!("{PREFIX}{}", &format!("{:x}", hash.finalize())[..16])
 }
 
 /// Whether the folder is private and holds these files and nothing else.

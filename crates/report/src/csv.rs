@@ -7,6 +7,7 @@
 use crate::{Document, ReportError};
 use std::collections::BTreeSet;
 use std::io::Write;
+use threadwise_analysis::queries::plan_name;
 use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, Slice};
 
 const RUN_COLUMNS: [&str; 21] = [
@@ -158,16 +159,6 @@ pub(crate) fn executions(run: &Run) -> impl Iterator<Item = (&Slice, usize, &Que
             session.queries.iter().map(move |query| (slice, stream, query))
         })
     })
-}
-
-/// Short name of a plan, the same for the same text in every study, and the one that the analysis gives
-/// it: FNV-1a of 32 bits (Fowler, Noll and Vo) as eight hexadecimal digits, of the text without blank
-/// lines around it; `None` where nothing is left.
-pub(crate) fn plan_name(text: &str) -> Option<String> {
-    let text = text.trim_matches(['\n', '\r']).trim_end();
-    let hash =
-        text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (!text.is_empty()).then(|| format!("{hash:08x}"))
 }
 
 /// Counters of executions that have no fixed column.

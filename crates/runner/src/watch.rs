@@ -6,6 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_server::proc;
 use threadwise_study::{CpuTimes, Reading};
 use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};
@@ -180,10 +181,7 @@ fn process_times(root: &Path, pid: u32) -> Option<ThreadTimes> {
 /// `proc_pid_stat(5)`. 0 where it cannot be read.
 fn ended_children_ns(root: &Path, pid: u32) -> u64 {
     let text = fs::read_to_string(root.join(format!("proc/{pid}/stat"))).unwrap_or_default();
-    // The second field is the name in brackets, which may hold anything; state is the third.
-    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = after_name.split_whitespace().skip(13).take(2).filter_map(|word| word.parse::<u64>().ok());
-    ticks.sum::<u64>().saturating_mul(proc_stat::TICK_NS)
+    proc::ended_children_ticks(&text).unwrap_or(0).saturating_mul(proc_stat::TICK_NS)
 }
 
 /// What happened between two marks. `None` where one is missing, or our threads were not the same.

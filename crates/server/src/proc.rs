@@ -56,6 +56,13 @@ pub fn start_time(pid: u32, tid: u32) -> Option<u64> {
     stat_field(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?, 22)?.parse().ok()
 }
 
+/// CPU time, user and system, of the children that a process has waited for, in clock ticks: `cutime`
+/// and `cstime` in the text of its `/proc/PID/stat`. A server's parallel workers live for one query.
+pub fn ended_children_ticks(stat: &str) -> Option<u64> {
+    let [user, system] = [16, 17].map(|number| stat_field(stat, number)?.parse::<u64>().ok());
+    user?.checked_add(system?)
+}
+
 /// The process that is told when `pid` ends.
 pub fn parent(pid: u32) -> Option<u32> {
     stat_field(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 4)?.parse().ok()
@@ -154,6 +161,13 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn ticks_of_ended_children_are_found_behind_any_name() {
+        let stat = "7 (post) gres) S 1 2 3 4 5 6 7 8 9 10 11 12 130 24 20 0 1 0";
+        assert_eq!(ended_children_ticks(stat), Some(154));
+        assert_eq!((ended_children_ticks("7 (x) S 1"), ended_children_ticks("")), (None, None));
+    }
 
     #[test]
     fn files_are_parsed_and_damage_is_none() {

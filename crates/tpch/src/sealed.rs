@@ -3,22 +3,12 @@
 //! whole.
 
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
 /// Most bytes that such a file may have: far more than the longest answer.
 const MAX_BYTES: u64 = 256 << 20;
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
 
 /// Writes a file of these lines.
 ///
@@ -41,7 +31,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 fn write_to(path: &Path, text: &str) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(text.as_bytes())?;
-    writeln!(file, "sha256 {}", hex(&Sha256::digest(text)))?;
+    writeln!(file, "sha256 {:x}", Sha256::digest(text))?;
     file.sync_all()
 }
 
@@ -73,7 +63,7 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
 fn unsealed(mut text: String) -> Option<String> {
     let start = text.strip_suffix('\n')?.rfind('\n')? + 1;
     let sum = text[start..].trim_end().strip_prefix("sha256 ")?;
-    if sum != hex(&Sha256::digest(&text[..start])) {
+    if sum != format!("{:x}", Sha256::digest(&text[..start])) {
         return None;
     }
     text.truncate(start);

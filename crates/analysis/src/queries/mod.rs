@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use crate::{Interval, Ratio};
 pub(crate) use build::queries;
 pub use cores::{CoreBounds, busy_bounds, straggler_bounds};
-pub use plans::{change, side_by_side};
+pub use plans::{change, plan_name, side_by_side};
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] where the workload has none.
 #[derive(Debug, Clone, PartialEq)]

@@ -137,8 +137,12 @@ pub fn trimmed(text: &str) -> Option<&str> {
     Some(text.trim_matches(['\n', '\r']).trim_end()).filter(|text| !text.is_empty())
 }
 
-/// Eight hexadecimal digits of FNV-1a: a name that is the same wherever the plan is seen, and no proof
-/// of identity.
+/// Short name of a plan, the same wherever the plan is seen, and no proof of identity: eight
+/// hexadecimal digits of FNV-1a, of the text without blank lines around it. `None` where nothing is left.
+pub fn plan_name(text: &str) -> Option<String> {
+    trimmed(text).map(name)
+}
+
 fn name(text: &str) -> String {
     let hash = text.bytes().fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME));
     format!("{hash:08x}")

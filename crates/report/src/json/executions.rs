@@ -1,8 +1,8 @@
 //! Executions of queries as raw lines: `threadwise export --what queries --format jsonl`.
 
 use super::{VERSION, status_words};
-use crate::csv::plan_name;
 use serde_json::{Value, json};
+use threadwise_analysis::queries::plan_name;
 use threadwise_study::{QueryExecution, Run, Slice};
 
 /// One execution; its plan by the short name that the report gives it, and its text.

@@ -301,7 +301,7 @@ fn checksum(path: &Path, stop: &AtomicBool, tick: &mut dyn FnMut(u64)) -> Result
         }
     };
     match pieces().map_err(read)? {
-        Some(()) => Ok(crate::sealed::hex(&sum.finalize())),
+        Some(()) => Ok(format!("{:x}", sum.finalize())),
         None => Err(DatasetError::Stopped),
     }
 }

@@ -33,28 +33,13 @@ impl ServerCpu {
         let own_ns: u64 = own.sum::<Option<u64>>()?;
         let Some(postmaster) = self.postmaster else { return Some(own_ns) };
         let stat = std::fs::read_to_string(format!("/proc/{postmaster}/stat")).ok()?;
-        Some(own_ns + collected_ticks(&stat)? * self.tick_ns)
+        Some(own_ns + proc::ended_children_ticks(&stat)? * self.tick_ns)
     }
-}
-
-/// `cutime` and `cstime`, the 16th and 17th field; the second, the program's name, stands in brackets.
-fn collected_ticks(stat: &str) -> Option<u64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(13);
-    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some(user + system)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_of_ended_children_are_found_behind_any_name() {
-        let stat = "7 (post) gres) S 1 2 3 4 5 6 7 8 9 10 11 12 130 24 20 0 1 0";
-        assert_eq!(collected_ticks(stat), Some(154));
-        assert_eq!((collected_ticks("7 (x) S 1"), collected_ticks("")), (None, None));
-    }
 
     #[test]
     fn a_child_that_worked_and_ended_is_counted() {
