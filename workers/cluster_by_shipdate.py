@@ -21,7 +21,7 @@ import duckdb  # noqa: E402
 import pyarrow  # noqa: E402
 import pyarrow.parquet  # noqa: E402
 
-from threadwise_failure import one_line  # noqa: E402
+from threadwise_failure import first_sentence  # noqa: E402
 
 ORDER = "l_shipdate, l_orderkey, l_linenumber"
 
@@ -113,7 +113,7 @@ def main() -> int:
             raise ValueError("source and target are the same file")
         cluster(source, target)
     except (OSError, ValueError, duckdb.Error, pyarrow.ArrowException) as cause:
-        print(f"{target} could not be written from {source}: {one_line(str(cause))}; check the "
+        print(f"{target} could not be written from {source}: {first_sentence(str(cause))}; check the "
               "room on the disk, or make the source anew", file=sys.stderr)
         return 1
     return 0

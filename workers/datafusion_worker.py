@@ -30,7 +30,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
-from threadwise_failure import Failed  # noqa: E402
+from threadwise_failure import Failed, first_sentence  # noqa: E402
 from threadwise_load import TABLES, Options, Value, data_file  # noqa: E402
 from threadwise_measure import sleeps, thread_times  # noqa: E402
 from threadwise_plan import datafusion_plan  # noqa: E402
@@ -82,7 +82,9 @@ def config_of(options: Options, dop: int) -> datafusion.SessionConfig:
         except BaseException as cause:  # a panic of the engine is no Exception
             if isinstance(cause, (KeyboardInterrupt, SystemExit)):
                 raise
-            raise Failed("option", f"settings.{name} = {value!r} was refused by DataFusion: {cause}"
+            raise Failed("option", f"settings.{name} = {value!r} was refused by DataFusion: "
+                                   f"{first_sentence(str(cause))}; its settings and their values "
+                                   "are in its documentation (\"Configuration Settings\")"
                          ) from cause
     return config
 

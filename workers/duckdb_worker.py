@@ -33,7 +33,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
-from threadwise_failure import Failed  # noqa: E402
+from threadwise_failure import Failed, first_sentence  # noqa: E402
 from threadwise_load import TABLES, Options, Value, data_file  # noqa: E402
 from threadwise_plan import duckdb_plan  # noqa: E402
 from threadwise_session import After, Setup  # noqa: E402
@@ -96,7 +96,9 @@ def set_settings(connection: duckdb.DuckDBPyConnection, settings: dict[str, Valu
         try:
             connection.execute(f"SET {name} = {quoted(value)}")
         except Exception as cause:
-            raise Failed("option", f"settings.{name} = {value!r} was refused by DuckDB: {cause}"
+            raise Failed("option", f"settings.{name} = {value!r} was refused by DuckDB: "
+                                   f"{first_sentence(str(cause))}; its settings and their values "
+                                   "are in its documentation (SELECT * FROM duckdb_settings())"
                          ) from cause
 
 

@@ -1,5 +1,12 @@
 """The one error that ends a worker, and the words for it (docs/WORKER.md, "failed")."""
 
+from __future__ import annotations
+
+import re
+
+#: Longest first sentence of an engine's message that is passed on, characters.
+LONGEST = 300
+
 
 class Failed(Exception):
     """Ends the worker: `kind` is one of docs/WORKER.md, the text has what failed and what to do."""
@@ -7,6 +14,21 @@ class Failed(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(one_line(message))
         self.kind = kind
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of an engine's message, which may go on for pages: with advice that is not
+    ours (statements that would be refused here), names that are alike, the place in the query. Of
+    errors in one another, divided by lines "caused by", the outermost and the innermost."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    inner = [line for above, line in zip(lines, lines[1:]) if above.lower() == "caused by"]
+    said = [_sentence(line) for line in lines[:1] + inner[-1:]]
+    return one_line(": ".join(said), LONGEST)
+
+
+def _sentence(line: str) -> str:
+    """What stands before the first full stop that a capital follows, without the stop."""
+    return re.split(r"[.!?]\s+(?=[A-Z])", line, maxsplit=1)[0].rstrip(" .:;!")
 
 
 def one_line(text: str, longest: int = 600) -> str:

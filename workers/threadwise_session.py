@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from threadwise_failure import Failed, one_line
+from threadwise_failure import Failed, first_sentence
 from threadwise_load import Load, Options, Spill, read_queries, warm_page_cache
 from threadwise_measure import (
     Growth,
@@ -129,16 +129,16 @@ class Done:
 
 
 def one_error(engine: str, action: str, cause: BaseException) -> Failed:
-    """An engine's error on one line, with what can be done about it."""
+    """An engine's error on one line, with what can be done about it. All of its text is in the log,
+    with the traceback."""
     text = str(cause) or type(cause).__name__
-    hint = "the log may say more; if the data is damaged, remove its folder, it is made anew"
+    hint = "if the data is damaged, remove its folder, it is made anew"
     lower = text.lower()
     if "max_temp_directory_size" in lower or "no space left" in lower:
         hint = "raise spill_limit_mb or memory_limit_mb, or name a roomier spill_dir"
     elif "out of memory" in lower or "resources exhausted" in lower:
         hint = "raise memory_limit_mb, lower dop or scale"
-    why = one_line(text.partition("Possible solutions")[0], 360)
-    return Failed("engine", f"{engine} could not {action}: {why}; {hint}")
+    return Failed("engine", f"{engine} could not {action}: {first_sentence(text)}; {hint}")
 
 
 class Session(threading.Thread):

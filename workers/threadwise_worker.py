@@ -1,7 +1,8 @@
 """The worker protocol (docs/WORKER.md, version 1) for analytics engines on a Python package.
 
 An engine is a class with the attributes and methods of `threadwise_session.Engine`; its program
-calls `main`. Between requests the main thread waits in a read.
+calls `main`. Between requests the main thread waits in a read. With the word `check` behind
+the program's name, `load` checks options only.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from threadwise_failure import Failed
-from threadwise_load import Load, Options, check_data, is_whole, read_options
+from threadwise_load import DataSize, Load, Options, check_data, is_whole, read_options
 from threadwise_session import Crew, Engine
 
 PROTOCOL = 1
@@ -100,10 +101,11 @@ class Replies:
 
 
 class Worker:
-    """What a worker holds between requests."""
+    """What a worker holds between requests. With `only_checks` its `load` checks the options and
+    looks at no data, so that options can be asked about before any data is made."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, only_checks: bool = False) -> None:
+        self.engine, self.only_checks = engine, only_checks
         self.crew: Crew | None = None
 
     def answer(self, request: Any) -> dict[str, Any] | None:
@@ -130,7 +132,7 @@ class Worker:
     def _load(self, request: dict) -> dict[str, Any]:
         fields(request, "load", {"type": str, "protocol": int, "load": dict}, {})
         load, options = self._checked(request)
-        size = check_data(load.data_dir)
+        size = DataSize(0, 0) if self.only_checks else check_data(load.data_dir)
         sessions = max(load.sessions, 1)
         own_bytes = self.engine.memory_bytes(options, size.encoded_bytes, sessions)
         return {"type": "loaded", "bytes_per_session": own_bytes, "rows_per_session": size.rows,
@@ -207,6 +209,18 @@ def package_version(engine: Engine) -> str:
                                f"; run: threadwise engine add {engine.name}") from None
 
 
+def only_checks() -> bool:
+    """Whether the command line asks for a worker that only checks options: its word `check`."""
+    match sys.argv[1:]:
+        case []:
+            return False
+        case ["check"]:
+            return True
+        case words:
+            sys.exit(f"{' '.join(words)}: a worker takes the word check or nothing; it is started "
+                     "by threadwise, see docs/WORKER.md")
+
+
 def serve(worker: Worker, replies: Replies) -> None:
     """Answers requests until `stop` or the end of stdin."""
     replies.send({"type": "hello", "protocol": PROTOCOL, "engine": worker.engine.name,
@@ -235,7 +249,7 @@ def main(engine: Engine) -> NoReturn:
     """Runs the worker. Leaves by `_exit`: an engine's threads may still run after a failure, and
     none of them is to delay the end."""
     replies = Replies()
-    worker = Worker(engine)
+    worker = Worker(engine, only_checks())
     status = 0
     try:
         serve(worker, replies)

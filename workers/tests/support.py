@@ -146,7 +146,8 @@ class Worker:
     """A worker process and the runner's side of the conversation."""
 
     def __init__(self, engine: str, cpus: set[int] | None = None,
-                 interpreter: Sequence[str] = (sys.executable,)) -> None:
+                 interpreter: Sequence[str] = (sys.executable,),
+                 words: Sequence[str] = ()) -> None:
         self.cpus = cpus or os.sched_getaffinity(0)
         reading, writing = os.pipe()
         self.log = tempfile.TemporaryFile()
@@ -154,7 +155,7 @@ class Worker:
         os.sched_setaffinity(0, self.cpus)  # inherited, as a runner starts its workers
         try:
             self.process = subprocess.Popen(
-                [*interpreter, "-I", "-B", str(WORKERS / f"{engine}_worker.py")],
+                [*interpreter, "-I", "-B", str(WORKERS / f"{engine}_worker.py"), *words],
                 stdin=subprocess.PIPE, stdout=self.log, stderr=self.log, pass_fds=[writing],
                 env={**os.environ, "THREADWISE_REPLY_FD": str(writing)})
         finally:

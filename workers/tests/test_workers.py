@@ -43,9 +43,10 @@ def tearDownModule() -> None:  # noqa: N802
 
 @contextlib.contextmanager
 def working(engine: str, cpus: set[int] | None = None,
-            interpreter: Sequence[str] = (sys.executable,)) -> Iterator[Worker]:
+            interpreter: Sequence[str] = (sys.executable,),
+            words: Sequence[str] = ()) -> Iterator[Worker]:
     """A worker that is ended in any case."""
-    worker = Worker(engine, cpus, interpreter)
+    worker = Worker(engine, cpus, interpreter, words)
     try:
         yield worker
     finally:
@@ -139,6 +140,24 @@ class Conversation(OneEngine):
             self.assertGreater(min(query["planning_ns"], query["cpu_ns"]), 0)
             self.assertEqual(worker.ask("stop"), {"type": "done"})
             self.assertEqual(worker.process.wait(timeout=60), 0)
+
+    def test_options_are_checked_before_there_is_data(self) -> None:
+        engine = self.engine
+        folder = DATA.root / "nowhere"
+        good = {"duckdb": {"settings__disabled_optimizers": "join_order"},
+                "datafusion": {"settings__datafusion.optimizer.prefer_hash_join": False}}[engine]
+        with working(engine, words=["check"]) as worker:
+            for _ in range(2):
+                reply = worker.ask_load(folder, **good)
+                self.assertEqual((reply["type"], reply["rows_per_session"]), ("loaded", 0), reply)
+            bad = {"settings__no_such_thing": 1}
+            self.assert_failed(worker.ask_load(folder, **bad), "option", "settings.no_such_thing",
+                               "documentation")
+        self.assertFalse(folder.exists())
+        with working(engine) as worker:
+            self.assert_failed(worker.ask_load(folder, **good), "engine", "does not exist")
+        with working(engine, words=["chekc"]) as worker:
+            self.assertEqual((worker.hello, worker.process.wait(timeout=60)), ({}, 1))
 
     def test_end_of_stdin_is_stop(self) -> None:
         engine = self.engine
@@ -407,6 +426,9 @@ class Faults(OneEngine):
                       spill_limit_mb=0) as worker:
             reply = worker.ask_go([1])
             self.assert_failed(reply, "engine", engine, "q01", "memory_limit_mb")
+            # The engines go on with advice that would be refused here, and with lists of consumers.
+            for theirs in ("SET ", "PRAGMA", "Possible", "consumed", "http", "\\n"):
+                self.assertNotIn(theirs, reply["message"])
             self.assertEqual(worker.process.wait(timeout=60), 1)
         self.assertEqual(list((folder / "spill").iterdir()), [])
         with prepared(engine, folder, queries="1", dop=2, memory_limit_mb=48) as worker:

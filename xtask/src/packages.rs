@@ -17,7 +17,7 @@ pub struct Package {
 }
 
 /// All of them.
-pub const PACKAGES: [Package; 8] = [
+pub const PACKAGES: [Package; 11] = [
     Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
     Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
     Package {
@@ -42,7 +42,15 @@ pub const PACKAGES: [Package; 8] = [
         programs: &["mariadbd", "/usr/sbin/mariadbd"],
         used_for: "studies of MariaDB",
     },
+    Package { name: "firebird3.0-utils", programs: &["gbak", "isql-fb"], used_for: "reloads of Firebird" },
+    Package {
+        // The engine as a library, without the server: nothing is started.
+        name: "firebird3.0-server-core",
+        programs: &["sh -c ls /usr/lib/*/firebird/*/plugins/libEngine1*.so"],
+        used_for: "reloads of Firebird",
+    },
     Package { name: "openssl", programs: &["openssl"], used_for: "TLS to a PostgreSQL server" },
+    Package { name: "sysbench", programs: &["sysbench"], used_for: "run command with sysbench" },
 ];
 
 /// What is known before anything is installed.

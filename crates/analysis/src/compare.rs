@@ -3,7 +3,7 @@
 //! Only ratios stand side by side. A row is a different amount of work in each engine, so rows per
 //! second of two engines are no comparison of anything; the ratio of an engine to itself is.
 
-use crate::estimate::{THROUGHPUT, first_reason};
+use crate::estimate::first_reason;
 use crate::findings::words::bare;
 use crate::{Analysis, Estimate};
 use std::collections::BTreeSet;
@@ -35,6 +35,8 @@ pub struct SideBySide<'a> {
 pub struct Row<'a> {
     /// Its name, the same in every study that has it.
     pub name: &'a str,
+    /// What its ratios are of: throughput, or a quantity of commands.
+    pub metric: &'a str,
     /// One per study, in their order.
     pub cells: Vec<Cell<'a>>,
 }
@@ -42,7 +44,7 @@ pub struct Row<'a> {
 /// What one study says of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
-    /// Its ratio of throughput.
+    /// Its ratio.
     Ratio {
         /// The estimate.
         estimate: &'a Estimate,
@@ -53,37 +55,64 @@ pub enum Cell<'a> {
     Lacks(String),
 }
 
-/// Puts the ratios of throughput of several studies side by side.
+/// Puts the ratios of throughput of several studies side by side; of commands those of every quantity.
 pub fn side_by_side<'a>(sides: &[Side<'a>]) -> SideBySide<'a> {
     // A comparison's name with the treatment on top, which tells why another study lacks it.
-    let mut names: Vec<(&'a str, &'a str)> = Vec::new();
-    for side in sides {
-        for comparison in &side.study.comparisons {
-            if !names.iter().any(|(known, _)| *known == comparison.name) {
-                names.push((&comparison.name, &comparison.treatment));
+    let mut names: Vec<(&'a str, &'a str, &'a str)> = Vec::new();
+    // Headlines first: studies may have different ones.
+    let most = sides.iter().map(|side| side.metrics().len()).max().unwrap_or(0);
+    for rank in 0..most {
+        for side in sides {
+            let metrics = side.metrics();
+            let Some(&metric) = metrics.get(rank) else { continue };
+            for comparison in &side.study.comparisons {
+                if !names.iter().any(|(known, of, _)| *known == comparison.name && *of == metric) {
+                    names.push((&comparison.name, metric, &comparison.treatment));
+                }
             }
         }
     }
-    let rows = names.iter().map(|(name, treatment)| Row {
+    let rows = names.iter().map(|&(name, metric, treatment)| Row {
         name,
-        cells: sides.iter().map(|side| cell(side, name, treatment)).collect(),
+        metric,
+        cells: sides.iter().map(|side| cell(side, name, metric, treatment)).collect(),
     });
     SideBySide { rows: rows.collect(), cautions: cautions(sides) }
 }
 
-fn cell<'a>(side: &Side<'a>, name: &str, treatment: &str) -> Cell<'a> {
+impl<'a> Side<'a> {
+    /// What its ratios are of, the headline first.
+    fn metrics(&self) -> Vec<&'a str> {
+        match &self.analysis.commands {
+            Some(commands) => commands.quantities.iter().map(|own| own.metric.as_str()).collect(),
+            None => vec![self.analysis.headline()],
+        }
+    }
+}
+
+fn cell<'a>(side: &Side<'a>, name: &str, metric: &str, treatment: &str) -> Cell<'a> {
     let analysis = side.analysis;
-    let mut estimates = analysis.estimates.iter().filter(|estimate| estimate.metric == THROUGHPUT);
+    let mut estimates = analysis.estimates.iter().filter(|estimate| estimate.metric == metric);
     match estimates.find(|estimate| estimate.name == name) {
         Some(estimate) => Cell::Ratio { estimate, below_floor: below_floor(side, estimate) },
-        None => Cell::Lacks(why_not(side, name, treatment)),
+        None => {
+            Cell::Lacks(why_no_metric(side, name, metric).unwrap_or_else(|| why_not(side, name, treatment)))
+        }
     }
+}
+
+/// Why a study that has the comparison has no ratio of this metric.
+fn why_no_metric(side: &Side<'_>, name: &str, metric: &str) -> Option<String> {
+    if !side.metrics().contains(&metric) {
+        return Some("not measured".to_owned());
+    }
+    let gap = side.analysis.commands.as_ref()?.gap(name, metric)?;
+    Some(format!("no ratio: {}", gap.reason))
 }
 
 fn below_floor(side: &Side<'_>, estimate: &Estimate) -> bool {
     let group = side.study.treatment(&estimate.treatment).map_or("", |(_, treatment)| &treatment.group);
-    let floor = side.analysis.noise_floors.iter().find(|floor| floor.group == group);
-    floor.is_none_or(|floor| estimate.value.ln().abs() <= floor.floor)
+    side.analysis.floor(group, &estimate.metric).is_none_or(|floor| estimate.value.ln().abs() <= floor.floor)
 }
 
 /// Why a study has no such ratio: its machine lacks something, its runs do not count, or it was not

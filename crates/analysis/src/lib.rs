@@ -3,6 +3,7 @@
 //! Methods and their sources: docs/METHODOLOGY.md.
 
 pub mod activity;
+pub mod commands;
 pub mod compare;
 pub mod estimate;
 pub mod findings;
@@ -23,9 +24,9 @@ use std::collections::BTreeMap;
 pub struct Analysis {
     /// In study order.
     pub treatments: Vec<TreatmentSummary>,
-    /// One per comparison and metric, throughput first.
+    /// One per comparison and metric, throughput first (of a command its headline).
     pub estimates: Vec<Estimate>,
-    /// One per group, of throughput.
+    /// One per group, of throughput (of a command its headline).
     pub noise_floors: Vec<NoiseFloor>,
     /// Blocks whose baseline was usable.
     pub blocks: u32,
@@ -37,6 +38,25 @@ pub struct Analysis {
     pub simulated: bool,
     /// Query by query, where the workload has queries.
     pub queries: Option<queries::Queries>,
+    /// Elapsed time, CPU, memory and metrics, where the workload is a command.
+    pub commands: Option<commands::Commands>,
+}
+
+impl Analysis {
+    /// Metric of the study's question: throughput; of a command elapsed time, or the metric that its
+    /// study names.
+    pub fn headline(&self) -> &str {
+        let own = self.commands.as_ref().and_then(|commands| commands.headline());
+        own.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
+    }
+
+    /// The A/A interval of a metric in a group, as far as it is kept: of throughput, and of a command of
+    /// every quantity.
+    pub fn floor(&self, group: &str, metric: &str) -> Option<&NoiseFloor> {
+        let of_commands = self.commands.iter().flat_map(|commands| &commands.floors);
+        let mut all = self.noise_floors.iter().chain(of_commands);
+        all.find(|floor| floor.group == group && floor.metric == metric)
+    }
 }
 
 /// A ratio with its interval over blocks.
@@ -77,7 +97,7 @@ pub struct TreatmentSummary {
     /// By metric name: `rows_per_s`, `logical_reads_per_s`, `cpu_ns_per_row`, `latency_ns_p50`,
     /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`,
     /// `stranger_share`, `clock_mhz`, `straggler_share`, of a fixed amount of work `elapsed_ns` and
-    /// `idle_tail_share`, …
+    /// `idle_tail_share`, of a command also `cpu_ns`, `busy_cpus`, `peak_rss_bytes`, `metric/NAME`, …
     pub metrics: BTreeMap<String, Interval>,
     /// Waits, engine counters, CPU of engine and client, locks.
     pub activity: Activity,
@@ -116,7 +136,8 @@ pub struct Estimate {
     /// Upper end.
     pub high: f64,
     /// Lower end of the Holm-adjusted interval. The family is all comparisons of the same metric;
-    /// that of `rows_per_s` is the study's own question.
+    /// that of `rows_per_s` is the study's own question. Of a command it is the headline, or all
+    /// other metrics together.
     pub holm_low: f64,
     /// Upper end of the Holm-adjusted interval.
     pub holm_high: f64,
@@ -128,7 +149,7 @@ pub struct Estimate {
     pub unit: String,
     /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`.
     pub method: String,
-    /// `higher-is-better` or `lower-is-better`.
+    /// `higher-is-better`, `lower-is-better`, or `neither` (a command's metric without a better side).
     pub direction: String,
     /// Half-width within the target.
     pub conclusive: bool,
@@ -226,6 +247,17 @@ impl Estimate {
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
+
+    /// What a difference upwards or downwards means by the metric's direction: `better`, `worse`, or
+    /// where none is better `higher`, `lower`.
+    pub fn meaning(&self) -> &'static str {
+        match (self.direction.as_str(), self.value > 1.0) {
+            ("higher-is-better", true) | ("lower-is-better", false) => "better",
+            ("higher-is-better", false) | ("lower-is-better", true) => "worse",
+            (_, true) => "higher",
+            (_, false) => "lower",
+        }
+    }
 }
 
 /// Something worth telling.
@@ -234,7 +266,8 @@ pub struct Finding {
     /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
     /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `trust`,
     /// `scope`, `advice`, `simulated`; of queries `data-size`, `queries-total`, `queries-range`,
-    /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a probe
+    /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a
+    /// command `command`, `metric`, `cost`; of a probe
     /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with intervals.

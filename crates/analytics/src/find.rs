@@ -63,6 +63,14 @@ impl Found {
         vec!["-I".to_owned(), "-B".to_owned(), self.script.to_string_lossy().into_owned()]
     }
 
+    /// Arguments for [`Found::python`] that make it a worker whose `load` checks the options of a treatment
+    /// and looks at no data.
+    pub fn check_args(&self) -> Vec<String> {
+        let mut args = self.args();
+        args.push("check".to_owned());
+        args
+    }
+
     /// Another one of the worker programs, such as [`scripts::COUNT_ROWS`].
     pub fn tool(&self, name: &str) -> PathBuf {
         self.script.with_file_name(name)
@@ -226,6 +234,7 @@ mod tests {
         assert_eq!(found.generator, fake.generator());
         assert!(found.script.starts_with(folder.path()) && found.script.is_file());
         assert_eq!(found.args(), ["-I", "-B", found.script.to_str().unwrap()]);
+        assert_eq!(found.check_args()[3..], ["check"]);
         assert!(found.tool(scripts::COUNT_ROWS).is_file());
     }
 

@@ -102,7 +102,7 @@ fn is_ours(control: &mut Conn, schema: &str) -> Result<bool, EngineError> {
     Ok(says.as_deref() == Some(MARK_TEXT))
 }
 
-/// Drops what is on our list, and the database when nothing else is in it.
+/// Drops what is on our list and the database, when nothing else is in it; otherwise nothing.
 ///
 /// # Errors
 /// Something that we did not make lies there, and is named; or the server's.
@@ -116,17 +116,34 @@ pub(crate) fn drop_ours(control: &mut Conn, schema: &str) -> Result<(), EngineEr
         // Killed while it was being made.
         false => Vec::new(),
     };
+    // Looked at first: a study that is refused leaves what is there as it was.
+    let look = |control: &mut Conn, listed: &[(String, String)]| {
+        let there = objects(control, schema).map_err(|cause| refuse(&cause))?;
+        let others = foreign(&there, listed);
+        if others.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "it holds what threadwise did not make, and is left: {}; move that elsewhere, or give another name \
+             with --engine-option schema=NAME",
+            others.join(", ")
+        );
+        Err(failed(action.clone(), why))
+    };
+    look(control, &listed)?;
     for (kind, name) in &listed {
         let kind = if kind == "procedure" { "PROCEDURE" } else { "TABLE" };
         let sql = format!("DROP {kind} IF EXISTS `{schema}`.`{}`", name.replace('`', "``"));
         control.query_drop(sql).map_err(|cause| refuse(&cause))?;
     }
-    let others = others(control, schema).map_err(|cause| refuse(&cause))?;
-    if !others.is_empty() {
-        let why = format!("it holds what threadwise did not make, and is left: {}", others.join(", "));
-        return Err(failed(action, why));
-    }
+    // DROP DATABASE takes everything: what came in the meantime must not go with it.
+    look(control, &[])?;
     control.query_drop(format!("DROP DATABASE `{schema}`")).map_err(|cause| refuse(&cause))
+}
+
+/// Names of what is in a database and not on our list of kinds and names.
+fn foreign(there: &[(String, String)], listed: &[(String, String)]) -> Vec<String> {
+    there.iter().filter(|object| !listed.contains(object)).map(|(_, name)| name.clone()).collect()
 }
 
 fn has_list(control: &mut Conn, schema: &str) -> mysql::Result<bool> {
@@ -137,13 +154,17 @@ fn has_list(control: &mut Conn, schema: &str) -> mysql::Result<bool> {
     Ok(found.unwrap_or(0) > 0)
 }
 
-/// Tables, views, routines and events of the database that are not its own three tables.
-fn others(control: &mut Conn, schema: &str) -> mysql::Result<Vec<String>> {
+/// Kind and name of the tables, views, routines, events and triggers of the database, without its own three
+/// tables. Kinds of ours are `table` and `procedure`, as on our list.
+fn objects(control: &mut Conn, schema: &str) -> mysql::Result<Vec<(String, String)>> {
     control.exec(
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND \
+        "SELECT IF(TABLE_TYPE = 'BASE TABLE', 'table', LOWER(TABLE_TYPE)), TABLE_NAME \
+         FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema AND \
          TABLE_NAME NOT IN (:mark, :objects, :loads) UNION ALL \
-         SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = :schema UNION ALL \
-         SELECT EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = :schema",
+         SELECT LOWER(ROUTINE_TYPE), ROUTINE_NAME FROM information_schema.ROUTINES \
+         WHERE ROUTINE_SCHEMA = :schema UNION ALL \
+         SELECT 'event', EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = :schema UNION ALL \
+         SELECT 'trigger', TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = :schema",
         params! { "schema" => schema, "mark" => MARK, "objects" => OBJECTS, "loads" => LOADS },
     )
 }
@@ -202,4 +223,26 @@ pub(crate) fn finished(
             (suffix, loaded.bytes_per_session, loaded.rows_per_session, loaded.notes.join("\n")),
         )
         .map_err(|cause| query("write down that its data is whole", &cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_on_the_list_by_kind_and_name_is_foreign() {
+        let objects = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect()
+        };
+        let listed = objects(&[("table", "blocks_0"), ("procedure", "read_0")]);
+        assert_eq!(foreign(&listed, &listed), [""; 0]);
+        let there = objects(&[
+            ("table", "blocks_0"),
+            ("view", "blocks_0"),
+            ("function", "read_0"),
+            ("table", "Blocks_0"),
+            ("trigger", "watch"),
+        ]);
+        assert_eq!(foreign(&there, &listed), ["blocks_0", "read_0", "Blocks_0", "watch"]);
+    }
 }

@@ -99,9 +99,16 @@ fn only_a_database_of_ours_is_used_and_dropped() {
     assert!(error.contains("another study uses 'tw2'"), "{error}");
     Mariadb.load(&other).unwrap();
     server.administer(&["CREATE TABLE tw2.precious (x INT)", "INSERT INTO tw2.precious VALUES (5)"]);
+    const OURS: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'tw2'";
+    let before = server.number(OURS);
     let error = refusal(keeper.end());
     assert!(error.contains("precious") && error.contains("did not make"), "{error}");
+    assert!(error.contains("schema=NAME"), "{error}");
     assert_eq!(server.number("SELECT x FROM tw2.precious"), 5);
+    assert_eq!(server.number(OURS), before, "it is looked at first, and nothing was dropped");
+    let error = refusal(Mariadb.keep(&other).map(drop));
+    assert!(error.contains("precious"), "{error}");
+    assert_eq!(server.number(OURS), before, "nor by the next study");
     // What a killed study left is ours: dropped and made again, when nothing else lies there.
     server.administer(&["DROP TABLE tw2.precious"]);
     let keeper = Mariadb.keep(&other).unwrap().unwrap();

@@ -48,16 +48,26 @@ pub enum EngineError {
         /// Cause.
         why: String,
     },
+    /// A command did not do what it should.
+    #[error("{what}")]
+    Command {
+        /// `exit-code`, `timeout`, `output`, `metric`, `left-behind`, `lost-pin`, `stopped`.
+        kind: &'static str,
+        /// What it did, and its last words.
+        what: String,
+    },
 }
 
 impl EngineError {
-    /// The word stored as the failure's kind: `option`, `engine`, `wrong-answer`, `lost-pin`.
+    /// The word stored as the failure's kind: `option`, `engine`, `wrong-answer`, `lost-pin`, or that of
+    /// a command.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Option { .. } => "option",
             Self::Failed { .. } => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
             Self::Pin { .. } => "lost-pin",
+            Self::Command { kind, .. } => kind,
         }
     }
 }

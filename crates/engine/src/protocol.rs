@@ -226,6 +226,9 @@ pub struct WireSessionSlice {
     /// Queries that were executed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queries: Vec<WireQuery>,
+    /// What a command's output said, by the metric's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// One execution of a query (mirrors `QueryExecution`).
@@ -526,6 +529,7 @@ impl From<SessionSlice> for WireSessionSlice {
             latency: STANDARD.encode(slice.latency),
             finished_ns: slice.finished_ns,
             queries: slice.queries.into_iter().map(WireQuery::from).collect(),
+            metrics: slice.metrics,
         }
     }
 }
@@ -556,6 +560,7 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
             latency,
             finished_ns: wire.finished_ns,
             queries: wire.queries.into_iter().map(QueryExecution::from).collect(),
+            metrics: wire.metrics,
         })
     }
 }

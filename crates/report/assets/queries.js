@@ -209,7 +209,11 @@ globalThis.queryCharts = tools => {
     const rows = data.cores;
     const longest = d3.max(rows, d => d.name.length) ?? 0;
     const marginLeft = Math.min(longest * 6.8 + 14, width * 0.4);
-    const top = d3.max(rows, d => Math.max(d.high, d.logical)) ?? 1;
+    // The engine's own, or else of whatever ran.
+    const own = rows.every(d => d.engine !== null);
+    const cpu = d => (own ? d.engine : d.logical);
+    const name = own ? "engine's CPU seconds" : "busy seconds of logical CPUs";
+    const top = d3.max(rows, d => Math.max(d.high, cpu(d))) ?? 1;
     const plot = Plot.plot(base(box, width, {
       height: rows.length * 28 + 54, marginLeft, marginRight: 16, marginTop: 8, marginBottom: 40,
       x: { domain: [0, top * 1.03], label: "seconds", labelAnchor: "center", labelArrow: "none", grid: true },
@@ -217,12 +221,12 @@ globalThis.queryCharts = tools => {
       marks: [
         Plot.barX(rows, { y: "name", x1: 0, x2: "low", fill: "var(--c0)" }),
         Plot.barX(rows, { y: "name", x1: "low", x2: "high", fill: "var(--c0)", fillOpacity: 0.36 }),
-        Plot.tickX(rows, { y: "name", x: "logical", stroke: "var(--c1)", strokeWidth: 3, inset: -3 }),
+        Plot.tickX(rows, { y: "name", x: cpu, stroke: "var(--c1)", strokeWidth: 3, inset: -3 }),
         tip(rows, { y: "name", x: "high" }, d =>
-          `${d.name}\n${short(d.low)} to ${short(d.high)} core-seconds on ${d.cores} core${d.cores === 1 ? "" : "s"}\n${short(d.logical)} CPU seconds in ${short(d.elapsed)} s`),
+          `${d.name}\n${short(d.low)} to ${short(d.high)} core-seconds on ${d.cores} core${d.cores === 1 ? "" : "s"}\n${short(cpu(d))} ${name} in ${short(d.elapsed)} s`),
       ],
     }));
-    return [swatches([["var(--c0)", 1, "core-seconds at the least"], ["var(--c0)", 0.36, "at the most"], ["var(--c1)", 1, "CPU seconds (line)"]]), plot];
+    return [swatches([["var(--c0)", 1, "core-seconds at the least"], ["var(--c0)", 0.36, "at the most"], ["var(--c1)", 1, `${name} (line)`]]), plot];
   }
 
   // Paper has no clicks: what opens on demand is printed open.

@@ -85,46 +85,80 @@
   // The first that fit are taken: 1 always, then round numbers, then those between.
   const TICKS = [1, 2, 0.5, 4, 0.25, 8, 16, 32, 64, 128, 256, 512, 0.1, 0.01, 1.5, 3, 0.75, 6, 12, 24, 48, 96, 1.2, 0.8, 1.1, 0.9, 2.5, 5, 1.05, 0.95, 1.02, 0.98];
 
-  function ratios(box, index, width) {
-    const chart = data.ratios[index];
-    const all = data.ratios.flatMap(c => [c.floor_low, c.floor_high, ...c.rows.flatMap(r => [r.low, r.high])]).filter(v => v > 0);
-    const [least, most] = d3.extent([...all, 1]);
-    const domain = [least / 1.04, most * 1.04];
+  // What stands left of rows (names) and right of them (figures), above them where it is narrow.
+  function beside(list, width, room) {
     const narrow = width < 460;
     // Names of comparisons may be long: they get up to two fifths, the rest stands in the tip.
-    const longest = d3.max(chart.rows, r => Math.max(r.label.length * 6.8, r.against.length * 5.9)) ?? 0;
+    const longest = d3.max(list, r => Math.max(r.label.length * 6.8, r.against.length * 5.9)) ?? 0;
     const marginLeft = narrow ? 8 : Math.min(Math.max(150, longest + 18), width * 0.4);
     const cut = (text, size) => { const room = Math.floor((marginLeft - 16) / size); return text.length > room ? text.slice(0, room - 1) + "…" : text; };
-    const marginRight = narrow ? 16 : 128;
+    const rows = list.map((row, i) => ({ ...row, i }));
+    const text = { y: "i", fontSize: 12, fill: "var(--ink)" };
+    const marks = narrow ? [
+      Plot.text(rows, { ...text, text: d => `${d.label} ${d.against}`, frameAnchor: "left", textAnchor: "start", dy: -15, stroke: "var(--paper)", strokeWidth: 4 }),
+    ] : [
+      Plot.text(rows, { ...text, text: d => cut(d.label, 6.8), frameAnchor: "left", textAnchor: "end", dx: -12, dy: -7 }),
+      Plot.text(rows, { ...text, text: d => cut(d.against, 5.9), frameAnchor: "left", textAnchor: "end", dx: -12, dy: 8, fontSize: 10.5, fill: "var(--muted)" }),
+      Plot.text(rows, { ...text, text: "figures", frameAnchor: "right", textAnchor: "start", dx: 10, fontVariant: "tabular-nums" }),
+    ];
+    return { narrow, marginLeft, marginRight: narrow ? 16 : room, texts: { rows, marks } };
+  }
+
+  // Values of one quantity with their intervals, from 0 on.
+  function values(box, index, width) {
+    const { rows: list, what } = data.values[index];
+    const room = 20 + 6.6 * (d3.max(list, r => r.figures.length) ?? 0);
+    // Figures that would take the plot's room stand in the tip and the table.
+    const wide = width - room > 380;
+    const { narrow, marginLeft, marginRight, texts } = beside(wide ? list : list.map(r => ({ ...r, figures: "" })), width, wide ? room : 16);
+    const rows = texts.rows.map((row, i) => ({ ...row, figures: list[i].figures }));
+    const known = rows.filter(r => r.low !== null && r.high !== null);
+    const ends = rows.flatMap(r => [r.mean, r.low, r.high]).filter(v => v !== null);
+    const [least, most] = d3.extent([...ends, 0]);
+    const domain = [least, most > least ? most + (most - least) * 0.04 : least + 1];
+    return [Plot.plot(base(box, width, {
+      height: rows.length * (narrow ? 52 : 42) + 56, marginLeft, marginRight, marginTop: 10, marginBottom: 38,
+      x: { domain, label: what, labelAnchor: "center", labelArrow: "none", tickFormat: rateTick, ticks: Math.max(2, Math.floor((width - marginLeft - marginRight) / 60)), grid: true },
+      y: { type: "band", domain: rows.map(r => r.i), axis: null, padding: 0 },
+      marks: [
+        Plot.ruleX([0], { stroke: "var(--muted)" }),
+        Plot.ruleY(known, { y: "i", x1: "low", x2: "high", stroke: "var(--c0)", strokeWidth: 2 }),
+        ...["low", "high"].map(x => Plot.dot(known, { y: "i", x, symbol: cap(0, 1), stroke: "var(--c0)", strokeWidth: 2, r: 4 })),
+        Plot.dot(rows, { y: "i", x: "mean", fill: "var(--c0)", r: 4 }),
+        ...texts.marks,
+        tip(rows, { x: "mean", y: "i" }, d => `${d.label} ${d.against}\n${d.figures}`),
+      ],
+    }))];
+  }
+
+  function ratios(box, index, width) {
+    const chart = data.ratios[index];
+    // Charts of one page may be of different things; those of the same have the same axis.
+    const alike = data.ratios.filter(c => c.what === chart.what);
+    const all = alike.flatMap(c => [c.floor_low, c.floor_high, ...c.rows.flatMap(r => [r.value, r.low, r.high])]).filter(v => v > 0);
+    const [least, most] = d3.extent([...all, 1]);
+    const domain = [least / 1.04, most * 1.04];
+    const { narrow, marginLeft, marginRight, texts } = beside(chart.rows, width, 128);
     const scale = d3.scaleLog(domain, [marginLeft, width - marginRight]);
     const ticks = [];
     for (const t of TICKS) {
       if (t > domain[0] && t < domain[1] && ticks.every(other => Math.abs(scale(other) - scale(t)) > 38)) ticks.push(t);
     }
-    const rows = chart.rows.map((row, i) => ({ ...row, i }));
+    const rows = texts.rows;
     const marks = [];
     if (chart.floor_low !== null) {
       marks.push(Plot.rect([chart], { x1: "floor_low", x2: "floor_high", fill: "var(--muted)", fillOpacity: 0.3 }));
     }
-    const text = { y: "i", fontSize: 12, fill: "var(--ink)" };
     marks.push(
       // An axis of its own: that of a logarithmic scale leaves out labels between powers of ten.
-      Plot.axisX(ticks, { text: d => `${d}x`, label: words.ratio, labelAnchor: "center", labelArrow: "none", tickSize: 0 }),
+      Plot.axisX(ticks, { text: d => `${d}x`, label: chart.what ?? words.ratio, labelAnchor: "center", labelArrow: "none", tickSize: 0 }),
       Plot.gridX(ticks, { stroke: "var(--rule)", strokeOpacity: 1 }),
       Plot.ruleX([1], { stroke: "var(--ink)", strokeWidth: 1.25 }),
       Plot.ruleY(rows, { y: "i", x1: "low", x2: "high", stroke: "var(--c0)", strokeWidth: 2 }),
       ...["low", "high"].map(x => Plot.dot(rows, { y: "i", x, symbol: cap(0, 1), stroke: "var(--c0)", strokeWidth: 2, r: 4 })),
       Plot.dot(rows, { y: "i", x: "value", stroke: "var(--c0)", strokeWidth: 2, fill: d => (d.effect ? "var(--c0)" : "var(--paper)"), r: 4 }),
     );
-    if (narrow) {
-      marks.push(Plot.text(rows, { ...text, text: d => `${d.label} ${d.against}`, frameAnchor: "left", textAnchor: "start", dy: -15, stroke: "var(--paper)", strokeWidth: 4 }));
-    } else {
-      marks.push(
-        Plot.text(rows, { ...text, text: d => cut(d.label, 6.8), frameAnchor: "left", textAnchor: "end", dx: -12, dy: -7 }),
-        Plot.text(rows, { ...text, text: d => cut(d.against, 5.9), frameAnchor: "left", textAnchor: "end", dx: -12, dy: 8, fontSize: 10.5, fill: "var(--muted)" }),
-        Plot.text(rows, { ...text, text: "figures", frameAnchor: "right", textAnchor: "start", dx: 10, fontVariant: "tabular-nums" }),
-      );
-    }
+    marks.push(...texts.marks);
     marks.push(tip(rows, { x: "value", y: "i" }, d => `${d.label} ${d.against}\n${d.figures}\n${d.mark}`));
     return [Plot.plot(base(box, width, {
       height: rows.length * (narrow ? 52 : 42) + 56, marginLeft, marginRight, marginTop: 10, marginBottom: 38,
@@ -316,7 +350,7 @@
   }
 
   const draw = {
-    throughput, ratios, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
+    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
     // Drawn by queries.js, which a page without queries does not have.
     ...globalThis.queryCharts?.({ data: data.queries, base, tip, cap, swatches, dark, ticks: TICKS }),
   };

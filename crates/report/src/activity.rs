@@ -42,10 +42,11 @@ pub fn subjects<'a>(document: &Document<'a>) -> Vec<Subject<'a>> {
     subjects.filter(|subject| !subject.lines.is_empty()).collect()
 }
 
-/// Whether elapsed times of a fixed amount of work are worth a table: those of single queries are in
-/// tables of their own.
+/// Whether elapsed times of a fixed amount of work are worth a table: those of single queries and of
+/// commands are in tables of their own.
 pub fn shows_fixed(document: &Document) -> bool {
-    document.analysis.queries.as_ref().is_none_or(|queries| queries.is_throughput)
+    document.analysis.commands.is_none()
+        && document.analysis.queries.as_ref().is_none_or(|queries| queries.is_throughput)
 }
 
 /// Heading of the elapsed times of a fixed amount of work.
@@ -58,7 +59,11 @@ pub fn fixed_title(document: &Document) -> &'static str {
 
 /// Heading of the CPU time of engine and client.
 pub fn cpu_title(document: &Document) -> &'static str {
-    if words(document.study).row == "query" { "CPU time per query" } else { "CPU time per row" }
+    match words(document.study).row {
+        "query" => "CPU time per query",
+        "run" => "CPU time per run",
+        _ => "CPU time per row",
+    }
 }
 
 /// Names of the engine counters that are above 0 in any treatment: the others tell nothing.

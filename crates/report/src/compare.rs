@@ -3,9 +3,9 @@
 
 use crate::terminal::{Aligned, Style, columns, wrap};
 use crate::text::{counted, plain, ratio_interval, share};
-use crate::words::{has_queries, words};
+use crate::words::{has_queries, has_runs, words};
 use crate::{Document, Mark, json as forms};
-use threadwise_analysis::compare::{Cell, Side, SideBySide, side_by_side};
+use threadwise_analysis::compare::{Cell, Row, Side, SideBySide, side_by_side};
 
 /// A study with the name of its file.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,10 @@ pub struct Named<'a> {
 
 /// What may be compared, and what may not.
 pub fn foot(documents: &[Named<'_>]) -> &'static str {
+    if all_commands(documents) {
+        return "Ratios may be compared side by side: each is of a command to itself. Times and metrics may be compared \
+                only where command, input and machine are the same.";
+    }
     match all_queries(documents) {
         true => {
             "Ratios may be compared side by side: each is of an engine to itself. Times of queries may be compared only \
@@ -35,8 +39,31 @@ fn all_queries(documents: &[Named<'_>]) -> bool {
     !documents.is_empty() && documents.iter().all(|named| has_queries(&named.document.study.workload))
 }
 
+/// Whether every study is one of commands.
+fn all_commands(documents: &[Named<'_>]) -> bool {
+    !documents.is_empty() && documents.iter().all(|named| has_runs(named.document.study))
+}
+
+/// Whether any study is one of commands, whose rows name what their ratios are of.
+pub(crate) fn any_commands(documents: &[Named<'_>]) -> bool {
+    documents.iter().any(|named| has_runs(named.document.study))
+}
+
+/// A row's name; with commands among the studies also what its ratios are of.
+fn row_name(documents: &[Named<'_>], row: &Row<'_>) -> String {
+    if !any_commands(documents) {
+        return row.name.to_owned();
+    }
+    let commands = documents.iter().filter_map(|named| named.document.analysis.commands.as_ref());
+    let name = commands.filter_map(|own| own.quantity(row.metric)).map(|own| own.name.as_str()).next();
+    format!("{} ({})", row.name, name.unwrap_or("throughput"))
+}
+
 /// What the ratios are of: the unit that all studies have in common.
 fn unit(documents: &[Named<'_>]) -> &'static str {
+    if all_commands(documents) {
+        return "commands";
+    }
     let mut units: Vec<&str> = documents.iter().map(|named| words(named.document.study).rate).collect();
     units.dedup();
     match units.as_slice() {
@@ -63,8 +90,9 @@ pub fn text(documents: &[Named<'_>], style: Style) -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for row in &table.rows {
-        let cells = row.cells.iter().map(|cell| cell_text(cell, style, &mut reasons));
-        let name = plain(row.name, style.unicode);
+        let cells =
+            row.cells.iter().map(|cell| cell_text(cell, any_commands(documents), style, &mut reasons));
+        let name = plain(&row_name(documents, row), style.unicode);
         rows.push(std::iter::once(name).chain(cells).collect::<Vec<String>>());
     }
     match rows.is_empty() {
@@ -110,7 +138,7 @@ fn head(number: usize, named: &Named<'_>, style: Style) -> Vec<String> {
     hanging(&plain(&line, style.unicode), 4, style)
 }
 
-fn cell_text(cell: &Cell<'_>, style: Style, reasons: &mut Vec<String>) -> String {
+fn cell_text(cell: &Cell<'_>, meaning: bool, style: Style, reasons: &mut Vec<String>) -> String {
     match cell {
         Cell::Ratio { estimate, below_floor } => {
             let mark = Mark::of(estimate);
@@ -119,8 +147,8 @@ fn cell_text(cell: &Cell<'_>, style: Style, reasons: &mut Vec<String>) -> String
                 style.sign(mark),
                 ratio_interval(estimate.value, estimate.low, estimate.high)
             );
-            if !estimate.conclusive && mark != Mark::Inconclusive {
-                text.push_str(" ?");
+            if meaning && estimate.effect {
+                text.push_str(&format!(" {}", estimate.meaning()));
             }
             if *below_floor {
                 text.push_str(&format!(" {BELOW_FLOOR}"));

@@ -4,11 +4,13 @@
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): study files come by mail, and their names and messages are not ours.
 
+use crate::words::has_runs;
 use crate::{Document, ReportError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use threadwise_analysis::commands::SAID;
 use threadwise_analysis::queries::plan_name;
-use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, Slice};
+use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, Slice, command};
 
 const RUN_COLUMNS: [&str; 21] = [
     "run_id",
@@ -84,23 +86,38 @@ const QUERY_COLUMNS: [&str; 19] = [
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 
-/// Every run, failed and superseded ones too; engine counters follow the fixed columns.
+/// Every run, failed and superseded ones too; engine counters follow the fixed columns, then `metric/NAME`
+/// for each metric of a command's output, empty where a run has none.
 ///
 /// # Errors
 /// The writer's.
 pub fn runs_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
     let counters = counter_names(document.runs);
+    let metrics = metric_names(document);
     let mut writer = ::csv::Writer::from_writer(out);
-    write(
-        &mut writer,
-        RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(counters.iter().map(|name| guarded(name))),
-    )?;
+    let named =
+        counters.iter().map(|name| guarded(name)).chain(metrics.iter().map(|name| format!("{SAID}{name}")));
+    write(&mut writer, RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(named))?;
     for run in document.runs {
         let sums =
             counters.iter().map(|name| run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>());
-        write(&mut writer, run_cells(document, run).into_iter().chain(sums.map(|sum| sum.to_string())))?;
+        let said: BTreeMap<&str, Option<f64>> = crate::commands::said(run).collect();
+        let said = metrics.iter().map(|name| known(said.get(name.as_str()).copied().flatten()));
+        let cells = run_cells(document, run).into_iter().chain(sums.map(|sum| sum.to_string()));
+        write(&mut writer, cells.chain(said))?;
     }
     Ok(writer.flush()?)
+}
+
+/// Names of the metrics that any treatment's command has, or that any run has told.
+fn metric_names(document: &Document) -> Vec<String> {
+    if !has_runs(document.study) {
+        return Vec::new();
+    }
+    let asked = document.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
+    let told = document.runs.iter().flat_map(crate::commands::said).map(|(name, _)| name.to_owned());
+    let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(told).collect();
+    names.into_iter().collect()
 }
 
 /// Every slice of every run, summed over its sessions; engine counters follow the fixed columns.

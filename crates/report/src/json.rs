@@ -4,6 +4,7 @@
 //! the two modules of this crate that know serde.
 
 mod activity;
+mod commands;
 mod compare;
 mod doctor;
 mod engines;
@@ -27,16 +28,17 @@ use threadwise_analysis::{BlockCovariates, Covariates, Estimate, Finding, NoiseF
 use threadwise_machine::topology::{Group, LogicalCpu};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_study::probe::{LatencyFigures, PairLatency, PairSharing, Probe, Sharing, Slowdown};
-use threadwise_study::{OptionValue, Options, Role, Run, SessionSlice, Slice, Stopping};
+use threadwise_study::{OptionValue, Options, Role, Run, SessionSlice, Slice, Stopping, Study};
 
 /// Version of all forms.
 pub const VERSION: u32 = 1;
 
 /// The report: study, machine, treatments, estimates, noise floors, findings.
 pub fn report(document: &Document) -> String {
-    let (analysis, workload) = (document.analysis, document.study.workload.as_str());
+    let (analysis, own_study) = (document.analysis, document.study);
     let list = |items: &mut dyn Iterator<Item = Value>| -> Value { items.collect() };
-    pretty(&json!({
+    let of_commands = analysis.commands.as_ref().map(|own| commands::commands(document, own));
+    let report = json!({
         "version": VERSION,
         "program": {"name": "threadwise", "version": document.program_version},
         "source": document.source,
@@ -46,9 +48,9 @@ pub fn report(document: &Document) -> String {
         "machine": machine(document.topology),
         "blocks": analysis.blocks,
         "treatments": list(&mut analysis.treatments.iter().map(|summary| treatment(document, summary))),
-        "estimates": list(&mut analysis.estimates.iter().map(|own| estimate(own, workload))),
-        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, workload)),
-        "noise_floors": list(&mut analysis.noise_floors.iter().map(|floor| noise_floor(floor, workload))),
+        "estimates": list(&mut analysis.estimates.iter().map(|own| estimate(own, own_study))),
+        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, own_study)),
+        "noise_floors": list(&mut analysis.noise_floors.iter().map(|floor| noise_floor(floor, own_study))),
         "queries": analysis.queries.as_ref().map(|own| queries::queries(document, own)),
         "covariates": covariates(&analysis.covariates),
         "probe": document.probe.map(|probe| probe_json(document.topology, probe, document.hardware)),
@@ -56,7 +58,8 @@ pub fn report(document: &Document) -> String {
         "failures": list(&mut document.runs.iter().filter(|run| !run.status.is_valid()).map(run_head)),
         "findings": list(&mut document.findings.iter().map(finding_json)),
         "notes": document.notes,
-    }))
+    });
+    pretty(&merged(report, of_commands.unwrap_or_else(|| json!({}))))
 }
 
 /// The machine: counts over allowed and online logical CPUs, lists over all.
@@ -118,7 +121,7 @@ pub fn runs_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Report
             "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
             "slices": run.slices.len(), "readings": readings.collect::<Value>(),
         });
-        line(out, &merged(run_head(run), own))
+        line(out, &merged(merged(run_head(run), own), commands::said(document, run)))
     })
 }
 
@@ -214,7 +217,7 @@ fn options(options: &Options) -> Value {
 }
 
 fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
-    let named = |name: &str| metric_name(&document.study.workload, name);
+    let named = |name: &str| metric_name(document.study, name);
     let metrics: Map<String, Value> =
         summary.metrics.iter().map(|(name, metric)| (named(name), activity::interval(metric))).collect();
     let own = json!({
@@ -239,13 +242,13 @@ fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
     merged(own, more)
 }
 
-fn estimate(estimate: &Estimate, workload: &str) -> Value {
+fn estimate(estimate: &Estimate, study: &Study) -> Value {
     let unflagged = estimate.unflagged.map(
         |(value, low, high, blocks)| json!({"value": value, "low": low, "high": high, "blocks": blocks}),
     );
     json!({
         "name": estimate.name, "kind": estimate.kind, "treatment": estimate.treatment,
-        "baseline": estimate.baseline, "metric": metric_name(workload, &estimate.metric),
+        "baseline": estimate.baseline, "metric": metric_name(study, &estimate.metric),
         "value": estimate.value,
         "low": estimate.low, "high": estimate.high, "holm_low": estimate.holm_low,
         "holm_high": estimate.holm_high, "blocks": estimate.blocks, "level": estimate.level,
@@ -255,9 +258,9 @@ fn estimate(estimate: &Estimate, workload: &str) -> Value {
     })
 }
 
-fn noise_floor(floor: &NoiseFloor, workload: &str) -> Value {
+fn noise_floor(floor: &NoiseFloor, study: &Study) -> Value {
     json!({
-        "group": floor.group, "metric": metric_name(workload, &floor.metric), "low": floor.low,
+        "group": floor.group, "metric": metric_name(study, &floor.metric), "low": floor.low,
         "high": floor.high, "floor": floor.floor,
     })
 }

@@ -7,6 +7,7 @@
 //! spreadsheets ([`csv`]).
 
 mod activity;
+mod commands;
 pub mod compare;
 pub mod csv;
 pub mod drawing;
@@ -121,24 +122,41 @@ impl<'a> Document<'a> {
         groups
     }
 
-    /// The throughput ratio of a treatment to its group's baseline, where there is one.
+    /// The throughput ratio of a treatment (of a command its headline's) to its group's baseline, where
+    /// there is one.
     pub fn ratio(&self, treatment: &str) -> Option<&'a Estimate> {
-        let own = |estimate: &&Estimate| estimate.treatment == treatment && estimate.metric == THROUGHPUT;
+        self.ratio_of(treatment, self.analysis.headline())
+    }
+
+    /// The ratio of a treatment to its group's baseline by a metric.
+    pub fn ratio_of(&self, treatment: &str, metric: &str) -> Option<&'a Estimate> {
+        let own = |estimate: &&Estimate| estimate.treatment == treatment && estimate.metric == metric;
         self.analysis.estimates.iter().find(|e| own(e) && e.kind == "baseline")
     }
 
-    /// Throughput ratios in study order.
+    /// Throughput ratios (of a command its headline's) in study order.
     pub fn throughput_ratios(&self) -> impl Iterator<Item = &'a Estimate> {
-        self.analysis.estimates.iter().filter(|estimate| estimate.metric == THROUGHPUT)
+        let headline = self.analysis.headline();
+        self.analysis.estimates.iter().filter(move |estimate| estimate.metric == headline)
+    }
+
+    /// An estimate's mark in words; of a command, whose numbers are better upwards or downwards, which
+    /// of both it is.
+    pub fn mark_words(&self, estimate: &Estimate) -> &'static str {
+        match &self.analysis.commands {
+            Some(_) => commands::mark_words(estimate),
+            None => Mark::of(estimate).words(),
+        }
     }
 
     /// Throughput ratios that stand in no column of the table of treatments: the known pairs and the
-    /// study file's own comparisons. Steps of a sweep are drawn as its line.
+    /// study file's own comparisons. Steps of a sweep are drawn as its line, of commands they are listed.
     pub fn other_ratios(&self) -> impl Iterator<Item = &'a Estimate> {
         let document = *self;
         self.throughput_ratios().filter(move |estimate| {
             let in_table = document.ratio(&estimate.treatment);
-            estimate.kind != "sweep-step" && !in_table.is_some_and(|own| std::ptr::eq(own, *estimate))
+            let is_drawn = estimate.kind == "sweep-step" && document.analysis.commands.is_none();
+            !is_drawn && !in_table.is_some_and(|own| std::ptr::eq(own, *estimate))
         })
     }
 

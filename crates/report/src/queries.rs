@@ -1,13 +1,15 @@
 //! Texts about queries that the terminal, the page and the JSON share: names, seconds, what changed
 //! in a plan, how large the data is.
 
-use crate::text::{bytes, significant};
+use crate::text::{bytes, share, significant};
+use crate::words::has_queries;
 use crate::{Document, Mark};
+pub use threadwise_analysis::queries::half_width;
 use threadwise_analysis::queries::{
-    Change, CoreSeconds, DataSize, Outlier, PlanChange, Queries, Reason, StepMark, TreatmentQueries,
+    Baseline, Change, CoreSeconds, DataSize, Outlier, PlanChange, Queries, Reason, StepMark, TreatmentQueries,
 };
 use threadwise_analysis::{Interval, Ratio, TreatmentSummary};
-use threadwise_study::Role;
+use threadwise_study::{Role, Study, tpch};
 
 /// Sign of a query whose plan is another one than the baseline's.
 pub const PLAN_SIGN: &str = "P";
@@ -55,7 +57,8 @@ pub fn seconds(value: f64) -> String {
     significant(value, 3)
 }
 
-/// Treatments by group, groups in study order.
+/// Treatments by group, groups in study order. In the baseline's place stand its two runs of every
+/// block together, which is what ratios are over; its twin follows, as noise.
 pub fn by_group<'a>(
     document: &Document<'a>,
     queries: &'a Queries,
@@ -63,6 +66,8 @@ pub fn by_group<'a>(
     let mut groups: Vec<(&'a str, Vec<&'a TreatmentQueries>)> = Vec::new();
     for own in &queries.treatments {
         let group = group_of(document, &own.treatment);
+        let both = queries.baseline(group).map(|baseline| &baseline.both);
+        let own = both.filter(|both| both.treatment == own.treatment).unwrap_or(own);
         match groups.iter_mut().find(|(name, _)| *name == group) {
             Some((_, members)) => members.push(own),
             None => groups.push((group, vec![own])),
@@ -77,12 +82,66 @@ pub fn group_of<'a>(document: &Document<'a>, treatment: &str) -> &'a str {
     study.treatment(treatment).map_or("", |(_, planned)| planned.group.as_str())
 }
 
+/// The same without twins: treatments that have figures of their own to show.
+pub fn measured<'a>(document: &Document<'a>, queries: &'a Queries) -> Vec<&'a TreatmentQueries> {
+    let groups = by_group(document, queries).into_iter().flat_map(|(_, members)| members);
+    groups.filter(|own| !is_twin(document, &own.treatment)).collect()
+}
+
+/// Whether a treatment is a baseline's second run in every block.
+pub fn is_twin(document: &Document, treatment: &str) -> bool {
+    document.study.treatment(treatment).is_some_and(|(_, planned)| planned.role == Role::BaselineTwin)
+}
+
+/// A′ against A: totals, and the geometric mean. `None` for any other treatment.
+pub fn noise<'a>(
+    document: &Document,
+    queries: &'a Queries,
+    treatment: &str,
+) -> Option<(Option<&'a Ratio>, Option<&'a Ratio>)> {
+    let baseline =
+        queries.baseline(group_of(document, treatment)).filter(|_| is_twin(document, treatment))?;
+    Some((baseline.noise.as_ref(), baseline.noise_geometric.as_ref()))
+}
+
+/// The noise floor of totals, the widest of all groups; `None` without one.
+pub fn floor_words(queries: &Queries) -> Option<String> {
+    let floors = queries.treatments.iter().filter_map(|own| own.total.speed.as_ref()?.floor);
+    let widest = floors.max_by(f64::total_cmp)?;
+    Some(format!("±{}", share(widest - 1.0)))
+}
+
+/// What a noise floor is of: `no-smt d1' against no-smt d1 (noise)`.
+pub fn noise_words(queries: &Queries) -> String {
+    match queries.baselines.as_slice() {
+        [Baseline { twin: Some(twin), both, .. }] => format!("{twin} against {} (noise)", both.treatment),
+        _ => "A′ against A (noise)".to_owned(),
+    }
+}
+
+/// A study's title, or else its name; with how many of the queries it has, where these are not all.
+pub fn title(study: &Study) -> String {
+    let title = if study.title.is_empty() { &study.name } else { &study.title };
+    let options = study.treatments.first().map(|first| &first.options);
+    let asked = options.filter(|_| has_queries(&study.workload)).map(|options| tpch::queries(options).len());
+    match asked {
+        Some(asked) if asked < usize::from(tpch::QUERIES) => {
+            let all = format!("{} queries", tpch::QUERIES);
+            match title.contains(&all) {
+                true => title.replacen(&all, &format!("{asked} of the {all}"), 1),
+                false => format!("{title} ({asked} of the {all})"),
+            }
+        }
+        _ => title.clone(),
+    }
+}
+
 /// Name of a treatment inside its group.
 pub fn label<'a>(document: &Document<'a>, treatment: &'a str) -> &'a str {
     document.label(treatment, group_of(document, treatment))
 }
 
-/// `baseline`, `baseline again`, or nothing for what is compared with it.
+/// `baseline` (its two runs of every block together), `baseline again`, or nothing for what is compared.
 pub fn role_words(document: &Document, treatment: &str) -> Option<&'static str> {
     match document.study.treatment(treatment)?.1.role {
         Role::Baseline => Some("baseline"),
@@ -130,15 +189,18 @@ pub fn mark(document: &Document, ratio: &Ratio) -> Mark {
     }
 }
 
-/// Half of a ratio's interval as a fraction, as [`threadwise_analysis::Estimate::half_width`].
-pub fn half_width(ratio: &Ratio) -> f64 {
-    let width = (ratio.high / ratio.low).sqrt() - 1.0;
-    if width.is_finite() { width } else { f64::INFINITY }
-}
-
 /// Physical core-seconds: one figure where no core has two logical CPUs here, else both bounds.
 pub fn core_words(cores: &CoreSeconds) -> String {
     bounds_words(cores.core_low_s, cores.core_high_s)
+}
+
+/// What cores did in their core-seconds, as far as that is known.
+pub fn core_work(queries: &Queries) -> &'static str {
+    let mut all = queries.treatments.iter().filter_map(|own| own.cores.as_ref());
+    match all.all(|cores| cores.engine_cpu_s.is_some()) {
+        true => "worked for the queries",
+        false => "was busy, with others' work too,",
+    }
 }
 
 /// Both bounds of something, or one figure where they are the same to three digits.

@@ -2,6 +2,7 @@
 //! modules of their own.
 
 mod activity;
+mod commands;
 mod comparisons;
 mod cpus;
 mod doctor;
@@ -73,11 +74,8 @@ impl Style {
 /// The verdict: a headline and one numbered line per finding, wrapped to the style's width.
 pub fn verdict(document: &Document, style: Style) -> String {
     let mut text = String::new();
-    let title = match document.study.title.is_empty() {
-        true => &document.study.name,
-        false => &document.study.title,
-    };
-    text.push_str(&style.paint(BOLD, &plain(title, style.unicode)));
+    let title = crate::queries::title(document.study);
+    text.push_str(&style.paint(BOLD, &plain(&title, style.unicode)));
     text.push('\n');
     if document.is_simulated() {
         let banner = "SIMULATED: these figures come from a model, not from a machine.";
@@ -116,6 +114,9 @@ fn numbered(findings: &[Finding], style: Style) -> Vec<String> {
 pub fn table(document: &Document, style: Style) -> String {
     if let Some(queries) = &document.analysis.queries {
         return queries::table(document, queries, style);
+    }
+    if let Some(of_commands) = &document.analysis.commands {
+        return commands::table(document, of_commands, style);
     }
     let grids = SHAPES.iter().map(|shape| Grid::new(document, style, shape));
     let (text, p99_dash) = match grids.into_iter().find(|grid| grid.least_width() <= style.width) {

@@ -4,6 +4,7 @@
 
 mod accept;
 mod binding;
+mod command;
 
 use crate::clock::Clock;
 use crate::guard::BlockUse;
@@ -102,7 +103,9 @@ pub fn run_block(
     on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
 ) -> Output {
     let mut lanes = lanes(input);
-    prepare_all(input, &mut lanes);
+    if !command::one_by_one(input.study) {
+        prepare_all(input, &mut lanes);
+    }
     look(input, hardware.as_deref_mut(), &mut lanes, "before");
     let before = watch.mark(&pids(&lanes));
     let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
@@ -113,6 +116,7 @@ pub fn run_block(
     // The times of a worker that ended in between are gone with it.
     let same = alive == lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
+    let used = used.map(|used| command::without_waits(input.study, used));
     look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes, input.study.workload == CACHED_READS);
     let mut notes: Vec<String> = Vec::new();
@@ -214,7 +218,7 @@ fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
     let sessions = lane.placement.sessions.iter();
     let prepare = Request::Prepare {
         protocol: VERSION,
-        load: lane.load.clone(),
+        load: command::load_of_block(input.study, lane.load, input.plan.block),
         sessions: sessions.map(|cpus| WireSession { cpus: cpus.to_string() }).collect(),
         seed: input.plan.seed,
         service: lane.service.map(CpuSet::to_string),
@@ -277,8 +281,17 @@ fn run_rounds(
                 return false;
             }
             let Some(lane) = lanes.get_mut(treatment) else { continue };
+            let alone = command::one_by_one(input.study);
+            if alone {
+                start(input, treatment, lane);
+                await_ready(input, lane);
+            }
             let taken = prepare_slice(input, treatment, lane)
                 && take_slice(input, lane, watch, first + number, round as u32);
+            if alone {
+                finish_all(std::slice::from_mut(lane), false);
+                command::clear_up(lane.status.is_valid(), input.folders);
+            }
             on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
             number += 1;
         }
@@ -339,6 +352,7 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     if !input.study.is_simulated() {
         slice.cpu_times = cpu_times;
     }
+    lane.readings.extend(command::readings(input.study, lane.name, &slice));
     let difference = input.queries.and_then(|queries| queries.check(&mut slice));
     let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
     lane.slices.push(slice);
@@ -390,6 +404,9 @@ fn not_cached(slices: &[Slice]) -> Option<String> {
 
 impl Lane<'_> {
     fn fail(&mut self, failure: Failure) {
+        if let Some(worker) = self.worker.as_mut().filter(|_| failure.is_stop()) {
+            worker.interrupt();
+        }
         self.worker = None;
         // A worker says `lost-pin` of itself when its threads cannot be bound.
         self.status = match failure.kind.as_str() {

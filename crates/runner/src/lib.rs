@@ -20,7 +20,8 @@ mod watch;
 pub mod workdir;
 mod worker_process;
 
-pub use load::engine_version;
+pub use load::{engine_version, known_bytes};
+pub use queries::check_options;
 pub use run::{Decision, Event, Outcome, Reason, run};
 pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker};
 pub use workdir::janitor;
@@ -68,6 +69,14 @@ pub enum RunnerError {
         /// The cause.
         failure: Failure,
     },
+    /// The engine cannot follow an option of a treatment; nothing was made.
+    #[error("treatment '{treatment}': {why}")]
+    Option {
+        /// Treatment name.
+        treatment: String,
+        /// Which option, and what is wrong with it.
+        why: String,
+    },
     /// A treatment's data could not be made.
     #[error("the data of treatment '{treatment}' could not be made: {failure}")]
     Load {
@@ -99,7 +108,9 @@ pub enum RunnerError {
         why: String,
     },
     /// The engine does not work any more.
-    #[error("no treatment had a usable run in the last two blocks: {why}")]
+    #[error(
+        "no treatment had a usable run in the last two blocks: {why}; when the engine works again, go on with threadwise run --resume FILE"
+    )]
     Lost {
         /// What happened in the last run.
         why: String,

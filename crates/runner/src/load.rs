@@ -66,7 +66,7 @@ pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
 
 /// What a treatment's data is made from. Treatments with the same options can share their data, and
 /// must then ask for the same number of sessions; the engine knows whether it may be shared.
-fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest {
+pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest {
     let alike = study.treatments.iter().filter(|other| other.options == treatment.options);
     LoadRequest {
         workload: study.workload.clone(),
@@ -82,7 +82,7 @@ fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest
 /// Bytes that the data of all treatments takes on disk at the least, as far as the study tells: for
 /// every number of blocks a template, and a copy for each session of the treatment with most of them.
 /// 0 where nothing is known; a model has no data.
-fn known_bytes(study: &Study) -> u64 {
+pub fn known_bytes(study: &Study) -> u64 {
     match study.workload.as_str() {
         _ if study.is_simulated() => 0,
         "logical-io" => blocks_bytes(study),

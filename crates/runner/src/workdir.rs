@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
-use threadwise_server::{journal, living, segments};
+use threadwise_server::{journal, living, marked, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
@@ -211,7 +211,7 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
 }
 
 /// What has to be in order before a folder goes: masks of foreign processes are as they were, and no
-/// server that was started in it lives on.
+/// server that was started in it and no command lives on.
 fn settle(folder: &Path) -> Result<(), String> {
     let journal = journal_of(folder);
     if journal.exists() {
@@ -223,6 +223,8 @@ fn settle(folder: &Path) -> Result<(), String> {
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
         living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
+        marked::end(&data, END_OF_SERVERS)
+            .map_err(|left| format!("processes of commands live on: {left:?}; end them by hand"))?;
         segments::remove_in_folder(&data);
     }
     Ok(())

@@ -9,7 +9,7 @@
 use crate::settings::{Deadlines, Worker};
 use crate::spawn::{self, Launch, LaunchError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, Read, Seek, SeekFrom, Write};
@@ -26,6 +26,9 @@ const STOP_CHECK: Duration = Duration::from_millis(100);
 
 /// How often something is looked at while a long window runs.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long a worker that is interrupted may clean up.
+const INTERRUPT_LIMIT: Duration = Duration::from_secs(90);
 
 /// Kind of a failure that is none of the worker's: we were asked to stop.
 pub const STOPPED: &str = "stopped";
@@ -352,6 +355,19 @@ impl WorkerProcess {
             self.ended = self.child.wait().ok();
         }
         self.ended
+    }
+
+    /// Ends a worker that is at work: one that cleans up after itself first, as that of commands does, has
+    /// [`INTERRUPT_LIMIT`] for it.
+    pub fn interrupt(&mut self) {
+        if self.ended.is_none()
+            && let Some(pid) = Pid::from_raw(self.child.id() as i32)
+        {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::TERM);
+            self.wait_for_exit(INTERRUPT_LIMIT);
+        }
+        self.end();
     }
 
     /// Asks for the end; awaited by [`WorkerProcess::stopped`].

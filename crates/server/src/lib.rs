@@ -8,6 +8,7 @@
 mod as_owner;
 pub mod journal;
 pub mod living;
+pub mod marked;
 pub mod masks;
 pub mod proc;
 pub mod programs;

@@ -10,6 +10,7 @@ use crate::value::{
     BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
 };
 use rusqlite::{Connection, OptionalExtension};
+use std::collections::BTreeMap;
 use threadwise_machine::cpuset::MAX_CPUS;
 use threadwise_study::{Counters, CpuTimes, Reading, Run, RunStatus, SessionSlice, Slice, Study};
 
@@ -116,6 +117,7 @@ fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSl
             latency: row.blob(11, BLOB_BYTES)?.to_vec(),
             finished_ns: row.optional(12, COUNT_MAX)?,
             queries: Vec::new(),
+            metrics: BTreeMap::new(),
         };
         Ok((row.number(1, BYTES_MAX)? as usize, row.number(2, ORDINAL_MAX)? as usize, session))
     })

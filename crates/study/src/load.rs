@@ -189,6 +189,11 @@ impl StudyFile {
         self.raw.title.as_deref().unwrap_or_else(|| self.name())
     }
 
+    /// Name of the workload.
+    pub fn workload(&self) -> &str {
+        self.raw.workload.get_ref()
+    }
+
     /// Seed that the file asks for.
     pub fn seed(&self) -> Option<u64> {
         self.raw.seed

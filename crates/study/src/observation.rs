@@ -110,6 +110,9 @@ pub struct SessionSlice {
     pub finished_ns: Option<u64>,
     /// Queries that it executed, in order; empty where the workload has no queries.
     pub queries: Vec<QueryExecution>,
+    /// What a command's output said, by the metric's name ([`crate::command`]), until the runner has
+    /// made readings of it; never stored.
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// Rows of an answer as text, `None` for NULL: numbers plain and decimal, dates as `1995-03-15`.

@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 8] = [
+const PRESETS: [(&str, &str, &str); 9] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -41,6 +41,11 @@ const PRESETS: [(&str, &str, &str); 8] = [
         "tpch-streams",
         "TPC-H throughput: degree of parallelism by number of streams",
         include_str!("../../../studies/tpch-streams.toml"),
+    ),
+    (
+        "command",
+        "Your own command: one core, its second thread, one thread of every core, both threads",
+        include_str!("../../../studies/command.toml"),
     ),
 ];
 

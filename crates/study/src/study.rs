@@ -5,7 +5,7 @@ use std::fmt;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
-use crate::tpch;
+use crate::{command, tpch};
 
 /// Options of an engine or a workload by name, ordered so that two equal studies print alike.
 pub type Options = BTreeMap<String, OptionValue>;
@@ -194,7 +194,7 @@ impl Study {
 
     /// Whether sessions do a fixed amount of work, so that windows end when it is done.
     pub fn is_fixed_work(&self) -> bool {
-        self.workload == tpch::WORKLOAD
+        [tpch::WORKLOAD, command::WORKLOAD].contains(&self.workload.as_str())
             || self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
     }
 

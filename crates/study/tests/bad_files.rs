@@ -205,6 +205,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, insert-locks, log-writer, tpch, tpch-streams; a study file's name ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, insert-locks, log-writer, tpch, tpch-streams, command; a study file's name ends in .toml"
     );
 }

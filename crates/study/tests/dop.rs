@@ -134,6 +134,20 @@ fn what_cannot_be_is_refused_with_the_way_out() {
             .contains("same for all treatments")
     );
     assert!(parse("[baseline]\npin = \"each\"\n[dop]\nplacements = [\"all\"]\n").contains("pin is 'each'"));
+    let of = |workload: &str| {
+        let text = format!(
+            "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"{workload}\"\n[dop]\nplacements = [\"all\"]\n"
+        );
+        StudyFile::parse(&text, "x.toml").unwrap_err().to_string()
+    };
+    for alike in ["tpc-h", "TPC_H", "TPCH"] {
+        let why = of(alike);
+        assert!(
+            why.starts_with("x.toml:4:12") && why.ends_with("parallel; write workload = \"tpch\""),
+            "{why}"
+        );
+    }
+    assert!(of("insert").contains("'insert' has no [dop]") && of("insert").contains("leave the section out"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The command line. Every option says what it does, its unit and its default.
 
 use crate::commands::engine::EngineArgs;
+use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
+use crate::commands::run::CommandArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadwise_machine::placement::Service;
@@ -43,6 +45,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Add, list or remove engines that run on their own Python packages: DuckDB, DataFusion
     Engine(EngineArgs),
+    /// Back up, restore, check and swap many database files, so that none is ever lost
+    Reload(Box<ReloadArgs>),
     /// List presets, engines, workloads and the placements that this machine can do
     List(ListArgs),
     /// Write the raw runs or slices of a study
@@ -57,6 +61,9 @@ pub enum Command {
     /// Remove a study's temporary folder when its owner is gone (started by `run`)
     #[command(hide = true)]
     Janitor(JanitorArgs),
+    /// Put back what a killed `reload` left (started by `reload`)
+    #[command(hide = true)]
+    ReloadWatchdog(ReloadWatchdogArgs),
 }
 
 /// Arguments of `run`.
@@ -75,6 +82,7 @@ Examples:
   threadwise run log-writer --service near
   threadwise run tpch --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run tpch --engine postgres --set scale=0.1
+  threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
 
@@ -108,15 +116,19 @@ pub struct RunArgs {
     /// Write no HTML report
     #[arg(long)]
     pub no_html: bool,
-    /// Go on with this interrupted study; its own settings apply
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "dop", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until"])]
+    /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
+    /// part was. --allow-busy and --data-dir are asked for anew
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Numbers of sessions (streams of queries) to measure instead of the preset's, such as 1,2,4
-    #[arg(long, visible_alias = "streams", value_name = "LIST", value_delimiter = ',')]
+    /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub sessions: Option<Vec<u32>>,
+    /// The same for streams of queries: another name of --sessions
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "sessions")]
+    pub streams: Option<Vec<u32>>,
     /// Degrees of parallelism to measure for every placement of a study of queries, such as 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub dop: Option<Vec<u32>>,
@@ -145,10 +157,12 @@ pub struct RunArgs {
     /// [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Measure although the machine is busy or a database server is running
+    /// Measure although the machine is busy or a database server is running; for this start only, so that
+    /// --resume needs it again
     #[arg(long)]
     pub allow_busy: bool,
-    /// Do not probe the hardware first (who shares a core, strangers, latencies, clocks)
+    /// Do not probe the hardware first (who shares a core, strangers, latencies, clocks); a study that was
+    /// started so is not probed by --resume either
     #[arg(long)]
     pub no_probe: bool,
     /// Say what would be run, where and for how long, and stop
@@ -157,6 +171,9 @@ pub struct RunArgs {
     /// Print the report as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    /// What a study of commands runs.
+    #[command(flatten)]
+    pub commands: CommandArgs,
 }
 
 /// Arguments of `report`.

@@ -30,11 +30,13 @@ fn main() -> ExitCode {
         Command::Probe(args) => commands::probe::probe(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Engine(args) => commands::engine::engine_command(args),
+        Command::Reload(args) => commands::reload::reload(args),
         Command::List(args) => commands::list::list(args),
         Command::Export(args) => commands::export::export(args),
         Command::Completions(args) => commands::completions::completions(args),
         Command::Man => commands::completions::man(),
         Command::Worker(args) => commands::worker::worker(args),
+        Command::ReloadWatchdog(args) => commands::reload::watchdog(args),
         Command::Janitor(args) => commands::worker::janitor(args),
     };
     match result {

@@ -41,7 +41,14 @@ impl Opened {
         let share = alpha_share(&study);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let findings = findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, &analysis);
+        let findings = findings::verdict_noted(
+            &study,
+            &topology,
+            hardware.as_ref(),
+            &notes,
+            &versions.engine_version,
+            &analysis,
+        );
         let source = path.display().to_string();
         Ok(Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware })
     }

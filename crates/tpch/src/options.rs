@@ -3,7 +3,7 @@
 //! Which of them an engine can follow is its own affair: it refuses the others by name. Here stands
 //! what each may be.
 
-use crate::dataset::{Cluster, Key};
+use crate::dataset::{Cluster, Key, has_distinct_suppliers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use threadwise_study::tpch::{QUERIES, Test, query_list};
@@ -14,6 +14,12 @@ pub const MIN_SCALE: f64 = 0.01;
 
 /// Largest scale factor: the largest of the specification, clause 4.1.3.1.
 pub const MAX_SCALE: f64 = 100_000.0;
+
+/// Rows of `supplier` at scale factor 1, clause 4.2.5.1.
+const SUPPLIERS_PER_SCALE: f64 = 10_000.0;
+
+/// From here on the suppliers of a part differ at every scale factor.
+const ALWAYS_DISTINCT: f64 = 0.025;
 
 /// Most logical CPUs, threads or processes that a degree of parallelism may ask for.
 const MAX_DOP: i64 = 4096;
@@ -157,14 +163,25 @@ impl TpchOptions {
     }
 }
 
-/// Whether a scale factor is one that data can be made for.
-pub fn is_scale(scale: f64) -> bool {
-    (MIN_SCALE..=MAX_SCALE).contains(&scale) && crate::dataset::has_distinct_suppliers(scale)
-}
-
-/// What [`is_scale`] takes, for messages.
-pub(crate) fn allowed_scales() -> String {
-    format!("{MIN_SCALE}, or a number from 0.025 to {MAX_SCALE}, is allowed (1 is 1 GB of raw data)")
+/// Why no data can be made for a scale factor, and what is allowed; `None` where data can be made.
+///
+/// In small data the four suppliers of a part need not differ, though part and supplier are the key of
+/// `partsupp`: from 100 suppliers on that is so for some multiples of 3 up to 240 (`dataset/rows.rs`).
+pub fn scale_fault(scale: f64) -> Option<String> {
+    if !(MIN_SCALE..=MAX_SCALE).contains(&scale) {
+        return Some(format!("a number from {MIN_SCALE} to {MAX_SCALE} is allowed (1 is 1 GB of raw data)"));
+    }
+    if has_distinct_suppliers(scale) {
+        return None;
+    }
+    let suppliers = (scale * SUPPLIERS_PER_SCALE) as u64;
+    let larger = (suppliers + 1..).map(|count| count as f64 / SUPPLIERS_PER_SCALE);
+    let next = larger.take_while(|next| *next < ALWAYS_DISTINCT).find(|next| has_distinct_suppliers(*next));
+    let next = next.unwrap_or(ALWAYS_DISTINCT);
+    Some(format!(
+        "with {suppliers} suppliers some part has one of them twice, and part and supplier are a key: take \
+         {next} or any number from {ALWAYS_DISTINCT} on"
+    ))
 }
 
 struct Reader<'a>(&'a Options);
@@ -193,7 +210,10 @@ impl Reader<'_> {
             Some(OptionValue::Number(scale)) => *scale,
             Some(OptionValue::Text(_) | OptionValue::Flag(_)) => f64::NAN,
         };
-        if is_scale(scale) { Ok(scale) } else { Err(self.fault("scale", allowed_scales())) }
+        match scale_fault(scale) {
+            None => Ok(scale),
+            Some(allowed) => Err(self.fault("scale", allowed)),
+        }
     }
 
     fn queries(&self) -> Result<Vec<u8>, OptionFault> {
@@ -318,14 +338,38 @@ mod tests {
 
     #[test]
     fn scales_that_no_data_can_be_made_for_are_refused() {
-        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.001, 0.021, 100_001.0] {
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.001, 0.0099, 100_001.0] {
             let fault = read(&[("scale", OptionValue::Number(scale))]).unwrap_err();
-            assert!(fault.to_string().contains("0.025 to 100000"), "{fault}");
+            assert!(fault.to_string().contains("a number from 0.01 to 100000"), "{fault}");
         }
         for scale in [OptionValue::Integer(0), OptionValue::Flag(true), word("one")] {
             assert_eq!(read(&[("scale", scale)]).unwrap_err().option, "scale");
         }
         assert_eq!(read(&[("scale", OptionValue::Integer(100_000))]).unwrap().scale, 1e5);
+    }
+
+    /// The message and the rule are one: whatever it names is taken.
+    #[test]
+    fn a_scale_at_which_a_part_has_a_supplier_twice_is_refused_with_the_next_that_can_be() {
+        for (scale, next) in
+            [(0.0102, "0.0103"), (0.021, "0.0211"), (0.0240999, "0.0241"), (0.02375, "0.0238")]
+        {
+            let fault = read(&[("scale", OptionValue::Number(scale))]).unwrap_err().to_string();
+            assert!(fault.contains(&format!("take {next} or any number from 0.025 on")), "{fault}");
+            assert_eq!(scale_fault(next.parse().unwrap()), None);
+        }
+        for scale in [0.01, 0.0101, 0.02, 0.0241, 0.025, 0.03, 1.0, 1e5] {
+            assert_eq!(read(&[("scale", OptionValue::Number(scale))]).unwrap().scale, scale);
+        }
+        // Every scale of the thousands between is either taken, or refused with one that is.
+        for step in 10_000..30_000 {
+            let scale = f64::from(step) / 1e6;
+            let Some(allowed) = scale_fault(scale) else { continue };
+            assert!(scale < ALWAYS_DISTINCT, "{scale}");
+            let next: f64 =
+                allowed.split("take ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert!(next > scale && scale_fault(next).is_none(), "{scale}: {allowed}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Violation;
 
 /// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("machine", &[]),
     ("study", &["machine"]),
     ("telemetry", &["machine", "study"]),
@@ -11,8 +11,9 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("doctor", &["machine", "study", "telemetry"]),
     ("server", &["machine"]),
     ("tpch", &["study", "server"]),
-    ("engine", &["machine", "study", "tpch"]),
+    ("engine", &["machine", "study", "server", "tpch"]),
     ("analytics", &[]),
+    ("reload", &["server"]),
     ("engine-postgres", &["machine", "study", "engine", "server", "tpch"]),
     ("engine-mariadb", &["machine", "study", "engine", "server"]),
     ("store", &["machine", "study"]),
@@ -31,6 +32,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "engine-postgres",
             "engine-mariadb",
             "analytics",
+            "reload",
             "tpch",
             "store",
             "analysis",

@@ -4,11 +4,11 @@
 //! repetition), Holm 1979 (family), docs/METHODOLOGY.md (rounds, floor, effect).
 
 use super::digest::{Digest, Latency};
-use super::observed::{Block, Observed};
-use crate::statistics::{MeanEstimate, holm, sign_flip_p, variance_inflation};
+use super::member::{Member, Series, Source, estimates_of, floor_of, sides};
+use super::observed::Observed;
+use crate::statistics::{MeanEstimate, holm};
 use crate::{Estimate, NoiseFloor};
-use threadwise_study::study::MIN_BLOCKS;
-use threadwise_study::{Comparison, Role, Study};
+use threadwise_study::{Role, Study};
 
 /// What is compared. Throughput is first: its comparisons are the study's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,25 +45,13 @@ impl Metric {
             Self::CpuNsPerRow | Self::LatencyP50 | Self::LatencyP99 => "lower-is-better",
         }
     }
-}
 
-/// One number per block.
-#[derive(Default)]
-struct Series {
-    blocks: Vec<u32>,
-    d: Vec<f64>,
-    empty_rounds: u32,
-}
-
-/// One comparison of a family, before it is judged.
-struct Member<'a> {
-    comparison: &'a Comparison,
-    metric: Metric,
-    series: Series,
-    mean: MeanEstimate,
-    floor: f64,
-    /// Value, low, high and number of blocks without flagged ones.
-    unflagged: Option<(f64, f64, f64, u32)>,
+    fn source(self) -> Source {
+        match self {
+            Self::LatencyP50 | Self::LatencyP99 => Source::Percentiles,
+            _ => Source::Rounds,
+        }
+    }
 }
 
 /// What a family of comparisons says of one of them, in logarithms.
@@ -117,11 +105,7 @@ pub struct Floors(Vec<[Option<MeanEstimate>; METRICS.len()]>);
 impl Floors {
     /// max(|low|, |high|) of the A/A interval in logarithms; infinite without A/A.
     fn floor(&self, group: usize, metric: Metric, alpha: f64) -> f64 {
-        let estimate = self.0[group][metric as usize];
-        estimate.map_or(f64::INFINITY, |a_a| {
-            let (low, high) = a_a.interval(alpha);
-            low.abs().max(high.abs())
-        })
+        floor_of(self.0[group][metric as usize], alpha)
     }
 }
 
@@ -176,24 +160,13 @@ pub fn estimates(
         for comparison in &study.comparisons {
             let Some((top, below)) = sides(study, comparison) else { continue };
             let Some(series) = series(study, observed, metric, top, &below) else { continue };
-            let Some(mean) = MeanEstimate::of(&series.d) else { continue };
             let floor = floors.floor(observed.group_of[top], metric, alpha);
-            let unflagged = without_flagged(&series, flagged, alpha);
-            members.push(Member { comparison, metric, series, mean, floor, unflagged });
+            let what = (metric.name(), metric.direction(), metric.source());
+            members.extend(Member::new(comparison, what, series, floor, (flagged, alpha)));
         }
-        let family: Vec<(MeanEstimate, f64)> =
-            members.iter().map(|member| (member.mean, member.floor)).collect();
-        let judged = members.iter().zip(judge(&family, alpha));
-        all.extend(judged.map(|(member, judgement)| member.estimate(study, judgement, alpha)));
+        all.extend(estimates_of(study, &members, alpha));
     }
     all
-}
-
-/// Indices of a comparison's treatments; `None` where the study does not have one of them.
-fn sides(study: &Study, comparison: &Comparison) -> Option<(usize, Vec<usize>)> {
-    let index = |name: &String| study.treatment(name).map(|(at, _)| at);
-    let below: Option<Vec<usize>> = comparison.baseline.iter().map(index).collect();
-    Some((index(&comparison.treatment)?, below.filter(|below| !below.is_empty())?))
 }
 
 /// d of every block in which all sides are usable; `None` where no block has one, or where any of
@@ -205,7 +178,7 @@ fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below:
         let baselines: Option<Vec<&Digest>> = below.iter().map(|at| observed.usable(block, *at)).collect();
         let Some(baselines) = baselines else { continue };
         match difference(metric, treatment, &baselines) {
-            Some(d) => series.push(block, d + per_session(study, metric, top, below)),
+            Some(d) => series.push(block.number, d + per_session(study, metric, top, below)),
             None if matches!(metric, Metric::LatencyP50 | Metric::LatencyP99) => return None,
             None => continue,
         }
@@ -213,13 +186,6 @@ fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below:
             treatment.empty_rounds + baselines.iter().map(|run| run.empty_rounds).sum::<u32>();
     }
     (!series.d.is_empty()).then_some(series)
-}
-
-impl Series {
-    fn push(&mut self, block: &Block, d: f64) {
-        self.blocks.push(block.number);
-        self.d.push(d);
-    }
 }
 
 fn difference(metric: Metric, treatment: &Digest, baselines: &[&Digest]) -> Option<f64> {
@@ -253,70 +219,4 @@ fn per_session(study: &Study, metric: Metric, top: usize, below: &[usize]) -> f6
     }
     let log = |at: &usize| f64::from(study.treatments[*at].sessions.max(1)).ln();
     below.iter().map(log).sum::<f64>() / below.len() as f64 - log(&top)
-}
-
-/// Value, interval and number of blocks without flagged ones; `None` where none was flagged or
-/// fewer than half of the fewest blocks of a study remain.
-fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<(f64, f64, f64, u32)> {
-    let pairs = series.blocks.iter().zip(&series.d);
-    let rest: Vec<f64> = pairs.filter(|(block, _)| !flagged.contains(block)).map(|(_, d)| *d).collect();
-    if rest.len() == series.d.len() || rest.len() < (MIN_BLOCKS / 2) as usize {
-        return None;
-    }
-    let mean = MeanEstimate::of(&rest)?;
-    let (low, high) = mean.interval(alpha);
-    Some((mean.mean.exp(), low.exp(), high.exp(), rest.len() as u32))
-}
-
-impl Member<'_> {
-    fn estimate(&self, study: &Study, judgement: Judgement, alpha: f64) -> Estimate {
-        let (low, high) = self.mean.interval(alpha);
-        Estimate {
-            name: self.comparison.name.clone(),
-            kind: self.comparison.kind.clone(),
-            treatment: self.comparison.treatment.clone(),
-            baseline: self.comparison.baseline.join(" and "),
-            metric: self.metric.name().to_owned(),
-            value: self.mean.mean.exp(),
-            low: low.exp(),
-            high: high.exp(),
-            holm_low: judgement.holm_low.exp(),
-            holm_high: judgement.holm_high.exp(),
-            blocks: self.mean.n as u32,
-            level: 1.0 - alpha,
-            unit: "ratio".to_owned(),
-            method: self.method(study.design.rounds),
-            direction: self.metric.direction().to_owned(),
-            conclusive: self.mean.half_width(alpha).exp_m1() <= study.design.target_half_width,
-            effect: judgement.effect,
-            p_t: self.mean.p(),
-            p_sign_flip: sign_flip_p(&self.series.d, study.seed),
-            lag1: self.mean.lag1,
-            unflagged: self.unflagged,
-        }
-    }
-
-    /// The method in words.
-    fn method(&self, rounds: u32) -> String {
-        let mut text = format!("t over {}", plural(self.mean.n as u32, "block"));
-        match self.metric {
-            Metric::LatencyP50 | Metric::LatencyP99 => {
-                text += ", percentiles of each block's merged histograms";
-            }
-            _ => text += &format!(" of {}", plural(rounds, "round")),
-        }
-        text += &format!(", baseline {}", self.comparison.baseline.join(" and "));
-        let inflation = variance_inflation(self.mean.n, self.mean.lag1);
-        if inflation > 1.0 {
-            text += &format!(", variance times {inflation:.2} for correlation of blocks");
-        }
-        if self.series.empty_rounds > 0 {
-            text += &format!(", {} without a row skipped", plural(self.series.empty_rounds, "slice"));
-        }
-        text
-    }
-}
-
-fn plural(count: u32, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

@@ -7,6 +7,7 @@
 mod comparisons;
 mod covariates;
 mod digest;
+pub(crate) mod member;
 mod observed;
 mod readings;
 mod treatments;
@@ -20,7 +21,7 @@ pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 
 use crate::Analysis;
 use crate::activity::Setting;
-use crate::queries;
+use crate::{commands, queries};
 pub(crate) use observed::Observed;
 pub(crate) use observed::{first_reason, is_throttled};
 pub(crate) use readings::mean;
@@ -60,22 +61,25 @@ pub fn analyse_probed(
     let covariates = covariates::covariates(&observed);
     let floors = comparisons::floors(study, &observed);
     let setting = Setting { study, topology, probe, alpha };
-    Analysis {
+    let mut analysis = Analysis {
         queries: queries::queries(&setting, &observed, runs),
         treatments: treatments::summaries(&setting, &observed),
         estimates: comparisons::estimates(study, &observed, &floors, &covariates.flagged_blocks, alpha),
         noise_floors: comparisons::noise_floors(study, &floors, alpha),
         blocks: observed.usable_blocks(),
-        excluded_blocks: observed.left_out,
+        excluded_blocks: observed.left_out.clone(),
         covariates,
         simulated: study.is_simulated(),
-    }
+        commands: None,
+    };
+    commands::add(&mut analysis, &setting, &observed, runs);
+    analysis
 }
 
-/// Whether every throughput comparison's interval is within the half-width (a fraction, 0.02 = 2%):
+/// Whether every throughput comparison's interval (of a command its headline's) is within the half-width (a fraction, 0.02 = 2%):
 /// the question of `--until`. False where there is nothing to compare.
 pub fn reached(analysis: &Analysis, half_width: f64) -> bool {
-    let mut throughput =
-        analysis.estimates.iter().filter(|estimate| estimate.metric == THROUGHPUT).peekable();
+    let headline = analysis.headline();
+    let mut throughput = analysis.estimates.iter().filter(|estimate| estimate.metric == headline).peekable();
     throughput.peek().is_some() && throughput.all(|estimate| estimate.half_width() <= half_width)
 }

@@ -129,6 +129,8 @@ fn interval(metric: &Metric, values: &[f64], alpha: f64) -> Option<Interval> {
     if metric.mean == Mean::Arithmetic {
         let estimate = MeanEstimate::of(values)?;
         let (low, high) = estimate.interval(alpha);
+        // No share is above 1, whatever Student's t makes of one near it; without an end there is none.
+        let high = if unit == "share" && high.is_finite() { high.min(1.0) } else { high };
         return Some(Interval { mean: estimate.mean, low: low.max(0.0), high, unit });
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();

@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::finding;
-use super::words::{percent, plural};
+use super::words::{number, percent, plural, seconds};
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::{Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;
@@ -233,31 +233,4 @@ fn share(value: &Interval) -> String {
         true => format!("{} [{}, {}]", percent(value.mean), end(value.low), end(value.high)),
         false => format!("{} (1 block, no interval)", percent(value.mean)),
     }
-}
-
-/// `31.2 [30.1, 32.3]`: three significant digits of the mean, and as many decimals at its ends.
-fn number(value: &Interval) -> String {
-    scaled(value, 1.0, "")
-}
-
-/// `12.3 s [12.1, 12.5]`.
-fn seconds(elapsed: &Interval) -> String {
-    scaled(elapsed, 1e9, " s")
-}
-
-fn scaled(value: &Interval, unit: f64, words: &str) -> String {
-    let [mean, low, high] = [value.mean, value.low, value.high].map(|part| part / unit);
-    let decimals = decimals(mean);
-    match high.is_finite() {
-        true => format!("{mean:.decimals$}{words} [{low:.decimals$}, {high:.decimals$}]"),
-        false => format!("{mean:.decimals$}{words} (1 block, no interval)"),
-    }
-}
-
-/// Decimals of three significant digits; none for a longer whole number.
-fn decimals(value: f64) -> usize {
-    // The exponent after rounding: 9.996 has three digits as 10.0.
-    let rounded = format!("{value:.2e}");
-    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-    (2 - exponent).clamp(0, 9) as usize
 }

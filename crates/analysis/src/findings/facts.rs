@@ -4,7 +4,6 @@
 //! names are the study's own business.
 
 use super::words::{bare, plural};
-use crate::estimate::THROUGHPUT;
 use crate::{Analysis, Estimate};
 use threadwise_machine::{Pin, Topology};
 use threadwise_study::{Role, Study, Treatment};
@@ -36,6 +35,8 @@ pub struct Facts<'a> {
     pub topology: &'a Topology,
     /// What came out.
     pub analysis: &'a Analysis,
+    /// Version that the engine told; empty where it is not known.
+    pub engine_version: &'a str,
 }
 
 impl<'a> Facts<'a> {
@@ -100,9 +101,10 @@ impl<'a> Facts<'a> {
         self.against(top, self.find(group, below)?, metric)
     }
 
-    /// Throughput estimates in the study's order.
+    /// Throughput estimates (of a command its headline's) in the study's order.
     pub fn throughput(&self) -> impl Iterator<Item = &'a Estimate> + use<'a> {
-        self.analysis.estimates.iter().filter(|estimate| estimate.metric == THROUGHPUT)
+        let headline = self.analysis.headline();
+        self.analysis.estimates.iter().filter(move |estimate| estimate.metric == headline)
     }
 
     /// The treatment that uses two cores with one session on each: `same-package`, or the sweep's

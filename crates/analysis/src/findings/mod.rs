@@ -4,6 +4,7 @@
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
 mod activity;
+mod commands;
 mod facts;
 mod machine;
 mod queries;
@@ -41,19 +42,20 @@ pub fn verdict_probed(
     hardware: Option<&Hardware>,
     analysis: &Analysis,
 ) -> Vec<Finding> {
-    verdict_noted(study, topology, hardware, &[], analysis)
+    verdict_noted(study, topology, hardware, &[], "", analysis)
 }
 
-/// The same with the notes of the study. What they say about where a server ran comes first: a
-/// placement of which a server knew nothing says nothing.
+/// The same with the notes of the study and the version that its engine told. What notes say about where
+/// a server ran comes first: a placement of which a server knew nothing says nothing.
 pub fn verdict_noted(
     study: &Study,
     topology: &Topology,
     hardware: Option<&Hardware>,
     notes: &[String],
+    engine_version: &str,
     analysis: &Analysis,
 ) -> Vec<Finding> {
-    let facts = Facts { study, topology, analysis };
+    let facts = Facts { study, topology, analysis, engine_version };
     let mut findings = Vec::new();
     if analysis.simulated {
         findings.push(finding("simulated", "SIMULATED: from a model, not from a machine".to_owned(), &[]));
@@ -61,16 +63,23 @@ pub fn verdict_noted(
     findings.extend(trust::not_placed(notes));
     findings.push(machine::machine(topology, hardware));
     findings.extend(hardware.and_then(trust::declared_wrongly));
+    if let Some(of_commands) = analysis.commands.as_ref().filter(|_| analysis.blocks > 0) {
+        findings.extend(commands::commands(&facts, of_commands));
+        findings.push(trust::trust(&facts));
+        findings.push(trust::scope(&facts, &[]));
+        return findings;
+    }
     if facts.throughput().next().is_none() {
         findings.push(trust::nothing(&facts));
-        findings.push(trust::scope(&facts, &[]));
+        let of_queries = analysis.queries.as_ref().map(|own| queries::scope(&facts, own));
+        findings.push(of_queries.unwrap_or_else(|| trust::scope(&facts, &[])));
         return findings;
     }
     if let Some(of_queries) = &analysis.queries {
         findings.extend(queries::queries(&facts, of_queries));
         findings.extend(activity::of_queries(&facts));
-        findings.push(trust::of_queries(&facts));
-        findings.push(trust::scope(&facts, &[]));
+        findings.push(queries::trust(&facts, of_queries));
+        findings.push(queries::scope(&facts, of_queries));
         return findings;
     }
     let sweeps = sweep::sweeps(&facts);

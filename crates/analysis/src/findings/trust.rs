@@ -42,53 +42,6 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     finding("trust", text, &evidence)
 }
 
-/// Longest reason of a run that is left out, in a verdict of queries.
-const MAX_REASON: usize = 80;
-
-/// The same of queries, whose totals tell where no difference is shown: what is inconclusive is counted,
-/// and of what is left out one line is told.
-pub fn of_queries(facts: &Facts<'_>) -> Finding {
-    let mut parts = vec![noise_floor(facts), blocks(facts)];
-    parts.extend(disturbances(facts));
-    let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.conclusive).collect();
-    let all = facts.throughput().count();
-    let widths: Vec<f64> =
-        open.iter().map(|estimate| estimate.half_width()).filter(|width| width.is_finite()).collect();
-    let (low, high) =
-        (widths.iter().copied().fold(f64::INFINITY, f64::min), widths.iter().copied().fold(0.0, f64::max));
-    match open.as_slice() {
-        [] => {}
-        [one] => parts.push(format!("inconclusive: {}", inconclusive(one))),
-        _ if widths.is_empty() => parts.push(format!("{} of {all} comparisons inconclusive", open.len())),
-        _ => parts.push(format!(
-            "{} of {all} comparisons inconclusive (±{} to ±{})",
-            open.len(),
-            percent(low),
-            percent(high)
-        )),
-    }
-    let first_of = |lines: &[String]| {
-        let more = lines.len().saturating_sub(1);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        lines.first().map(|line| format!("{}{more}", cut(line)))
-    };
-    parts.extend(first_of(&not_measured(facts)).map(|line| format!("not measured: {line}")));
-    let evidence: Vec<&str> = open.iter().map(|estimate| estimate.name.as_str()).collect();
-    let mut text = format!("Trust: {}.", parts.join("; "));
-    text.extend(
-        first_of(&facts.analysis.excluded_blocks)
-            .map(|line| format!(" Left out: {line}.").replace("….", "…")),
-    );
-    finding("trust", text, &evidence)
-}
-
-fn cut(line: &str) -> String {
-    match line.chars().count() {
-        0..=MAX_REASON => line.trim_end_matches('.').to_owned(),
-        _ => line.chars().take(MAX_REASON).chain(" …".chars()).collect(),
-    }
-}
-
 /// That the system declares cores otherwise than they are: every placement is made from that.
 pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
     if !hardware.is_declared_wrongly() {
@@ -145,7 +98,12 @@ pub fn nothing(facts: &Facts<'_>) -> Finding {
     };
     let mut text = format!("Nothing can be said: {why}.");
     if !analysis.excluded_blocks.is_empty() {
-        text += &format!(" Left out: {}.", shortened(&analysis.excluded_blocks));
+        let of_queries = |line: &String| crate::queries::short_reason(line, super::queries::MAX_REASON);
+        let lines: Vec<String> = match analysis.queries.is_some() {
+            true => analysis.excluded_blocks.iter().map(of_queries).collect(),
+            false => analysis.excluded_blocks.clone(),
+        };
+        text += &format!(" Left out: {}.", shortened(&lines));
     }
     finding("not-measurable", text, &[])
 }
@@ -170,7 +128,7 @@ pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
 }
 
 /// The levels that groups differ in: `data inside L2 and beyond the LLC`, `with update_pct=0 and 20`.
-fn factors(facts: &Facts<'_>) -> Vec<String> {
+pub(super) fn factors(facts: &Facts<'_>) -> Vec<String> {
     let (mut data, mut others): (Vec<String>, Vec<(&str, Vec<String>)>) = Default::default();
     for group in facts.study.groups() {
         for level in levels(group) {
@@ -203,7 +161,7 @@ fn factors(facts: &Facts<'_>) -> Vec<String> {
 }
 
 /// What a line of `Study::left_out` is about; its reason stands in the report's method section.
-fn headline(line: &str) -> String {
+pub(super) fn headline(line: &str) -> String {
     line.split_once(':').map_or(line, |(what, _)| what).to_owned()
 }
 
@@ -221,7 +179,7 @@ fn noise_floor(facts: &Facts<'_>) -> String {
     floor.map_or_else(|| "noise floor unknown".to_owned(), |floor| format!("noise floor {floor}"))
 }
 
-fn blocks(facts: &Facts<'_>) -> String {
+pub(super) fn blocks(facts: &Facts<'_>) -> String {
     let blocks = facts.analysis.blocks;
     let mut text = plural(blocks, "block");
     if blocks < MIN_BLOCKS {
@@ -244,7 +202,7 @@ fn counts(facts: &Facts<'_>) -> (u32, u32, u32) {
 }
 
 /// Treatments without a usable run, each with the first reason.
-fn not_measured(facts: &Facts<'_>) -> Vec<String> {
+pub(super) fn not_measured(facts: &Facts<'_>) -> Vec<String> {
     let without = facts.analysis.treatments.iter().filter(|treatment| treatment.runs == 0);
     without
         .map(|treatment| {
@@ -254,7 +212,7 @@ fn not_measured(facts: &Facts<'_>) -> Vec<String> {
         .collect()
 }
 
-fn disturbances(facts: &Facts<'_>) -> Vec<String> {
+pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<String> {
     let covariates = &facts.analysis.covariates;
     let mut parts = Vec::new();
     if covariates.steal_share_max > 0.0 {
@@ -351,7 +309,7 @@ fn writes(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// The command that answers most of what is still open.
-fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
+pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
     if facts.analysis.simulated {
         return Some("`threadwise run`, on the machine that the answer is for".to_owned());
     }

@@ -1,9 +1,9 @@
 //! Figures as text: ratios with intervals, percentages, counts.
 
 use super::facts::Facts;
-use crate::Estimate;
-use threadwise_study::tpch::{self, Test};
-use threadwise_study::{OptionValue, Options, Study};
+use crate::{Estimate, Interval};
+use threadwise_study::command::Each;
+use threadwise_study::{OptionValue, Options, Study, command, tpch};
 
 /// What a workload's rows are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,7 @@ enum Kind {
     Reads,
     Inserts,
     Queries,
+    Runs,
     Rows,
 }
 
@@ -46,6 +47,9 @@ impl Work {
             tpch::WORKLOAD => {
                 Self { noun: "queries", noun_capital: "Queries", one: "query", causes, kind: Kind::Queries }
             }
+            command::WORKLOAD => {
+                Self { noun: "runs", noun_capital: "Runs", one: "run", causes, kind: Kind::Runs }
+            }
             _ => Self { noun: "rows", noun_capital: "Rows", one: "row", causes, kind: Kind::Rows },
         }
     }
@@ -58,7 +62,9 @@ impl Work {
     /// What its rows are, for the verdict's scope.
     pub fn scope(self, study: &Study) -> Option<String> {
         let text = match self.kind {
-            Kind::Queries => return Some(queries_scope(study)),
+            // Its findings tell their own.
+            Kind::Queries => return None,
+            Kind::Runs => return Some(runs_scope(study)),
             Kind::Reads => "reads are rows read from the engine's cache",
             Kind::Inserts => "inserts are rows of committed transactions",
             Kind::Rows => return None,
@@ -74,20 +80,23 @@ impl Work {
     }
 }
 
-/// How queries are run, and what is in memory when they are.
-fn queries_scope(study: &Study) -> String {
-    let streams = match study.treatments.first().map(|first| tpch::test(&first.options)) {
-        Some(Test::Throughput) => "whole streams at the same time",
-        _ => "one stream, query by query",
+/// Longest command that the scope writes out.
+const MAX_COMMAND: usize = 80;
+
+/// What is run: the command, and how many of it at once.
+fn runs_scope(study: &Study) -> String {
+    let option = |name: &str| {
+        let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get(name));
+        all.next().map(OptionValue::to_string)
     };
-    let is_cold = |options: &Options| options.get("cache").is_some_and(|cache| cache.to_string() == "cold");
-    let cold = study.treatments.iter().filter(|treatment| is_cold(&treatment.options)).count();
-    let caches = match cold {
-        0 => ", data read once before",
-        all if all == study.treatments.len() => ", caches cleared before every query",
-        _ => "",
+    let by_session = study.treatments.iter().any(|own| command::each(&own.options) == Each::Session);
+    let each = if by_session { "one process a session" } else { "one process a treatment" };
+    let words = option("command").unwrap_or_default().replace('`', "'");
+    let cut = match words.chars().count() {
+        0..=MAX_COMMAND => words,
+        _ => words.chars().take(MAX_COMMAND - 1).chain(['…']).collect(),
     };
-    format!("{streams}{caches}")
+    format!("{each} of: {cut}")
 }
 
 /// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.
@@ -275,6 +284,34 @@ pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<String>) -> Opt
         .filter_map(|group| Some(format!("{} {}", text(group)?, place(group)).trim_end().to_owned()))
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// `31.2 [30.1, 32.3]`: three significant digits of the mean, and as many decimals at its ends.
+pub fn number(value: &Interval) -> String {
+    scaled(value, 1.0, "")
+}
+
+/// `12.3 s [12.1, 12.5]`.
+pub fn seconds(elapsed: &Interval) -> String {
+    scaled(elapsed, 1e9, " s")
+}
+
+/// An interval in a unit, with as many decimals as its mean has in three digits.
+pub fn scaled(value: &Interval, unit: f64, words: &str) -> String {
+    let [mean, low, high] = [value.mean, value.low, value.high].map(|part| part / unit);
+    let decimals = decimals(mean);
+    match high.is_finite() {
+        true => format!("{mean:.decimals$}{words} [{low:.decimals$}, {high:.decimals$}]"),
+        false => format!("{mean:.decimals$}{words} (1 block, no interval)"),
+    }
+}
+
+/// Decimals of three significant digits; none for a longer whole number.
+fn decimals(value: f64) -> usize {
+    // The exponent after rounding: 9.996 has three digits as 10.0.
+    let rounded = format!("{value:.2e}");
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    (2 - exponent).clamp(0, 9) as usize
 }
 
 #[cfg(test)]

@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use threadwise_machine::Topology;
-use threadwise_study::{OptionValue, Run, Study, tpch};
+use threadwise_study::{OptionValue, QueryExecution, Run, Study, tpch};
 
 use super::cores::core_seconds;
 use super::family::{Member, arithmetic, geometric, negated, ratios};
 use super::plans::Plans;
 use super::table::{Cell, Quantity, Table, Total};
 use super::{
-    Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, heat, outliers, steps,
+    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, heat, outliers,
+    steps,
 };
 use crate::Ratio;
 use crate::activity::Setting;
-use crate::estimate::Observed;
+use crate::estimate::{Observed, mean};
 
 /// Bytes of rows as text a scale factor (TPC-H specification, clause 4.1.3.1).
 const BYTES_PER_SCALE: f64 = 1e9;
@@ -29,7 +30,8 @@ pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
     let plans = Plans::new(&table);
     let changed = plans.changed(&table, &numbers);
     let treatments = treatments(&table, &plans, &numbers, &changed);
-    let (outliers, outliers_left_out) = outliers::outliers(&table, &plans, &treatments);
+    let baselines = baselines(&table, &plans, &numbers);
+    let (outliers, outliers_left_out) = outliers::outliers(&table, &plans, &treatments, &baselines);
     Some(Queries {
         is_throughput: table.is_throughput,
         steps: steps::steps(&table, &plans, &numbers),
@@ -41,6 +43,7 @@ pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
         plans: plans.plans,
         numbers,
         treatments,
+        baselines,
     })
 }
 
@@ -113,40 +116,72 @@ fn treatments(
     let cpus = query_ratios(table, numbers, Quantity::Cpu);
     let wholes: Vec<BTreeMap<usize, Ratio>> =
         WHOLES.iter().map(|whole| whole_ratios(table, *whole, changed)).collect();
-    let each = table.study.treatments.iter().enumerate();
-    each.map(|(at, treatment)| {
-        let cells: Vec<&Cell<'_>> = table.of(at).collect();
+    let compared = |at: usize| {
+        let mut own = figures(table, plans, numbers, &[at])?;
         let ratio = |whole: Whole| wholes[whole as usize].get(&at).cloned();
-        TreatmentQueries {
-            treatment: treatment.name.clone(),
-            placement: treatment.placement.clone(),
-            dop: table.dop(at),
-            streams: treatment.sessions,
-            blocks: cells.len() as u32,
-            queries: numbers
-                .iter()
-                .filter_map(|query| {
-                    let mut own = own_numbers(table, &cells, *query)?;
-                    own.speed = speeds.get(&(at, *query)).cloned();
-                    own.cpu = cpus.get(&(at, *query)).cloned();
-                    own.plan = plans.majority(&[at], *query);
-                    own.plans_seen = plans.seen(at, *query);
-                    own.plan_change = plans.against_baseline(table, at, *query);
-                    Some((*query, own))
-                })
-                .collect(),
-            total: TotalEstimates {
-                speed: ratio(Whole::Speed),
-                geometric: ratio(Whole::Geometric),
-                cpu: ratio(Whole::Cpu),
-                speed_same_plans: ratio(Whole::SpeedSamePlans),
-                geometric_same_plans: ratio(Whole::GeometricSamePlans),
-                ..totals(&cells, table.alpha)
-            },
-            cores: core_seconds(table, at),
+        for (query, figures) in &mut own.queries {
+            figures.speed = speeds.get(&(at, *query)).cloned();
+            figures.cpu = cpus.get(&(at, *query)).cloned();
+            figures.plan_change = plans.against_baseline(table, at, *query);
         }
+        own.total.speed = ratio(Whole::Speed);
+        own.total.geometric = ratio(Whole::Geometric);
+        own.total.cpu = ratio(Whole::Cpu);
+        own.total.speed_same_plans = ratio(Whole::SpeedSamePlans);
+        own.total.geometric_same_plans = ratio(Whole::GeometricSamePlans);
+        Some(own)
+    };
+    (0..table.study.treatments.len()).filter_map(compared).collect()
+}
+
+/// What the ratios of each group are over, groups in study order.
+fn baselines(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<Baseline> {
+    let mut baselines: Vec<Baseline> = Vec::new();
+    for (at, treatment) in table.study.treatments.iter().enumerate() {
+        if baselines.iter().any(|own| own.group == treatment.group) {
+            continue;
+        }
+        let sides = table.below(at);
+        let Some(both) = figures(table, plans, numbers, sides) else { continue };
+        let noise = |whole: Whole| {
+            let d = twins(table, at, |top, below| whole.d(table, top, below, &BTreeSet::new()));
+            let member = Member::new((), &d, &d, table.alpha)?;
+            ratios(vec![member], table.alpha).pop().map(|(_, ratio)| ratio)
+        };
+        baselines.push(Baseline {
+            group: treatment.group.clone(),
+            twin: sides.get(1).map(|at| table.study.treatments[*at].name.clone()),
+            both,
+            noise: noise(Whole::Speed),
+            noise_geometric: noise(Whole::Geometric),
+        });
+    }
+    baselines
+}
+
+/// A treatment's own figures without ratios, under the name of the first of these; of a baseline's two
+/// runs in a block the mean. `None` of nobody.
+fn figures(table: &Table<'_>, plans: &Plans, numbers: &[u8], sides: &[usize]) -> Option<TreatmentQueries> {
+    let at = *sides.first()?;
+    let treatment = table.study.treatments.get(at)?;
+    let blocks = table.together(sides);
+    let of_query = |query: &u8| {
+        let mut own = own_numbers(table, &blocks, *query)?;
+        own.plan = plans.majority(sides, *query);
+        own.plans_seen = plans.seen(sides, *query);
+        own.plan_change = plans.change(own.plan, own.plan);
+        Some((*query, own))
+    };
+    Some(TreatmentQueries {
+        treatment: treatment.name.clone(),
+        placement: treatment.placement.clone(),
+        dop: table.dop(at),
+        streams: treatment.sessions,
+        blocks: blocks.len() as u32,
+        queries: numbers.iter().filter_map(of_query).collect(),
+        total: totals(&blocks, table.alpha),
+        cores: core_seconds(table.topology, table.is_throughput, &blocks),
     })
-    .collect()
 }
 
 /// Ratios of every query and compared treatment: one family.
@@ -172,24 +207,27 @@ fn whole_ratios(table: &Table<'_>, whole: Whole, changed: &BTreeSet<u8>) -> BTre
     ratios(members.collect(), table.alpha).into_iter().collect()
 }
 
-/// One query's own figures over a treatment's blocks; `None` where it was not executed.
-fn own_numbers(table: &Table<'_>, cells: &[&Cell<'_>], query: u8) -> Option<QueryEstimates> {
-    let logs =
-        |quantity| -> Vec<f64> { cells.iter().filter_map(|cell| cell.mean_log(query, quantity)).collect() };
-    let all = || cells.iter().flat_map(|cell| cell.executions(query)).map(|done| done.execution);
-    let planning: Vec<f64> = cells
+/// One query's own figures over blocks and, in each, over sides; `None` where it was not executed.
+fn own_numbers(table: &Table<'_>, blocks: &[Vec<&Cell<'_>>], query: u8) -> Option<QueryEstimates> {
+    let logs = |quantity: Quantity| -> Vec<f64> {
+        over_sides(blocks, |cell| cell.mean_log(query, quantity)).collect()
+    };
+    let all: Vec<&QueryExecution> = blocks.iter().flat_map(|cells| executions(cells, query)).collect();
+    let planning_ms: Vec<f64> = blocks
         .iter()
-        .filter_map(|cell| mean(cell.executions(query).filter_map(|done| done.execution.planning_ns)))
+        .filter_map(|cells| {
+            mean(executions(cells, query).filter_map(|one| Some(one.planning_ns? as f64 / 1e6)))
+        })
         .collect();
-    let dops = || all().filter_map(|execution| execution.dop);
-    let names: BTreeSet<&String> = all().flat_map(|execution| execution.counters.keys()).collect();
+    let dops = || all.iter().filter_map(|execution| execution.dop);
+    let names: BTreeSet<&String> = all.iter().flat_map(|execution| execution.counters.keys()).collect();
     let counter = |name: &String| {
-        let values = all().map(|execution| execution.counters.get(name).copied().unwrap_or(0));
-        mean(values).unwrap_or(0.0)
+        let values = all.iter().map(|execution| execution.counters.get(name).copied().unwrap_or(0));
+        mean(values.map(|value| value as f64)).unwrap_or(0.0)
     };
     Some(QueryEstimates {
         elapsed_ms: geometric(&logs(Quantity::Elapsed), 1e-6, "ms", table.alpha)?,
-        planning_ms: arithmetic(&planning.iter().map(|ns| ns / 1e6).collect::<Vec<f64>>(), "ms", table.alpha),
+        planning_ms: arithmetic(&planning_ms, "ms", table.alpha),
         cpu_ms: geometric(&logs(Quantity::Cpu), 1e-6, "ms", table.alpha),
         speed: None,
         cpu: None,
@@ -201,11 +239,29 @@ fn own_numbers(table: &Table<'_>, cells: &[&Cell<'_>], query: u8) -> Option<Quer
     })
 }
 
+/// Executions of a query on all sides of a block.
+fn executions<'t, 'a: 't>(
+    cells: &'t [&'t Cell<'a>],
+    query: u8,
+) -> impl Iterator<Item = &'a QueryExecution> + 't {
+    cells.iter().flat_map(move |cell| cell.executions(query)).map(|done| done.execution)
+}
+
+/// Of each block the mean over its sides; a block in which one has none is left out.
+fn over_sides<'t, 'a: 't>(
+    blocks: &'t [Vec<&'t Cell<'a>>],
+    of: impl Fn(&Cell<'a>) -> Option<f64> + 't,
+) -> impl Iterator<Item = f64> + 't {
+    blocks.iter().filter_map(move |cells| {
+        let each: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
+        mean(each?.into_iter())
+    })
+}
+
 /// Times and rates of all queries together, without ratios.
-fn totals(cells: &[&Cell<'_>], alpha: f64) -> TotalEstimates {
-    let totals: Vec<Total> = cells.iter().filter_map(|cell| cell.total).collect();
+fn totals(blocks: &[Vec<&Cell<'_>>], alpha: f64) -> TotalEstimates {
     let logs = |of: fn(&Total) -> Option<f64>| -> Vec<f64> {
-        totals.iter().filter_map(|total| Some(of(total)?.ln())).filter(|log| log.is_finite()).collect()
+        over_sides(blocks, |cell| Some(of(&cell.total?)?.ln())).filter(|log| log.is_finite()).collect()
     };
     TotalEstimates {
         elapsed_s: geometric(&logs(|total| Some(total.elapsed_s)), 1.0, "s", alpha),
@@ -249,8 +305,4 @@ fn llc_bytes(topology: &Topology) -> Option<u64> {
     let sizes: Option<Vec<u64>> =
         topology.caches.iter().filter(|cache| cache.level == last).map(|cache| cache.size_bytes).collect();
     sizes.map(|sizes| sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size)))
-}
-
-fn mean(values: impl Iterator<Item = u64>) -> Option<f64> {
-    crate::estimate::mean(values.map(|value| value as f64))
 }

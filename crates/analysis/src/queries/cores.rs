@@ -3,14 +3,18 @@
 //! An operating system's CPU seconds count a core twice while both of its siblings are busy. How long
 //! a core was busy at all cannot be told from busy times alone, but it has bounds: with busy times bᵢ
 //! of its logical CPUs in a window w, at least max bᵢ (all overlap), at most min(w, Σ bᵢ) (none does).
+//!
+//! Busy times are of whatever ran. Where the CPU time of the executions themselves is known, the bounds
+//! are of them alone: they had that much of the busy times, and nobody knows which part.
 
 use std::collections::BTreeMap;
 
 use threadwise_machine::Topology;
-use threadwise_study::{CpuTimes, Slice};
+use threadwise_study::{CpuTimes, QueryExecution, Slice};
 
 use super::CoreSeconds;
-use super::table::{Cell, Table};
+use super::table::Cell;
+use crate::estimate::mean;
 
 /// Bounds over all cores of a placement in one window, all in the same unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -44,12 +48,15 @@ impl CoreBounds {
         bounds
     }
 
-    fn add(&mut self, other: &Self, share: f64) {
-        self.logical += other.logical * share;
-        self.core_low += other.core_low * share;
-        self.core_high += other.core_high * share;
-        self.straggler_low += other.straggler_low * share;
-        self.straggler_high += other.straggler_high * share;
+    /// With so much of the other's.
+    fn plus(self, other: &Self, share: f64) -> Self {
+        Self {
+            logical: self.logical + other.logical * share,
+            core_low: self.core_low + other.core_low * share,
+            core_high: self.core_high + other.core_high * share,
+            straggler_low: self.straggler_low + other.straggler_low * share,
+            straggler_high: self.straggler_high + other.straggler_high * share,
+        }
     }
 }
 
@@ -111,40 +118,118 @@ fn straggler_low(both: &[(f64, f64)], idle: &[(f64, f64)], window: f64) -> f64 {
     both.iter().enumerate().filter_map(of).fold(0.0, f64::max)
 }
 
-/// Means over a treatment's blocks that have all queries, once each; `None` where cores or busy times
-/// are not known.
-pub fn core_seconds(table: &Table<'_>, treatment: usize) -> Option<CoreSeconds> {
-    let topology = table.topology?;
-    let (mut sum, mut elapsed, mut cores, mut blocks) = (CoreBounds::default(), 0.0, 0_usize, 0.0);
-    for cell in table.of(treatment) {
-        let Some((bounds, window_s, count)) = of_block(cell, topology) else { continue };
-        sum.add(&bounds, 1.0);
-        elapsed += window_s;
-        cores = cores.max(count);
-        blocks += 1.0;
+/// Time in which cores worked for somebody with `cpu` of CPU time on them in a window, while their logical
+/// CPUs were busy for so long with him and others.
+///
+/// At the least where his threads met: of a core's busy times in descending order, bₖ − bₖ₊₁ is what k
+/// logical CPUs can have been busy together at the longest if as much as possible overlaps, which takes k
+/// times as much of his CPU time; the largest k first, over all cores. At the most where they never met:
+/// his CPU time, and on no core more than the window or its busy times. CPU time beyond the busy times,
+/// which ticks of 10 ms can leave, counts as if all siblings of the largest core had shared it.
+pub fn own_bounds(cores: &[Vec<f64>], cpu: f64, window: f64) -> (f64, f64) {
+    let mut stretches: Vec<(f64, f64)> = Vec::new();
+    let mut siblings = 1.0_f64;
+    for busy in cores {
+        let mut busy: Vec<f64> = busy.iter().map(|own| own.clamp(0.0, window.max(0.0))).collect();
+        busy.sort_by(|a, b| b.total_cmp(a));
+        siblings = siblings.max(busy.len() as f64);
+        let next = busy.iter().skip(1).copied().chain([0.0]);
+        stretches.extend((1..).map(f64::from).zip(busy.iter().zip(next).map(|(own, next)| own - next)));
     }
-    (blocks > 0.0).then(|| CoreSeconds {
-        cores: cores as u32,
-        logical_s: sum.logical / blocks,
-        core_low_s: sum.core_low / blocks,
-        core_high_s: sum.core_high / blocks,
-        straggler_low_s: sum.straggler_low / blocks,
-        straggler_high_s: sum.straggler_high / blocks,
-        elapsed_s: elapsed / blocks,
+    stretches.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut low, mut left) = (0.0, cpu);
+    for (together, length) in stretches {
+        let took = left.min(together * length);
+        low += took / together;
+        left -= took;
+    }
+    low += left / siblings;
+    let most: f64 = cores.iter().map(|busy| busy.iter().sum::<f64>().min(window)).sum();
+    (low, most.min(cpu).max(low))
+}
+
+/// One block of a treatment: all queries once, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Block {
+    cores: usize,
+    bounds: CoreBounds,
+    /// CPU time and bounds of the executions alone.
+    own: Option<(f64, f64, f64)>,
+    elapsed: f64,
+    slice: f64,
+}
+
+/// Means over blocks that have all queries; of several sides (a baseline's two runs) over those too.
+/// `None` where cores or busy times are not known.
+pub fn core_seconds(
+    topology: Option<&Topology>,
+    is_throughput: bool,
+    blocks: &[Vec<&Cell<'_>>],
+) -> Option<CoreSeconds> {
+    let cells = blocks.iter().flatten();
+    let all: Vec<Block> = cells.filter_map(|cell| of_block(cell, topology?, is_throughput)).collect();
+    let geometric = |of: &dyn Fn(&Block) -> f64| mean(all.iter().map(|own| of(own).ln())).map(f64::exp);
+    let arithmetic = |of: &dyn Fn(&Block) -> f64| mean(all.iter().map(of));
+    // One way of reckoning for all blocks of a treatment.
+    let own: Option<Vec<(f64, f64, f64)>> = all.iter().map(|block| block.own).collect();
+    let own =
+        |of: fn(&(f64, f64, f64)) -> f64| mean(own.as_ref()?.iter().map(|own| of(own).ln())).map(f64::exp);
+    let slice_s = geometric(&|own| own.slice)?;
+    let engine_cpu_s = own(|own| own.0);
+    Some(CoreSeconds {
+        cores: all.iter().map(|own| own.cores).max()? as u32,
+        engine_cpu_s,
+        core_low_s: own(|own| own.1).or_else(|| geometric(&|own| own.bounds.core_low))?,
+        core_high_s: own(|own| own.2).or_else(|| geometric(&|own| own.bounds.core_high))?,
+        elapsed_s: if engine_cpu_s.is_some() { geometric(&|own| own.elapsed)? } else { slice_s },
+        logical_s: geometric(&|own| own.bounds.logical)?,
+        slice_s,
+        straggler_low_s: arithmetic(&|own| own.bounds.straggler_low)?,
+        straggler_high_s: arithmetic(&|own| own.bounds.straggler_high)?,
     })
 }
 
-/// Seconds of one block, for all queries once.
-fn of_block(cell: &Cell<'_>, topology: &Topology) -> Option<(CoreBounds, f64, usize)> {
+fn of_block(cell: &Cell<'_>, topology: &Topology, is_throughput: bool) -> Option<Block> {
     let share = 1.0 / cell.passes(&cell.total?);
     let cores = cores_of(cell, topology)?;
-    let (mut sum, mut elapsed) = (CoreBounds::default(), 0.0);
+    let mut sum = Block { cores: cores.len(), own: Some((0.0, 0.0, 0.0)), ..Block::default() };
     for slice in &cell.slices {
-        let (busy, window_s) = busy_s(slice, &cores)?;
-        sum.add(&CoreBounds::of(&busy, window_s), share);
-        elapsed += window_s * share;
+        let (busy, slice_s) = busy_s(slice, &cores)?;
+        let bounds = CoreBounds::of(&busy, slice_s);
+        let elapsed = elapsed_s(slice, is_throughput);
+        sum.own = sum.own.zip(cpu_s(slice, is_throughput)).map(|(sum, cpu)| {
+            let (low, high) = own_bounds(&busy, cpu, elapsed);
+            (sum.0 + cpu * share, sum.1 + low * share, sum.2 + high * share)
+        });
+        sum.bounds = sum.bounds.plus(&bounds, share);
+        sum.elapsed += elapsed * share;
+        sum.slice += slice_s * share;
     }
-    (elapsed > 0.0).then_some((sum, elapsed, cores.len()))
+    (sum.slice > 0.0).then_some(sum)
+}
+
+/// CPU seconds of the executions of a slice; `None` where they are not known. Streams of one process have
+/// them for the slice as a whole.
+fn cpu_s(slice: &Slice, is_throughput: bool) -> Option<f64> {
+    let ns = match is_throughput {
+        true => Some(slice.cpu_ns()),
+        false => executions(slice).try_fold(0, |sum: u64, one| sum.checked_add(one.cpu_ns?)),
+    };
+    ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9)
+}
+
+/// Seconds in which a slice's executions were planned and run.
+fn elapsed_s(slice: &Slice, is_throughput: bool) -> f64 {
+    match is_throughput {
+        true => slice.window_ns as f64 / 1e9,
+        false => executions(slice)
+            .map(|one| (one.elapsed_ns as f64 + one.planning_ns.unwrap_or(0) as f64) / 1e9)
+            .sum(),
+    }
+}
+
+fn executions(slice: &Slice) -> impl Iterator<Item = &QueryExecution> {
+    slice.sessions.iter().flat_map(|session| &session.queries)
 }
 
 /// The logical CPUs of a run by core; `None` where a core is not known.

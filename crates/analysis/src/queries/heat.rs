@@ -6,8 +6,9 @@
 
 use super::family::{floor, geometric};
 use super::steps::ladders;
-use super::table::Table;
+use super::table::{Cell, Table};
 use super::{HeatCell, HeatMap, Plateau, build};
+use crate::estimate::mean;
 use crate::statistics::MeanEstimate;
 use threadwise_study::Treatment;
 
@@ -65,12 +66,7 @@ fn map(table: &Table<'_>, columns: &[Column], variant: String) -> Option<HeatMap
     let streams = |at: usize| table.study.treatments[at].sessions;
     let mut cells = Vec::new();
     for (dop, at) in columns.iter().flatten() {
-        let logs: Vec<f64> = table
-            .of(*at)
-            .filter_map(|cell| Some(cell.total?.per_h().ln()))
-            .filter(|log| log.is_finite())
-            .collect();
-        let Some(queries_per_h) = geometric(&logs, 1.0, "1/h", table.alpha) else { continue };
+        let Some(queries_per_h) = geometric(&rates(table, *at), 1.0, "1/h", table.alpha) else { continue };
         let treatment = table.study.treatments[*at].name.clone();
         cells.push(HeatCell { dop: *dop, streams: streams(*at), treatment, queries_per_h });
     }
@@ -100,14 +96,21 @@ fn map(table: &Table<'_>, columns: &[Column], variant: String) -> Option<HeatMap
     })
 }
 
+/// Logarithms of queries per hour by block, of a baseline the mean of both of its names.
+fn rates(table: &Table<'_>, at: usize) -> Vec<f64> {
+    let blocks = table.together(&table.sides(at));
+    let log = |cells: &Vec<&Cell<'_>>| {
+        let logs: Option<Vec<f64>> = cells.iter().map(|cell| Some(cell.total?.per_h().ln())).collect();
+        mean(logs?.into_iter())
+    };
+    blocks.iter().filter_map(log).filter(|log| log.is_finite()).collect()
+}
+
 /// The smallest DOP within the noise floor of the best; `None` with one DOP, or without a noise floor.
 fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Option<Plateau> {
     let speed = |top: usize, below: &[usize]| build::Whole::Speed.d(table, top, below, &Default::default());
     let floor = floor(&build::twins(table, column.first()?.1, speed), table.alpha)?;
-    let rate = |at: usize| {
-        let logs: Vec<f64> = table.of(at).filter_map(|cell| Some(cell.total?.per_h().ln())).collect();
-        Some(MeanEstimate::of(&logs)?.mean)
-    };
+    let rate = |at: usize| Some(MeanEstimate::of(&rates(table, at))?.mean);
     let measured: Vec<(u32, usize, f64)> =
         column.iter().filter_map(|(dop, at)| Some((*dop, *at, rate(*at)?))).collect();
     let (best_dop, best, _) = *measured.iter().max_by(|a, b| a.2.total_cmp(&b.2).then(b.0.cmp(&a.0)))?;
@@ -119,7 +122,7 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
         if at == best {
             return Some((0.0, 0.0, 0.0));
         }
-        let mean = MeanEstimate::of(&speed(at, &table.sides(best)))?;
+        let mean = MeanEstimate::of(&table.over(at, best, speed))?;
         let (low, high) = mean.interval(table.alpha);
         Some((mean.mean, low, high))
     };

@@ -22,8 +22,9 @@ use std::collections::BTreeMap;
 
 use crate::{Interval, Ratio};
 pub(crate) use build::queries;
-pub use cores::{CoreBounds, busy_bounds, straggler_bounds};
+pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
 pub use plans::{change, plan_name, side_by_side};
+pub use words::{half_width, short_reason};
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] where the workload has none.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +35,8 @@ pub struct Queries {
     pub numbers: Vec<u8>,
     /// One per treatment of the study, in its order; the baseline and its twin first.
     pub treatments: Vec<TreatmentQueries>,
+    /// What ratios are over, one per group in the study's order.
+    pub baselines: Vec<Baseline>,
     /// DOP n against the next lower one under the same placement and number of streams.
     pub steps: Vec<DopStep>,
     /// Every plan that was seen, by first appearance; others refer to them by index.
@@ -52,7 +55,29 @@ pub struct Queries {
     pub data: Vec<DataSize>,
 }
 
+/// The baseline of a group, from its two runs in every block: what is below in every ratio, so that a
+/// figure of it divided by a treatment's is the ratio beside them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baseline {
+    /// Group of treatments.
+    pub group: String,
+    /// Name of A′; `None` where a study has none.
+    pub twin: Option<String>,
+    /// A and A′ together, under the name of A: of each block the mean over both (of logarithms, where a
+    /// mean over blocks is geometric).
+    pub both: TreatmentQueries,
+    /// A′ against A as [`TotalEstimates::speed`]: noise, since the two are the same. Never an effect.
+    pub noise: Option<Ratio>,
+    /// The same of the geometric mean.
+    pub noise_geometric: Option<Ratio>,
+}
+
 impl Queries {
+    /// The baseline of a group.
+    pub fn baseline(&self, group: &str) -> Option<&Baseline> {
+        self.baselines.iter().find(|own| own.group == group)
+    }
+
     /// Queries whose plan is another one than the baseline's in any compared treatment, ascending.
     pub fn changed(&self) -> Vec<u8> {
         let different = self.changes.iter().filter(|change| change.change == Change::Different);
@@ -161,24 +186,32 @@ pub struct TotalEstimates {
     pub queries_per_h: Option<Interval>,
 }
 
-/// What the physical cores of a treatment's placement did while its queries were executed, per block.
+/// What the physical cores of a treatment's placement did while its queries were executed, per block:
+/// all queries once. Times are geometric means over blocks, those of stragglers arithmetic ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoreSeconds {
     /// Physical cores of the placement.
     pub cores: u32,
-    /// Busy seconds of its logical CPUs (what operating systems call CPU seconds).
-    pub logical_s: f64,
-    /// Seconds in which a core was busy with at least one thread, at the least.
+    /// CPU seconds of the executions themselves; `None` where the engine's CPU time is not known.
+    pub engine_cpu_s: Option<f64>,
+    /// Seconds in which a core worked for the executions with at least one thread, at the least. Without
+    /// `engine_cpu_s`: in which it was busy with anything.
     pub core_low_s: f64,
     /// The same at the most. Equal where no core has two logical CPUs in the placement.
     pub core_high_s: f64,
-    /// Seconds in which both siblings of a core were busy while another core of the placement idled,
-    /// at the least.
+    /// Seconds of the executions, planning included. Without `engine_cpu_s` the same as `slice_s`.
+    pub elapsed_s: f64,
+    /// Busy seconds of the placement's logical CPUs, whatever ran there, as the system counts them over
+    /// `slice_s`.
+    pub logical_s: f64,
+    /// Seconds over which the system's times were read: the executions, what their worker does around
+    /// them, and up to a tick of 10 ms at either end.
+    pub slice_s: f64,
+    /// Of `slice_s` the seconds in which both siblings of a core were busy, with whatever, while another
+    /// core of the placement idled, at the least.
     pub straggler_low_s: f64,
     /// The same at the most.
     pub straggler_high_s: f64,
-    /// Elapsed seconds that these are over.
-    pub elapsed_s: f64,
 }
 
 /// One step of DOP under one placement.
@@ -243,21 +276,34 @@ pub struct PlanChange {
     pub treatments: Vec<String>,
     /// [`Change::Different`] or [`Change::ParallelOnly`].
     pub change: Change,
-    /// The two plans side by side: lines of either, aligned; `None` where the other has no such line.
-    /// Lines are matched without their indentation, so that an operator above moves none.
+    /// The two plans side by side: lines of either, aligned. Lines are matched without their
+    /// indentation, so that an operator above moves none. Where different lines stand in the same place,
+    /// they share a row; `None` where one side has nothing there.
     pub lines: Vec<(Option<String>, Option<String>)>,
+}
+
+/// Whether a row of two aligned plans has a line that the other side lacks.
+pub fn is_different((own, other): &(Option<String>, Option<String>)) -> bool {
+    own.as_deref().map(str::trim) != other.as_deref().map(str::trim)
 }
 
 impl PlanChange {
     /// The first operator that only the other plan has, and the first that only the baseline's has.
     /// Operators that move rows between threads, and those that only stand elsewhere, say nothing.
     pub fn operators(&self) -> (Option<&str>, Option<&str>) {
-        let differing = || self.lines.iter().filter(|(own, other)| own != other);
+        let differing = || self.lines.iter().filter(|row| is_different(row));
         let counts = |line: &&str| !line.starts_with("~ ");
         let of_own: Vec<&str> =
             differing().filter_map(|(own, _)| own.as_deref()).map(str::trim).filter(counts).collect();
         let of_other: Vec<&str> =
             differing().filter_map(|(_, other)| other.as_deref()).map(str::trim).filter(counts).collect();
+        // In the same place first: that is what stands instead of what.
+        let pairs =
+            differing().filter_map(|(own, other)| Some((own.as_deref()?.trim(), other.as_deref()?.trim())));
+        let mut new = pairs.filter(|(own, other)| !of_own.contains(other) && !of_other.contains(own));
+        if let Some((own, other)) = new.next() {
+            return (Some(other), Some(own));
+        }
         let first = |lines: &[&'_ str], others: &[&str]| lines.iter().position(|line| !others.contains(line));
         let other = first(&of_other, &of_own).map(|at| of_other[at]);
         (other, first(&of_own, &of_other).map(|at| of_own[at]))

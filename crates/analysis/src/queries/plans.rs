@@ -62,9 +62,10 @@ impl Plans {
             .map(|(plan, _)| plan)
     }
 
-    /// How many plans a query had under a treatment.
-    pub fn seen(&self, treatment: usize, query: u8) -> u32 {
-        self.seen.get(&(treatment, query)).map_or(0, |plans| plans.len() as u32)
+    /// How many plans a query had under these treatments together.
+    pub fn seen(&self, treatments: &[usize], query: u8) -> u32 {
+        let plans = treatments.iter().filter_map(|treatment| self.seen.get(&(*treatment, query)));
+        plans.flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len() as u32
     }
 
     /// The text of a plan.
@@ -185,7 +186,8 @@ fn skeleton(text: &str) -> Vec<(usize, &str)> {
 /// The lines of two plans, aligned. Lines are equal where they are so without their indentation; each
 /// keeps its own.
 ///
-/// Of texts too long to align (beyond 2,000 lines that differ) the middle is given one after the other.
+/// Of texts too long to align (beyond 2,000 lines that differ) the lines of the middle stand beside each
+/// other as they come.
 pub fn side_by_side(one: &str, other: &str) -> Vec<(Option<String>, Option<String>)> {
     let visible = |text: &'_ str| -> Vec<String> {
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_owned()).collect()
@@ -222,21 +224,38 @@ fn aligned(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<Str
         }
     }
     let (mut a, mut b) = (0, 0);
+    // Where the lines began that only one side has.
+    let (mut from_a, mut from_b) = (0, 0);
     let mut rows = Vec::new();
-    while a < left.len() || b < right.len() {
-        let (has_left, has_right) = (a < left.len(), b < right.len());
-        if is_small && has_left && has_right && is_equal(a, b) {
+    while is_small && a < left.len() && b < right.len() {
+        if is_equal(a, b) {
+            rows.extend(beside(&left[from_a..a], &right[from_b..b]));
             rows.push((Some(left[a].clone()), Some(right[b].clone())));
             (a, b) = (a + 1, b + 1);
-        } else if has_left
-            && (!has_right || !is_small || length[(a + 1) * width + b] >= length[a * width + b + 1])
-        {
-            rows.push((Some(left[a].clone()), None));
+            (from_a, from_b) = (a, b);
+        } else if length[(a + 1) * width + b] >= length[a * width + b + 1] {
             a += 1;
         } else {
-            rows.push((None, Some(right[b].clone())));
             b += 1;
         }
     }
+    rows.extend(beside(&left[from_a..], &right[from_b..]));
     rows
+}
+
+/// Different lines of one place beside each other, in order. Operators that only move rows stand alone:
+/// they are in nobody's place.
+fn beside(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<String>)> {
+    let moves = |line: &&String| line.trim_start().starts_with(MOVES_ROWS);
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    let mut rows = Vec::new();
+    loop {
+        let (own, other) = match (left.peek(), right.peek()) {
+            (None, None) => return rows,
+            (Some(line), _) if moves(line) => (left.next(), None),
+            (_, Some(line)) if moves(line) => (None, right.next()),
+            _ => (left.next(), right.next()),
+        };
+        rows.push((own.cloned(), other.cloned()));
+    }
 }

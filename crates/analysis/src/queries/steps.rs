@@ -115,7 +115,7 @@ fn judged(
                 None => Whole::Geometric.d(table, top, below, &Default::default()),
             };
             let a_a = twins(table, pair.to, d);
-            let own = d(pair.to, &table.sides(pair.from));
+            let own = table.over(pair.to, pair.from, d);
             let key = (pair.from, pair.to, *query);
             let Some(member) = Member::new(key, &own, &a_a, table.alpha) else { continue };
             beyond.push(Member { key, mean: member.mean.shifted(-pair.linear()), floor: member.floor });

@@ -10,6 +10,7 @@ use threadwise_machine::Topology;
 use threadwise_study::tpch::{self, Test};
 use threadwise_study::{OptionValue, QueryExecution, Role, Run, Slice, Study, Treatment};
 
+use super::family::negated;
 use crate::activity::Setting;
 use crate::estimate::Observed;
 
@@ -142,6 +143,22 @@ impl<'a> Table<'a> {
     /// The usable runs of a treatment in block order.
     pub fn of(&self, treatment: usize) -> impl Iterator<Item = &Cell<'a>> {
         self.cells.iter().filter_map(move |cells| cells[treatment].as_ref())
+    }
+
+    /// The usable runs of these treatments in each block in which all of them have one.
+    pub fn together(&self, sides: &[usize]) -> Vec<Vec<&Cell<'a>>> {
+        let all = |cells: &Vec<Option<Cell<'a>>>| sides.iter().all(|at| cells[*at].is_some());
+        let blocks = self.cells.iter().filter(|cells| !sides.is_empty() && all(cells));
+        blocks.map(|cells| sides.iter().filter_map(|at| cells[*at].as_ref()).collect()).collect()
+    }
+
+    /// d of one treatment over another, made by `d` of the one on top and those below. A baseline on
+    /// either side is the mean of both of its names.
+    pub fn over(&self, top: usize, below: usize, d: impl Fn(usize, &[usize]) -> Vec<f64>) -> Vec<f64> {
+        match self.is_compared(top) {
+            true => d(top, &self.sides(below)),
+            false => negated(d(below, &self.sides(top))),
+        }
     }
 
     /// Queries that were executed at all, ascending.

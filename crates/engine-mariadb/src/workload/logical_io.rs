@@ -10,10 +10,8 @@
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt::Write as _;
-use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum};
+use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum, shuffled_keys};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use super::{Names, fill, run};
@@ -27,9 +25,6 @@ const PAYLOAD_BYTES: usize = 7000;
 
 /// Far from 0, so that the numbers look the same after any number of updates.
 const VALUE_BASE: i64 = 1 << 40;
-
-/// Stream of the seed's generator for the order of keys.
-const ORDER_STREAM: u64 = 1;
 
 /// Visited rows of one INSERT statement.
 const BATCH: usize = 256;
@@ -122,19 +117,6 @@ fn insert(control: &mut Conn, table: &str, seed: u64, spec: &LogicalIo) -> Resul
         run(control, "commit a load", "COMMIT")?;
     }
     Ok(())
-}
-
-/// The keys 0 to `blocks` − 1 in seeded random order (Fisher and Yates; Durstenfeld, CACM 7, 1964).
-fn shuffled_keys(seed: u64, blocks: u64) -> Vec<u32> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(ORDER_STREAM);
-    // The workload allows at most 2^28 blocks.
-    let mut keys: Vec<u32> = (0..blocks as u32).collect();
-    for last in (1..keys.len()).rev() {
-        let other = ((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64) as usize;
-        keys.swap(last, other);
-    }
-    keys
 }
 
 /// One visited row a page, or an error; how that is known.
@@ -306,16 +288,6 @@ mod tests {
         let options: Options =
             pairs.iter().map(|(name, value)| ((*name).to_owned(), OptionValue::Number(*value))).collect();
         LogicalIo::parse(&options).unwrap()
-    }
-
-    #[test]
-    fn keys_are_a_seeded_permutation() {
-        let keys = shuffled_keys(1, 1000);
-        assert_eq!(keys, shuffled_keys(1, 1000));
-        assert_ne!(keys, shuffled_keys(2, 1000));
-        let mut sorted = keys;
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..1000).collect::<Vec<u32>>());
     }
 
     #[test]

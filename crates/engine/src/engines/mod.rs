@@ -1,5 +1,6 @@
 //! The light engines, and their registry: to add one, write its module and name it in [`all`].
 
+pub mod command;
 pub mod native;
 pub mod simulated;
 pub mod sqlite;
@@ -8,7 +9,7 @@ use crate::{Engine, EngineError};
 
 /// Every engine that is built in, in the order in which `threadwise list` shows them.
 pub fn all() -> &'static [&'static dyn Engine] {
-    &[&sqlite::Sqlite, &native::Native, &simulated::Simulated]
+    &[&sqlite::Sqlite, &native::Native, &command::Command, &simulated::Simulated]
 }
 
 /// The built-in engine of this name.
@@ -42,6 +43,6 @@ mod tests {
             assert!(!engine.about().contains('\n') && !engine.workloads().is_empty());
         }
         let message = find("oracle").map(|engine| engine.name()).unwrap_err().to_string();
-        assert!(message.contains("sqlite, native, simulated"), "{message}");
+        assert!(message.contains("sqlite, native, command, simulated"), "{message}");
     }
 }

@@ -41,6 +41,9 @@ const MAX_BLOCKS: u64 = 1 << 28;
 /// Longest pause that is accepted: a minute.
 const MAX_THINK_TIME_US: u64 = 60_000_000;
 
+/// Stream of the seed's generator that draws the order of keys; what else is drawn for the data has another.
+pub const ORDER_STREAM: u64 = 1;
+
 /// The workload's options, checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogicalIo {
@@ -184,6 +187,20 @@ impl Steps {
     }
 }
 
+/// The keys 0 to `blocks` − 1 in seeded random order, as rows are loaded (Fisher and Yates; Durstenfeld,
+/// CACM 7, 1964). Takes the stream [`ORDER_STREAM`] of the seed's generator.
+pub fn shuffled_keys(seed: u64, blocks: u64) -> Vec<u32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(ORDER_STREAM);
+    // The workload allows at most 2^28 blocks.
+    let mut keys: Vec<u32> = (0..blocks as u32).collect();
+    for last in (1..keys.len()).rev() {
+        let other = ((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64) as usize;
+        keys.swap(last, other);
+    }
+    keys
+}
+
 /// What the two small numbers of the row with this key add up to.
 pub fn row_sum(key: u64) -> i64 {
     7 * key as i64 + 3
@@ -235,6 +252,21 @@ mod tests {
             let message = LogicalIo::parse(&options(&[(name, value)])).unwrap_err().to_string();
             assert!(message.contains(part), "{name}: {message}");
         }
+    }
+
+    #[test]
+    fn keys_are_a_seeded_permutation() {
+        let keys = shuffled_keys(1, 1000);
+        assert_eq!(keys, shuffled_keys(1, 1000));
+        assert_ne!(keys, shuffled_keys(2, 1000));
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..1000).collect::<Vec<u32>>());
+        let neighbours = keys.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
+        assert!(neighbours < 10, "{neighbours}");
+        // A seed means the same data in every version: who resumes a study finds its order again.
+        assert_eq!(shuffled_keys(1, 12), [1, 6, 8, 4, 3, 9, 2, 7, 11, 5, 0, 10]);
+        assert_eq!((shuffled_keys(9, 0), shuffled_keys(9, 1)), (vec![], vec![0]));
     }
 
     #[test]

@@ -75,6 +75,7 @@ fn exported(runs: &[Run]) -> String {
         covariates: Covariates::default(),
         simulated: false,
         queries: None,
+        commands: None,
     };
     let document = Document {
         study: &study,

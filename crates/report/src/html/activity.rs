@@ -67,6 +67,7 @@ pub fn section(document: &Document, charts: &Charts) -> Option<Section> {
             id: "activity",
             title: match own.row {
                 "query" => "What streams waited for, and what a query cost",
+                "run" => "What a run read and wrote",
                 _ => "What sessions waited for, and what a row cost",
             },
             paragraphs,
@@ -187,8 +188,11 @@ fn counters(document: &Document) -> Option<TableView> {
     });
     let per = format!("per {}", words(document.study).row);
     let headers = ["treatment", "counter", &per, "interval", "per second", "interval"];
-    let whose = words(document.study).sessions;
-    some_rows(&format!("Engine counters, {whose} and server together"), &headers, 2, rows.collect())
+    let caption = match words(document.study).sessions {
+        "processes" => "Counters of the processes".to_owned(),
+        whose => format!("Engine counters, {whose} and server together"),
+    };
+    some_rows(&caption, &headers, 2, rows.collect())
 }
 
 /// Value and interval as two cells.

@@ -1,16 +1,18 @@
 //! The charts' data from a document.
 
 use super::activity::wait_chart;
+use super::commands;
 use super::data::{ChartWords, Charts, RateChart, RatePoint, RatioChart, RatioRow, SliceChart};
 use super::heat::pair_chart;
 use super::queries;
 use super::usage::usage;
 use crate::text::ratio_interval;
-use crate::words::{has_queries, words};
-use crate::{Document, Mark, THROUGHPUT};
+use crate::words::{has_queries, has_runs, words};
+use crate::{Document, THROUGHPUT};
 use std::collections::BTreeMap;
 use threadwise_analysis::Estimate;
-use threadwise_study::{Comparison, Run, Slice};
+use threadwise_analysis::commands::elapsed_ns;
+use threadwise_study::{Comparison, Run, Slice, Study};
 
 /// More points than this make a browser slow and a chart no clearer.
 pub const MAX_POINTS: usize = 20_000;
@@ -19,11 +21,16 @@ pub const MAX_POINTS: usize = 20_000;
 pub fn charts(document: &Document) -> (Charts, usize) {
     let labels = labels(document);
     let own = document.analysis.queries.as_ref();
+    let runs = document.analysis.commands.as_ref();
     let (slices, total) = slice_charts(document, &labels);
     let charts = Charts {
         simulated: document.is_simulated(),
-        throughput: if own.is_some() { Vec::new() } else { rate_charts(document, &labels) },
-        ratios: ratio_charts(document),
+        throughput: if own.is_some() || runs.is_some() { Vec::new() } else { rate_charts(document, &labels) },
+        ratios: match runs {
+            Some(runs) => commands::ratio_charts(document, runs),
+            None => ratio_charts(document),
+        },
+        values: runs.map(|runs| commands::value_charts(document, runs)).unwrap_or_default(),
         usage: usage(document),
         slices,
         words: chart_words(document),
@@ -42,6 +49,10 @@ fn has_single_queries(document: &Document) -> bool {
 
 fn chart_words(document: &Document) -> ChartWords {
     let words = words(document.study);
+    if has_runs(document.study) {
+        let (rate, slice) = ("s", "elapsed, s");
+        return ChartWords { rate, ratio: "ratio", slice, sessions: words.sessions };
+    }
     let (ratio, slice) = match (has_queries(&document.study.workload), has_single_queries(document)) {
         (_, true) => ("geometric mean of the queries' speeds as a ratio", "speed over its usual"),
         (true, false) => ("ratio of queries/s", words.rate),
@@ -170,22 +181,30 @@ fn ratio_charts(document: &Document) -> Vec<RatioChart> {
         let at = charts.iter().position(|chart| chart.group == group).unwrap_or_else(|| {
             let floor = document.analysis.noise_floors.iter().find(|floor| floor.group == group);
             let (floor_low, floor_high) = (floor.map(|f| (-f.floor).exp()), floor.map(|f| f.floor.exp()));
-            charts.push(RatioChart { group: group.to_owned(), floor_low, floor_high, rows: Vec::new() });
+            let group = group.to_owned();
+            let (metric, what, rows) = (String::new(), None, Vec::new());
+            charts.push(RatioChart { group, metric, what, floor_low, floor_high, rows });
             charts.len() - 1
         });
-        let [label, against] = compared(document, estimate, group);
-        charts[at].rows.push(RatioRow {
-            label,
-            against,
-            value: estimate.value,
-            low: estimate.low,
-            high: estimate.high,
-            mark: Mark::of(estimate).words(),
-            effect: estimate.effect,
-            figures: ratio_interval(estimate.value, estimate.low, estimate.high),
-        });
+        let figures = ratio_interval(estimate.value, estimate.low, estimate.high);
+        charts[at].rows.push(ratio_row(document, estimate, group, figures));
     }
     charts
+}
+
+/// A ratio as it is drawn.
+pub fn ratio_row(document: &Document, estimate: &Estimate, group: &str, figures: String) -> RatioRow {
+    let [label, against] = compared(document, estimate, group);
+    RatioRow {
+        label,
+        against,
+        value: estimate.value,
+        low: estimate.low,
+        high: estimate.high,
+        mark: document.mark_words(estimate),
+        effect: estimate.effect,
+        figures,
+    }
 }
 
 /// The group of the treatment on top of an estimate.
@@ -229,7 +248,7 @@ fn slice_charts(document: &Document, labels: &Labels) -> (Vec<SliceChart>, usize
         let count = seen.entry(&run.treatment).or_default();
         for slice in &run.slices {
             if count.is_multiple_of(step)
-                && let Some((value, query)) = drawn(run, slice, usual.as_ref())
+                && let Some((value, query)) = drawn(document.study, run, slice, usual.as_ref())
             {
                 let start_s = (slice.start_ns as f64 / 1e6).round() / 1e3;
                 charts[at].points.push((start_s, value, *label, run.block, slice.round));
@@ -244,10 +263,21 @@ fn slice_charts(document: &Document, labels: &Labels) -> (Vec<SliceChart>, usize
     (charts, total)
 }
 
-/// What is drawn of a slice: its rate; of a single execution its speed over the usual one of its query
+/// What is drawn of a slice: its rate; of a command its elapsed seconds; of a single execution its speed over the usual one of its query
 /// and treatment, with the query, since rates of different queries say nothing about drift.
-fn drawn(run: &Run, slice: &Slice, usual: Option<&BTreeMap<(&str, u8), f64>>) -> Option<(f64, Option<u8>)> {
-    let Some(usual) = usual else { return Some(((slice.rows_per_s() * 10.0).round() / 10.0, None)) };
+fn drawn(
+    study: &Study,
+    run: &Run,
+    slice: &Slice,
+    usual: Option<&BTreeMap<(&str, u8), f64>>,
+) -> Option<(f64, Option<u8>)> {
+    let Some(usual) = usual else {
+        let value = match has_runs(study) {
+            true => (elapsed_ns(slice) / 1e3).round() / 1e6,
+            false => (slice.rows_per_s() * 10.0).round() / 10.0,
+        };
+        return Some((value, None));
+    };
     let (query, elapsed_ns) = queries::only_query(slice)?;
     let speed = usual.get(&(run.treatment.as_str(), query))? / elapsed_ns.max(1) as f64;
     Some(((speed * 1e3).round() / 1e3, Some(query)))

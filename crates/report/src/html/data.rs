@@ -29,6 +29,41 @@ pub struct Charts {
     pub hardware: Option<PairChart>,
     /// Charts of queries, where the workload has them.
     pub queries: Option<QueryCharts>,
+    /// Values of each quantity of commands, one chart a quantity and group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueChart>,
+}
+
+/// Values of a quantity of commands, treatment by treatment.
+#[derive(Debug, Clone, Serialize)]
+pub struct ValueChart {
+    /// Metric name.
+    #[serde(skip)]
+    pub metric: String,
+    /// Group name.
+    #[serde(skip)]
+    pub group: String,
+    /// The quantity with its unit, for the axis.
+    pub what: String,
+    /// One per treatment.
+    pub rows: Vec<ValueRow>,
+}
+
+/// One treatment's value in the chart's unit.
+#[derive(Debug, Clone, Serialize)]
+pub struct ValueRow {
+    /// Treatment.
+    pub label: String,
+    /// Its placement.
+    pub against: String,
+    /// Centre.
+    pub mean: f64,
+    /// Lower end; `None` of one block.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Figures as the table has them.
+    pub figures: String,
 }
 
 /// Words on axes and in tips.
@@ -118,6 +153,12 @@ pub struct RatePoint {
 pub struct RatioChart {
     /// Group name.
     pub group: String,
+    /// Metric name, of commands.
+    #[serde(skip)]
+    pub metric: String,
+    /// What the ratios are of, where charts of a page differ in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
     /// Noise floor as a ratio below 1.
     pub floor_low: Option<f64>,
     /// Noise floor as a ratio above 1.

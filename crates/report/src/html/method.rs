@@ -3,12 +3,13 @@
 
 use super::data::{Section, TableView};
 use super::tables::{estimate_name, view};
+use crate::Document;
 use crate::csv::status_words;
 use crate::text::{
     bytes, counted, metric, nanoseconds, p_value, ratio, ratio_interval, set_share, share, significant,
 };
-use crate::words::{has_queries, metric_name};
-use crate::{Document, THROUGHPUT};
+use crate::words::{has_queries, has_runs, metric_name};
+use threadwise_analysis::queries::short_reason;
 use threadwise_analysis::{BlockCovariates, Estimate};
 use threadwise_study::Stopping;
 
@@ -61,14 +62,24 @@ fn paragraphs(document: &Document) -> Vec<String> {
                 .to_owned(),
         );
     }
+    lines.extend(has_runs(document.study).then(|| COMMANDS.to_owned()));
     if !analysis.excluded_blocks.is_empty() {
-        lines.push(format!("Left out: {}.", analysis.excluded_blocks.join("; ")));
+        let left_out: Vec<String> =
+            analysis.excluded_blocks.iter().map(|line| reason(document, line)).collect();
+        lines.push(format!("Left out: {}.", left_out.join("; ")));
     }
     if !document.study.left_out.is_empty() {
         lines.push(format!("Not measured on this machine: {}.", document.study.left_out.join("; ")));
     }
     lines
 }
+
+/// What is said of the method where the work is runs of a command.
+const COMMANDS: &str = "A run of the command is a whole run, so a block has one number of each treatment, and of the \
+     baseline two, whose logarithms are averaged: in figures of its own too. The ratios of the headline are a family of \
+     their own for Holm's method; those of all other quantities together are another one. Each quantity has its own noise \
+     floor. A number of 0 or less has no ratio: then there is none of that comparison, since leaving the block out would \
+     leave out just what is small.";
 
 /// What a treatment does in a round.
 fn turn(document: &Document) -> String {
@@ -78,6 +89,7 @@ fn turn(document: &Document) -> String {
         true if has_queries(&document.study.workload) => {
             format!("{}, within {slice}", queries_turn(document))
         }
+        true if has_runs(document.study) => "runs its command once, to the end".to_owned(),
         true => format!(
             "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time \
              from the common start to the end of the last session"
@@ -109,9 +121,11 @@ fn stopping(rule: Stopping) -> String {
 }
 
 fn noise_floors(document: &Document) -> TableView {
-    let rows = document.analysis.noise_floors.iter().map(|floor| {
+    let analysis = document.analysis;
+    let floors = analysis.commands.as_ref().map_or(&analysis.noise_floors, |commands| &commands.floors);
+    let rows = floors.iter().map(|floor| {
         let percent = format!("±{}", share(floor.floor.exp_m1()));
-        let metric = metric_name(&document.study.workload, &floor.metric);
+        let metric = metric_name(document.study, &floor.metric);
         vec![group_name(&floor.group), metric, ratio3(floor.low), ratio3(floor.high), percent]
     });
     view("Noise floor (A/A)", &["group", "metric", "low", "high", "floor"], 2, rows.collect())
@@ -162,9 +176,14 @@ fn estimates(document: &Document) -> TableView {
         "effect",
     ];
     let headers: Vec<&str> = texts.chain(figures).collect();
-    let caption = match methods.first().filter(|_| common) {
-        Some(method) => format!("Throughput ratios ({method})"),
+    let headline = document.analysis.commands.as_ref().and_then(|commands| commands.headline());
+    let what = match headline {
+        Some(headline) => format!("Ratios of {}", headline.name),
         None => "Throughput ratios".to_owned(),
+    };
+    let caption = match methods.first().filter(|_| common) {
+        Some(method) => format!("{what} ({method})"),
+        None => what,
     };
     view(&caption, &headers, headers.len() - figures.len(), rows.collect())
 }
@@ -174,12 +193,13 @@ fn signed(value: f64) -> String {
 }
 
 fn other_metrics(document: &Document) -> Option<TableView> {
-    let others = document.analysis.estimates.iter().filter(|estimate| estimate.metric != THROUGHPUT);
+    let headline = document.analysis.headline();
+    let others = document.analysis.estimates.iter().filter(|estimate| estimate.metric != headline);
     let rows: Vec<Vec<String>> = others
         .map(|estimate| {
             let [group, label, against] = estimate_name(document, estimate);
             let figures = ratio_interval(estimate.value, estimate.low, estimate.high);
-            let metric = metric_name(&document.study.workload, &estimate.metric);
+            let metric = metric_name(document.study, &estimate.metric);
             vec![group_name(&group), label, against, metric, better(estimate), figures]
         })
         .collect();
@@ -318,7 +338,7 @@ pub fn failures(document: &Document) -> Section {
             run.treatment.clone(),
             status.to_owned(),
             kind.to_owned(),
-            message.to_owned(),
+            reason(document, message),
             run.block.to_string(),
             run.attempt.to_string(),
         ]
@@ -331,6 +351,17 @@ pub fn failures(document: &Document) -> Section {
     };
     let tables = if bad.is_empty() { vec![] } else { vec![view("Runs", &headers, 4, rows.collect())] };
     Section { id: "failures", title: "Failures", paragraphs: vec![sentence], tables, ..Section::default() }
+}
+
+/// Longest message of an engine that executes queries: they give advice over several lines, which the
+/// JSON report has.
+const MAX_REASON: usize = 200;
+
+fn reason(document: &Document, message: &str) -> String {
+    match has_queries(&document.study.workload) {
+        true => short_reason(message, MAX_REASON),
+        false => message.to_owned(),
+    }
 }
 
 fn more_words(more: usize) -> String {

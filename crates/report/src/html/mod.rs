@@ -7,6 +7,7 @@
 
 mod activity;
 mod charts;
+mod commands;
 mod cores;
 mod data;
 mod hardware;

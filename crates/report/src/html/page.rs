@@ -1,15 +1,15 @@
 //! The page's sections in order: verdict, throughput, comparison, CPUs, machine, hardware, time, table,
 //! method, configuration, failures. A study of queries begins with its treatments, and has sections of
-//! its own after the comparison.
+//! its own after the comparison; one of commands has the headline and its metrics in their place.
 
 use super::charts::MAX_POINTS;
 use super::data::{Charts, Fact, Figure, Page, Part, Section};
-use super::{activity, hardware, machine, method, queries, tables};
+use super::{activity, commands, hardware, machine, method, queries, tables};
 use crate::Document;
 use crate::activity::latency_gap;
-use crate::queries::data_words;
+use crate::queries::{data_words, floor_words, noise_words, title};
 use crate::text::{counted, set_share, share};
-use crate::words::words;
+use crate::words::{has_runs, words};
 use std::collections::BTreeSet;
 
 /// Everything around the charts. `slices` is the number of slices in all.
@@ -19,9 +19,8 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
     let data = document.analysis.queries.as_ref().and_then(data_words).unwrap_or_default();
     let subtitle = [engine.trim(), &study.workload, &data, document.created_utc, document.source];
     let subtitle: Vec<&str> = subtitle.into_iter().filter(|part| !part.is_empty()).collect();
-    let title = if study.title.is_empty() { &study.name } else { &study.title };
     Page {
-        title: title.clone(),
+        title: title(study),
         subtitle: subtitle.join(" · "),
         simulated: document.is_simulated(),
         verdict: document.findings.iter().map(|finding| parts(&finding.text)).collect(),
@@ -38,11 +37,12 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
 
 fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section> {
     let own = document.analysis.queries.as_ref();
-    let mut sections = match own {
-        Some(own) => vec![queries::treatments(document, own, charts)],
-        None => vec![throughput(document, charts)],
+    let runs = document.analysis.commands.as_ref();
+    let mut sections = match (own, runs) {
+        (Some(own), _) => vec![queries::treatments(document, own, charts), comparison(document, charts)],
+        (None, Some(runs)) => commands::sections(document, runs, charts),
+        (None, None) => vec![throughput(document, charts), comparison(document, charts)],
     };
-    sections.push(comparison(document, charts));
     sections.extend(own.into_iter().flat_map(|own| queries::sections(document, own, charts)));
     sections.push(usage(document, charts));
     sections.extend(activity::section(document, charts));
@@ -50,7 +50,10 @@ fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section>
     let measured = document.probe.zip(document.hardware);
     sections.extend(measured.map(|(probe, hardware)| hardware::section(probe, hardware, charts)));
     sections.push(time_order(document, charts, slices));
-    sections.extend(own.is_none().then(|| all_treatments(document)));
+    sections.extend(own.is_none().then(|| match runs {
+        Some(runs) => commands::all_treatments(document, runs),
+        None => all_treatments(document),
+    }));
     sections.extend([method::method(document), method::configuration(document), method::failures(document)]);
     sections
 }
@@ -101,11 +104,23 @@ fn facts(document: &Document) -> Vec<Fact> {
     facts.push(Fact {
         name: "blocks",
         value: analysis.blocks.to_string(),
-        note: format!("of {}", counted(document.study.design.rounds as usize, "round")),
+        note: match has_runs(document.study) {
+            true => "a run of each treatment".to_owned(),
+            false => format!("of {}", counted(document.study.design.rounds as usize, "round")),
+        },
     });
-    if let Some(value) = method::floor_words(document) {
-        let name = document.common_baseline();
-        facts.push(Fact { name: "noise floor", value, note: format!("{name} against {name}") });
+    let name = document.common_baseline();
+    match &analysis.queries {
+        Some(own) => facts.extend(floor_words(own).map(|value| Fact {
+            name: if own.is_throughput { "noise floor" } else { "noise floor of totals" },
+            value,
+            note: noise_words(own),
+        })),
+        None => facts.extend(method::floor_words(document).map(|value| Fact {
+            name: "noise floor",
+            value,
+            note: format!("{name} against {name}"),
+        })),
     }
     let steal = share(analysis.covariates.steal_share);
     let worst = format!("worst block {}", share(analysis.covariates.steal_share_max));
@@ -233,6 +248,7 @@ fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
         Some(queries) if !queries.is_throughput => {
             "Each execution's speed over the usual one (the median) of its query and treatment".to_owned()
         }
+        _ if has_runs(document.study) => "Elapsed time of each run".to_owned(),
         _ => format!("{} of each slice", words(document.study).rate_in_full),
     };
     let shown: usize = charts.slices.iter().map(|chart| chart.points.len()).sum();
@@ -248,7 +264,10 @@ fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
         chart: "slices",
         index,
         wide: true,
-        title: titled(document, "Every slice in time order", &chart.group),
+        title: match has_runs(document.study) {
+            true => titled(document, "Every run in time order", &chart.group),
+            false => titled(document, "Every slice in time order", &chart.group),
+        },
         description: format!("{what}; thin lines mark the starts of blocks."),
         table: tables::block_means(document, &chart.group),
     };
@@ -257,7 +276,8 @@ fn time_order(document: &Document, charts: &Charts, slices: usize) -> Section {
         title: "Drift",
         paragraphs: vec![format!(
             "A machine that slows down or speeds up during the study shows here as a slope common to all treatments; \
-             the ratios above are taken within rounds, where it cancels.{thinned}"
+             the ratios above are taken within {}, where it cancels.{thinned}",
+            if has_runs(document.study) { "blocks" } else { "rounds" },
         )],
         figures: charts.slices.iter().enumerate().map(figure).collect(),
         ..Section::default()

@@ -3,10 +3,11 @@
 use super::charts::{compared, group_of};
 use super::data::{Charts, RateChart, RatioChart, TableView, Usage};
 use crate::text::{compact, metric, metric_bounds, ratio, runs_words, share};
-use crate::words::words;
+use crate::words::{has_runs, words};
 use crate::{Document, Mark, THROUGHPUT};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_analysis::TreatmentSummary;
+use threadwise_analysis::commands::elapsed_ns;
 use threadwise_study::{Role, Slice};
 
 /// A table from its parts.
@@ -97,7 +98,11 @@ pub fn block_means(document: &Document, group: &str) -> TableView {
     let mut means: BTreeMap<(u32, &str), f64> = BTreeMap::new();
     let single = document.analysis.queries.as_ref().is_some_and(|queries| !queries.is_throughput);
     for run in document.runs.iter().filter(|run| run.status.is_valid() && !run.slices.is_empty()) {
-        let of = |slice: &Slice| if single { slice.window_ns as f64 / 1e9 } else { slice.rows_per_s() };
+        let of = |slice: &Slice| match () {
+            () if single => slice.window_ns as f64 / 1e9,
+            () if has_runs(document.study) => elapsed_ns(slice) / 1e9,
+            () => slice.rows_per_s(),
+        };
         let sum: f64 = run.slices.iter().map(of).sum();
         let count = if single { 1.0 } else { run.slices.len() as f64 };
         means.insert((run.block, run.treatment.as_str()), sum / count);
@@ -113,6 +118,7 @@ pub fn block_means(document: &Document, group: &str) -> TableView {
     let unit = words(document.study).rate.replace("/s", " per second");
     let caption = match single {
         true => "Sum of a block's executions, seconds".to_owned(),
+        false if has_runs(document.study) => "Elapsed of each block's run, seconds".to_owned(),
         false => format!("Mean of a block's slices, {unit}"),
     };
     view(&caption, &headers, 1, rows.collect())

@@ -1,17 +1,21 @@
 //! Several studies side by side.
 
-use super::{VERSION, noise_floor, pretty};
+use super::{VERSION, merged, metric_name, noise_floor, pretty};
 use crate::Mark;
-use crate::compare::{Named, foot};
+use crate::compare::{Named, any_commands, foot};
+use crate::words::has_runs;
 use serde_json::{Value, json};
 use threadwise_analysis::compare::{Cell, SideBySide};
 
 /// `{"version", "studies", "rows", "cautions", "note"}`; a row's cells are in the order of the studies.
 pub fn compare(documents: &[Named<'_>], table: &SideBySide<'_>) -> String {
-    let rows = table
-        .rows
-        .iter()
-        .map(|row| json!({"name": row.name, "cells": row.cells.iter().map(cell).collect::<Value>()}));
+    let commands = any_commands(documents);
+    let rows = table.rows.iter().map(|row| {
+        let cells = row.cells.iter().map(|own| if commands { with_meaning(own) } else { cell(own) });
+        let own = json!({"name": row.name, "cells": cells.collect::<Value>()});
+        // Rows of commands are told apart by what they are of.
+        if commands { merged(own, json!({"metric": name_of(documents, row.metric)})) } else { own }
+    });
     pretty(&json!({
         "version": VERSION,
         "studies": documents.iter().map(study).collect::<Value>(),
@@ -28,8 +32,23 @@ fn study(named: &Named<'_>) -> Value {
         "engine_version": document.engine_version, "workload": document.study.workload,
         "created_utc": document.created_utc, "simulated": document.is_simulated(),
         "blocks": document.analysis.blocks, "level": document.level(),
-        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, &document.study.workload)),
+        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, document.study)),
     })
+}
+
+/// A metric as the reports of the studies name it.
+fn name_of(documents: &[Named<'_>], metric: &str) -> String {
+    let with_commands = documents.iter().find(|named| has_runs(named.document.study));
+    with_commands.map_or_else(|| metric.to_owned(), |named| metric_name(named.document.study, metric))
+}
+
+/// A cell that says which side of 1 is better.
+fn with_meaning(own: &Cell<'_>) -> Value {
+    let meaning = match own {
+        Cell::Ratio { estimate, .. } if estimate.effect => Some(estimate.meaning()),
+        _ => None,
+    };
+    merged(cell(own), json!({"meaning": meaning}))
 }
 
 fn cell(cell: &Cell<'_>) -> Value {

@@ -5,8 +5,8 @@ use crate::Document;
 use crate::queries::{changed, mark, reason_words};
 use serde_json::{Value, json};
 use threadwise_analysis::queries::{
-    Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plan, PlanChange, Plateau, Queries,
-    QueryEstimates, StepMark, TotalEstimates, TreatmentQueries,
+    Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plan, PlanChange, Plateau,
+    Queries, QueryEstimates, StepMark, TotalEstimates, TreatmentQueries,
 };
 use threadwise_analysis::{Interval, Ratio};
 
@@ -18,6 +18,7 @@ pub fn queries(document: &Document, queries: &Queries) -> Value {
         "test": if queries.is_throughput { "throughput" } else { "power" },
         "numbers": queries.numbers, "data": list(&queries.data, data_size),
         "treatments": list(&queries.treatments, |own| treatment(document, own, plans)),
+        "baselines": list(&queries.baselines, |own| baseline(document, own, plans)),
         "steps": list(&queries.steps, step_json),
         "plans": list(plans, |plan| json!({"name": plan.name, "query": plan.query, "text": plan.text})),
         "plan_changes": list(&queries.changes, |change| change_json(change, plans)),
@@ -74,6 +75,14 @@ fn treatment(document: &Document, own: &TreatmentQueries, plans: &[Plan]) -> Val
     })
 }
 
+/// A group's baseline: its two runs of every block together, and what they show against each other.
+fn baseline(document: &Document, own: &Baseline, plans: &[Plan]) -> Value {
+    json!({
+        "group": own.group, "twin": own.twin, "both": treatment(document, &own.both, plans),
+        "noise": ratio(document, &own.noise), "noise_geometric": ratio(document, &own.noise_geometric),
+    })
+}
+
 fn query_json(document: &Document, number: u8, query: &QueryEstimates, plans: &[Plan]) -> Value {
     json!({
         "query": number, "elapsed_ms": interval(&query.elapsed_ms),
@@ -97,9 +106,10 @@ fn total(document: &Document, total: &TotalEstimates) -> Value {
 
 fn core_seconds(cores: &CoreSeconds) -> Value {
     json!({
-        "cores": cores.cores, "logical_s": cores.logical_s, "core_low_s": cores.core_low_s,
-        "core_high_s": cores.core_high_s, "straggler_low_s": cores.straggler_low_s,
-        "straggler_high_s": cores.straggler_high_s, "elapsed_s": cores.elapsed_s,
+        "cores": cores.cores, "engine_cpu_s": cores.engine_cpu_s, "core_low_s": cores.core_low_s,
+        "core_high_s": cores.core_high_s, "elapsed_s": cores.elapsed_s, "logical_s": cores.logical_s,
+        "slice_s": cores.slice_s, "straggler_low_s": cores.straggler_low_s,
+        "straggler_high_s": cores.straggler_high_s,
     })
 }
 

@@ -14,14 +14,15 @@ pub fn comparisons(document: &Document, style: Style) -> String {
     let mut text = "comparisons\n".to_owned();
     for (name, estimate) in all {
         let mark = Mark::of(estimate);
-        let sign = match mark {
-            Mark::Higher => style.paint(GREEN, style.sign(mark)),
-            Mark::Lower => style.paint(YELLOW, style.sign(mark)),
+        let words = document.mark_words(estimate);
+        let sign = match words {
+            "higher" | "better" => style.paint(GREEN, style.sign(mark)),
+            "lower" | "worse" => style.paint(YELLOW, style.sign(mark)),
             _ => style.sign(mark).to_owned(),
         };
         let ratio = ratio_interval(estimate.value, estimate.low, estimate.high);
-        let figures = format!("{ratio}  {sign} {}", mark.words());
-        let figures_width = columns(&ratio) + 4 + columns(mark.words());
+        let figures = format!("{ratio}  {sign} {words}");
+        let figures_width = columns(&ratio) + 4 + columns(words);
         match 4 + widest + figures_width <= style.width {
             true => text.push_str(&format!("  {name:widest$}  {figures}\n")),
             false => {

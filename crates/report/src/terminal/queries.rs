@@ -5,8 +5,8 @@ mod ratios;
 use super::lines::{Aligned, columns, flow, wrap};
 use super::{Style, activity, comparisons, paint_signs};
 use crate::queries::{
-    PLAN_SIGN, by_group, changed_words, core_words, data_words, instead, interval_words, label, mark,
-    query_name, query_names, role_words, some_names, summary,
+    PLAN_SIGN, by_group, changed_words, core_words, core_work, data_words, instead, interval_words, label,
+    mark, noise, query_name, query_names, role_words, some_names, summary,
 };
 use crate::text::{compact, counted, plain, ratio, ratio_interval, runs_words, set_share};
 use crate::{Document, Mark};
@@ -96,12 +96,22 @@ impl Column {
         }
     }
 
-    fn cell(self, document: &Document, own: &TreatmentQueries, style: Style) -> String {
+    fn cell(self, document: &Document, queries: &Queries, own: &TreatmentQueries, style: Style) -> String {
         let none = || NONE.to_owned();
         let total = &own.total;
-        let bare = |value: &Option<Ratio>| {
-            value.as_ref().map_or_else(none, |value| format!("{}x", ratio(value.value)))
-        };
+        let bare =
+            |value: Option<&Ratio>| value.map_or_else(none, |value| format!("{}x", ratio(value.value)));
+        if let Some((speed, mean)) = noise(document, queries, &own.treatment) {
+            match self {
+                // Its own figures are in those of the baseline.
+                Total => return "noise".to_owned(),
+                Speed => return speed.map_or_else(none, figures),
+                Geometric => return mean.map_or_else(none, figures),
+                Mean => return bare(mean),
+                PerHour | Cpu | Cores => return none(),
+                _ => {}
+            }
+        }
         match self {
             Name => label(document, &own.treatment).to_owned(),
             Named => {
@@ -122,8 +132,8 @@ impl Column {
                 (None, None) => none(),
             },
             Geometric => total.geometric.as_ref().map_or_else(none, |mean| marked(document, mean, style)),
-            Mean => bare(&total.geometric),
-            Cpu => bare(&total.cpu),
+            Mean => bare(total.geometric.as_ref()),
+            Cpu => bare(total.cpu.as_ref()),
             Cores => own.cores.as_ref().map_or_else(none, core_words),
             Plans if role_words(document, &own.treatment).is_some() => none(),
             Plans => changed_words(own),
@@ -132,13 +142,17 @@ impl Column {
     }
 }
 
-/// A ratio with its mark and interval.
-fn marked(document: &Document, value: &Ratio, style: Style) -> String {
-    let figures = match value.high.is_finite() {
+/// A ratio with its interval, where it has one.
+fn figures(value: &Ratio) -> String {
+    match value.high.is_finite() {
         true => ratio_interval(value.value, value.low, value.high),
         false => format!("{}x", ratio(value.value)),
-    };
-    format!("{} {figures}", style.sign(mark(document, value)))
+    }
+}
+
+/// The same with its mark.
+fn marked(document: &Document, value: &Ratio, style: Style) -> String {
+    format!("{} {}", style.sign(mark(document, value)), figures(value))
 }
 
 fn treatments(document: &Document, queries: &Queries, style: Style) -> String {
@@ -154,8 +168,9 @@ fn treatments(document: &Document, queries: &Queries, style: Style) -> String {
             heads.extend((!words.is_empty()).then(|| (rows.len(), plain(&words, style.unicode))));
             let indent = if words.is_empty() { "" } else { "  " };
             for own in members {
-                let cells =
-                    shown.iter().map(|column| plain(&column.cell(document, own, style), style.unicode));
+                let cells = shown
+                    .iter()
+                    .map(|column| plain(&column.cell(document, queries, own, style), style.unicode));
                 let mut cells: Vec<String> = cells.collect();
                 cells[0].insert_str(0, indent);
                 rows.push(cells);
@@ -172,7 +187,7 @@ fn treatments(document: &Document, queries: &Queries, style: Style) -> String {
 }
 
 /// The table's lines with a rule below the header and the groups' names.
-fn ruled(lines: &[String], heads: &[(usize, String)], style: Style) -> String {
+pub(super) fn ruled(lines: &[String], heads: &[(usize, String)], style: Style) -> String {
     let width = lines.iter().map(|line| columns(line.trim_end())).max().unwrap_or(0);
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
@@ -196,14 +211,14 @@ fn list(document: &Document, queries: &Queries, style: Style) -> String {
             wrap(&words, style.width).iter().for_each(|line| text.push_str(&format!("{line}\n")));
         }
         for own in members {
-            let name = Named.cell(document, own, style);
+            let name = Named.cell(document, queries, own, style);
             wrap(&plain(&name, style.unicode), style.width)
                 .iter()
                 .for_each(|line| text.push_str(&format!("{line}\n")));
             let used = [Dop, Streams, Total, PerHour, Speed, Mean, Cpu, Cores, Plans, Runs];
             let used = used.into_iter().filter(|column| column.is_used(queries));
             let parts: Vec<String> = used
-                .map(|column| (column.header(queries), column.cell(document, own, style)))
+                .map(|column| (column.header(queries), column.cell(document, queries, own, style)))
                 .map(|(header, cell)| plain(&format!("{header} {cell}"), style.unicode))
                 .collect();
             for line in flow(&parts, style.width.saturating_sub(4).max(20)) {
@@ -285,6 +300,11 @@ fn legend(document: &Document, queries: &Queries, style: Style) -> Vec<String> {
             false => format!("Ratios are speeds against {baseline}: above 1 is faster."),
         },
     ];
+    if queries.baselines.iter().any(|own| own.twin.is_some()) {
+        parts.push(format!(
+            "{baseline}: both its runs in every block, as in ratios; noise: its second run against its first"
+        ));
+    }
     let marks = [Mark::Higher, Mark::Lower, Mark::NoEffect, Mark::Inconclusive];
     parts.extend(marks.map(|mark| format!("{} {}", style.sign(mark), mark.words())));
     if !queries.changed().is_empty() {
@@ -294,10 +314,10 @@ fn legend(document: &Document, queries: &Queries, style: Style) -> Vec<String> {
         parts.push("CPU: CPU seconds against the baseline's, above 1 is more".to_owned());
     }
     if Cores.is_used(queries) {
-        parts.push(
-            "core-s: seconds in which a physical core was busy with one thread at least, others' work included; two figures are bounds"
-                .to_owned(),
-        );
+        parts.push(format!(
+            "core-s: seconds in which a physical core {} with one thread at least; two figures are bounds",
+            core_work(queries)
+        ));
     }
     parts.extend(data_words(queries).map(|words| format!("Data: {words}")));
     let parts: Vec<String> = parts.iter().map(|part| plain(part, style.unicode)).collect();

@@ -3,6 +3,7 @@
 
 mod activity;
 mod chromium;
+mod commands;
 mod compare;
 mod exports;
 mod page;

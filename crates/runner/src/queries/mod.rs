@@ -1,18 +1,21 @@
 //! What a workload of queries needs beside its workers: the data set, the text of every stream's
-//! queries, and the answers of a second engine to compare with.
+//! queries, and the answers of a second engine to compare with; and whether an engine can follow the
+//! options, before any of it is made.
 //!
 //! Workers find the data below their data folder (docs/WORKER.md, "Queries"): `tpch` is the cached data
 //! set, `queries/STREAM/qNN.sql` a stream's texts, `generator` the program that makes text files.
 
+mod check;
 mod cold;
 mod referee;
+
+pub use check::check_options;
 
 use crate::load::Folders;
 use crate::settings::QuerySettings;
 use crate::{Event, RunnerError};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
-use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -93,24 +96,19 @@ fn dataset(
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Dataset, RunnerError> {
     let key = options.key();
-    let told = |error: DatasetError| match error {
-        DatasetError::Stopped => RunnerError::Stopped,
-        other => failed(other),
-    };
-    match find_whole(&settings.cache_root, key, stop, observer) {
+    let damage = match find_whole(&settings.cache_root, key, stop, observer) {
         Ok(Some(found)) => return Ok(found),
-        Ok(None) => {}
+        Ok(None) => None,
         Err(DatasetError::Damaged { folder, why }) => {
-            notes.push(format!("the data set {} was damaged ({why}) and was made anew", folder.display()));
+            let damage = format!("the data set {} was found damaged ({why})", folder.display());
             // Without its manifest it counts as not whole, also where all sizes are right.
-            let manifest = folder.join("manifest.txt");
-            match fs::remove_file(&manifest) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(at(&manifest, &error)),
-                _ => {}
-            }
+            dataset::condemn(&folder).map_err(|error| unmended(&damage, &error))?;
+            notes.push(format!("{damage} and was made anew"));
+            Some(damage)
         }
-        Err(other) => return Err(told(other)),
-    }
+        Err(DatasetError::Stopped) => return Err(RunnerError::Stopped),
+        Err(other) => return Err(failed(other)),
+    };
     let make = Make {
         cache_root: &settings.cache_root,
         key,
@@ -119,7 +117,17 @@ fn dataset(
         cluster_script: &settings.cluster_script,
         count_script: &settings.count_script,
     };
-    dataset::make(&make, &mut |share, what| observer(Event::Making { what, share }), stop).map_err(told)
+    let made = dataset::make(&make, &mut |share, what| observer(Event::Making { what, share }), stop);
+    made.map_err(|error| match (error, damage) {
+        (DatasetError::Stopped, _) => RunnerError::Stopped,
+        (error, Some(damage)) => unmended(&damage, &error),
+        (error, None) => failed(error),
+    })
+}
+
+/// The damage must not be hidden by what keeps us from making it good.
+fn unmended(damage: &str, error: &DatasetError) -> RunnerError {
+    failed(format!("{damage} and cannot be made anew: {error}"))
 }
 
 fn find_whole(

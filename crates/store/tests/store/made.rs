@@ -182,6 +182,7 @@ fn session(random: &mut Random) -> SessionSlice {
         latency: (0..bytes).map(|_| random.next() as u8).collect(),
         finished_ns: (random.below(2) == 0).then(|| random.below(50_000_000)),
         queries: Vec::new(),
+        metrics: BTreeMap::new(),
     }
 }
 

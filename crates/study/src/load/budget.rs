@@ -5,7 +5,7 @@ use toml::Spanned;
 use super::raw::{RawDesign, option_value};
 use super::{LoadError, Overrides, StudyFile};
 use crate::study::MIN_BLOCKS;
-use crate::{Design, FIXED_WORK, Options, Stopping, Study, tpch};
+use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
 
 /// Seconds where neither the file nor the command line names a budget.
 const DEFAULT_BUDGET_S: f64 = 90.0;
@@ -46,8 +46,14 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     // a round is one whole run, and the slice the time that it may take.
     let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
     let queries = query_rounds(file, overrides);
-    let fixed = in_file || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
+    let is_command = file.raw.workload.get_ref() == command::WORKLOAD;
+    let fixed = in_file || is_command || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
+    if is_command {
+        whole_runs(file, overrides)?;
+    }
     let (rounds, slice_ms, rewarm_ms) = match queries {
+        // The engine keeps to the time that each treatment gives its command.
+        None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, 0.0),
         Some(rounds) => (rounds, tpch::LIMIT_MS, 0.0),
         None if fixed => (1, FIXED_WORK_LIMIT_MS, 0.0),
         None => (20, 50.0, 5.0),
@@ -69,6 +75,29 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
         check_slice(&design, file, overrides)?;
     }
     Ok(design)
+}
+
+/// A run of a command is one block's; what would cut it into slices is refused.
+fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    let refused =
+        |option: &str, why: &str| Err(LoadError::Override { option: option.to_owned(), why: why.to_owned() });
+    let raw = &file.raw.design;
+    match (&raw.rounds, &raw.slice_ms) {
+        (Some(rounds), _) if *rounds.get_ref() != 1 => {
+            return Err(file.source.at(rounds.span(), "a command runs once in every block: rounds is 1"));
+        }
+        (_, Some(slice)) => {
+            return Err(file.source.at(slice.span(), "a command has no slices: timeout_s limits a run"));
+        }
+        _ => {}
+    }
+    match (overrides.rounds, overrides.slice_ms) {
+        (Some(2..), _) => {
+            refused("--rounds", "a command runs once in every block; --budget is for more blocks")
+        }
+        (_, Some(_)) => refused("--slice", "a command has no slices; --set timeout_s=SECONDS limits a run"),
+        _ => Ok(()),
+    }
 }
 
 /// Rounds of one pass through the queries, for a workload that has queries.

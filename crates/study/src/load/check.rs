@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::{LoadError, MAX_SESSIONS, Source, dop};
-use crate::{OptionValue, tpch};
+use crate::{OptionValue, command, tpch};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -110,6 +110,9 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
 
 /// Why an option of a workload cannot be, or nothing.
 pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Option<String> {
+    if workload == command::WORKLOAD {
+        return command::option_fault(key, value).map(|why| format!("{key}: {why}"));
+    }
     if workload != "logical-io" {
         return None;
     }
@@ -303,7 +306,7 @@ fn placeable(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) ->
 /// Why an engine's service threads cannot be placed, or nothing. A key that does nothing would
 /// mislead.
 pub(super) fn service_fault(engine: &str) -> Option<String> {
-    let has_none = matches!(engine, "sqlite" | "simulated" | "duckdb" | "datafusion");
+    let has_none = matches!(engine, "sqlite" | "simulated" | "duckdb" | "datafusion" | "command");
     has_none.then(|| format!("engine {engine} has no service threads to place; leave out service"))
 }
 

@@ -213,8 +213,7 @@ fn list_of(
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let Some(dop) = &raw.dop else { return Ok(()) };
     if raw.workload.get_ref() != tpch::WORKLOAD {
-        let message = format!("[dop] is for the workload {}, whose queries run in parallel", tpch::WORKLOAD);
-        return Err(source.at(dop.placements.span(), message));
+        return Err(foreign(raw, source));
     }
     list_of(dop.levels.as_ref(), source, "levels", MAX_DOP)?;
     list_of(dop.streams.as_ref(), source, "streams", super::MAX_SESSIONS)?;
@@ -224,6 +223,21 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         }
     }
     Ok(())
+}
+
+/// A workload that has no DOP; one that is almost spelt like the one that has is meant to be it.
+fn foreign(raw: &RawStudy, source: &Source) -> LoadError {
+    let letters = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let (own, known) = (raw.workload.get_ref(), tpch::WORKLOAD);
+    let way = match letters(own) == letters(known) {
+        true => format!("write workload = \"{known}\""),
+        false => format!("leave the section out, or write workload = \"{known}\""),
+    };
+    let why =
+        format!("workload '{own}' has no [dop]: it is for {known}, whose queries run in parallel; {way}");
+    source.at(raw.workload.span(), why)
 }
 
 /// What is compared beside the baseline: each DOP with the next lower one; both threads of every core

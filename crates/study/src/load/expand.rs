@@ -13,7 +13,7 @@ use super::raw::{RawOptions, RawTreatment, option_value};
 use super::sweep::{self, Sweep};
 use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
 use crate::study::MIN_BLOCKS;
-use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, tpch};
+use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, command, tpch};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -74,6 +74,9 @@ pub(super) fn expand(
     {
         return Err(LoadError::Override { option: "service".to_owned(), why: fault });
     }
+    if raw.workload.get_ref() == command::WORKLOAD {
+        float_whole(&mut groups);
+    }
     if raw.workload.get_ref() == "logical-io" {
         let limit = overrides.memory_limit_bytes;
         left_out.extend(data::size_groups(&mut groups, topology, block_bytes(&engine), limit)?);
@@ -93,6 +96,18 @@ pub(super) fn expand(
     assemble(&mut study, &groups, (sweep.as_ref(), &points), file)?;
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
+}
+
+/// One process for a whole treatment may use all of its placement, however many sessions it has.
+fn float_whole(groups: &mut [Group]) {
+    for group in groups {
+        for seat in &mut group.seats {
+            let own = if seat.set.contains_key("each") { &seat.set } else { &group.options };
+            if command::each(own) == command::Each::Treatment {
+                seat.pin = Pin::Set;
+            }
+        }
+    }
 }
 
 /// The file's title, and what the command line changed in all treatments alike.

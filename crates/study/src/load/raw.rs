@@ -7,6 +7,7 @@ use toml::{Spanned, Value};
 
 use super::{FILE_VERSION, LoadError, Source};
 use crate::OptionValue;
+use crate::command::METRIC_PREFIX;
 
 /// Options with their places.
 pub(super) type RawOptions = BTreeMap<String, Spanned<Value>>;
@@ -135,8 +136,24 @@ pub(super) fn read(source: &Source) -> Result<RawStudy, LoadError> {
             version.span(),
             format!("version is {}, and this program reads version {FILE_VERSION}", version.get_ref()),
         )),
-        Some(_) => toml::from_str(&source.text).map_err(located),
+        Some(_) => toml::from_str(&source.text).map(flat).map_err(located),
     }
+}
+
+/// `metric.tps = …` is a table `metric` in TOML, and means the option of that name.
+fn flat(mut raw: RawStudy) -> RawStudy {
+    let sets = raw.treatments.iter_mut().map(|treatment| &mut treatment.set);
+    for options in sets.chain([&mut raw.options, &mut raw.baseline.set]) {
+        let prefix = METRIC_PREFIX.trim_end_matches('.');
+        let Some(table) = options.get(prefix).filter(|value| value.get_ref().is_table()) else { continue };
+        let span = table.span();
+        let Some(Value::Table(metrics)) = options.remove(prefix).map(Spanned::into_inner) else { continue };
+        let named = metrics
+            .into_iter()
+            .map(|(name, value)| (format!("{METRIC_PREFIX}{name}"), Spanned::new(span.clone(), value)));
+        options.extend(named);
+    }
+    raw
 }
 
 /// The parser's message in the words of a study file's author.

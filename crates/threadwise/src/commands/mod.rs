@@ -7,6 +7,7 @@ pub mod engine;
 pub mod export;
 pub mod list;
 pub mod probe;
+pub mod reload;
 pub mod report;
 pub mod run;
 pub mod topology;

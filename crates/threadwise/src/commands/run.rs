@@ -1,7 +1,9 @@
 //! `threadwise run`: from a preset or study file to a verdict, a study file and a report.
 
+mod command;
 mod prepare;
 mod program;
+mod room;
 mod watch;
 
 use crate::cli::RunArgs;
@@ -9,6 +11,7 @@ use crate::commands::{self, report, topology};
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
+pub use command::CommandArgs;
 use prepare::Job;
 use std::path::Path;
 use threadwise_machine::{Memory, Topology};
@@ -51,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     if outcome.blocks > 0 {
         tell(args, &job)?;
     }
-    ended(&outcome, &job.output)
+    ended(&outcome, &job.output, args.allow_busy)
 }
 
 /// Prints the results and writes the report. The results come first: a report that cannot be
@@ -102,7 +105,12 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     for line in &job.study.left_out {
         text.push_str(&format!("  left out: {line}\n"));
     }
-    text.push_str(&format!("{}\n\n", job.price()));
+    text.push_str(&command::shown(&job.study));
+    text.push_str(&format!("{}\n", job.price()));
+    for remark in &job.remarks {
+        text.push_str(&format!("{remark}\n"));
+    }
+    text.push('\n');
     Ok(text)
 }
 
@@ -117,8 +125,10 @@ fn closing(store: &Path, html: Option<&Path>) -> String {
 }
 
 /// An ending before the plan's end is an error for scripts, though its results were printed.
-fn ended(outcome: &Outcome, store: &Path) -> Result<(), AppError> {
-    let resume = format!("go on with: threadwise run --resume {}", output::shell_word(store));
+fn ended(outcome: &Outcome, store: &Path, allow_busy: bool) -> Result<(), AppError> {
+    // What was allowed for this start is not allowed for the next one by itself.
+    let busy = if allow_busy { " --allow-busy" } else { "" };
+    let resume = format!("go on with: threadwise run --resume {}{busy}", output::shell_word(store));
     match &outcome.reason {
         Reason::PlanDone | Reason::TargetReached => Ok(()),
         Reason::BudgetOver => {
@@ -142,9 +152,10 @@ fn ended(outcome: &Outcome, store: &Path) -> Result<(), AppError> {
 fn runner_error(error: &RunnerError) -> AppError {
     match error {
         RunnerError::Refused(_) => AppError::refused(error),
-        RunnerError::NoEngine { .. } | RunnerError::Plan(_) | RunnerError::Workdir { .. } => {
-            AppError::input(error)
-        }
+        RunnerError::NoEngine { .. }
+        | RunnerError::Option { .. }
+        | RunnerError::Plan(_)
+        | RunnerError::Workdir { .. } => AppError::input(error),
         RunnerError::Stopped => AppError::Interrupted(error.to_string()),
         _ => AppError::failed(error),
     }

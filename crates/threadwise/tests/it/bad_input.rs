@@ -51,6 +51,12 @@ fn impossible_numbers_are_refused() {
     refused(&lab, &["run", "--until", "200%"], &["200%", "50%"]);
     refused(&lab, &["run", "--memory", "far"], &["far", "interleave"]);
     refused(&lab, &["run", "--speed", "9"], &["--speed"]);
+    // Two names of one thing: neither may win silently.
+    refused(
+        &lab,
+        &["run", "tpch-streams", "--streams", "1,2", "--sessions", "2"],
+        &["--streams", "--sessions"],
+    );
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn finished_runs(lab: &Lab, file: &str) -> BTreeSet<String> {
 }
 
 /// Waits for the janitor; a bound, not a measurement.
-fn wait_until_clean(lab: &Lab) {
+pub fn wait_until_clean(lab: &Lab) {
     let end = Instant::now() + Duration::from_secs(20);
     while !lab.leftovers().is_empty() {
         assert!(Instant::now() < end, "left behind: {:?}", lab.leftovers());
@@ -40,7 +40,7 @@ fn wait_until_clean(lab: &Lab) {
 }
 
 /// Processes whose environment names the lab's temporary folder.
-fn living(lab: &Lab) -> Vec<String> {
+pub fn living(lab: &Lab) -> Vec<String> {
     let needle = format!("TMPDIR={}", lab.tmp().display()).into_bytes();
     let ours = |pid: &str| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

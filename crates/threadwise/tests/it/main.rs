@@ -4,11 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod command;
+mod command_tools;
 mod engine_command;
 mod forms;
 mod harness;
 mod killed;
 mod probe;
 mod real;
+mod reload;
+mod resumed;
 mod servers;
 mod tpch;

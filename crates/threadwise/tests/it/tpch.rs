@@ -287,12 +287,83 @@ fn what_cannot_be_is_refused_in_one_line() {
     refused(&["--engine", "native"], 2, &["tpch"]);
     refused(&["--engine", "sqlite", "--dop", "2", "--set", "scale=0.01"], 2, &["one thread"]);
     refused(&["--set", "batch_rows=1024", "--set", "scale=0.01"], 2, &["batch_rows", "duckdb"]);
-    refused(&["--set", "settings.no_such_setting=1", "--set", "scale=0.01"], 1, &["no_such_setting"]);
+    refused(
+        &["--set", "settings.no_such_setting=1", "--set", "scale=0.01"],
+        2,
+        &["treatment 'no-smt d1'", "no_such_setting", "DuckDB"],
+    );
+    assert!(!bench.cache().exists(), "the engine is asked before its data is made");
     refused(&["--engine-option", "python=/nowhere/python"], 2, &["/nowhere/python"]);
     let nowhere = bench.lab.path().join("empty");
     let args = ["run", "tpch", "--allow-busy"];
     let said = said(bench.command(&args).env("XDG_DATA_HOME", &nowhere).output().unwrap());
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(said.stderr.contains("threadwise engine add duckdb"), "{}", said.stderr);
+    // The same for an engine that only needs the other's answers.
+    let args = ["run", "tpch", "--allow-busy", "--engine", "sqlite", "--set", "scale=0.01"];
+    let said = self::said(bench.command(&args).env("XDG_DATA_HOME", &nowhere).output().unwrap());
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert!(said.stderr.contains("threadwise engine add duckdb"), "{}", said.stderr);
     assert!(!nowhere.exists());
+}
+
+#[test]
+fn a_plan_asks_the_disk_and_the_engine() {
+    let Some(bench) = Bench::new() else { return };
+    let plan = |args: &[&str]| {
+        let all: Vec<&str> = ["run", "tpch", "--plan"].into_iter().chain(args.iter().copied()).collect();
+        said(bench.command(&all).output().unwrap())
+    };
+    let refused = |args: &[&str], code: i32, words: &[&str]| {
+        let said = plan(args);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(code), ""), "{args:?}\n{}", said.stderr);
+        assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
+        for word in words {
+            assert!(said.stderr.contains(word), "{args:?}: '{word}' is not in: {}", said.stderr);
+        }
+    };
+    // 36 TB, and 183 TB loaded: more than the machine of anybody who runs tests.
+    refused(&["--set", "scale=100000"], 3, &["sf100000", "XDG_CACHE_HOME"]);
+    refused(&["--set", "scale=0.01", "--set", "settings.no_such=1"], 2, &["settings.no_such"]);
+    refused(
+        &["--engine", "datafusion", "--set", "scale=0.01", "--set", "settings.no.such=1"],
+        2,
+        &["settings.no.such", "DataFusion"],
+    );
+    refused(&["--set", "scale=0.021"], 2, &["0.0211"]);
+    let good = plan(&["--set", "scale=0.01", "--set", "settings.disabled_optimizers=join_order"]);
+    assert_eq!(good.code, Some(0), "{}", good.stderr);
+    assert!(good.stdout.contains("Data set sf0.01: made first in"), "{}", good.stdout);
+    assert!(!bench.lab.path().join("cache").exists(), "a plan makes nothing");
+    assert_eq!(bench.lab.leftovers(), [] as [String; 0]);
+
+    let server = plan(&["--engine", "postgres", "--set", "scale=0.01", "--set", "settings.no_such=1"]);
+    assert_eq!(server.code, Some(0), "{}", server.stderr);
+    for part in ["loading it takes", "Settings: postgres sees them when it is started"] {
+        assert!(server.stdout.contains(part), "{}", server.stdout);
+    }
+    std::fs::write(bench.lab.path().join("cache"), "a file").unwrap();
+    refused(&["--set", "scale=0.01"], 3, &["Not a directory", "set XDG_CACHE_HOME to a folder"]);
+}
+
+#[test]
+fn damage_that_cannot_be_made_good_is_told_with_what_is_in_the_way() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("duckdb", "queries = \"6\"", TWO);
+    bench.measured();
+    let file = bench.cache().join("sf0.01/part.parquet");
+    std::fs::write(&file, "cut").unwrap();
+    // Nobody can open a folder for writing, not even root.
+    let lock = bench.cache().join(".lock-sf0.01");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    std::fs::remove_file(bench.lab.path().join("s.threadwise")).unwrap();
+    let said = bench.run();
+    assert_eq!(said.code, Some(1), "{}\n{}", said.stdout, said.stderr);
+    let last = said.stderr.trim_end().lines().last().unwrap_or_default();
+    for part in ["sf0.01 was found damaged (part.parquet has 3 bytes", "cannot be made anew", ".lock-sf0.01"]
+    {
+        assert!(last.contains(part), "'{part}' is not in: {last}");
+    }
+    assert!(!bench.lab.path().join("s.threadwise").exists());
 }

@@ -5,11 +5,16 @@
 //! folder is renamed at the very end, after its files were counted, summed and flushed. Whoever gets
 //! the lock and finds a `.making-NAME` knows that its maker is dead and removes it; the children of a
 //! maker die with it.
+//!
+//! The lock file stays: it is empty, and removing it would be wrong. A process that waits for the lock has
+//! the file open; were its name removed and made anew by a third one, two would hold "the lock" and make
+//! the same folder.
 
 use super::manifest::{self, Manifest};
 use super::program::{self, Call};
+use super::room::{self, LINEITEM_SHARE};
 use super::{Cluster, Dataset, DatasetError, Key, TABLES, Table, checksum, expected_bytes, file, find, rows};
-use crate::options::is_scale;
+use crate::options::scale_fault;
 use crate::sealed;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -58,11 +63,14 @@ pub fn make(
     stop: &AtomicBool,
 ) -> Result<Dataset, DatasetError> {
     let Make { cache_root: root, key, .. } = *make;
-    if !is_scale(key.scale) {
+    if scale_fault(key.scale).is_some() {
         return Err(DatasetError::Scale(key.scale));
     }
-    if let Ok(Some(dataset)) = find(root, key) {
-        return Ok(dataset);
+    match find(root, key) {
+        Ok(Some(dataset)) => return Ok(dataset),
+        Ok(None) | Err(DatasetError::Damaged { .. }) => {}
+        // What is there may be whole: it must not be replaced unseen.
+        Err(other) => return Err(other),
     }
     fs::create_dir_all(root).map_err(DatasetError::file("make", root))?;
     let name = key.folder_name();
@@ -170,7 +178,7 @@ fn make_in(
     let log = make.cache_root.join(format!("{LOG}{}", make.key.folder_name()));
     let (generator, known) = match make.key.cluster {
         Cluster::OrderKey => {
-            check_space(make)?;
+            room::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
             let mut work = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
             work.generate()?;
@@ -178,7 +186,7 @@ fn make_in(
         }
         Cluster::ShipDate => {
             let plain = plain(make, &mut *progress, stop)?;
-            check_space(make)?;
+            room::check_step(make.cache_root, make.key)?;
             fs::create_dir(folder).map_err(DatasetError::file("make", folder))?;
             let mut work = Work { make, folder, log: log.clone(), stop, progress: &mut *progress };
             work.sort(&plain)?;
@@ -203,27 +211,6 @@ fn plain(
     self::make(&plain, &mut |share, what| progress(share / 2.0, what), stop)
 }
 
-/// Part of a data set's bytes that `lineitem` has: measured, see [`expected_bytes`].
-const LINEITEM_SHARE: f64 = 231.7 / 361.7;
-
-fn check_space(make: &Make<'_>) -> Result<(), DatasetError> {
-    let bytes = expected_bytes(make.key) as f64;
-    // A twentieth more than expected. To sort, `lineitem` is written twice: as spilled runs, then whole.
-    let needed = match make.key.cluster {
-        Cluster::OrderKey => bytes * 1.05,
-        Cluster::ShipDate => bytes * LINEITEM_SHARE * 2.1,
-    };
-    let root = make.cache_root;
-    let system = rustix::fs::statvfs(root)
-        .map_err(|error| DatasetError::file("see the free space of", root)(error.into()))?;
-    let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
-    if free_bytes >= needed as u64 {
-        return Ok(());
-    }
-    let (key, folder) = (make.key, root.to_owned());
-    Err(DatasetError::NoSpace { key, needed_bytes: needed as u64, free_bytes, folder })
-}
-
 impl Work<'_, '_> {
     fn run(
         &mut self,
@@ -232,7 +219,7 @@ impl Work<'_, '_> {
         tick: &mut dyn FnMut(),
     ) -> Result<(), DatasetError> {
         let call = Call { program, args, folder: self.make.cache_root, log: &self.log };
-        program::run(&call, self.stop, tick)
+        run(&call, self.make, self.stop, tick)
     }
 
     fn said(&self) -> Result<String, DatasetError> {
@@ -254,7 +241,7 @@ impl Work<'_, '_> {
             progress((bytes_in(folder) as f64 / all).min(1.0) * FILES_SHARE, "generating the tables");
         };
         tick();
-        program::run(&call, self.stop, &mut tick)
+        run(&call, self.make, self.stop, &mut tick)
     }
 
     fn generator_version(&mut self) -> Result<String, DatasetError> {
@@ -283,7 +270,7 @@ impl Work<'_, '_> {
             progress(0.5 + (written / all).min(1.0) * (FILES_SHARE - 0.5), "sorting lineitem by ship date");
         };
         tick();
-        program::run(&call, self.stop, &mut tick)
+        run(&call, self.make, self.stop, &mut tick)
     }
 
     /// Rows of each table, which are those of the specification.
@@ -327,6 +314,22 @@ impl Work<'_, '_> {
         }
         Ok(tables)
     }
+}
+
+/// Runs a program of the making. One that failed for want of disk is told so, with what to do.
+fn run(
+    call: &Call<'_>,
+    make: &Make<'_>,
+    stop: &AtomicBool,
+    tick: &mut dyn FnMut(),
+) -> Result<(), DatasetError> {
+    let (key, folder) = (make.key, make.cache_root);
+    program::run(call, stop, tick).map_err(|error| match error {
+        DatasetError::Program { program, why } if room::is_full(&why, folder) => {
+            DatasetError::Full { key, folder: folder.to_owned(), program, why }
+        }
+        other => other,
+    })
 }
 
 /// Arguments of Python that run a script apart from the user's settings and write no byte code.

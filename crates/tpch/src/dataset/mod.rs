@@ -5,9 +5,11 @@
 //! another name and a lock (`make`), so that what has its own name is whole. Answers of the second
 //! engine are kept in its subfolder `answers`.
 
+mod error;
 mod make;
 mod manifest;
 mod program;
+mod room;
 mod rows;
 
 use sha2::{Digest, Sha256};
@@ -20,7 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use rows::has_distinct_suppliers;
 
+pub use error::DatasetError;
 pub use make::{Make, make, remove_leftovers};
+pub use room::{Room, room};
 
 /// The tables; each is a file `NAME.parquet`.
 pub const TABLES: [&str; 8] =
@@ -120,77 +124,6 @@ impl Dataset {
     }
 }
 
-/// Why a data set cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum DatasetError {
-    /// It is there and not whole.
-    #[error("the data set {} is damaged: {why}; have it made again, or delete that folder", .folder.display())]
-    Damaged {
-        /// Its folder.
-        folder: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// No data can be made for this scale factor.
-    #[error("there is no data at scale factor {0}: {allowed}", allowed = crate::options::allowed_scales())]
-    Scale(f64),
-    /// Too little room.
-    #[error(
-        "making {key} needs {} MB under {}, and {} MB are free: make room, name another cache folder with XDG_CACHE_HOME, or take a smaller scale", .needed_bytes / 1_000_000, .folder.display(), .free_bytes / 1_000_000
-    )]
-    NoSpace {
-        /// Which data.
-        key: Key,
-        /// What is needed.
-        needed_bytes: u64,
-        /// What is free.
-        free_bytes: u64,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// The generator or a script failed.
-    #[error("{} did not make the data: {why}", .program.display())]
-    Program {
-        /// The program.
-        program: PathBuf,
-        /// What it said, in one line.
-        why: String,
-    },
-    /// The generator made another number of rows than the specification has.
-    #[error(
-        "{table} of {key} came out with {found} rows instead of {expected}: install the generator's version that threadwise names, and try again"
-    )]
-    Rows {
-        /// Which data.
-        key: Key,
-        /// The table.
-        table: &'static str,
-        /// Rows found.
-        found: String,
-        /// Rows expected, or from which to which.
-        expected: String,
-    },
-    /// Somebody asked to stop.
-    #[error("stopped; nothing was left behind")]
-    Stopped,
-    /// The system refused something.
-    #[error("cannot {what} {}: {source}", .path.display())]
-    File {
-        /// `make`, `read`, `flush` …
-        what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-}
-
-impl DatasetError {
-    fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::File { what, path: path.to_owned(), source }
-    }
-}
-
 /// The folder of all data sets from the values of `XDG_CACHE_HOME` and `HOME`: `threadwise/tpch` under
 /// the first where it is a full path (a relative one is to be ignored, XDG Base Directory
 /// Specification), else under `.cache` of the second. `None` where there is neither.
@@ -238,7 +171,11 @@ pub fn find(cache_root: &Path, key: Key) -> Result<Option<Dataset>, DatasetError
             Ok(entry) => {
                 return Err(damaged(format!("{name} has {} bytes instead of {expected}", entry.len())));
             }
-            Err(error) => return Err(damaged(format!("{name}: {error}"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(damaged(format!("{name}: {error}")));
+            }
+            // What we may not look at may be whole.
+            Err(source) => return Err(DatasetError::file("look at", &folder.join(&name))(source)),
         }
     }
     let manifest::Manifest { key, generator, tables } = manifest;
@@ -267,6 +204,21 @@ pub fn verify(
         done += table.bytes;
     }
     Ok(())
+}
+
+/// Has a data set count as not whole, whose contents were found damaged though all sizes are right:
+/// removes its manifest, so that [`make()`] makes it again.
+///
+/// # Errors
+/// The manifest cannot be removed.
+pub fn condemn(folder: &Path) -> Result<(), DatasetError> {
+    let path = folder.join(manifest::FILE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(DatasetError::file("remove", &path)(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn file(folder: &Path, table: &str) -> PathBuf {

@@ -186,6 +186,76 @@ fn a_generator_that_fails_is_told_in_one_line_and_leaves_nothing() {
 }
 
 #[test]
+fn a_disk_that_fills_up_is_told_with_the_folder_and_the_way_out() {
+    let stage = Stage::new();
+    // As tpchgen-cli 4.0.0 says it.
+    let said = "Error: External: No space left on device (os error 28)";
+    stage.program("generator", &format!("echo begun > \"$7/part.parquet\"; echo '{said}' >&2; exit 1\n"));
+    let error = stage.make(KEY).unwrap_err();
+    assert!(matches!(error, DatasetError::Full { .. }), "{error}");
+    let told = error.to_string();
+    let root = stage.root().display().to_string();
+    for part in ["filled up", "sf0.01", root.as_str(), "XDG_CACHE_HOME", "smaller scale", said] {
+        assert!(told.contains(part), "'{part}' is not in: {told}");
+    }
+    assert!(!told.contains('\n'), "{told}");
+    assert_eq!(stage.left(&[]), [""; 0]);
+}
+
+#[test]
+fn room_is_asked_for_before_anything_is_made() {
+    let stage = Stage::new();
+    let ask = |key| room(&stage.root(), key);
+    let (plain, sorted) = (ask(KEY).unwrap(), ask(SORTED).unwrap());
+    assert_eq!(plain.folder, stage.root().join("sf0.01"));
+    assert_eq!(plain.standing, stage.folder.path());
+    assert!(plain.needed_bytes > expected_bytes(KEY) && plain.free_bytes > plain.needed_bytes);
+    assert!(sorted.needed_bytes > plain.needed_bytes * 2, "the plain one is made first: {sorted:?}");
+    assert!(!stage.root().exists());
+    stage.make(KEY).unwrap();
+    assert_eq!(ask(KEY).unwrap().needed_bytes, 0);
+    let rest = sorted.needed_bytes - plain.needed_bytes;
+    assert_eq!(ask(SORTED).unwrap().needed_bytes, rest, "the plain one is there");
+    condemn(&stage.root().join("sf0.01")).unwrap();
+    assert_eq!(ask(KEY).unwrap().needed_bytes, plain.needed_bytes);
+    assert!(matches!(find(&stage.root(), KEY), Err(DatasetError::Damaged { .. })));
+    let full = ask(Key { scale: 100_000.0, ..KEY }).unwrap_err();
+    assert!(matches!(full, DatasetError::NoSpace { .. }), "{full}");
+    assert!(matches!(ask(Key { scale: 0.021, ..KEY }), Err(DatasetError::Scale(_))));
+}
+
+/// In the place of a cache folder that this user may not write (tests may run as root, who may write
+/// everywhere): one below a file, and one in a file system that takes no new files from anybody.
+#[test]
+fn a_cache_that_cannot_be_written_is_told_with_the_way_out() {
+    let stage = Stage::new();
+    fs::write(stage.path("cache"), "a file").unwrap();
+    let told = [room(&stage.root(), KEY).map(drop), stage.make(KEY).map(drop)];
+    for error in told.map(|result| result.unwrap_err().to_string()) {
+        assert!(error.contains("Not a directory") && error.contains("XDG_CACHE_HOME"), "{error}");
+    }
+    assert_eq!(fs::read_to_string(stage.path("cache")).unwrap(), "a file");
+    let error = room(Path::new("/proc/threadwise/tpch"), KEY).unwrap_err().to_string();
+    assert!(error.contains("/proc") && error.contains("XDG_CACHE_HOME"), "{error}");
+}
+
+#[test]
+fn what_may_not_be_looked_at_is_neither_called_damaged_nor_replaced() {
+    let stage = Stage::new();
+    let made = stage.make(KEY).unwrap();
+    // A link that leads to itself can be looked at by nobody, not even by root.
+    let (part, kept) = (made.folder.join("part.parquet"), stage.path("kept"));
+    fs::rename(&part, &kept).unwrap();
+    std::os::unix::fs::symlink("part.parquet", &part).unwrap();
+    for error in [find(&stage.root(), KEY).unwrap_err(), stage.make(KEY).unwrap_err()] {
+        assert!(matches!(error, DatasetError::File { .. }), "{error}");
+        assert!(error.to_string().contains("cannot look at") && error.to_string().contains("part.parquet"));
+    }
+    fs::rename(&kept, &part).unwrap();
+    is_whole(&find(&stage.root(), KEY).unwrap().unwrap()).unwrap();
+}
+
+#[test]
 fn a_sort_that_fails_leaves_the_plain_one() {
     let stage = Stage::new();
     stage.program("python", &PYTHON.replace("printf sorted >", "echo no duckdb >&2; exit 1; printf x >"));
@@ -217,7 +287,7 @@ fn tables_with_other_rows_than_the_specification_are_not_taken() {
 #[test]
 fn impossible_scales_and_full_disks_are_told_before_anything_is_made() {
     let stage = Stage::new();
-    for scale in [0.0, -1.0, f64::NAN, 1e9, 0.001] {
+    for scale in [0.0, -1.0, f64::NAN, 1e9, 0.001, 0.021] {
         let told = stage.make(Key { scale, ..KEY }).unwrap_err();
         assert!(matches!(told, DatasetError::Scale(_)), "{told}");
     }

@@ -11,10 +11,6 @@ use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
 /// Core-seconds nearer to each other than this are not told apart: they are means without an interval.
 const SAME_SHARE: f64 = 0.05;
 
-/// Busy times are of everything that ran on a logical CPU: beyond so many times the CPU seconds of the
-/// queries they tell of others.
-const OTHERS_TIMES: f64 = 1.25;
-
 /// Stragglers are told from this share of the elapsed time on.
 const STRAGGLER_SHARE: f64 = 0.01;
 
@@ -28,7 +24,7 @@ pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -
     let is_known = |own: &TreatmentQueries| {
         own.cores.is_some() && baseline(facts, queries, own).is_some_and(|base| base.cores.is_some())
     };
-    let cpu = cpu(facts, queries, choice);
+    let cpu = cpu(queries, choice);
     let cores = match doubled {
         Some(own) => cores(facts, queries, own),
         None if cpu.is_some() && choice.told.iter().all(|own| is_known(own)) => {
@@ -42,7 +38,7 @@ pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -
 }
 
 /// CPU time of all queries; of streams, which execute more of them, that of a query.
-fn cpu(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<String> {
     let took = |own: &TreatmentQueries| {
         own.total.cpu_s.as_ref().filter(|_| !queries.is_throughput).map(|cpu| seconds(cpu.mean))
     };
@@ -50,18 +46,21 @@ fn cpu(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Stri
         Some(Told::of(&own.treatment, own.total.cpu.as_ref()?, took(own).unwrap_or_default()))
     };
     let told = judged(&choice.told.iter().filter_map(tell).collect::<Vec<_>>())?;
-    let name = baseline_name(facts, queries);
-    let was = queries.treatments.iter().find(|own| own.treatment == name).and_then(took);
+    let name = baseline_name(queries);
+    let was = match queries.baselines.as_slice() {
+        [one] => took(&one.both),
+        _ => None,
+    };
     let was = was.map_or_else(String::new, |was| format!(" ({was})"));
     let what = if queries.is_throughput { "CPU a query" } else { "CPU" };
     let more = choice.more(|own| own.total.cpu.as_ref());
     Some(format!("{what} against {name}{was}: {told}{more}."))
 }
 
-/// Whether a core has two logical CPUs in the placement, as far as their busy times show it: bounds
-/// lie apart, or more was busy than a core alone can be.
+/// Whether a core has two logical CPUs in the placement, as far as their times show it: bounds lie apart,
+/// or more CPU time was used than cores alone can give.
 fn is_doubled(cores: &CoreSeconds) -> bool {
-    is_range(cores) || cores.logical_s > cores.core_high_s * (1.0 + 1e-9)
+    is_range(cores) || cores.engine_cpu_s.unwrap_or(cores.logical_s) > cores.core_high_s * (1.0 + 1e-9)
 }
 
 fn is_range(cores: &CoreSeconds) -> bool {
@@ -83,33 +82,28 @@ fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option
         now.cores,
         bounds(&was),
         was.cores,
-        match has_others(base) || has_others(own) {
-            true => "others' work is in them, so they cannot be compared",
+        match was.engine_cpu_s.is_none() || now.engine_cpu_s.is_none() {
+            true =>
+                "others' work is in them, since the engine's CPU time is not known: they cannot be compared",
             false => meaning(&was, &now),
         }
     );
-    if let Some(all) = own.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.elapsed_s)
-    {
+    if let Some(all) = own.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.slice_s) {
         text += &format!(
             "; both threads of a core busy while another core idled for {} to {} of {}",
             seconds(all.straggler_low_s),
             seconds(all.straggler_high_s),
-            seconds(all.elapsed_s)
+            seconds(all.slice_s)
         );
     }
     Some(format!("{text}."))
-}
-
-/// Whether its logical CPUs were busy with more than its queries.
-fn has_others(own: &TreatmentQueries) -> bool {
-    let both = own.cores.as_ref().zip(own.total.cpu_s.as_ref());
-    both.is_none_or(|(cores, cpu)| cores.logical_s > OTHERS_TIMES * cpu.mean)
 }
 
 /// The part of one of so many streams.
 fn scaled(cores: &CoreSeconds, streams: u32) -> CoreSeconds {
     let part = 1.0 / f64::from(streams.max(1));
     CoreSeconds {
+        engine_cpu_s: cores.engine_cpu_s.map(|cpu| cpu * part),
         logical_s: cores.logical_s * part,
         core_low_s: cores.core_low_s * part,
         core_high_s: cores.core_high_s * part,

@@ -4,10 +4,15 @@
 
 mod cores;
 mod plans;
+mod scope;
 mod stands;
 mod steps;
 mod told;
 mod total;
+mod trust;
+
+pub use scope::scope;
+pub use trust::{MAX_REASON, trust};
 
 use super::facts::Facts;
 use super::machine::has_allowed_siblings;
@@ -31,7 +36,7 @@ pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         data_size(queries),
         total::total(facts, queries, &choice),
-        total::range(facts, queries, &choice),
+        total::range(queries, &choice),
         plans::plan_change(facts, queries),
         cores::core_seconds(facts, queries, &choice),
         steps::steps(facts, queries, &choice),

@@ -4,7 +4,7 @@
 use super::Facts;
 use crate::findings::words::{figure, interval, plural};
 use crate::queries::words::why_not_shown;
-use crate::queries::{Queries, TreatmentQueries};
+use crate::queries::{Baseline, Queries, TreatmentQueries};
 use crate::{Estimate, Ratio};
 use std::collections::BTreeMap;
 use threadwise_study::{Role, Treatment};
@@ -73,15 +73,14 @@ fn relevant(own: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
     fastest.into_iter().chain(others).collect()
 }
 
-/// The baseline of a treatment.
+/// The baseline of a treatment, its two runs in every block together.
 pub fn baseline<'a>(
     facts: &Facts<'_>,
     queries: &'a Queries,
     own: &TreatmentQueries,
 ) -> Option<&'a TreatmentQueries> {
     let (_, treatment) = facts.study.treatment(&own.treatment)?;
-    let mut all = facts.study.treatments.iter().zip(&queries.treatments);
-    all.find(|(other, _)| other.group == treatment.group && other.role == Role::Baseline).map(|(_, own)| own)
+    queries.baseline(&treatment.group).map(|baseline| &baseline.both)
 }
 
 /// Whether a treatment has as many streams as its baseline: beside others every query takes longer.
@@ -90,25 +89,20 @@ pub fn is_as_many_streams(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQ
 }
 
 /// The name of the baseline, or that each group has its own.
-pub fn baseline_name(facts: &Facts<'_>, queries: &Queries) -> String {
-    let all = facts.study.treatments.iter().zip(&queries.treatments);
-    let mut baselines = all.filter(|(own, _)| own.role == Role::Baseline).map(|(_, own)| own);
-    match (baselines.next(), baselines.next()) {
-        (Some(one), None) => one.treatment.clone(),
-        _ => "the baseline of its group".to_owned(),
+pub fn baseline_name(queries: &Queries) -> &str {
+    match queries.baselines.as_slice() {
+        [one] => &one.both.treatment,
+        _ => "the baseline of its group",
     }
 }
 
 /// What the baseline is called where a study has one: by name, with what its name does not say and
 /// one of its figures; `None` where each group has its own.
 pub fn one_baseline(
-    facts: &Facts<'_>,
     queries: &Queries,
     figure: impl Fn(&TreatmentQueries) -> Option<String>,
 ) -> Option<String> {
-    let all = facts.study.treatments.iter().zip(&queries.treatments);
-    let mut baselines = all.filter(|(own, _)| own.role == Role::Baseline).map(|(_, own)| own);
-    let (one, None) = (baselines.next()?, baselines.next()) else { return None };
+    let [Baseline { both: one, .. }] = queries.baselines.as_slice() else { return None };
     let (name, placement) = (&one.treatment, one.placement.trim());
     let dop = one.dop.filter(|dop| !name.contains(&format!("d{dop}")));
     let dop = dop.map_or_else(String::new, |dop| format!("DOP {dop} "));

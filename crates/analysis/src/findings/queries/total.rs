@@ -12,7 +12,7 @@ const MAX_NAMED: usize = 3;
 /// The treatments that matter; the geometric mean only where it says something else.
 pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
     let figure = |own: &TreatmentQueries| took(queries.is_throughput, own);
-    let base = one_baseline(facts, queries, figure);
+    let base = one_baseline(queries, figure);
     let tell = |own: &&TreatmentQueries| {
         let was = base.is_none().then(|| figure(baseline(facts, queries, own)?)).flatten();
         let was = was.map_or_else(String::new, |was| format!("{was} to "));
@@ -25,7 +25,7 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         several => format!("{several} queries together"),
     };
     let what = if queries.is_throughput { "queries per hour" } else { "speed" };
-    let base = base.unwrap_or_else(|| baseline_name(facts, queries));
+    let base = base.unwrap_or_else(|| baseline_name(queries).to_owned());
     let more = choice.more(|own| own.total.speed.as_ref());
     let mut text = format!("{count}, {what} against {base}: {told}{more}.");
     text.extend(geometric(facts, queries, choice));
@@ -86,12 +86,12 @@ fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Opti
 
 /// Single queries whose difference is shown: how many, and from where to where. `None` of streams:
 /// that a query takes longer beside others says nothing.
-pub fn range(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
+pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
     let own: Vec<&TreatmentQueries> = choice.all().collect();
     if queries.numbers.len() < 2 || queries.is_throughput || own.is_empty() {
         return None;
     }
-    let against = baseline_name(facts, queries);
+    let against = baseline_name(queries);
     let names: Vec<&str> = own.iter().map(|own| own.treatment.as_str()).collect();
     let told: Vec<(&TreatmentQueries, String)> =
         own.iter().filter_map(|own| Some((*own, shown(own)?))).collect();

@@ -210,7 +210,12 @@ fn only_data_is_called_data() {
     let groups = ["data=l2,update_pct=0,work_unit=16", "data=l2,update_pct=20,work_unit=16"];
     let study = study(&groups, &["P same-package 2"]);
     let scope = trust::scope(
-        &Facts { study: &study, topology: &machine(1, 2, 1), analysis: &analyse_on(&study, None, &[], 1.0) },
+        &Facts {
+            study: &study,
+            topology: &machine(1, 2, 1),
+            analysis: &analyse_on(&study, None, &[], 1.0),
+            engine_version: "",
+        },
         &[],
     );
     assert!(

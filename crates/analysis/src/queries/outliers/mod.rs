@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use super::plans::Plans;
 use super::table::{Cell, Done, Table};
 use super::words;
-use super::{Outlier, TreatmentQueries};
+use super::{Baseline, Outlier, TreatmentQueries};
 use reasons::{Places, Surroundings, Why};
 use threadwise_study::Slice;
 
@@ -57,7 +57,12 @@ struct Slow {
 
 /// Single executions first, by the share of the block's time that they lost, then queries, by how far
 /// they are apart; and how many there are beyond those that are listed.
-pub fn outliers(table: &Table<'_>, plans: &Plans, treatments: &[TreatmentQueries]) -> (Vec<Outlier>, usize) {
+pub fn outliers(
+    table: &Table<'_>,
+    plans: &Plans,
+    treatments: &[TreatmentQueries],
+    baselines: &[Baseline],
+) -> (Vec<Outlier>, usize) {
     let mut single: Vec<Slow> = Vec::new();
     for at in 0..table.study.treatments.len() {
         for (query, executions) in &by_query(table, at) {
@@ -66,7 +71,9 @@ pub fn outliers(table: &Table<'_>, plans: &Plans, treatments: &[TreatmentQueries
     }
     let mut whole: Vec<Outlier> = Vec::new();
     for (at, own) in treatments.iter().enumerate() {
-        whole.extend(apart(table, at, own, treatments));
+        let group = &table.study.treatments[at].group;
+        let baseline = baselines.iter().find(|baseline| baseline.group == *group);
+        whole.extend(baseline.map(|baseline| apart(table, at, own, &baseline.both)).unwrap_or_default());
     }
     single.sort_by(|a, b| b.lost_share.total_cmp(&a.lost_share));
     whole.sort_by(|a, b| b.times.ln().abs().total_cmp(&a.times.ln().abs()));
@@ -145,9 +152,8 @@ fn slow(
 ///
 /// Of streams only those as many as the baseline's: beside others every query takes longer, and which
 /// ones meet is drawn.
-fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, all: &[TreatmentQueries]) -> Vec<Outlier> {
+fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, baseline: &TreatmentQueries) -> Vec<Outlier> {
     let Some(mean) = &own.total.geometric else { return Vec::new() };
-    let Some(baseline) = table.below(at).first().map(|base| &all[*base]) else { return Vec::new() };
     if own.streams != baseline.streams {
         return Vec::new();
     }

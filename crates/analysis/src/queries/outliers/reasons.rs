@@ -299,15 +299,15 @@ pub fn of_query(
     if let Some(why) = moved {
         return why;
     }
-    let steal = |at: usize| {
-        let cells = table.of(at);
+    let steal = |sides: &[usize]| {
+        let cells = sides.iter().flat_map(|at| table.of(*at));
         let shares = cells.flat_map(|cell| {
             let places = Places::of(cell, table.topology);
             cell.executions(query).map(move |done| Surroundings::of(done.slice, &places).steal_share)
         });
         median(shares).unwrap_or(0.0)
     };
-    let (now, was) = (steal(at), table.below(at).first().map_or(0.0, |base| steal(*base)));
+    let (now, was) = (steal(&[at]), steal(table.below(at)));
     // Steal lengthens a query by about its own share.
     if times < 1.0 && now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln() {
         let text = format!("steal {} of the time, under the baseline {}", percent(now), percent(was));

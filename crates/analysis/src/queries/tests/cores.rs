@@ -106,41 +106,133 @@ fn no_drawn_schedule_is_out_of_bounds() {
     }
 }
 
+/// Somebody's own share of drawn schedules: whatever the others do, his core-seconds lie within the
+/// bounds from his CPU time and everybody's busy times.
 #[test]
-fn bounds_of_a_treatment_are_sums_over_its_slices() {
+fn no_share_of_a_drawn_schedule_is_out_of_bounds() {
+    const TICKS: usize = 8;
+    let mut random = ChaCha8Rng::seed_from_u64(12);
+    for _ in 0..20_000 {
+        let (load, part): (f64, f64) = (random.random(), random.random());
+        // By core, thread and tick: idle, others', own.
+        let cores: Vec<Vec<Vec<u8>>> = [1, 2, 4, 2]
+            .iter()
+            .map(|threads| {
+                let mut tick = || match random.random::<f64>() {
+                    x if x < load * part => 2,
+                    x if x < load => 1,
+                    _ => 0,
+                };
+                (0..*threads).map(|_| (0..TICKS).map(|_| tick()).collect()).collect()
+            })
+            .collect();
+        let count =
+            |of: &dyn Fn(u8) -> bool, thread: &[u8]| thread.iter().filter(|own| of(**own)).count() as f64;
+        let busy: Vec<Vec<f64>> = cores
+            .iter()
+            .map(|core| core.iter().map(|thread| count(&|own| own > 0, thread)).collect())
+            .collect();
+        let cpu: f64 = cores.iter().flatten().map(|thread| count(&|own| own == 2, thread)).sum();
+        let used: usize = cores
+            .iter()
+            .map(|core| (0..TICKS).filter(|tick| core.iter().any(|thread| thread[*tick] == 2)).count())
+            .sum();
+        let (low, high) = own_bounds(&busy, cpu, TICKS as f64);
+        assert!(
+            low <= used as f64 + 1e-9 && used as f64 <= high + 1e-9,
+            "{busy:?} {cpu} {used} [{low}, {high}]"
+        );
+    }
+}
+
+#[test]
+fn own_bounds_worked_by_hand() {
+    // Alone on one thread a core they are the CPU time, whatever others do there.
+    assert_eq!(own_bounds(&[vec![9.0], vec![10.0]], 12.0, 10.0), (12.0, 12.0));
+    // All of the busy times are his: as for busy times alone, and as long as CPU time at the most.
+    assert_eq!(own_bounds(&[vec![6.0, 7.0]], 13.0, 10.0), (7.0, 10.0));
+    assert_eq!(own_bounds(&[vec![2.0, 3.0]], 5.0, 10.0), (3.0, 5.0));
+    // 4 of 13 are his: 2 of the core's seconds where both siblings worked for him, 4 where none did.
+    assert_eq!(own_bounds(&[vec![6.0, 7.0]], 4.0, 10.0), (2.0, 4.0));
+    // More than siblings can have shared goes to where one was busy.
+    assert_eq!(own_bounds(&[vec![1.0, 7.0], vec![5.0, 0.0]], 6.0, 10.0), (5.0, 6.0));
+    // CPU time that ticks did not show.
+    assert_eq!(own_bounds(&[vec![0.0, 0.0]], 4.0, 10.0), (2.0, 2.0));
+    assert_eq!(own_bounds(&[vec![0.0]], 4.0, 10.0), (4.0, 4.0));
+}
+
+/// Queries 1 and 2 of 100 ms each with so much CPU time, on two cores of two threads, of which the first
+/// is busy for 60 and 70 ms, the second for 10 and 0.
+fn on_two_cores(cpu_ms: Option<u64>) -> (Study, Vec<Run>) {
     let study = study_of("1-2", &["T all 1 4"]);
-    let mut runs = power(&study, 3, |_, query, _| took(query, 100.0));
+    let mut runs = power(&study, 3, |_, query, _| QueryExecution {
+        cpu_ns: cpu_ms.map(|ms| ms * 1_000_000),
+        planning_ns: None,
+        ..took(query, 100.0)
+    });
     for run in &mut runs {
         run.cpus = vec![0, 1, 2, 3];
         for slice in &mut run.slices {
             slice.cpu_times = times(&[
-                (0, 60.0, 0.0, 100.0),
-                (1, 70.0, 0.0, 100.0),
-                (2, 10.0, 0.0, 100.0),
-                (3, 0.0, 0.0, 100.0),
-                (9, 99.0, 0.0, 100.0),
+                (0, 60.0, 0.0, 110.0),
+                (1, 70.0, 0.0, 110.0),
+                (2, 10.0, 0.0, 110.0),
+                (3, 0.0, 0.0, 110.0),
+                (9, 99.0, 0.0, 110.0),
             ]);
         }
     }
-    let found = look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap();
-    let cores = found.treatments[2].cores.as_ref().unwrap();
+    (study, runs)
+}
+
+fn cores_of_t(study: &Study, runs: &[Run], topology: Option<&Topology>) -> Option<CoreSeconds> {
+    look(study, topology, runs).queries.unwrap().treatments[2].cores.clone()
+}
+
+#[test]
+fn bounds_of_a_treatment_are_sums_over_its_slices() {
+    let topology = machine(1, 4, 2);
+    let (study, runs) = on_two_cores(Some(130));
+    let cores = cores_of_t(&study, &runs, Some(&topology)).unwrap();
     assert_eq!(cores.cores, 2);
     for (got, expected) in [
-        (cores.logical_s, 0.28),
-        (cores.core_low_s, 0.16),
+        // 120 of 130 ms can be in pairs on the first core, 10 on single threads; at the most 100 ms of the
+        // first core, which is all of the query, and 10 of the second.
+        (cores.core_low_s, 0.14),
         (cores.core_high_s, 0.22),
-        (cores.straggler_low_s, 0.04),
-        (cores.straggler_high_s, 0.12),
+        (cores.engine_cpu_s.unwrap(), 0.26),
         (cores.elapsed_s, 0.2),
+        (cores.logical_s, 0.28),
+        (cores.slice_s, 0.22),
+        // 60 + 70 − 110 while the other idles for 100 at least: 20 + 100 − 110 at the least; 60 + 0 at the most.
+        (cores.straggler_low_s, 0.02),
+        (cores.straggler_high_s, 0.12),
     ] {
         close(got, expected);
     }
     // A slice without the times of one of its own logical CPUs, or a machine nobody knows: nothing.
-    assert!(look(&study, None, &runs).queries.unwrap().treatments[2].cores.is_none());
-    runs.iter_mut().for_each(|run| {
-        run.slices.iter_mut().for_each(|slice| {
-            slice.cpu_times.remove(2);
-        })
+    assert_eq!(cores_of_t(&study, &runs, None), None);
+    let mut lacking = runs;
+    lacking.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| {
+        slice.cpu_times.remove(2);
     });
-    assert!(look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap().treatments[2].cores.is_none());
+    assert_eq!(cores_of_t(&study, &lacking, Some(&topology)), None);
+}
+
+#[test]
+fn others_work_is_in_the_busy_times_and_not_in_the_core_seconds() {
+    let topology = machine(1, 4, 2);
+    let (study, runs) = on_two_cores(Some(40));
+    let cores = cores_of_t(&study, &runs, Some(&topology)).unwrap();
+    close(cores.logical_s, 0.28);
+    // 40 of 140 ms are the query's: between 20 and 40 of a core.
+    close(cores.core_low_s, 0.04);
+    close(cores.core_high_s, 0.08);
+    // Without its CPU time nobody can tell them apart.
+    let (study, runs) = on_two_cores(None);
+    let cores = cores_of_t(&study, &runs, Some(&topology)).unwrap();
+    assert_eq!(cores.engine_cpu_s, None);
+    for (got, expected) in [(cores.core_low_s, 0.16), (cores.core_high_s, 0.24), (cores.elapsed_s, 0.22)] {
+        close(got, expected);
+    }
 }

@@ -51,6 +51,16 @@ fn a_known_plateau_is_found() {
 }
 
 #[test]
+fn the_baselines_cell_is_of_both_its_runs() {
+    let (study, mut runs) = map(4, 0.0, |dop, _| f64::from(dop));
+    let twins = runs.iter_mut().filter(|run| run.treatment == "A'");
+    twins.flat_map(|run| &mut run.slices).for_each(|slice| slice.window_ns = slice.window_ns * 6 / 5);
+    let found = look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap();
+    let cell = found.heat[0].cells.iter().find(|cell| cell.treatment == "A").unwrap();
+    close(cell.queries_per_h.mean, 7200.0 / 1.2_f64.sqrt());
+}
+
+#[test]
 fn an_open_plateau_has_a_range() {
     // DOP 4 does 0.97 of the best, and blocks scatter by 3%: between 4 and 8 nothing is decided.
     let (study, runs) = map(8, 0.03, |dop, _| {

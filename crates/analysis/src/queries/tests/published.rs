@@ -42,7 +42,8 @@ fn ratios_and_core_seconds_of_the_article() {
     let (was, now) = (off.cores.as_ref().unwrap(), on.cores.as_ref().unwrap());
     assert_eq!((was.cores, now.cores), (4, 4));
     assert!((was.core_low_s - 2253.0).abs() < 1e-3 && (was.core_high_s - 2253.0).abs() < 1e-3, "{was:?}");
-    assert!((now.core_low_s - 1687.0).abs() < 1e-3 && (now.core_high_s - 2236.0).abs() < 1e-3, "{now:?}");
+    // Planning is 1 ms of the window.
+    assert!((now.core_low_s - 1687.0).abs() < 1e-3 && (now.core_high_s - 2236.0).abs() < 0.01, "{now:?}");
 }
 
 #[test]

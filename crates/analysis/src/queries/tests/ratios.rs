@@ -196,6 +196,65 @@ fn streams_are_compared_by_queries_per_hour() {
     assert_eq!(treatment(&found, "T").queries[&1].speed.as_ref().unwrap().blocks, 8);
 }
 
+/// Divided by a treatment's, the figures of the baseline are the ratios beside them, ends of runs apart
+/// notwithstanding: they are of A and A′ together.
+#[test]
+fn figures_of_the_baseline_divide_to_the_ratios() {
+    let study = study_of("1-2", &["T no-smt 1 2"]);
+    let runs = power(&study, 8, |name, query, block| {
+        let mut one = two(name, query, block);
+        // The second run of the baseline is 10% slower.
+        one.elapsed_ns = (one.elapsed_ns as f64 * if name == "A'" { 1.1 } else { 1.0 }) as u64;
+        one
+    });
+    let found = queries_of(&study, &runs);
+    let base = found.baseline("").unwrap();
+    assert_eq!((base.both.treatment.as_str(), base.twin.as_deref(), base.both.blocks), ("A", Some("A'"), 8));
+    let own = treatment(&found, "T");
+    let divided = |base: &Interval, own: &Interval| base.mean / own.mean;
+    for query in [1, 2] {
+        let (below, above) = (&base.both.queries[&query], &own.queries[&query]);
+        let ratio = above.speed.as_ref().unwrap();
+        close(divided(&below.elapsed_ms, &above.elapsed_ms), ratio.value);
+        let cpu = above.cpu.as_ref().unwrap();
+        close(divided(below.cpu_ms.as_ref().unwrap(), above.cpu_ms.as_ref().unwrap()), 1.0 / cpu.value);
+        assert!(below.speed.is_none() && below.elapsed_ms.low < below.elapsed_ms.high);
+        assert_eq!(
+            (below.plan, below.plan_change),
+            (treatment(&found, "A").queries[&query].plan, Change::Same)
+        );
+    }
+    let (below, above) = (&base.both.total, &own.total);
+    let total = |of: &TotalEstimates| of.elapsed_s.clone().unwrap();
+    close(divided(&total(below), &total(above)), above.speed.as_ref().unwrap().value);
+    let rate = |of: &TotalEstimates| of.queries_per_h.as_ref().unwrap().mean;
+    close(rate(above) / rate(below), above.speed.as_ref().unwrap().value);
+    // A alone does not.
+    let alone = treatment(&found, "A").total.elapsed_s.as_ref().unwrap().mean;
+    assert!((total(below).mean / alone / 1.1_f64.sqrt()).ln().abs() < 0.002);
+    // A′ against A: noise that is as large as the floor says, and no effect.
+    let noise = base.noise.as_ref().unwrap();
+    assert!((noise.value * 1.1).ln().abs() < 0.002 && !noise.effect, "{noise:?}");
+    assert_eq!(noise.floor, above.speed.as_ref().unwrap().floor);
+}
+
+#[test]
+fn no_share_of_time_is_above_one() {
+    let study = study_of("1", &["T no-smt 1 2"]);
+    let mut runs = power(&study, 3, |_, query, _| took(query, 100.0));
+    for run in &mut runs {
+        // One block of three has others' idle time in it: Student's interval around 0.93 goes to 1.2.
+        let busy = if run.block == 1 { 80.0 } else { 100.0 };
+        run.slices[0].cpu_times = times(&[(0, busy, 0.0, 100.0), (1, busy, 0.0, 100.0)]);
+    }
+    let analysis = look(&study, Some(&machine(1, 2, 1)), &runs);
+    let busy = &analysis.treatments[2].metrics["busy_share"];
+    assert!((busy.mean - 0.9333).abs() < 1e-4 && busy.high == 1.0 && busy.low < 0.7, "{busy:?}");
+    // Of one block there is no interval, and none is made up.
+    let one = look(&study, Some(&machine(1, 2, 1)), &runs[..3]);
+    assert_eq!(one.treatments[2].metrics["busy_share"].high, f64::INFINITY);
+}
+
 #[test]
 fn other_workloads_have_no_queries() {
     let mut study = study_of("1", &["T no-smt 1 2"]);

@@ -111,7 +111,16 @@ fn twelve_treatments_are_told_by_the_three_that_matter() {
     let findings = told(&study, &machine(1, 4, 2), &others);
     is_short(&findings);
     let cores = text(&findings, "core-seconds").unwrap();
-    let end = "others' work is in them, so they cannot be compared.";
+    // Half a logical CPU: a quarter of a core at the least, half of one at the most.
+    assert!(
+        cores.contains(" 2.20 s to 4.40 s on 4 cores against 22.0 s on 4: the cores' own time fell"),
+        "{cores}"
+    );
+    let unknown = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = None);
+    let findings = told(&study, &machine(1, 4, 2), &unknown);
+    is_short(&findings);
+    let cores = text(&findings, "core-seconds").unwrap();
+    let end = "others' work is in them, since the engine's CPU time is not known: they cannot be compared.";
     assert!(cores.ends_with(end), "{cores}");
 }
 

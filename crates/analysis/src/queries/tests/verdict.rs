@@ -59,9 +59,78 @@ fn a_sweep_of_dops_on_a_small_guest() {
     assert!(cpu.starts_with("CPU against A (22.0 s): d2 0.56x [") && !cpu.contains("core"), "{cpu}");
     assert_eq!(
         of_kind(&findings, "scope"),
-        "Scope: engine duckdb, workload tpch, one stream, query by query, data read once before."
+        "Scope: engine duckdb, workload tpch, all 22 queries, one stream, query by query, validation parameters, \
+         Parquet files read once before, lineitem by order key, no memory limit asked for."
     );
     no_foreign_words(&findings);
+}
+
+/// Two treatments of three queries: T is twice as fast in one of them, U is noise in all.
+fn marked() -> Analysis {
+    let study = study_of("1-3", &["T no-smt 1 2", "U all 1 1"]);
+    let runs = power(&study, 8, |name, query, block| {
+        let speed = if (name, query) == ("T", 1) { 2.0 } else { 1.0 };
+        let sd = if (name, query) == ("U", 2) { 0.3 } else { 0.002 };
+        took(query, 100.0 / speed * noise(block, name, query, sd))
+    });
+    look(&study, Some(&machine(1, 2, 1)), &runs)
+}
+
+#[test]
+fn trust_speaks_of_what_the_tables_mark() {
+    let study = study_of("1-3", &["T no-smt 1 2", "U all 1 1"]);
+    let analysis = marked();
+    let findings = verdict(&study, &machine(1, 2, 1), &analysis);
+    let text = of_kind(&findings, "trust");
+    let queries = analysis.queries.as_ref().unwrap();
+    let floors = queries.treatments.iter().flat_map(|own| own.queries.values());
+    let floors: Vec<f64> = floors.filter_map(|own| own.speed.as_ref()?.floor).collect();
+    let share = |floor: f64| crate::findings::words::percent(floor - 1.0);
+    let (low, high) =
+        (floors.iter().copied().fold(9.0, f64::min), floors.iter().copied().fold(1.0, f64::max));
+    let total = queries.treatments[2].total.speed.as_ref().unwrap().floor.unwrap();
+    let start = format!(
+        "Trust: noise floor of totals ±{}, of queries ±{} to ±{}; shown to differ: 1 of 2 totals (1 inconclusive), 1 of \
+         6 queries (1 inconclusive); 8 blocks; ",
+        share(total),
+        share(low),
+        share(high)
+    );
+    assert!(text.starts_with(&start), "{text}\n{start}");
+    let finding = findings.iter().find(|finding| finding.kind == "trust").unwrap();
+    assert_eq!(finding.evidence, ["U"], "the treatment whose total is inconclusive");
+}
+
+#[test]
+fn scope_says_what_was_run_on_what() {
+    let mut study = study_of("1-3", &["T no-smt 1 2"]);
+    let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+    for treatment in &mut study.treatments {
+        let own = [text("storage", "memory"), text("cluster", "shipdate"), text("parameters", "seeded")];
+        treatment.options.extend(own);
+        treatment.options.insert("memory_limit_mb".to_owned(), OptionValue::Integer(512));
+    }
+    let runs = power(&study, 8, |name, query, block| {
+        let mut one = took(query, 100.0 * noise(block, name, query, 0.002));
+        one.counters.insert("spill_bytes".to_owned(), if query == 2 { 1 << 30 } else { 0 });
+        one
+    });
+    let topology = machine(1, 2, 1);
+    let analysis = look(&study, Some(&topology), &runs);
+    let version = "2.0.0 (a build of ours)";
+    let findings = crate::findings::verdict_noted(&study, &topology, None, &[], version, &analysis);
+    assert_eq!(
+        of_kind(&findings, "scope"),
+        "Scope: engine duckdb 2.0.0, workload tpch, 3 of the 22 queries (Q1, Q2 and Q3), one stream, query by query, \
+         seeded parameters, tables in memory, lineitem by ship date, memory limit 512 MB, spilled: Q2."
+    );
+    // Levels that treatments differ in are all told.
+    study.treatments[2].options.insert("storage".to_owned(), OptionValue::Text("parquet".to_owned()));
+    study.treatments[2].options.remove("memory_limit_mb");
+    let findings = verdict(&study, &topology, &analysis);
+    let scope = of_kind(&findings, "scope");
+    assert!(scope.contains("tables in memory and Parquet files read once before, "), "{scope}");
+    assert!(scope.contains("memory limit 512 MB and none"), "{scope}");
 }
 
 /// Words of other workloads have no place in it.

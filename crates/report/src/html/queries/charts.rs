@@ -2,7 +2,7 @@
 
 use super::data::{BarChart, CoreRow, DopChart, DopLine, HeatChart, Panel, QueryCharts, StepChart};
 use crate::Document;
-use crate::queries::{by_group, compared, label, role_words};
+use crate::queries::{by_group, compared, is_twin, label, measured, role_words};
 use std::collections::BTreeMap;
 use threadwise_analysis::queries::{
     Change, DopStep, HeatMap, Queries, QueryEstimates, StepMark, TreatmentQueries,
@@ -32,7 +32,7 @@ pub fn charts(document: &Document, queries: &Queries) -> QueryCharts {
             .filter(|map| map.streams.len() > 1)
             .map(|map| heat(document, map))
             .collect(),
-        cores: queries.treatments.iter().filter_map(core_row).collect(),
+        cores: measured(document, queries).into_iter().filter_map(core_row).collect(),
     }
 }
 
@@ -105,7 +105,8 @@ fn point(document: &Document, queries: &Queries, own: &TreatmentQueries) -> Opti
 fn dop_lines(document: &Document, queries: &Queries, members: &[&TreatmentQueries]) -> Vec<DopLine> {
     let several = members.iter().any(|own| own.streams != members[0].streams);
     let mut lines: Vec<DopLine> = Vec::new();
-    for own in members {
+    // A baseline's second run is in its point.
+    for own in members.iter().filter(|own| !is_twin(document, &own.treatment)) {
         let Some((dop, (mean, low, high))) = own.dop.zip(point(document, queries, own)) else { continue };
         let streams = if several {
             format!(", {}", crate::text::counted(own.streams as usize, "stream"))
@@ -201,6 +202,7 @@ fn core_row(own: &TreatmentQueries) -> Option<CoreRow> {
     Some(CoreRow {
         name: own.treatment.clone(),
         cores: cores.cores,
+        engine: cores.engine_cpu_s.map(rounded),
         logical: rounded(cores.logical_s),
         low: rounded(cores.core_low_s),
         high: rounded(cores.core_high_s),

@@ -15,7 +15,7 @@ pub struct QueryCharts {
     pub steps: StepChart,
     /// Throughput over DOP and streams, one chart a placement.
     pub heats: Vec<HeatChart>,
-    /// CPU seconds beside physical core-seconds.
+    /// CPU seconds of the engine beside physical core-seconds.
     pub cores: Vec<CoreRow>,
 }
 
@@ -106,13 +106,15 @@ pub struct CoreRow {
     pub name: String,
     /// Physical cores.
     pub cores: u32,
-    /// CPU seconds: busy seconds of logical CPUs.
+    /// The engine's CPU seconds, where they are known.
+    pub engine: Option<f64>,
+    /// Busy seconds of logical CPUs, whatever ran there.
     pub logical: f64,
     /// Core-seconds at the least.
     pub low: f64,
     /// The same at the most.
     pub high: f64,
-    /// Elapsed seconds.
+    /// Elapsed seconds that core-seconds are over.
     pub elapsed: f64,
 }
 

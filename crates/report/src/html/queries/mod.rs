@@ -11,7 +11,7 @@ pub use charts::{charts, only_query, usual};
 use super::data::{Charts, Figure, Section, TableView};
 use super::page::{parts, titled};
 use crate::Document;
-use crate::queries::{PLAN_SIGN, by_group, count_words, ordered_outliers};
+use crate::queries::{PLAN_SIGN, by_group, core_work, count_words, measured, ordered_outliers};
 use crate::text::{counted, grouped, set_share, significant};
 use data::QueryCharts;
 use threadwise_analysis::queries::{HeatMap, Plateau, Queries};
@@ -46,9 +46,11 @@ pub fn treatments(document: &Document, queries: &Queries, charts: &Charts) -> Se
              left out."
         }
     };
+    let both = "The baseline's figures are of both of its runs in every block together, as ratios have it; the row below has its \
+                second run against its first: noise.";
     let count = count_words(queries.numbers.len());
     let mut paragraphs =
-        vec![format!("{ratio} Plans: how many of the {count} have another plan than the baseline's.")];
+        vec![format!("{ratio} {both} Plans: how many of the {count} have another plan than the baseline's.")];
     paragraphs.extend(crate::queries::data_words(queries).map(|words| format!("Data: {words}.")));
     Section {
         id: "table",
@@ -107,7 +109,10 @@ fn by_query(document: &Document, queries: &Queries, data: &QueryCharts) -> Secti
         title: "Query by query",
         figures: figures.collect(),
         folds_title: "Each treatment: elapsed, planning, CPU, plans",
-        folds: queries.treatments.iter().map(|own| tables::fold(document, queries, own)).collect(),
+        folds: measured(document, queries)
+            .into_iter()
+            .map(|own| tables::fold(document, queries, own))
+            .collect(),
         ..Section::default()
     }
 }
@@ -185,20 +190,30 @@ fn plateau_words(map: &HeatMap, plateau: &Plateau) -> String {
 
 fn cores(document: &Document, queries: &Queries) -> Option<Section> {
     let table = tables::cores(document, queries)?;
-    let words = "Seconds of one block. Full: seconds in which a physical core was busy with one thread at the least; pale: \
-                 up to the most that it can have been. The line is what the operating system calls CPU seconds.";
+    let known = queries.treatments.iter().filter_map(|own| own.cores.as_ref());
+    let line = match known.clone().count() > 0 && known.clone().all(|cores| cores.engine_cpu_s.is_some()) {
+        true => "the engine's CPU seconds",
+        false => "busy seconds of its logical CPUs, others' work included",
+    };
+    let words = format!(
+        "Seconds of one block, all queries once. Full: seconds in which a physical core {} with at least one thread, at \
+         the least; pale: up to the most that it can have been. The line: {line}.",
+        core_work(queries)
+    );
     Some(Section {
         id: "core-seconds",
         title: "CPU seconds and physical cores",
         paragraphs: vec![
-            "An operating system counts a busy logical CPU as a whole CPU second, also where its sibling on the same core is \
-             busy at the same time. So CPU seconds rise when siblings share a core, although no more cores are at work. Where \
-             only the busy times of logical CPUs are known, the busy time of a core lies between two bounds: siblings busy \
-             at the same moments, or one after the other. Others' work on these logical CPUs is in them too: compare \
-             them with the engine's own CPU seconds in the table of treatments."
+            "CPU seconds count a busy logical CPU as a whole, also where its sibling on the same core is busy at the same \
+             time: they rise when siblings share a core, although no more cores are at work. When siblings were busy is not \
+             known, only how long, so the time of a core lies between two bounds: at the same moments, or one after the \
+             other. The lower bound is what the engine's own CPU seconds need at the least on logical CPUs that were busy \
+             for so long; the upper one is those CPU seconds, and no more than the executions' time on each core. Busy \
+             times of logical CPUs, which are in the table, are of everything that ran there, over a little more than the \
+             executions."
                 .to_owned(),
         ],
-        figures: vec![figure("core_seconds", titled(document, "Core-seconds against CPU seconds", ""), words.to_owned(), table)],
+        figures: vec![figure("core_seconds", titled(document, "Core-seconds against CPU seconds", ""), words, table)],
         ..Section::default()
     })
 }

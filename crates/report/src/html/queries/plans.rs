@@ -5,7 +5,7 @@ use super::data::{Fold, PlanCell, PlanView};
 use crate::Document;
 use crate::queries::{instead, label, only_moves, query_name, query_names, some_names};
 use std::collections::BTreeSet;
-use threadwise_analysis::queries::{Change, PlanChange, Queries};
+use threadwise_analysis::queries::{Change, PlanChange, Queries, is_different};
 
 /// Lines of all plans together that a page has at most: a browser, and a reader, take no more.
 const MAX_LINES: usize = 4000;
@@ -90,8 +90,8 @@ fn view(document: &Document, queries: &Queries, change: &PlanChange) -> PlanView
     }
 }
 
-fn row((own, other): &(Option<String>, Option<String>)) -> (PlanCell, PlanCell) {
-    let differs = own != other;
+fn row(row: &(Option<String>, Option<String>)) -> (PlanCell, PlanCell) {
+    let ((own, other), differs) = (row, is_different(row));
     let cell = |line: &Option<String>, sign: char, class: &'static str| match line {
         None => PlanCell::default(),
         // An operator that only moves rows is no other plan.

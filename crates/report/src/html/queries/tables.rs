@@ -8,9 +8,10 @@ use super::data::{DopChart, Fold};
 use crate::Document;
 use crate::queries::{
     PLAN_SIGN, bounds_words, change_words, changed, changed_words, compared, core_words, group_of,
-    interval_words, label, mark, query_name, query_names, role_words, seconds, step_words, summary,
+    interval_words, label, mark, measured, noise, query_name, query_names, role_words, seconds, step_words,
+    summary,
 };
-use crate::text::{bytes, compact, nanoseconds, ratio, runs_words, significant};
+use crate::text::{bytes, compact, nanoseconds, ratio, runs_words};
 use threadwise_analysis::queries::{
     Change, CoreSeconds, HeatMap, Queries, QueryEstimates, StepMark, TreatmentQueries,
 };
@@ -57,7 +58,8 @@ pub fn treatments(
         changed => format!("; *: without {}, whose plan is another one in a treatment", query_names(changed)),
     };
     let caption = format!("Treatments {words}");
-    view(&format!("{}{same}", caption.trim_end()), &headers, 2, rows.collect())
+    let caption = format!("{}{same}", caption.trim_end());
+    view(&caption, &headers, 2, rows.collect())
 }
 
 fn treatment_row(
@@ -78,6 +80,15 @@ fn treatment_row(
     let mut cells = vec![label(document, &own.treatment).to_owned(), own.placement.clone()];
     cells.push(own.dop.map_or_else(none, |dop| dop.to_string()));
     cells.extend(streams.then(|| own.streams.to_string()));
+    if let Some((speed, mean)) = noise(document, queries, &own.treatment) {
+        // Its own figures are in those of the baseline.
+        cells.push(none());
+        cells.extend(queries.is_throughput.then(none));
+        cells.extend([ratio_cell(speed), "noise".to_owned(), ratio_cell(mean)]);
+        cells.extend(vec![none(); if without { 6 } else { 4 }]);
+        cells.push(known.map_or_else(none, runs_words));
+        return cells;
+    }
     cells.push(interval_words(total.elapsed_s.as_ref()).join(" ").trim_end_matches(" -").to_owned());
     cells.extend(queries.is_throughput.then(|| per_hour(total.queries_per_h.as_ref())));
     cells.extend([ratio_cell(total.speed.as_ref()), mark, ratio_cell(total.geometric.as_ref())]);
@@ -194,8 +205,9 @@ pub fn fold(document: &Document, queries: &Queries, own: &TreatmentQueries) -> F
         changed => format!(" · other plans: {}", query_names(changed)),
     };
     let name = format!("{} {group}", label(document, &own.treatment));
+    let both = if is_base { " · the baseline: both of its runs in every block" } else { "" };
     Fold {
-        title: format!("{} · {}{changed}", name.trim_end(), about(own)),
+        title: format!("{} · {}{both}{changed}", name.trim_end(), about(own)),
         tables: vec![view("", &headers, 1, rows.collect())],
         ..Fold::default()
     }
@@ -276,43 +288,48 @@ pub fn heat(map: &HeatMap) -> TableView {
 
 /// CPU seconds beside core-seconds; `None` where busy times are unknown.
 pub fn cores(document: &Document, queries: &Queries) -> Option<TableView> {
-    let known: Vec<(&TreatmentQueries, &CoreSeconds)> =
-        queries.treatments.iter().filter_map(|own| Some((own, own.cores.as_ref()?))).collect();
-    let base = known.iter().find(|(own, _)| role_words(document, &own.treatment) == Some("baseline"));
-    let base = base.map(|(_, cores)| *cores).filter(|cores| cores.logical_s > 0.0 && cores.core_low_s > 0.0);
-    let rows = known.iter().map(|(own, cores)| {
-        let against = |low: f64, high: f64, below: (f64, f64)| ratio_bounds(low / below.1, high / below.0);
-        vec![
+    let row = |own: &TreatmentQueries| {
+        let cores = own.cores.as_ref()?;
+        let base = queries.baseline(group_of(document, &own.treatment))?.both.cores.as_ref();
+        let base = base.filter(|base| base.core_low_s > 0.0);
+        let against = |base: &CoreSeconds| {
+            ratio_bounds(cores.core_low_s / base.core_high_s, cores.core_high_s / base.core_low_s)
+        };
+        let cpu = |base: &CoreSeconds| Some(ratio(cores.engine_cpu_s? / base.engine_cpu_s?));
+        Some(vec![
             own.treatment.clone(),
             own.placement.clone(),
             cores.cores.to_string(),
             seconds(cores.elapsed_s),
-            seconds(cores.logical_s),
+            cores.engine_cpu_s.map_or_else(none, seconds),
             core_words(cores),
-            base.map_or_else(none, |base| ratio(cores.logical_s / base.logical_s)),
-            base.map_or_else(none, |base| {
-                against(cores.core_low_s, cores.core_high_s, (base.core_low_s, base.core_high_s))
-            }),
+            base.and_then(cpu).unwrap_or_else(none),
+            base.map_or_else(none, against),
+            seconds(cores.logical_s),
+            seconds(cores.slice_s),
             bounds_words(cores.straggler_low_s, cores.straggler_high_s),
-        ]
-    });
+        ])
+    };
+    let rows: Vec<Vec<String>> = measured(document, queries).into_iter().filter_map(row).collect();
     let headers = [
         "treatment",
         "placement",
         "cores",
         "elapsed s",
-        "CPU s",
+        "engine's CPU s",
         "core-s",
-        "CPU s to the baseline",
+        "CPU to the baseline",
         "core-s to the baseline",
+        "logical CPUs busy s, with others",
+        "of s",
         "siblings busy while a core idled, s",
     ];
-    (!known.is_empty()).then(|| view("Means of blocks", &headers, 2, rows.collect()))
+    (!rows.is_empty()).then(|| view("Means of blocks", &headers, 2, rows))
 }
 
 /// Both bounds of a ratio, or one figure.
 fn ratio_bounds(low: f64, high: f64) -> String {
-    let words = |value: f64| if value.is_finite() { significant(value, 3) } else { "n/a".to_owned() };
+    let words = |value: f64| if value.is_finite() { ratio(value) } else { "n/a".to_owned() };
     let [low, high] = [low, high].map(words);
     if low == high { low } else { format!("{low}–{high}") }
 }

@@ -45,7 +45,7 @@ fn bars_have_panels_stripes_and_signs() {
     assert_eq!((steps.matches(">▲</text>").count(), steps.matches(">◆</text>").count()), (4, 1));
     assert_eq!(steps.matches(">P</text>").count(), 2);
     let cores = drawn(&dom, "core_seconds");
-    assert!(cores.contains("CPU seconds (line)") && cores.contains("aria-label=\"tick\""));
+    assert!(cores.contains("engine's CPU seconds (line)") && cores.contains("aria-label=\"tick\""));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
 use threadwise_analysis::findings::verdict;
 use threadwise_analysis::queries::{
-    Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries, QueryEstimates,
-    Reason, StepMark, TotalEstimates, TreatmentQueries,
+    Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries,
+    QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
 };
 use threadwise_analysis::{Analysis, Covariates, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary};
 
@@ -139,15 +139,41 @@ fn treatment_queries(at: usize, own: &Point, throughput: bool) -> TreatmentQueri
         },
         cores: Some(CoreSeconds {
             cores: 7,
-            logical_s: logical,
+            engine_cpu_s: Some(logical),
             core_low_s: if *placement == "all" { kept * 0.75 } else { kept },
             core_high_s: kept,
+            logical_s: logical * 1.1,
+            slice_s: elapsed * 1.05,
             straggler_low_s: 0.0,
             straggler_high_s: if *placement == "all" { elapsed * 0.1 } else { 0.0 },
             elapsed_s: elapsed,
         }),
         queries,
     }
+}
+
+/// Both runs of the baseline together, and the second against the first.
+fn baselines(treatments: &[TreatmentQueries]) -> Vec<Baseline> {
+    let [first, second, ..] = treatments else { return Vec::new() };
+    let mut both = first.clone();
+    let mean =
+        |own: &mut Interval, other: &Interval| *own = around((own.mean * other.mean).sqrt(), &own.unit);
+    let pair = |own: &mut Option<Interval>, other: &Option<Interval>| {
+        own.iter_mut().zip(other).for_each(|(own, other)| mean(own, other));
+    };
+    pair(&mut both.total.elapsed_s, &second.total.elapsed_s);
+    pair(&mut both.total.cpu_s, &second.total.cpu_s);
+    pair(&mut both.total.queries_per_h, &second.total.queries_per_h);
+    for (own, other) in both.queries.values_mut().zip(second.queries.values()) {
+        mean(&mut own.elapsed_ms, &other.elapsed_ms);
+    }
+    vec![Baseline {
+        group: String::new(),
+        twin: Some(second.treatment.clone()),
+        both,
+        noise: Some(ratio(0.995, 0.01)),
+        noise_geometric: Some(ratio(0.996, 0.01)),
+    }]
 }
 
 fn steps(treatments: &[TreatmentQueries]) -> Vec<DopStep> {
@@ -269,6 +295,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
             memory_bytes: Some(32 << 30),
             llc_bytes: Some(40 << 20),
         }],
+        baselines: baselines(&treatments),
         treatments,
     }
 }
@@ -309,6 +336,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         covariates: Covariates::default(),
         simulated: false,
         queries: Some(queries.clone()),
+        commands: None,
     };
     let finding =
         |kind: &str, text: &str| Finding { kind: kind.to_owned(), text: text.to_owned(), evidence: vec![] };
@@ -352,6 +380,7 @@ pub fn long_names(compared: usize) -> Fixture {
     fixture.analysis.estimates.iter_mut().for_each(|own| long(&mut own.treatment));
     let queries = fixture.analysis.queries.as_mut().unwrap();
     queries.treatments.iter_mut().for_each(|own| long(&mut own.treatment));
+    queries.baselines.iter_mut().for_each(|own| long(&mut own.both.treatment));
     queries.changes.iter_mut().flat_map(|own| &mut own.treatments).for_each(long);
     queries.outliers.iter_mut().for_each(|own| long(&mut own.treatment));
     queries.steps.iter_mut().for_each(|own| [&mut own.from, &mut own.to].into_iter().for_each(long));

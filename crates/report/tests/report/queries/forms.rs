@@ -5,8 +5,9 @@ use super::{bare, empty, hostile};
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
 use threadwise_report::compare::{self, Named};
-use threadwise_report::terminal::Style;
+use threadwise_report::terminal::{Style, verdict};
 use threadwise_report::{html, json};
+use threadwise_study::{OptionValue, RunStatus};
 
 fn report(fixture: &Fixture) -> Value {
     serde_json::from_str(&json::report(&fixture.document())).unwrap()
@@ -42,16 +43,28 @@ fn json_has_every_figure() {
     assert_eq!(queries["heat_maps"], value!([]));
     // Metrics have the names of queries, everywhere.
     let metrics = report["treatments"][0]["metrics"].as_object().unwrap();
-    assert!(metrics.contains_key("queries_per_s") && metrics.contains_key("cpu_ns_per_query"));
+    // Query by query they are a geometric mean, and their names say so.
+    let rate = "queries_per_s_geometric";
+    assert!(metrics.contains_key(rate) && metrics.contains_key("cpu_ns_per_query"));
     let named = |list: &str| report[list][0]["metric"].as_str().unwrap().to_owned();
-    assert_eq!([named("estimates"), named("noise_floors")], ["queries_per_s", "queries_per_s"]);
-    assert_eq!(report["noise_floor"]["metric"], "queries_per_s");
+    assert_eq!([named("estimates"), named("noise_floors")], [rate, rate]);
+    assert_eq!(report["noise_floor"]["metric"], rate);
+    // What ratios are over: both runs of the baseline.
+    let base = &queries["baselines"][0];
+    assert_eq!((&base["both"]["treatment"], &base["twin"]), (&value!("serial"), &value!("serial'")));
+    assert_eq!((&base["noise"]["value"], &base["noise"]["effect"]), (&value!(0.995), &value!(false)));
+    let elapsed = |own: &Value| own["total"]["elapsed_s"]["mean"].as_f64().unwrap();
+    let [first, second] = [0, 1].map(|at| elapsed(&queries["treatments"][at]));
+    assert!((elapsed(&base["both"]) - (first * second).sqrt()).abs() < 1e-9);
     assert_eq!(self::report(&Fixture::generated(2, 3))["queries"], Value::Null);
 }
 
 #[test]
 fn json_of_streams_one_block_and_nothing() {
     let report = report(&fixture(12, true));
+    // Whole streams: queries per second of the elapsed time.
+    assert!(report["treatments"][0]["metrics"].as_object().unwrap().contains_key("queries_per_s"));
+    assert_eq!(report["estimates"][0]["metric"], "queries_per_s");
     let map = &report["queries"]["heat_maps"][0];
     assert_eq!(
         (&map["streams"], &map["plateaus"][1]["percent_of_cores"]),
@@ -148,7 +161,10 @@ fn a_page_has_every_answer() {
         "no TPC-H results",
         "executes the round&#x27;s query once, within 3600 s",
         "Sum of a block&#x27;s executions, seconds",
-        "<td>queries_per_s</td>",
+        "<td>queries_per_s_geometric</td>",
+        "<dt>noise floor of totals</dt><dd>±2.0%</dd><dd class=\"note\">serial&#x27; against serial (noise)</dd>",
+        "serial · no-smt, DOP 1 · the baseline: both of its runs in every block",
+        "<td class=\"n\">0.99 [0.99, 1.00]</td><td class=\"n\">noise</td>",
     ] {
         assert!(page.contains(text), "{text}");
     }
@@ -209,6 +225,46 @@ fn hostile_texts_stay_texts() {
 }
 
 #[test]
+fn a_title_says_how_many_of_the_queries_were_asked() {
+    let mut own = fixture(2, false);
+    for treatment in &mut own.study.treatments {
+        treatment.options.insert("queries".to_owned(), OptionValue::Text("1-3".to_owned()));
+    }
+    let wanted = "3 of the 22 queries, degrees of parallelism and siblings";
+    let style = Style { color: false, unicode: true, width: 100 };
+    assert_eq!(verdict(&own.document(), style).lines().next(), Some(wanted));
+    assert!(html::render(&own.document()).unwrap().contains(&format!("<h1>{wanted}</h1>")));
+    assert!(!verdict(&fixture(2, false).document(), style).contains(wanted));
+    own.study.title = "siblings".to_owned();
+    let named = verdict(&own.document(), style);
+    assert_eq!(named.lines().next(), Some("siblings (3 of the 22 queries)"));
+}
+
+#[test]
+fn long_messages_of_engines_are_cut_to_a_sentence_and_json_has_them_whole() {
+    let mut own = fixture(2, false);
+    let advice =
+        "Out of memory (511 MiB of 512 MiB used). Possible solutions:\n* Reducing the number of threads";
+    own.runs[2].status = RunStatus::Failed { kind: "engine".to_owned(), message: advice.to_owned() };
+    own.analysis.excluded_blocks = vec![format!("block 0, d2 only: failed (engine: {advice})")];
+    let page = html::render(&own.document()).unwrap();
+    assert!(page.contains("<td>Out of memory (511 MiB of 512 MiB used) …</td>"));
+    let left_out = "Left out: block 0, d2 only: failed (engine: Out of memory (511 MiB of 512 MiB used) …).";
+    assert!(page.contains(left_out) && !page.contains("Reducing the number"));
+    assert_eq!(report(&own)["failures"][0]["message"], advice);
+}
+
+#[test]
+fn an_effect_with_a_wide_interval_has_one_mark_in_a_comparison() {
+    let mut own = fixture(2, false);
+    (own.analysis.estimates[0].conclusive, own.analysis.estimates[0].effect) = (false, true);
+    let named = [Named { file: "a", document: own.document() }];
+    let text = compare::text(&named, Style { color: false, unicode: true, width: 100 });
+    let row = text.lines().find(|line| line.starts_with(&own.analysis.estimates[0].name)).unwrap();
+    assert!(row.contains("▲ ") && !row.contains('?'), "{row}");
+}
+
+#[test]
 fn studies_side_by_side_have_the_words_of_their_work() {
     let (own, rows) = (fixture(2, false), Fixture::generated(2, 3));
     let named = |fixtures: [&'static str; 2], documents: [&Fixture; 2]| {
@@ -217,9 +273,12 @@ fn studies_side_by_side_have_the_words_of_their_work() {
         (compare::text(&both, Style { color: false, unicode: true, width: 100 }), compare::json(&both))
     };
     let (text, json) = named(["a", "b"], [&own, &own]);
-    assert!(text.starts_with("Ratios of queries/s side by side") && !text.contains("ows"), "{text}");
+    assert!(
+        text.starts_with("Ratios of queries/s (geo. mean) side by side") && !text.contains("ows"),
+        "{text}"
+    );
     let value: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(value["studies"][0]["noise_floor"]["metric"], "queries_per_s");
+    assert_eq!(value["studies"][0]["noise_floor"]["metric"], "queries_per_s_geometric");
     assert!(value["note"].as_str().unwrap().contains("Times of queries"));
     let (text, _) = named(["a", "b"], [&own, &rows]);
     assert!(text.starts_with("Ratios of throughput side by side"), "{text}");

@@ -9,6 +9,13 @@ mod screen;
 use crate::page::HOSTILE;
 use crate::support::Fixture;
 use fixture::fixture;
+use threadwise_analysis::queries::{Queries, TreatmentQueries};
+
+/// All treatments, and both runs of a baseline together.
+fn both(queries: &mut Queries) -> impl Iterator<Item = &mut TreatmentQueries> {
+    let baselines = queries.baselines.iter_mut().map(|own| &mut own.both);
+    queries.treatments.iter_mut().chain(baselines)
+}
 
 /// A study of queries in which every text that comes from outside is hostile.
 fn hostile() -> Fixture {
@@ -18,7 +25,8 @@ fn hostile() -> Fixture {
     fixture.analysis.treatments.iter_mut().for_each(|own| evil(&mut own.name));
     fixture.runs.iter_mut().for_each(|own| evil(&mut own.treatment));
     let queries = fixture.analysis.queries.as_mut().unwrap();
-    for own in &mut queries.treatments {
+    queries.baselines.iter_mut().flat_map(|own| &mut own.twin).for_each(evil);
+    for own in both(queries) {
         [&mut own.treatment, &mut own.placement].into_iter().for_each(evil);
         own.queries.values_mut().for_each(|query| {
             query.counters.insert(HOSTILE.to_owned(), f64::NAN);
@@ -50,7 +58,10 @@ fn bare() -> Fixture {
     let infinite = |own: &mut threadwise_analysis::Ratio| {
         (own.low, own.high, own.effect, own.floor) = (0.0, f64::INFINITY, false, None);
     };
-    for own in &mut queries.treatments {
+    queries.baselines.iter_mut().for_each(|own| {
+        own.noise.iter_mut().chain(&mut own.noise_geometric).for_each(infinite);
+    });
+    for own in both(queries) {
         own.blocks = 1;
         own.cores = None;
         let total = &mut own.total;
@@ -81,7 +92,8 @@ fn empty() -> Fixture {
         own.runs = 0;
     });
     let queries = fixture.analysis.queries.as_mut().unwrap();
-    for own in &mut queries.treatments {
+    queries.baselines.iter_mut().for_each(|own| (own.noise, own.noise_geometric) = (None, None));
+    for own in both(queries) {
         (own.blocks, own.cores) = (0, None);
         own.queries.clear();
         own.total = threadwise_analysis::queries::TotalEstimates {

@@ -12,8 +12,8 @@ fn treatments_queries_and_plan_changes() {
     insta::assert_snapshot!(table(&fixture(3, false).document(), UNICODE), @r"
     treatment         DOP  total s       ratio of totals  geo. mean    CPU  core-s  plans  runs
     ───────────────────────────────────────────────────────────────────────────────────────────
-    serial (no-smt)     1     5.26              baseline          -      -    4.21      -     8
-    serial' (no-smt)    1     5.29        baseline again          -      -    4.23      -     8
+    serial (no-smt)     1     5.28              baseline          -      -    4.21      -     8
+    serial' (no-smt)    1    noise    0.99x [0.99, 1.00]      1.00x      -       -      -     8
     no-smt d2           2     3.28  ▲ 1.61x [1.57, 1.64]      1.56x  1.00x    5.25      0     8
     no-smt d4           4     2.05  ▲ 2.57x [2.52, 2.62]      2.55x  1.24x    6.55      2     8
     no-smt d7           7     1.44  ▲ 3.65x [3.58, 3.72]      3.66x  1.53x    8.07      2     8
@@ -23,28 +23,28 @@ fn treatments_queries_and_plan_changes() {
       no-smt d7  ▲ 3.47x [3.40, 3.54], geo. mean ▲ 3.51x [3.44, 3.58]
     query by query, speed against serial
       query  baseline     no-smt d2       no-smt d4       no-smt d7
-      Q1       273 ms  ▲ 1.43 ±3.0%  ▲ 2.06 ±3.0%    ▲ 2.76 ±3.0%
-      Q2      78.2 ms  ▲ 1.54 ±3.0%  ▲ 4.18 ±3.0% P  ▲ 6.02 ±3.0% P
-      Q3       317 ms  ▲ 1.47 ±3.0%  ▲ 2.12 ±3.0%    ▲ 2.83 ±3.0%
+      Q1       272 ms  ▲ 1.43 ±3.0%  ▲ 2.06 ±3.0%    ▲ 2.76 ±3.0%
+      Q2      78.6 ms  ▲ 1.54 ±3.0%  ▲ 4.18 ±3.0% P  ▲ 6.02 ±3.0% P
+      Q3       318 ms  ▲ 1.47 ±3.0%  ▲ 2.12 ±3.0%    ▲ 2.83 ±3.0%
       Q4       269 ms  ▲ 1.33 ±3.0%  ▲ 1.77 ±3.0%    ▲ 2.24 ±3.0%
-      Q5       318 ms  ▲ 1.36 ±3.0%  ▲ 1.83 ±3.0%    ▲ 2.36 ±3.0%
-      Q6      23.4 ms  ▼ 0.78 ±3.0%  ▼ 0.61 ±3.0%    ▼ 0.50 ±3.0%
-      Q7       264 ms  ▲ 1.60 ±3.0%  ▲ 2.59 ±3.0%    ▲ 3.74 ±3.0%
-      Q8       234 ms  ▲ 1.60 ±3.0%  ▲ 2.56 ±3.0%    ▲ 3.82 ±3.0%
-      Q9       1.35 s  ▲ 1.65 ±3.0%  ▲ 2.76 ±3.0%    ▲ 4.19 ±3.0%
-      Q10     63.4 ms  ▲ 1.83 ±3.0%  ▲ 3.36 ±3.0%    ▲ 5.55 ±3.0%
+      Q5       316 ms  ▲ 1.36 ±3.0%  ▲ 1.83 ±3.0%    ▲ 2.36 ±3.0%
+      Q6      23.3 ms  ▼ 0.78 ±3.0%  ▼ 0.61 ±3.0%    ▼ 0.50 ±3.0%
+      Q7       267 ms  ▲ 1.60 ±3.0%  ▲ 2.59 ±3.0%    ▲ 3.74 ±3.0%
+      Q8       235 ms  ▲ 1.60 ±3.0%  ▲ 2.56 ±3.0%    ▲ 3.82 ±3.0%
+      Q9       1.36 s  ▲ 1.65 ±3.0%  ▲ 2.76 ±3.0%    ▲ 4.19 ±3.0%
+      Q10     63.1 ms  ▲ 1.83 ±3.0%  ▲ 3.36 ±3.0%    ▲ 5.55 ±3.0%
       Q11      175 ms  ▲ 2.15 ±3.0%  ▲ 4.74 ±3.0%    ▲ 8.86 ±3.0%
-      Q12      176 ms  ▲ 1.59 ±3.0%  ▲ 2.47 ±3.0%    ▲ 3.49 ±3.0%
-      Q13      268 ms  ▲ 2.20 ±3.0%  ▲ 4.72 ±3.0%    ▲ 8.97 ±3.0%
-      Q14      195 ms  ▲ 1.41 ±3.0%  ▲ 1.94 ±3.0%    ▲ 2.55 ±3.0%
-      Q15      214 ms  ▲ 1.84 ±3.0%  ▲ 5.66 ±3.0% P  ▲ 9.20 ±3.0% P
-      Q16      261 ms  ▲ 1.56 ±3.0%  ▲ 2.45 ±3.0%    ▲ 3.54 ±3.0%
-      Q17      306 ms  ▲ 1.86 ±3.0%  ▲ 3.34 ±3.0%    ▲ 5.57 ±3.0%
+      Q12      175 ms  ▲ 1.59 ±3.0%  ▲ 2.47 ±3.0%    ▲ 3.49 ±3.0%
+      Q13      271 ms  ▲ 2.20 ±3.0%  ▲ 4.72 ±3.0%    ▲ 8.97 ±3.0%
+      Q14      193 ms  ▲ 1.41 ±3.0%  ▲ 1.94 ±3.0%    ▲ 2.55 ±3.0%
+      Q15      215 ms  ▲ 1.84 ±3.0%  ▲ 5.66 ±3.0% P  ▲ 9.20 ±3.0% P
+      Q16      264 ms  ▲ 1.56 ±3.0%  ▲ 2.45 ±3.0%    ▲ 3.54 ±3.0%
+      Q17      307 ms  ▲ 1.86 ±3.0%  ▲ 3.34 ±3.0%    ▲ 5.57 ±3.0%
       Q18     20.1 ms  ▲ 1.34 ±3.0%  ▲ 1.80 ±3.0%    ▲ 2.31 ±3.0%
-      Q19      107 ms  ▲ 1.88 ±3.0%  ▲ 3.55 ±3.0%    ▲ 5.84 ±3.0%
-      Q20     60.2 ms  ▲ 1.55 ±3.0%  ▲ 2.34 ±3.0%    ▲ 3.34 ±3.0%
-      Q21     57.1 ms  ▲ 1.37 ±3.0%  ▲ 1.89 ±3.0%    ▲ 2.43 ±3.0%
-      Q22      228 ms  ▲ 1.66 ±3.0%  ▲ 2.80 ±3.0%    ▲ 4.25 ±3.0%
+      Q19      106 ms  ▲ 1.88 ±3.0%  ▲ 3.55 ±3.0%    ▲ 5.84 ±3.0%
+      Q20     60.4 ms  ▲ 1.55 ±3.0%  ▲ 2.34 ±3.0%    ▲ 3.34 ±3.0%
+      Q21     56.4 ms  ▲ 1.37 ±3.0%  ▲ 1.89 ±3.0%    ▲ 2.43 ±3.0%
+      Q22      229 ms  ▲ 1.66 ±3.0%  ▲ 2.80 ±3.0%    ▲ 4.25 ±3.0%
     plan changes; both plans side by side: HTML report, --json
       Q2: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey =
           o_o… in no-smt d4, no-smt d7
@@ -52,11 +52,11 @@ fn treatments_queries_and_plan_changes() {
           o_o… in no-smt d4, no-smt d7
       the same plan, only run in parallel: Q1–Q22
     ±, [low, high]: 95% interval over 8 blocks.  Ratios are speeds against serial: above 1 is faster.
+    serial: both its runs in every block, as in ratios; noise: its second run against its first
     ▲ higher  ▼ lower  = no effect shown  ? inconclusive  P another plan than serial
     CPU: CPU seconds against the baseline's, above 1 is more
-    core-s: seconds in which a physical core was busy with one thread at least, others' work included;
-    two figures are bounds
-    Data: scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
+    core-s: seconds in which a physical core worked for the queries with one thread at least; two
+    figures are bounds  Data: scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
     ");
 }
 
@@ -67,8 +67,8 @@ fn streams_have_queries_per_hour() {
     insta::assert_snapshot!(treatments, @r"
     treatment     DOP  streams  elapsed s  queries/h                 ratio    CPU  core-s  plans  runs
     ──────────────────────────────────────────────────────────────────────────────────────────────────
-    serial          1        1       5.26     15.05k              baseline      -    4.21      -     8
-    serial'         1        1       5.29     14.97k        baseline again      -    4.23      -     8
+    serial          1        1       5.28     15.01k              baseline      -    4.21      -     8
+    serial'         1        1      noise          -    0.99x [0.99, 1.00]      -       -      -     8
     no-smt d1 s2    1        2       5.27     21.26k  = 1.00x [0.98, 1.02]  0.80x    4.22      0     8
     no-smt d1 s4    1        4       5.28     29.97k  = 1.00x [0.98, 1.02]  0.80x    4.23      0     8
     no-smt d2 s1    2        1       3.28     24.16k  ▲ 1.61x [1.57, 1.64]  1.00x    5.25      0     8

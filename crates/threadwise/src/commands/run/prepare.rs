@@ -1,7 +1,7 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
 use super::program::{self, Program};
-use super::runner_error;
+use super::{command, room, runner_error};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -12,8 +12,9 @@ use std::time::SystemTime;
 use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
-use threadwise_runner::{Settings, engine_version, guard};
+use threadwise_runner::{self as runner, Settings, engine_version, guard};
 use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
+use threadwise_study::command::WORKLOAD;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::{Options, Stopping, Study, presets, tpch};
 use threadwise_tpch::TpchOptions;
@@ -34,19 +35,28 @@ pub struct Job {
     pub store: Option<Store>,
     /// How the study ended before, where it goes on.
     pub state: EndState,
+    /// What its plan has to say besides treatments and time, one line each.
+    pub remarks: Vec<String>,
 }
 
 impl Job {
     /// A new study.
     pub fn fresh(args: &RunArgs, topology: &Topology) -> Result<Self, AppError> {
-        let file = study_file(args.study.as_deref().unwrap_or(presets::DEFAULT))?;
+        let default = if args.commands.command.is_empty() { presets::DEFAULT } else { WORKLOAD };
+        let file = study_file(args.study.as_deref().unwrap_or(default))?;
+        command::only_for_commands(&args.commands, file.workload())?;
         let mut study =
             file.resolve(topology, &overrides(args, &file, topology)?).map_err(AppError::input)?;
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
         let (program, versions) = engine(&study)?;
+        command::complete(&mut study, &args.commands)?;
         check_options(&study, args.study.as_deref())?;
+        command::allowed(&study, args)?;
+        if let Some(worker) = &program.check {
+            runner::check_options(&study, worker).map_err(|error| runner_error(&error))?;
+        }
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
             .output
@@ -58,7 +68,8 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
-        Ok(Self { study, output, html, versions, program, store: None, state: EndState::Running })
+        let remarks = remarks(args, &study, &program)?;
+        Ok(Self { study, output, html, versions, program, store: None, state: EndState::Running, remarks })
     }
 
     /// A study that was interrupted.
@@ -73,6 +84,9 @@ impl Job {
         let found = found.map_err(AppError::input)?;
         let (study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
         drop(found);
+        if state != EndState::Complete {
+            command::allowed(&study, args)?;
+        }
         let (program, versions) = engine(&study)?;
         let html = html_path(args, file)?;
         match &html {
@@ -82,10 +96,14 @@ impl Job {
             None => {}
         }
         check_data_dir(args)?;
+        let remarks = match state {
+            EndState::Complete => Vec::new(),
+            _ => remarks(args, &study, &program)?,
+        };
         let store = (!args.plan && state != EndState::Complete)
             .then(|| resume(file, topology, &versions))
             .transpose()?;
-        Ok(Self { study, output: file.to_owned(), html, versions, program, store, state })
+        Ok(Self { study, output: file.to_owned(), html, versions, program, store, state, remarks })
     }
 
     /// Whether a model stands in for the machine.
@@ -120,6 +138,12 @@ impl Job {
             Stopping::Blocks { blocks } => format!("{blocks} blocks"),
         };
         let treatments = self.study.treatments.len();
+        if self.study.workload == WORKLOAD {
+            let seed = self.study.seed;
+            return format!(
+                "{treatments} treatments, each runs the command once in a block, {stopping}; seed {seed}"
+            );
+        }
         if self.study.workload == tpch::WORKLOAD {
             let options = &self.study.treatments[0].options;
             let (queries, scale) = (tpch::queries(options).len(), self.scale().unwrap_or(1.0));
@@ -181,9 +205,9 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         seed: Some(seed),
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),
-        sessions: args.sessions.clone(),
+        sessions: args.sessions.clone().or_else(|| args.streams.clone()),
         dops: args.dop.clone(),
-        options: args.set.iter().map(given).collect(),
+        options: command::options(&args.commands)?.into_iter().chain(args.set.iter().map(given)).collect(),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
         service: args.service.clone(),
@@ -233,6 +257,28 @@ fn check_options(study: &Study, source: Option<&str>) -> Result<(), AppError> {
             .map_err(|error| AppError::Input(format!("{}{error}", place(source, &error))))?;
     }
     Ok(())
+}
+
+/// What the plan says of disks and of settings that nobody could check yet; refuses a study that would fill
+/// a disk.
+fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<String>, AppError> {
+    let data_root = args.data_dir.clone().unwrap_or_else(std::env::temp_dir);
+    let room = room::check(study, program, &data_root)?;
+    Ok(room.into_iter().chain(unchecked_settings(study, program)).collect())
+}
+
+/// A server knows its settings only when it runs.
+fn unchecked_settings(study: &Study, program: &Program) -> Option<String> {
+    let is_setting = |name: &String| name.starts_with("settings.");
+    let has_settings = study.engine_options.keys().any(is_setting)
+        || study.treatments.iter().any(|treatment| treatment.options.keys().any(is_setting));
+    (has_settings && program.check.is_none()).then(|| {
+        format!(
+            "Settings: {} sees them when it is started for the study; a name that it does not know ends the \
+             study then",
+            study.engine
+        )
+    })
 }
 
 /// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study file.

@@ -17,6 +17,9 @@ const REFEREE: &str = "duckdb";
 pub struct Program {
     /// The engine's own.
     pub worker: Worker,
+    /// A worker that can be asked about options before any data is made; built-in engines are asked
+    /// without one, and others only when they load.
+    pub check: Option<Worker>,
     /// For a workload of queries.
     pub queries: Option<QuerySettings>,
     /// Version of the engine, where it is known without starting the worker.
@@ -40,7 +43,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
         let worker = find_worker(&study.engine, engines::all(), &program, &path)
             .map_err(|error| runner_error(&error))?;
         let queries = is_tpch.then(|| referee(study)).transpose()?;
-        return Ok(Program { worker, queries, version: None });
+        return Ok(Program { worker, check: None, queries, version: None });
     };
     if !engine.workloads.contains(&study.workload.as_str()) {
         let can = engine.workloads.join(", ");
@@ -52,11 +55,12 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     let found = home.find(engine.name, python.as_deref()).map_err(app_error)?;
     let second = home.find(engine.referee, python.as_deref()).map_err(app_error)?;
     let queries = Some(settings(&second)?);
-    Ok(Program { worker: worker(&found), queries, version: Some(found.version) })
+    let check = Some(Worker { args: found.check_args(), ..worker(&found) });
+    Ok(Program { worker: worker(&found), check, queries, version: Some(found.version) })
 }
 
-/// Options that these engines do not have, known before any data is made. Their settings are only
-/// known by asking them.
+/// Options that these engines do not have. Their settings are only known by asking them
+/// ([`Program::check`]).
 fn refuse_foreign(study: &Study) -> Result<(), AppError> {
     if let Some(name) = study.engine_options.keys().find(|name| *name != "python") {
         let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";

@@ -1,5 +1,6 @@
 //! The measuring itself: the study file, the runner's settings, progress and looks.
 
+use super::command;
 use super::prepare::Job;
 use super::runner_error;
 use crate::cli::RunArgs;
@@ -28,7 +29,8 @@ pub fn measure(
         Some(store) => store,
         None => Store::create(&job.output, &job.study, topology, &job.versions).map_err(AppError::failed)?,
     };
-    let settings = settings(job, args);
+    let probe = !args.no_probe && (fresh || probed_before(&store)?);
+    let settings = Settings { probe, ..settings(job, args) };
     let progress = Progress::new(args.json);
     let mut shown = Shown::new(&job.study, &progress);
     let outcome = threadwise_runner::run(
@@ -66,9 +68,16 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
         settings.deadlines.load = settings.deadlines.load.mul_f64(scale.max(1.0));
         settings.deadlines.prepare = settings.deadlines.prepare.mul_f64(scale.max(1.0));
     }
-    settings.probe = !args.no_probe;
+    command::deadlines(&job.study, &mut settings.deadlines);
     settings.allow_busy = args.allow_busy || job.is_simulated();
     settings
+}
+
+/// Whether a study that goes on looks at the hardware around its blocks: as its first part did, since
+/// blocks with such looks and without are not alike. One in which no run was stored has done neither.
+fn probed_before(store: &Store) -> Result<bool, AppError> {
+    let runs = store.runs().map_err(AppError::failed)?;
+    Ok(runs.is_empty() || !store.probes().map_err(AppError::failed)?.is_empty())
 }
 
 /// A look of `--until`: enough when every throughput ratio is narrow enough.

@@ -28,9 +28,8 @@ const PAYLOAD_BYTES: usize = 3500;
 /// an update never changes the length of a row.
 const VALUE_BASE: i64 = 1 << 40;
 
-/// Stream of the seed's generator for the order of keys; the payload has its own.
-const ORDER_STREAM: u64 = 1;
-const PAYLOAD_STREAM: u64 = 2;
+/// Stream of the seed's generator for the payload: not the one for the order of keys.
+const PAYLOAD_STREAM: u64 = logical_io::ORDER_STREAM + 1;
 
 /// Makes the data of one treatment, or finds it. Not to be called by two processes at once for the
 /// same folder.
@@ -174,40 +173,10 @@ fn insert_rows(connection: &Connection, seed: u64, spec: &LogicalIo) -> Result<(
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(PAYLOAD_STREAM);
     let mut payload = [0_u8; PAYLOAD_BYTES];
-    for key in shuffled_keys(seed, spec.blocks) {
+    for key in logical_io::shuffled_keys(seed, spec.blocks) {
         random.fill_bytes(&mut payload);
         let twin = logical_io::row_sum(u64::from(key)) - VALUE_BASE;
         insert.execute(params![key, VALUE_BASE, twin, &payload[..]])?;
     }
     Ok(())
-}
-
-/// The keys 0 to `blocks` − 1 in seeded random order (Fisher and Yates; Durstenfeld, CACM 7, 1964).
-fn shuffled_keys(seed: u64, blocks: u64) -> Vec<u32> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(ORDER_STREAM);
-    // The workload allows at most 2^28 blocks.
-    let mut keys: Vec<u32> = (0..blocks as u32).collect();
-    for last in (1..keys.len()).rev() {
-        let other = ((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64) as usize;
-        keys.swap(last, other);
-    }
-    keys
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_a_seeded_permutation() {
-        let keys = shuffled_keys(1, 1000);
-        assert_eq!(keys, shuffled_keys(1, 1000));
-        assert_ne!(keys, shuffled_keys(2, 1000));
-        let mut sorted = keys.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..1000).collect::<Vec<u32>>());
-        let neighbours = keys.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
-        assert!(neighbours < 10, "{neighbours}");
-    }
 }

@@ -1,0 +1,157 @@
+//! The numbers of single runs, and each treatment's own over blocks.
+
+use super::{BUSY_CPUS, CPU, CPU_TOTAL, ELAPSED, MEMORY, SAID};
+use crate::Interval;
+use crate::estimate::{Observed, THROUGHPUT};
+use crate::statistics::MeanEstimate;
+use std::collections::BTreeMap;
+use threadwise_study::{Role, Run, Slice, Study, command};
+
+/// Numbers of one run by metric name.
+pub type Figures = BTreeMap<String, f64>;
+
+/// The usable runs of a study.
+pub struct Table<'a> {
+    study: &'a Study,
+    group_of: &'a [usize],
+    /// Number of each block, and for each treatment its numbers, where its run counts.
+    pub blocks: Vec<(u32, Vec<Option<Figures>>)>,
+    cpus: Vec<Option<u32>>,
+    /// The least number of each metric of which any run has 0 or less.
+    least: BTreeMap<String, f64>,
+}
+
+impl<'a> Table<'a> {
+    /// Reads the usable runs.
+    pub fn new(study: &'a Study, observed: &'a Observed, runs: &[Run]) -> Self {
+        let mut cpus = vec![None; study.treatments.len()];
+        let mut blocks = Vec::new();
+        let mut least: BTreeMap<String, f64> = BTreeMap::new();
+        for block in &observed.blocks {
+            let mut row = vec![None; study.treatments.len()];
+            for (at, cell) in row.iter_mut().enumerate() {
+                let usable = observed.usable(block, at).is_some();
+                let run = block.sources[at].filter(|_| usable).and_then(|source| runs.get(source));
+                if let Some(run) = run {
+                    let figures = figures(run);
+                    for (metric, value) in figures.iter().filter(|(_, value)| **value <= 0.0) {
+                        let known = least.entry(metric.clone()).or_insert(*value);
+                        *known = known.min(*value);
+                    }
+                    *cell = Some(figures);
+                    cpus[at] = cpus[at].or(Some(run.cpus.len() as u32));
+                }
+            }
+            blocks.push((block.number, row));
+        }
+        Self { study, group_of: &observed.group_of, blocks, cpus, least }
+    }
+
+    /// Group of a treatment, as an index.
+    pub fn group(&self, treatment: usize) -> usize {
+        self.group_of[treatment]
+    }
+
+    /// How many logical CPUs a treatment has.
+    pub fn cpus(&self, treatment: usize) -> Option<u32> {
+        self.cpus[treatment]
+    }
+
+    /// The baseline of a group, and its twin.
+    pub fn baselines(&self, group: usize) -> Vec<usize> {
+        let of = |role: Role| {
+            let all = self.study.treatments.iter().enumerate();
+            all.filter(move |(at, own)| own.role == role && self.group_of[*at] == group).map(|(at, _)| at)
+        };
+        of(Role::Baseline).take(1).chain(of(Role::BaselineTwin).take(1)).collect()
+    }
+
+    /// Means over blocks by metric name, of several treatments their mean in each block.
+    ///
+    /// They are geometric with intervals on logarithms, as the ratios are, and arithmetic where any
+    /// run of the study has 0 or less of it: so all treatments of a study have the same kind of mean.
+    pub fn summary(&self, treatments: &[usize], alpha: f64) -> BTreeMap<String, Interval> {
+        let mut by_metric: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (_, row) in &self.blocks {
+            let known: Vec<&Figures> = treatments.iter().filter_map(|at| row[*at].as_ref()).collect();
+            let Some((first, rest)) = known.split_first() else { continue };
+            for (metric, value) in *first {
+                let geometric = self.is_positive(metric);
+                let scaled = |value: f64| if geometric { value.ln() } else { value };
+                let values: Option<Vec<f64>> = rest.iter().map(|own| own.get(metric).copied()).collect();
+                let Some(values) = values else { continue };
+                let sum: f64 = values.iter().copied().chain([*value]).map(scaled).sum();
+                by_metric.entry(metric).or_default().push(sum / known.len() as f64);
+            }
+        }
+        let told = by_metric.into_iter().filter_map(|(metric, values)| {
+            let estimate = MeanEstimate::of(&values)?;
+            let (low, high) = estimate.interval(alpha);
+            let back = |end: f64| match self.least.get(metric) {
+                None => end.exp(),
+                Some(least) if *least >= 0.0 => end.max(0.0),
+                Some(_) => end,
+            };
+            let [mean, low, high] = [estimate.mean, low, high].map(back);
+            Some((metric.to_owned(), Interval { mean, low, high, unit: self.unit(metric) }))
+        });
+        told.collect()
+    }
+
+    /// Whether every usable run of the study has more than 0 of it.
+    fn is_positive(&self, metric: &str) -> bool {
+        !self.least.contains_key(metric)
+    }
+
+    fn unit(&self, metric: &str) -> String {
+        let Some(name) = metric.strip_prefix(SAID) else {
+            return match metric {
+                ELAPSED | CPU | CPU_TOTAL => "ns",
+                MEMORY => "bytes",
+                THROUGHPUT => "1/s",
+                _ => "1",
+            }
+            .to_owned();
+        };
+        let mut specs = self.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
+        specs.find(|spec| spec.name == name).map(|spec| spec.unit).unwrap_or_default()
+    }
+}
+
+/// One run's numbers. What nobody told is left out.
+fn figures(run: &Run) -> Figures {
+    let mut figures = Figures::new();
+    let slices = run.slices.len() as f64;
+    let sum = |of: fn(&Slice) -> f64| run.slices.iter().map(of).sum::<f64>();
+    let (elapsed, cpu, rows) = (sum(elapsed_ns), sum(|slice| slice.cpu_ns() as f64), sum(rows));
+    let mut put = |name: &str, value: Option<f64>| {
+        figures.extend(value.filter(|value| value.is_finite()).map(|value| (name.to_owned(), value)));
+    };
+    put(ELAPSED, (elapsed > 0.0).then(|| elapsed / slices));
+    put(THROUGHPUT, (elapsed > 0.0).then(|| rows * 1e9 / elapsed));
+    put(CPU, (rows > 0.0).then(|| cpu / rows));
+    put(CPU_TOTAL, (slices > 0.0).then(|| cpu / slices));
+    put(BUSY_CPUS, (elapsed > 0.0).then(|| cpu / elapsed));
+    let peaks = run.slices.iter().filter(|slice| tells(slice, MEMORY)).map(|slice| slice.counter(MEMORY));
+    put(MEMORY, peaks.max().map(|bytes| bytes as f64));
+    for reading in run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER) {
+        put(&format!("{SAID}{}", reading.metric), reading.value);
+    }
+    figures
+}
+
+/// Elapsed time of a slice of commands in nanoseconds: from the common start to the end of the longest
+/// process; the window where none tells its end.
+pub fn elapsed_ns(slice: &Slice) -> f64 {
+    let ends = slice.sessions.iter().filter_map(|session| session.finished_ns);
+    ends.max().unwrap_or(slice.window_ns) as f64
+}
+
+fn rows(slice: &Slice) -> f64 {
+    slice.rows() as f64
+}
+
+fn tells(slice: &Slice, counter: &str) -> bool {
+    let sessions = slice.sessions.iter().map(|session| &session.counters);
+    sessions.chain([&slice.counters]).any(|counters| counters.contains_key(counter))
+}

@@ -1,0 +1,353 @@
+//! Commands worked by hand: ratios, floors, families, gaps, and the verdict as a stranger reads it.
+
+use super::*;
+use crate::findings::verdict;
+use crate::fixtures::{comparison, cpu_times, machine, study};
+use crate::{Estimate, Finding, analyse_on, reached};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use threadwise_study::{Reading, RunStatus, SessionSlice, Slice};
+
+/// A study of one command with the given treatments and metrics (`NAME`, `UNIT BETTER KIND:PATTERN`).
+fn commands(treatments: &[&str], metrics: &[(&str, &str)]) -> Study {
+    let mut study = study(&[""], treatments);
+    (study.name, study.workload, study.engine) =
+        ("command".into(), command::WORKLOAD.into(), "command".into());
+    study.design.rounds = 1;
+    for treatment in &mut study.treatments {
+        let mut put = |key: &str, text: &str| {
+            treatment.options.insert(key.to_owned(), OptionValue::Text(text.to_owned()));
+        };
+        put("command", "bench --time 10");
+        metrics.iter().for_each(|(name, spec)| put(&format!("metric.{name}"), spec));
+    }
+    study
+}
+
+/// One run of one process: elapsed and CPU in seconds, metrics.
+fn run(block: u32, treatment: &str, elapsed_s: f64, cpu_s: f64, metrics: &[(&str, f64)]) -> Run {
+    let window_ns = (elapsed_s * 1e9) as u64;
+    let session = SessionSlice {
+        steps: 1,
+        rows: 1,
+        cpu_ns: (cpu_s * 1e9) as u64,
+        finished_ns: Some(window_ns),
+        counters: [(MEMORY.to_owned(), 100 << 20), ("read_bytes".to_owned(), 4096)].into(),
+        ..SessionSlice::default()
+    };
+    let reading = |(name, value): &(&str, f64)| Reading {
+        sampler: command::SAMPLER.to_owned(),
+        metric: (*name).to_owned(),
+        cpu: None,
+        start_ns: 0,
+        end_ns: window_ns,
+        value: Some(*value),
+        gap: None,
+    };
+    Run {
+        id: 0,
+        block,
+        attempt: 0,
+        treatment: treatment.to_owned(),
+        cpus: if treatment == "T" { vec![0, 1] } else { vec![0] },
+        status: RunStatus::Valid,
+        slices: vec![Slice {
+            sequence: 0,
+            round: 0,
+            start_ns: 0,
+            window_ns,
+            sessions: vec![session],
+            counters: Default::default(),
+            cpu_times: Vec::new(),
+        }],
+        started_s: 0.0,
+        prepare_ns: 0,
+        readings: metrics.iter().map(reading).collect(),
+    }
+}
+
+/// A factor near 1 that differs by block and salt.
+fn wobble(block: u32, salt: u32) -> f64 {
+    1.0 + 0.001 * (f64::from((block * 7 + salt * 5) % 9) - 4.0)
+}
+
+/// Blocks of A, A' and T, of which T takes half of the time, says twice `tps`, the same `same` and
+/// 1.5 times `late`; `zero` is 0 on A in block 3.
+fn story(blocks: u32) -> (Study, Vec<Run>) {
+    let metrics = [
+        ("tps", "tx/s higher regex:tps"),
+        ("same", "1 none regex:same"),
+        ("late", "ms lower json:/late"),
+        ("zero", "errors lower regex:e"),
+    ];
+    let mut runs = Vec::new();
+    for block in 0..blocks {
+        for (salt, (name, speed)) in [("A", 1.0), ("A'", 1.0), ("T", 2.0)].into_iter().enumerate() {
+            let w = |more: u32| wobble(block, salt as u32 + more);
+            let late = if name == "T" { 15.0 } else { 10.0 };
+            let zero = if name == "A" && block == 3 { 0.0 } else { 7.0 };
+            let said =
+                [("tps", 500.0 * speed * w(1)), ("same", 3.0 * w(2)), ("late", late * w(3)), ("zero", zero)];
+            runs.push(run(block, name, 10.0 / speed * w(0), 9.9 * w(4), &said));
+        }
+    }
+    (commands(&["T 2c1t 2"], &metrics), runs)
+}
+
+fn find<'a>(analysis: &'a Analysis, metric: &str) -> &'a Estimate {
+    let found = analysis.estimates.iter().find(|own| own.name == "T : A+A'" && own.metric == metric);
+    found.unwrap_or_else(|| panic!("no ratio of {metric}"))
+}
+
+fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> Vec<&'a str> {
+    findings.iter().filter(|own| own.kind == kind).map(|own| own.text.as_str()).collect()
+}
+
+fn close(got: f64, expected: f64) {
+    assert!((got - expected).abs() <= 1e-6 * expected.abs(), "{got}, expected {expected}");
+}
+
+#[test]
+fn ratios_have_directions_and_say_what_they_mean() {
+    let (study, runs) = story(8);
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    assert_eq!(analysis.headline(), ELAPSED);
+    let told = |metric: &str| {
+        let own = find(&analysis, metric);
+        (format!("{:.2}", own.value), own.effect.then(|| own.meaning()), own.direction.clone())
+    };
+    let (lower, higher) = ("lower-is-better".to_owned(), "higher-is-better".to_owned());
+    assert_eq!(told(ELAPSED), ("0.50".to_owned(), Some("better"), lower.clone()));
+    assert_eq!(told("metric/tps"), ("2.00".to_owned(), Some("better"), higher));
+    assert_eq!(told("metric/late"), ("1.50".to_owned(), Some("worse"), lower.clone()));
+    assert_eq!(told("metric/same"), ("1.00".to_owned(), None, "neither".to_owned()));
+    assert_eq!(told(CPU), ("1.00".to_owned(), None, lower));
+    assert_eq!(find(&analysis, ELAPSED).method, "t over 8 blocks of whole runs, baseline A and A'");
+    // What other workloads have is not here: its ratio would be the inverse of elapsed.
+    assert!(!analysis.estimates.iter().any(|own| own.metric.starts_with("rows_per_s")));
+    let summary = &analysis.treatments[2].metrics;
+    assert_eq!((summary["metric/tps"].unit.as_str(), summary[BUSY_CPUS].unit.as_str()), ("tx/s", "1"));
+    assert!((summary[BUSY_CPUS].mean - 1.98).abs() < 0.01);
+    close(summary[MEMORY].mean, f64::from(100 << 20));
+    assert!(reached(&analysis, 0.02) && !reached(&analysis, 1e-6));
+}
+
+#[test]
+fn a_single_number_is_given_back_as_it_was_printed() {
+    let study = commands(&[], &[("tps", "tx/s higher regex:tps")]);
+    let runs = [run(0, "A", 10.0, 9.0, &[("tps", 478.123_456)]), run(0, "A'", 10.0, 9.0, &[("tps", 480.0)])];
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    close(analysis.treatments[0].metrics["metric/tps"].mean, 478.123_456);
+    let both = analysis.commands.as_ref().unwrap().baseline("", "metric/tps").unwrap().mean;
+    close(both, (478.123_456_f64 * 480.0).sqrt());
+    assert_eq!(analysis.estimates, []);
+}
+
+#[test]
+fn a_ratio_and_the_figures_beside_it_belong_together() {
+    let (study, runs) = story(8);
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let commands = analysis.commands.as_ref().unwrap();
+    for metric in [ELAPSED, CPU, "metric/tps", "metric/late"] {
+        let below = commands.baseline("", metric).unwrap().mean;
+        close(find(&analysis, metric).value, analysis.treatments[2].metrics[metric].mean / below);
+    }
+}
+
+#[test]
+fn a_zero_has_no_ratio_and_says_where_it_is() {
+    let (study, runs) = story(8);
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let commands = analysis.commands.as_ref().unwrap();
+    assert!(!analysis.estimates.iter().any(|own| own.metric == "metric/zero"));
+    let gap = commands.gap("T : A+A'", "metric/zero").unwrap();
+    assert_eq!(gap.reason, "0 in block 3 of A");
+    // Means are then arithmetic, of all treatments alike.
+    close(analysis.treatments[0].metrics["metric/zero"].mean, 7.0 * 7.0 / 8.0);
+    close(analysis.treatments[2].metrics["metric/zero"].mean, 7.0);
+    assert!(analysis.treatments[0].metrics["metric/zero"].low >= 0.0);
+    assert!(analysis.floor("", "metric/zero").is_none() && analysis.floor("", "metric/tps").is_some());
+}
+
+#[test]
+fn a_failed_run_takes_its_pair_and_not_the_study() {
+    let (study, mut runs) = story(8);
+    for run in runs.iter_mut().filter(|run| run.block == 2 && run.treatment == "T") {
+        let message = "metric tps was not found; last lines: oops".to_owned();
+        run.status = RunStatus::Failed { kind: "metric".to_owned(), message };
+        run.readings.clear();
+    }
+    // A run that is valid and tells nothing of one metric counts for the others.
+    runs.iter_mut().filter(|run| run.block == 5 && run.treatment == "T").for_each(|run| {
+        run.readings.retain(|reading| reading.metric != "late");
+    });
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    assert_eq!((find(&analysis, "metric/tps").blocks, find(&analysis, "metric/late").blocks), (7, 6));
+    assert_eq!((analysis.treatments[2].runs, analysis.treatments[2].failed), (7, 1));
+    assert!(analysis.excluded_blocks[0].contains("T only: failed (metric: metric tps was not found"));
+    // Nobody told it on one side: that is a reason too.
+    runs.iter_mut().filter(|run| run.treatment == "T").for_each(|run| run.readings.clear());
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let commands = analysis.commands.as_ref().unwrap();
+    assert_eq!(commands.gap("T : A+A'", "metric/tps").unwrap().reason, "not told by runs of both sides");
+}
+
+#[test]
+fn one_block_has_values_and_no_interval() {
+    let (study, runs) = story(1);
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let tps = find(&analysis, "metric/tps");
+    assert!((tps.value - 2.0).abs() < 0.02 && tps.high.is_infinite() && !tps.effect && !tps.conclusive);
+    let topology = machine(1, 2, 1);
+    let findings = verdict(&study, &topology, &analysis);
+    let headline = of_kind(&findings, "command")[0];
+    assert!(
+        headline.contains("(1 block, no interval)") && headline.contains("no difference shown"),
+        "{headline}"
+    );
+    assert!(!reached(&analysis, 10.0));
+}
+
+#[test]
+fn the_headline_is_what_the_user_named_and_a_family_of_its_own() {
+    let (mut study, runs) = story(8);
+    let plain = analyse_on(&study, None, &runs, 1.0);
+    for treatment in &mut study.treatments {
+        treatment.options.insert("headline".to_owned(), OptionValue::Text("tps".to_owned()));
+    }
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    assert_eq!((analysis.headline(), analysis.estimates[0].metric.as_str()), ("metric/tps", "metric/tps"));
+    assert!(analysis.noise_floors.iter().all(|floor| floor.metric == "metric/tps"));
+    // One comparison in the headline's family: its adjusted interval is the plain one.
+    let tps = find(&analysis, "metric/tps");
+    assert_eq!((tps.holm_low, tps.holm_high), (tps.low, tps.high));
+    // Five quantities are the other family, in which it was before.
+    let before = find(&plain, "metric/tps");
+    assert!(before.holm_low < before.low && before.holm_high > before.high);
+    let elapsed = find(&analysis, ELAPSED);
+    assert!(elapsed.holm_low < elapsed.low);
+    // An unknown name is refused before the study; a file that has one gets elapsed time.
+    study.treatments[0].options.insert("headline".to_owned(), OptionValue::Text("tpx".to_owned()));
+    assert_eq!(analyse_on(&study, None, &runs, 1.0).headline(), ELAPSED);
+}
+
+#[test]
+fn an_effect_must_exceed_its_own_floor() {
+    let (study, mut runs) = story(8);
+    // The baseline and its twin are apart by a third in `late`, which T exceeds by half.
+    for reading in runs.iter_mut().filter(|run| run.treatment == "A'").flat_map(|run| &mut run.readings) {
+        if reading.metric == "late" {
+            reading.value = reading.value.map(|value| value * 1.9);
+        }
+    }
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let late = find(&analysis, "metric/late");
+    assert!(late.holm_low > 1.0 && !late.effect, "{late:?}");
+    assert!(find(&analysis, "metric/tps").effect, "another metric's floor");
+}
+
+#[test]
+fn processes_side_by_side() {
+    let (mut study, mut runs) = story(8);
+    for treatment in &mut study.treatments {
+        treatment.options.insert("each".to_owned(), OptionValue::Text("session".to_owned()));
+    }
+    // T runs two processes, the second one a fifth longer.
+    for slice in runs.iter_mut().filter(|run| run.treatment == "T").flat_map(|run| &mut run.slices) {
+        let mut second = slice.sessions[0].clone();
+        second.finished_ns = second.finished_ns.map(|ns| ns + ns / 5);
+        slice.window_ns = second.finished_ns.unwrap();
+        slice.sessions.push(second);
+    }
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let ratio = |metric: &str| format!("{:.2}", find(&analysis, metric).value);
+    assert_eq!(
+        (ratio(ELAPSED), ratio("rows_per_s"), ratio(CPU)),
+        ("0.60".into(), "3.33".into(), "1.00".into())
+    );
+    let commands = analysis.commands.as_ref().unwrap();
+    assert_eq!((commands.is_per_session, commands.quantities[1].name.as_str()), (true, "runs per second"));
+    close(analysis.treatments[2].metrics[MEMORY].mean, f64::from(200 << 20));
+}
+
+#[test]
+fn the_verdict_of_a_command() {
+    let (mut study, mut runs) = story(8);
+    study.comparisons.push(comparison("T", &["A"], "cores"));
+    // A page more in every run is an effect, and no news.
+    for run in runs.iter_mut().filter(|run| run.treatment == "T") {
+        run.slices[0].sessions[0].counters.insert(MEMORY.to_owned(), (100 << 20) + 4096);
+    }
+    let topology = machine(1, 2, 1);
+    let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let texts: Vec<&str> = findings.iter().map(|own| own.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node.",
+            "Elapsed: 10.0 s [10.0, 10.0] on A (one-cpu). Against it: T (2c1t) 0.50x [0.50, 0.50], better.",
+            "Other ratios of elapsed: T : A 0.50x [0.50, 0.50], better.",
+            "late (ms, lower is better): 10.0 [10.0, 10.0] on A; T 1.50x [1.50, 1.50], worse.",
+            "tps (tx/s, higher is better): 500 [499, 501] on A; T 2.00x [1.99, 2.00], better.",
+            "No difference shown in same.",
+            "CPU per run: 9.90 s [9.89, 9.91] on A; no difference shown in 1 comparison. Logical CPUs kept busy: \
+             0.99 of 1 on A; 1.98 of 2 on T. Peak memory: 100 MiB [100, 100] on A; a difference below 0.5% in \
+             1 comparison.",
+            "No ratio, which needs numbers above 0 on both sides, of zero (0 in block 3 of A).",
+            "Trust: noise floor ±0.5%; 8 blocks; no steal seen.",
+            "Scope: engine command, workload command, one process a treatment of: bench --time 10.",
+        ]
+    );
+}
+
+#[test]
+fn a_command_that_uses_one_cpu_is_told_so() {
+    let (study, mut runs) = story(8);
+    for slice in runs.iter_mut().flat_map(|run| &mut run.slices) {
+        slice.sessions[0].cpu_ns = slice.window_ns - slice.window_ns / 50;
+        slice.cpu_times = vec![cpu_times(0, 98, 0), cpu_times(1, 3, 0)];
+    }
+    let topology = machine(1, 2, 1);
+    let look = |runs: &[Run]| {
+        let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), runs, 1.0));
+        of_kind(&findings, "cost")[0].to_owned()
+    };
+    let cost = look(&runs);
+    assert!(cost.contains("No placement kept more than 0.98 logical CPUs busy"), "{cost}");
+    // Where somebody else was on its logical CPUs, nothing is known of what it could use.
+    for slice in runs.iter_mut().flat_map(|run| &mut run.slices) {
+        slice.cpu_times[1] = cpu_times(1, 60, 0);
+    }
+    let cost = look(&runs);
+    assert!(cost.contains("Logical CPUs kept busy: 0.98 of 1 on A; 0.98 of 2 on T."), "{cost}");
+    // Without a comparison there is still something to tell.
+    let alone = commands(&[], &[]);
+    let findings = verdict(&alone, &topology, &analyse_on(&alone, Some(&topology), &runs, 1.0));
+    assert_eq!(of_kind(&findings, "command"), ["Elapsed: 10.0 s [10.0, 10.0] on A (one-cpu)."]);
+    let nothing = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &[], 1.0));
+    assert!(of_kind(&nothing, "not-measurable")[0].starts_with("Nothing can be said"), "{nothing:?}");
+}
+
+/// Studies of nothing: four metrics, elapsed, CPU and two comparisons, all noise. Any effect is a false
+/// one; each of the two families may have one in 5% of studies, less what the floors take.
+#[test]
+fn noise_is_seldom_called_an_effect() {
+    let metrics = ["a", "b", "c", "d"].map(|name| (name, "1 higher regex:x"));
+    let study = commands(&["T 2c1t 2", "U 2c1t 2"], &metrics);
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let mut wrong = 0;
+    for _ in 0..300 {
+        let mut noise = || (0..6).map(|_| random.random_range(-0.5..0.5)).sum::<f64>() * 0.05;
+        let mut runs = Vec::new();
+        for block in 0..8 {
+            for name in ["A", "A'", "T", "U"] {
+                let said = metrics.map(|(metric, _)| (metric, 100.0 * noise().exp()));
+                runs.push(run(block, name, 10.0 * noise().exp(), 9.0 * noise().exp(), &said));
+            }
+        }
+        wrong += u32::from(analyse_on(&study, None, &runs, 1.0).estimates.iter().any(|own| own.effect));
+    }
+    // 10% of 300 are 30; three standard deviations more are 46.
+    assert!(wrong <= 46, "{wrong} of 300 studies of nothing");
+}

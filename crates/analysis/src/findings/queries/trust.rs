@@ -1,0 +1,104 @@
+//! How far to trust a study of queries: what the baseline shows against itself, how much of what the
+//! tables mark differs, what disturbed it, what is left out.
+
+use super::{Facts, finding};
+use crate::findings::trust::{blocks, disturbances, not_measured};
+use crate::findings::words::percent;
+use crate::queries::words::{half_width, short_reason};
+use crate::queries::{Queries, TreatmentQueries};
+use crate::{Finding, Ratio};
+
+/// Longest reason of a run that is left out; the JSON report has the whole.
+pub const MAX_REASON: usize = 80;
+
+/// Noise floors and marks of totals and of single queries, as the tables have them; of streams, whose
+/// queries take longer beside others, of queries per hour alone.
+pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
+    let total = |own: &'_ TreatmentQueries| own.total.speed.clone();
+    let totals: Vec<Ratio> = queries.treatments.iter().filter_map(total).collect();
+    let single: Vec<Ratio> = queries
+        .treatments
+        .iter()
+        .filter(|_| !queries.is_throughput)
+        .flat_map(|own| own.queries.values().filter_map(|query| query.speed.clone()))
+        .collect();
+    let target = facts.study.design.target_half_width;
+    let names = match queries.is_throughput {
+        true => ["queries per hour", "treatment"],
+        false => ["totals", "total"],
+    };
+    let mut parts = vec![floors(&[(names[0], &totals), ("queries", &single)])];
+    let marks: Vec<String> = [(names[1], &totals), ("query", &single)]
+        .into_iter()
+        .filter_map(|(one, ratios)| marks(one, ratios, target))
+        .collect();
+    parts.extend((!marks.is_empty()).then(|| format!("shown to differ: {}", marks.join(", "))));
+    parts.push(blocks(facts));
+    parts.extend(disturbances(facts));
+    parts.extend(first_of(&not_measured(facts)).map(|line| format!("not measured: {line}")));
+    let mut text = format!("Trust: {}.", parts.join("; "));
+    text.extend(
+        first_of(&facts.analysis.excluded_blocks)
+            .map(|line| format!(" Left out: {line}.").replace("….", "…")),
+    );
+    let open = queries
+        .treatments
+        .iter()
+        .filter(|own| own.total.speed.as_ref().is_some_and(|speed| is_open(speed, target)));
+    let evidence: Vec<&str> = open.map(|own| own.treatment.as_str()).collect();
+    finding("trust", text, &evidence)
+}
+
+/// `noise floor of totals ±1.0%, of queries ±1.1% to ±9.3%`: least and largest.
+fn floors(of: &[(&str, &Vec<Ratio>)]) -> String {
+    let words = |(name, ratios): &(&str, &Vec<Ratio>)| {
+        let floors = ratios.iter().filter_map(|ratio| ratio.floor).map(|floor| floor - 1.0);
+        let (low, high) = floors
+            .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), floor| (low.min(floor), high.max(floor)));
+        let [low, high] = [low, high].map(share).map(|share| share.filter(|_| low.is_finite()));
+        Some(match (low?, high?) {
+            (low, high) if low == high => format!("of {name} {low}"),
+            (low, high) => format!("of {name} {low} to {high}"),
+        })
+    };
+    let known: Vec<String> = of.iter().filter_map(words).collect();
+    if known.is_empty() {
+        return "noise floor unknown".to_owned();
+    }
+    format!("noise floor {}", known.join(", "))
+}
+
+/// Beyond a factor of two a floor says no more than that.
+fn share(floor: f64) -> Option<String> {
+    floor
+        .is_finite()
+        .then(|| if floor > 1.0 { "above ±100%".to_owned() } else { format!("±{}", percent(floor)) })
+}
+
+/// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.
+fn marks(one: &str, ratios: &[Ratio], target: f64) -> Option<String> {
+    let shown = ratios.iter().filter(|ratio| ratio.effect).count();
+    let what = match (ratios.len(), one.strip_suffix('y')) {
+        (0, _) => return None,
+        (1, _) => one.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        (_, None) => format!("{one}s"),
+    };
+    let open = match ratios.iter().filter(|ratio| is_open(ratio, target)).count() {
+        0 => String::new(),
+        open => format!(" ({open} inconclusive)"),
+    };
+    Some(format!("{shown} of {} {what}{open}", ratios.len()))
+}
+
+/// Whether nothing is shown, and too wide an interval says why.
+fn is_open(ratio: &Ratio, target: f64) -> bool {
+    !ratio.effect && half_width(ratio) > target
+}
+
+/// The first of several lines, and how many more there are.
+fn first_of(lines: &[String]) -> Option<String> {
+    let more = lines.len().saturating_sub(1);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    lines.first().map(|line| format!("{}{more}", short_reason(line, MAX_REASON)))
+}

@@ -1,0 +1,349 @@
+//! A treatment's command at work: the other commands around its run, the watch over its processes, and
+//! what the run was.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use threadwise_machine::CpuSet;
+use threadwise_study::command::{BLOCK, CommandOptions, Each, Values, fill, words};
+use threadwise_study::{Counters, OptionValue, SessionSlice};
+
+use super::group::Group;
+use super::progress::{Progress, Verdict};
+use super::session::{CommandSession, Job};
+use super::start::Used;
+use super::tree;
+use super::{NAME, output};
+use crate::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window, clock};
+
+/// Counter between session and worker: the largest process of a session.
+pub(super) const LARGEST: &str = "largest_process_bytes";
+/// Moments after the start at which the processes are looked at; then every [`LOOK`].
+const FIRST_LOOKS: [Duration; 3] =
+    [Duration::from_millis(2), Duration::from_millis(10), Duration::from_millis(40)];
+/// Pause between looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// A look is followed by a pause of so many times its own length at least: half a percent of a CPU.
+const LOOK_SHARE: u32 = 200;
+/// How long processes may outlive the last one that we started.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long processes may take to go when they are killed.
+pub(super) const KILL: Duration = Duration::from_secs(10);
+/// How long those that are left at the end may take to go by themselves when they are asked to.
+const ASK: Duration = Duration::from_secs(5);
+/// Most time of `teardown` when we were asked to stop.
+const HURRIED: Duration = Duration::from_secs(60);
+
+/// Set by SIGTERM, by which the runner asks for an early end.
+fn interrupted() -> Result<Arc<AtomicBool>, EngineError> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let flag = FLAG.get_or_init(Arc::default);
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(flag))
+        .map_err(|error| failed("catch SIGTERM", &error.to_string()))?;
+    Ok(Arc::clone(flag))
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct AtWork {
+    pub(super) options: CommandOptions,
+    /// Our folder, with everything below in it.
+    pub(super) home: PathBuf,
+    /// All logical CPUs of the treatment.
+    pub(super) cpus: CpuSet,
+    sessions: u32,
+    /// What placeholders stand for but for those of sessions.
+    pub(super) values: Values,
+    pub(super) progress: Arc<Progress>,
+    pub(super) group: Option<Group>,
+    /// CPU time that the group had counted when the run began.
+    pub(super) group_before_ns: Mutex<u64>,
+    interrupted: Arc<AtomicBool>,
+    over: AtomicBool,
+}
+
+impl AtWork {
+    /// Makes the folders, and runs `setup` and `warmup`.
+    pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Self, EngineError> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|error| failed("become the reaper of its processes", &error.to_string()))?;
+        let home = request.load.data_dir.join(format!("run-{}", std::process::id()));
+        let cpus = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
+        let block = match request.load.options.get(BLOCK) {
+            Some(OptionValue::Integer(block)) => u32::try_from(*block).unwrap_or(0),
+            _ => 0,
+        };
+        let sessions = request.sessions.len() as u32;
+        let values = Values {
+            sessions,
+            session: None,
+            cpus: cpus.to_string(),
+            out: home.join("out").display().to_string(),
+            // Tools read a seed as a signed number of 32 bits.
+            seed: request.seed & 0x7fff_ffff,
+            treatment: words::plain_name(&request.load.treatment),
+            block,
+        };
+        let work = Self {
+            options,
+            home,
+            cpus,
+            sessions,
+            values,
+            progress: Arc::default(),
+            group: Group::make(),
+            group_before_ns: Mutex::new(0),
+            interrupted: interrupted()?,
+            over: AtomicBool::new(false),
+        };
+        work.make_folders()?;
+        // From here on an error drops what there is, which runs `teardown`.
+        work.must("setup", work.options.setup.as_deref())?;
+        work.must("warmup", work.options.warmup.as_deref())?;
+        Ok(work)
+    }
+
+    fn make_folders(&self) -> Result<(), EngineError> {
+        let make =
+            |folder: PathBuf| {
+                DirBuilder::new().mode(0o700).recursive(true).create(&folder).map_err(|error| {
+                    failed(&format!("make the folder {}", folder.display()), &error.to_string())
+                })
+            };
+        make(self.home.join("logs"))?;
+        make(self.home.join("out"))?;
+        (0..self.processes()).try_for_each(|session| make(self.out(session)))
+    }
+
+    /// How many processes a run has; they are those of the first sessions.
+    pub(super) fn processes(&self) -> u32 {
+        match self.options.each {
+            Each::Treatment => 1,
+            Each::Session => self.sessions,
+        }
+    }
+
+    /// Output folder of a process.
+    pub(super) fn out(&self, session: u32) -> PathBuf {
+        match self.options.each {
+            Each::Treatment => self.home.join("out"),
+            Each::Session => self.home.join(format!("out/session-{session}")),
+        }
+    }
+
+    pub(super) fn log(&self, name: &str, end: &str) -> PathBuf {
+        self.home.join(format!("logs/{name}.{end}"))
+    }
+
+    pub(super) fn logs(&self, session: u32) -> [PathBuf; 2] {
+        ["out", "err"].map(|end| self.log(&format!("command-{session}"), end))
+    }
+
+    pub(super) fn folder(&self) -> PathBuf {
+        self.options.folder.clone().unwrap_or_else(|| self.home.join("out"))
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.options.timeout_s)
+    }
+
+    /// Watches over a run's processes until all have ended, and ends those that must not go on.
+    fn watch(&self, window: &Window) {
+        let deadline_ns = window.end_ns.min(window.start_ns + self.timeout().as_nanos() as u64);
+        clock::sleep_until_ns(window.start_ns);
+        let mut looks = FIRST_LOOKS.into_iter();
+        let mut pause = looks.next().unwrap_or(LOOK);
+        loop {
+            let (unstarted, unended, spared, roots) = {
+                let state = self.progress.wait(pause);
+                (state.unstarted, state.unended, state.spared.clone(), state.roots.clone())
+            };
+            if unended == 0 {
+                break;
+            }
+            if unstarted > 0 {
+                // Which children are a run's is not known yet.
+                pause = Duration::from_millis(1);
+                continue;
+            }
+            let began_ns = clock::monotonic_ns();
+            self.progress.adopt(tree::reap_adopted(&spared, &roots));
+            let look = tree::look(&spared, &self.cpus);
+            {
+                let mut state = self.progress.lock();
+                state.peak_rss_bytes = state.peak_rss_bytes.max(look.rss_bytes);
+            }
+            let too_long = clock::monotonic_ns() > deadline_ns;
+            let verdict = match look.astray {
+                _ if self.is_interrupted() => Some(Verdict::Interrupted),
+                _ if too_long => Some(Verdict::TimedOut),
+                _ if self.has_written_too_much() => Some(Verdict::TooMuchOutput),
+                Some(astray) => Some(Verdict::Astray(astray)),
+                None => None,
+            };
+            if let Some(verdict) = verdict {
+                self.progress.end(verdict, KILL);
+            }
+            let cost = Duration::from_nanos(clock::monotonic_ns().saturating_sub(began_ns));
+            pause = looks.next().unwrap_or(LOOK).max(cost * LOOK_SHARE);
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            pause = pause.min(Duration::from_nanos(left_ns) + Duration::from_millis(1));
+        }
+        self.clear_up();
+    }
+
+    fn has_written_too_much(&self) -> bool {
+        (0..self.processes()).any(|session| {
+            let [stdout, stderr] = self.logs(session);
+            output::size([&stdout, &stderr]) > self.options.output_limit_bytes
+        })
+    }
+
+    /// After the last process: waits a moment for what it started, and ends what stays.
+    fn clear_up(&self) {
+        let spared = self.progress.lock().spared.clone();
+        let until_ns = clock::monotonic_ns() + GRACE.as_nanos() as u64;
+        let left = loop {
+            self.progress.adopt(tree::reap_adopted(&spared, &[]));
+            let left = tree::below_us(&spared);
+            if left.is_empty() || clock::monotonic_ns() > until_ns {
+                break left;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        if !left.is_empty() {
+            self.progress.end(Verdict::LeftBehind(tree::names(&left)), KILL);
+        }
+        // Output in the last moment counts too.
+        if self.has_written_too_much() {
+            self.progress.lock().verdict.get_or_insert(Verdict::TooMuchOutput);
+        }
+    }
+
+    /// Runs `teardown` and ends what is left; once.
+    fn end(&self) -> Result<(), EngineError> {
+        if self.over.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let limit = if self.is_interrupted() { self.timeout().min(HURRIED) } else { self.timeout() };
+        let said = self.side("teardown", self.options.teardown.as_deref(), limit, true);
+        let nobody = BTreeSet::new();
+        let all_gone = tree::end(&nobody, &[], Some(ASK), ASK + KILL, &mut Used::default());
+        let removed = fs::remove_dir_all(&self.home);
+        match said? {
+            Some(how) => Err(failed("run teardown", &how)),
+            None if !all_gone => {
+                let left = tree::names(&tree::below_us(&nobody));
+                Err(failed("end its processes", &format!("these live on: {left}; end them by hand")))
+            }
+            None => removed
+                .map_err(|error| failed(&format!("remove {}", self.home.display()), &error.to_string())),
+        }
+    }
+}
+
+impl Running for AtWork {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let session = request.session;
+        let progress = Arc::clone(&self.progress);
+        if session >= self.processes() {
+            return Ok(Box::new(CommandSession { job: None, progress }));
+        }
+        let cpus = match self.options.each {
+            Each::Treatment => self.cpus.clone(),
+            Each::Session => request.cpus.clone(),
+        };
+        let values = Values {
+            session: (self.options.each == Each::Session).then_some(session),
+            cpus: cpus.to_string(),
+            out: self.out(session).display().to_string(),
+            ..self.values.clone()
+        };
+        let [stdout, stderr] = self.logs(session);
+        let job = Job {
+            session,
+            words: filled("command", &self.options.command, &values)?,
+            folder: self.options.folder.clone().unwrap_or_else(|| self.out(session)),
+            home: self.home.clone(),
+            stdout,
+            stderr,
+            cpus,
+            group: self.group.as_ref().map(|group| Arc::clone(&group.procs)),
+        };
+        Ok(Box::new(CommandSession { job: Some(job), progress }))
+    }
+
+    fn standing(&self) -> Result<Standing, EngineError> {
+        let counted = self.group.as_ref().and_then(Group::read);
+        let memory = "memory is what a look at all processes every 0.1 s saw, or the largest single process";
+        let note = match counted {
+            Some(own) if own.peak_bytes.is_some() => {
+                format!(
+                    "CPU time of the command is that of a control group of its own; {memory}; the counter cgroup_peak_bytes has the group's, page cache included"
+                )
+            }
+            Some(_) => format!("CPU time of the command is that of a control group of its own; {memory}"),
+            None => format!(
+                "CPU time of the command is that of all processes that were waited for (no cgroup v2 of our own here); {memory}"
+            ),
+        };
+        Ok(Standing { placed: Vec::new(), notes: vec![note] })
+    }
+
+    fn before(&self) -> Result<(), EngineError> {
+        self.must("before", self.options.before.as_deref())?;
+        tree::reap_adopted(&BTreeSet::new(), &[]);
+        let spared = tree::below_us(&BTreeSet::new()).into_iter().collect();
+        let counted = self.group.as_ref().and_then(Group::read).map_or(0, |own| own.cpu_ns);
+        *self.group_before_ns.lock().unwrap_or_else(PoisonError::into_inner) = counted;
+        self.progress.begin(self.processes() as usize, spared);
+        Ok(())
+    }
+
+    fn during(&self, window: &Window) -> Result<(), EngineError> {
+        self.watch(window);
+        Ok(())
+    }
+
+    fn after(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        let measured = self.judge().and_then(|()| {
+            let counters = self.measure(slices)?;
+            self.check(slices).map(|()| counters)
+        });
+        let after = match self.is_interrupted() {
+            true => Ok(()),
+            false => self.must("after", self.options.after.as_deref()),
+        };
+        // What the run says weighs more.
+        measured.and_then(|counters| after.map(|()| counters))
+    }
+
+    fn finish(&self) -> Result<(), EngineError> {
+        self.end()
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        // After an error, which is the one to tell.
+        let _ = self.end();
+    }
+}
+
+/// Words with their placeholders filled in; they were checked before.
+pub(super) fn filled(name: &str, words: &[String], values: &Values) -> Result<Vec<String>, EngineError> {
+    let filled: Result<Vec<String>, String> = words.iter().map(|word| fill(word, values)).collect();
+    filled.map_err(|why| EngineError::Option { option: name.to_owned(), why })
+}
+
+pub(super) fn failed(action: &str, why: &str) -> EngineError {
+    EngineError::Failed { engine: NAME.into(), action: action.to_owned(), why: why.to_owned() }
+}

@@ -1,0 +1,143 @@
+//! A control group that counts what a run's processes used, where we may make one.
+//!
+//! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`: `cpu.stat` is there in every group,
+//! `memory.peak` (Linux 5.19) where the parent gives memory to its children; `proc_pid_cgroup(5)`,
+//! `proc_pid_mountinfo(5)`. No controller is switched on and no limit set: the group only counts.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How the names of our groups begin; the process number of their maker follows.
+const PREFIX: &str = "threadwise-run-";
+
+/// A group of our own, removed when dropped.
+#[derive(Debug)]
+pub(super) struct Group {
+    folder: PathBuf,
+    /// Its file `cgroup.procs`, open.
+    pub procs: Arc<File>,
+}
+
+/// What it counted since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// User and system time of all processes that were in it.
+    pub cpu_ns: u64,
+    /// Most memory, page cache included, where it is counted.
+    pub peak_bytes: Option<u64>,
+}
+
+impl Group {
+    /// Makes one below the group that we are in, and removes those of killed processes. `None` where there
+    /// is no cgroup v2, or we may not.
+    pub fn make() -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let above = folder(&mounts, &own)?;
+        remove_stale(&above);
+        let folder = above.join(format!("{PREFIX}{}", std::process::id()));
+        fs::create_dir(&folder).ok()?;
+        let procs = OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
+        match procs {
+            Ok(procs) => Some(Self { folder, procs: Arc::new(procs) }),
+            Err(_) => {
+                // Ours and empty; a failed removal leaves an empty group.
+                let _ = fs::remove_dir(&folder);
+                None
+            }
+        }
+    }
+
+    /// Reads it. `None` where it counts nothing.
+    pub fn read(&self) -> Option<Counted> {
+        let text = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
+        let cpu_ns = cpu_ns(&text("cpu.stat")?)?;
+        let peak_bytes = text("memory.peak").and_then(|peak| peak.trim().parse().ok());
+        Some(Counted { cpu_ns, peak_bytes })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // One that still has processes stays; they are being ended by other means.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Removes groups whose makers were killed. One with processes in it cannot be removed.
+fn remove_stale(above: &Path) {
+    let Ok(entries) = fs::read_dir(above) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            // What stays is empty and costs nothing.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn cpu_ns(stat: &str) -> Option<u64> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+    line.trim().parse::<u64>().ok()?.checked_mul(1000)
+}
+
+/// The folder of our own group: where version 2 is mounted, and the path in it. A mount may show a
+/// part of the tree only.
+fn folder(mounts: &str, own: &str) -> Option<PathBuf> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mount = mounts.lines().find_map(|line| {
+        let (head, tail) = line.split_once(" - ")?;
+        let mut fields = head.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        tail.starts_with("cgroup2 ").then_some((root, point))
+    });
+    let (root, point) = mount?;
+    let inside = Path::new(path).strip_prefix(root).ok()?;
+    // A group outside of what this container sees.
+    let is_seen = !path.split('/').any(|part| part == "..");
+    is_seen.then(|| Path::new(point).join(inside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_group_is_found_below_its_mount() {
+        let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n\
+                      31 24 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        let found = |own| folder(mounts, own);
+        assert_eq!(found("1:cpu:/\n0::/a/b\n"), Some(PathBuf::from("/sys/fs/cgroup/a/b")));
+        assert_eq!(found("0::/\n"), Some(PathBuf::from("/sys/fs/cgroup/")));
+        assert_eq!(found("0::/../x\n"), None);
+        assert_eq!(found("1:cpu:/\n"), None);
+        assert_eq!(folder("31 24 0:27 / /c rw - cgroup cgroup rw\n", "0::/\n"), None);
+        let part = "30 24 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
+        assert_eq!(folder(part, "0::/docker/x/y"), Some(PathBuf::from("/sys/fs/cgroup/y")));
+        assert_eq!(folder(part, "0::/other"), None);
+    }
+
+    #[test]
+    fn groups_of_the_dead_are_removed_and_others_are_not() {
+        let above = tempfile::tempdir().unwrap();
+        // A process number above the kernel's limit of 2^22 is never alive.
+        let dead = format!("{PREFIX}{}", 1 << 23);
+        let living = format!("{PREFIX}{}", std::process::id());
+        for name in [&dead, &living, "threadwise-run-", "other"] {
+            fs::create_dir(above.path().join(name)).unwrap();
+        }
+        remove_stale(above.path());
+        let left = fs::read_dir(above.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = left.map(|name| name.into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["other", "threadwise-run-", &living]);
+    }
+
+    #[test]
+    fn cpu_time_is_in_microseconds() {
+        assert_eq!(cpu_ns("usage_usec 1500\nuser_usec 1000\n"), Some(1_500_000));
+        assert_eq!(cpu_ns("user_usec 1000\n"), None);
+    }
+}

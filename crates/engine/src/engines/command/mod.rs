@@ -1,0 +1,178 @@
+//! The engine `command`: any command of the user's as a whole run, under the placement of its treatment.
+//!
+//! The worker starts the process itself, so that it inherits the placement and the memory policy, and
+//! is the reaper of all that comes of it: what a run used is known by waiting for every process, and
+//! nothing is left when it ends. docs/ENGINES.md, "Commands".
+
+mod at_work;
+mod extract;
+mod group;
+mod output;
+mod progress;
+mod result;
+mod session;
+mod side;
+mod start;
+mod tree;
+
+use std::path::Path;
+use threadwise_study::Options;
+use threadwise_study::command::{CommandOptions, Extract, Fault, METRIC_PREFIX, WORKLOAD};
+
+use super::super::workloads::options::refuse;
+use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
+use at_work::AtWork;
+pub use extract::extract;
+
+/// Name of the engine.
+pub const NAME: &str = "command";
+
+/// The engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Command;
+
+impl Engine for Command {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self, _: &Options) -> Result<String, EngineError> {
+        Ok(env!("CARGO_PKG_VERSION").to_owned())
+    }
+
+    fn about(&self) -> &'static str {
+        "any command of yours as a whole run, with metrics from its output"
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        &[WORKLOAD]
+    }
+
+    /// Every variable: the commands are the user's own, and passwords come to them this way.
+    fn environment(&self) -> &'static [&'static str] {
+        &[""]
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        read(request).map(drop)
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        read(request).map(|_| Loaded::default())
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        let options = read(&request.load)?;
+        Ok(Box::new(AtWork::start(options, request)?))
+    }
+}
+
+/// The options of a treatment, with all that can be known before anything runs.
+fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
+    if request.workload != WORKLOAD {
+        return Err(refuse(
+            "workload",
+            format!("{NAME} cannot do '{}'; it can do: {WORKLOAD}", request.workload),
+        ));
+    }
+    if let Some(name) = request.engine_options.keys().next() {
+        return Err(refuse(name, format!("engine {NAME} has no options; --set sets the workload's")));
+    }
+    let options =
+        CommandOptions::read(&request.options).map_err(|Fault { option, why }| refuse(&option, why))?;
+    for metric in &options.metrics {
+        if let Extract::Regex(pattern) = &metric.extract {
+            extract::expression(pattern)
+                .map_err(|why| refuse(&format!("{METRIC_PREFIX}{}", metric.name), why))?;
+        }
+    }
+    if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
+        return Err(refuse("folder", format!("{} is not a folder", folder.display())));
+    }
+    for (name, words) in options.commands() {
+        // What setup makes is not there yet.
+        if name == "setup" || options.setup.is_none() {
+            find(name, words, options.folder.as_deref())?;
+        }
+    }
+    Ok(options)
+}
+
+/// Refuses a program that is not there.
+fn find(name: &str, words: &[String], folder: Option<&Path>) -> Result<(), EngineError> {
+    let Some(program) = words.first().filter(|word| !word.contains(['{', '}'])) else { return Ok(()) };
+    if program.contains('/') {
+        let path = folder.map_or_else(|| Path::new(program).to_owned(), |folder| folder.join(program));
+        // Without a folder of the user's it is the run's own, which is empty now.
+        let is_known = folder.is_some() || path.is_absolute();
+        return match is_known && !path.is_file() {
+            true => Err(refuse(name, format!("there is no program {}", path.display()))),
+            false => Ok(()),
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|entry| entry.join(program).is_file());
+    match found {
+        true => Ok(()),
+        false => Err(refuse(
+            name,
+            format!("there is no program '{program}' on PATH: install it, or give its path"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use threadwise_study::OptionValue;
+
+    fn refused(pairs: &[(&str, &str)]) -> String {
+        let options = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), OptionValue::Text((*value).to_owned())))
+            .collect();
+        let request = LoadRequest {
+            workload: WORKLOAD.into(),
+            options,
+            engine_options: Options::new(),
+            data_dir: PathBuf::new(),
+            treatment: "x".into(),
+            sessions: 1,
+            seed: 1,
+        };
+        match Command.check(&request) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused_before_anything_does() {
+        assert_eq!(refused(&[("command", "sh -c 'exit 0'"), ("folder", "/")]), "");
+        assert!(refused(&[("command", "no-such-program-here")]).contains("on PATH"));
+        assert!(refused(&[("command", "true"), ("check", "/no/such/program")]).contains("option 'check'"));
+        assert_eq!(refused(&[("setup", "true"), ("command", "/made/by/setup")]), "");
+        assert!(refused(&[("command", "bin/none"), ("folder", "/")]).contains("/bin/none"));
+        assert!(refused(&[("command", "true"), ("folder", "/no/such/folder")]).contains("is not a folder"));
+        let bad = refused(&[("command", "true"), ("metric.tps", "tx/s higher regex:tps = (")]);
+        assert!(bad.contains("metric.tps") && bad.contains("unclosed group"), "{bad}");
+    }
+
+    #[test]
+    fn other_workloads_and_engine_options_are_refused() {
+        let request = |workload: &str, engine_options: Options| LoadRequest {
+            workload: workload.into(),
+            options: Options::from([("command".into(), OptionValue::Text("true".into()))]),
+            engine_options,
+            data_dir: PathBuf::new(),
+            treatment: "x".into(),
+            sessions: 1,
+            seed: 1,
+        };
+        let error = Command.check(&request("insert", Options::new())).unwrap_err();
+        assert!(error.to_string().contains("cannot do 'insert'"), "{error}");
+        let with = Options::from([("url".to_owned(), OptionValue::Flag(true))]);
+        assert!(Command.check(&request(WORKLOAD, with)).is_err());
+    }
+}

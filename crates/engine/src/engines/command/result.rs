@@ -1,0 +1,166 @@
+//! What a run was: whether it counts, what it used, and what its output says.
+
+use std::fs;
+use std::sync::PoisonError;
+use std::time::Duration;
+use threadwise_study::command::{Each, MetricSpec, PEAK_RSS_BYTES, Source};
+use threadwise_study::{Counters, SessionSlice};
+
+use super::at_work::{AtWork, LARGEST};
+use super::group::Group;
+use super::progress::Verdict;
+use super::side::how;
+use super::start::Used;
+use super::{extract, output};
+use crate::EngineError;
+
+/// Shortest run whose memory is known from looks at it: they come every 0.1 s.
+const SEEN: Duration = Duration::from_millis(250);
+
+impl AtWork {
+    /// Why the run cannot count, if so.
+    pub(super) fn judge(&self) -> Result<(), EngineError> {
+        let (verdict, ends) = {
+            let state = self.progress.lock();
+            (state.verdict.clone(), state.ends.clone())
+        };
+        let said = |session: u32| {
+            let [stdout, stderr] = self.logs(session);
+            output::last_words(&stdout, &stderr)
+        };
+        let fault = |kind: &'static str, what: String| Err(EngineError::Command { kind, what });
+        match verdict {
+            None => {}
+            Some(Verdict::Interrupted) => return fault("stopped", "the study was stopped".to_owned()),
+            Some(Verdict::TimedOut) => {
+                let why =
+                    format!("the command was not done within {} s and was killed", self.options.timeout_s);
+                return fault("timeout", format!("{why} (timeout_s); its last words: {}", said(0)));
+            }
+            Some(Verdict::TooMuchOutput) => {
+                return fault("output", format!("the command: {}", self.too_much()));
+            }
+            Some(Verdict::Astray(what)) => return fault("lost-pin", what),
+            Some(Verdict::LeftBehind(names)) => {
+                let why = "the command left processes behind, which were killed";
+                let what = format!("{why}: {names}; what has to live on is started by setup or before");
+                return fault("left-behind", what);
+            }
+        }
+        let bad = ends
+            .iter()
+            .find(|(_, status)| status.code().is_none_or(|code| !self.options.success.contains(&code)));
+        match bad {
+            None => Ok(()),
+            Some((session, status)) => {
+                let which = match self.options.each {
+                    Each::Treatment => String::new(),
+                    Each::Session => format!(" of session {session}"),
+                };
+                fault("exit-code", format!("the command{which} {}: {}", how(*status), said(*session)))
+            }
+        }
+    }
+
+    /// What a metric finds in the output of a process.
+    fn metric(&self, metric: &MetricSpec, session: u32) -> Result<f64, EngineError> {
+        let [stdout, stderr] = self.logs(session);
+        let (path, place) = match &metric.source {
+            Source::Stdout => (stdout.clone(), "standard output".to_owned()),
+            Source::Stderr => (stderr.clone(), "standard error".to_owned()),
+            Source::File(name) => (self.out(session).join(name), format!("the file {name} in {{out}}")),
+        };
+        let found = output::text(&path, self.options.output_limit_bytes)
+            .map_err(|error| format!("it cannot be read: {error}"))
+            .and_then(|text| extract(metric, &text));
+        found.map_err(|why| {
+            let said = output::last_words(&stdout, &stderr);
+            let what =
+                format!("metric '{}' in {place}: {why}; the command's last words: {said}", metric.name);
+            EngineError::Command { kind: "metric", what }
+        })
+    }
+
+    /// Completes what the sessions told by what only the whole tree tells.
+    pub(super) fn measure(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        for (session, slice) in slices.iter_mut().enumerate().take(self.processes() as usize) {
+            for metric in &self.options.metrics {
+                slice.metrics.insert(metric.name.clone(), self.metric(metric, session as u32)?);
+            }
+        }
+        let (adopted, seen_bytes) = {
+            let state = self.progress.lock();
+            (state.adopted, state.peak_rss_bytes)
+        };
+        let largest = slices.iter_mut().filter_map(|slice| slice.counters.remove(LARGEST)).max().unwrap_or(0);
+        let mut counters = Counters::new();
+        let counted = self.group.as_ref().and_then(Group::read);
+        if let Some(first) = slices.first_mut() {
+            add(first, &adopted);
+        }
+        let known_ns: u64 = slices.iter().map(|slice| slice.cpu_ns).sum();
+        let before_ns = *self.group_before_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let more_ns = counted.map_or(0, |own| own.cpu_ns.saturating_sub(before_ns).saturating_sub(known_ns));
+        if let Some(first) = slices.first_mut() {
+            first.cpu_ns += more_ns;
+        }
+        let longest_ns = slices.iter().filter_map(|slice| slice.finished_ns).max().unwrap_or(0);
+        let seen_bytes = (u128::from(longest_ns) >= SEEN.as_nanos()).then_some(seen_bytes);
+        let peak = peak_bytes(seen_bytes, largest.max(adopted.max_rss_bytes), own_peak_bytes());
+        counters.extend(peak.map(|bytes| (PEAK_RSS_BYTES.to_owned(), bytes)));
+        let peak = counted.and_then(|own| own.peak_bytes);
+        counters.extend(peak.map(|bytes| ("cgroup_peak_bytes".to_owned(), bytes)));
+        Ok(counters)
+    }
+
+    pub(super) fn check(&self, slices: &mut [SessionSlice]) -> Result<(), EngineError> {
+        if self.options.check.is_none() {
+            return Ok(());
+        }
+        match self.side("check", self.options.check.as_deref(), self.timeout(), false)? {
+            Some(how) => Err(EngineError::WrongAnswer(format!("check says so: {how}"))),
+            None => {
+                slices.iter_mut().take(1).for_each(|slice| slice.answers_checked += 1);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn add(slice: &mut SessionSlice, used: &Used) {
+    slice.cpu_ns += used.cpu_ns;
+    slice.voluntary_switches += used.voluntary_switches;
+    slice.involuntary_switches += used.involuntary_switches;
+    for (name, more) in [("read_bytes", used.read_bytes), ("written_bytes", used.written_bytes)] {
+        *slice.counters.entry(name.to_owned()).or_default() += more;
+    }
+}
+
+/// The most memory that processes had, where it is known: a short run was hardly seen, and the kernel counts what a process had before it became its
+/// program too, which is a copy of ours, so that a peak below that says nothing.
+fn peak_bytes(seen_bytes: Option<u64>, largest_bytes: u64, own_bytes: u64) -> Option<u64> {
+    let largest = (largest_bytes > own_bytes).then_some(largest_bytes);
+    seen_bytes.max(largest).filter(|&bytes| bytes > 0)
+}
+
+/// The most memory that this process had: `VmHWM` of `proc_pid_status(5)`.
+fn own_peak_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_no_larger_than_ours_is_not_the_commands() {
+        assert_eq!(peak_bytes(Some(5), 10, 8), Some(10));
+        assert_eq!(peak_bytes(Some(5), 8, 8), Some(5));
+        assert_eq!(peak_bytes(None, 10, 8), Some(10));
+        assert_eq!(peak_bytes(None, 8, 8), None);
+        assert!(own_peak_bytes() > 0);
+    }
+}

@@ -1,0 +1,106 @@
+//! A session of a command: its thread starts the process, waits for its end, and takes the time.
+//!
+//! Where one process stands for the whole treatment, the first session starts it and the others have
+//! nothing to do.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use threadwise_machine::CpuSet;
+use threadwise_study::{Counters, SessionSlice};
+
+use super::progress::Progress;
+use super::start::{self, Ended, Start};
+use crate::{EngineError, Session, Window, clock};
+
+/// Before the start the thread is awake for this long, since waking up takes longer on some logical
+/// CPUs than on others.
+const AWAKE_NS: u64 = 200_000;
+
+/// What a session starts.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// The session's number.
+    pub session: u32,
+    /// The program and its arguments, filled in.
+    pub words: Vec<String>,
+    /// Folder that it works in.
+    pub folder: PathBuf,
+    /// Our folder.
+    pub home: PathBuf,
+    /// Its output files.
+    pub stdout: PathBuf,
+    /// Its error output.
+    pub stderr: PathBuf,
+    /// Logical CPUs that it may use.
+    pub cpus: CpuSet,
+    /// File `cgroup.procs` of the group that counts it.
+    pub group: Option<Arc<File>>,
+}
+
+/// The session of a process, or one of those that have none.
+#[derive(Debug)]
+pub(super) struct CommandSession {
+    pub job: Option<Job>,
+    pub progress: Arc<Progress>,
+}
+
+impl Session for CommandSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let Some(job) = &self.job else { return Ok(SessionSlice::default()) };
+        clock::sleep_until_ns(window.start_ns.saturating_sub(AWAKE_NS));
+        while clock::monotonic_ns() < window.start_ns {
+            std::hint::spin_loop();
+        }
+        let started = start::start(&Start {
+            words: &job.words,
+            folder: &job.folder,
+            home: &job.home,
+            stdout: &job.stdout,
+            stderr: &job.stderr,
+            cpus: &job.cpus,
+            group: job.group.as_deref(),
+        });
+        self.progress.started(started.as_ref().ok().copied());
+        let pid = started.map_err(|error| EngineError::Failed {
+            engine: super::NAME.into(),
+            action: format!(
+                "start '{}' in {}",
+                job.words.first().map_or("", String::as_str),
+                job.folder.display()
+            ),
+            why: error.to_string(),
+        })?;
+        start::wait(pid);
+        let finished_ns = clock::monotonic_ns().saturating_sub(window.start_ns);
+        let ended = self.progress.reap(job.session, pid).ok_or_else(|| EngineError::Failed {
+            engine: super::NAME.into(),
+            action: "wait for the command".into(),
+            why: "something else has waited for its process".into(),
+        })?;
+        Ok(slice(finished_ns, &ended))
+    }
+}
+
+fn slice(finished_ns: u64, ended: &Ended) -> SessionSlice {
+    let used = &ended.used;
+    SessionSlice {
+        steps: 1,
+        rows: 1,
+        cpu_ns: used.cpu_ns,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
+        counters: Counters::from([
+            ("read_bytes".to_owned(), used.read_bytes),
+            ("written_bytes".to_owned(), used.written_bytes),
+            // Until the whole tree's is known.
+            (super::at_work::LARGEST.to_owned(), used.max_rss_bytes),
+        ]),
+        finished_ns: Some(finished_ns),
+        ..SessionSlice::default()
+    }
+}

@@ -1,0 +1,109 @@
+//! The commands around a run: `setup`, `warmup`, `before`, `check`, `after`, `teardown`.
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::at_work::{AtWork, KILL, failed, filled};
+use super::output;
+use super::start::{self, Start, Used};
+use super::tree::{self, Identity};
+use crate::{EngineError, clock};
+
+impl AtWork {
+    /// Runs one of the other commands, if there is one, and insists on its success.
+    pub(super) fn must(&self, name: &'static str, words: Option<&[String]>) -> Result<(), EngineError> {
+        match self.side(name, words, self.timeout(), false)? {
+            None => Ok(()),
+            Some(how) => Err(failed(&format!("run {name}"), &how)),
+        }
+    }
+
+    /// Runs one of the other commands to its end. `None` for success, else how it ended.
+    ///
+    /// What it started in the background stays, and is not counted into a run.
+    pub(super) fn side(
+        &self,
+        name: &'static str,
+        words: Option<&[String]>,
+        limit: Duration,
+        is_last: bool,
+    ) -> Result<Option<String>, EngineError> {
+        let Some(words) = words else { return Ok(None) };
+        let words = filled(name, words, &self.values)?;
+        let [stdout, stderr] = ["out", "err"].map(|end| self.log(name, end));
+        let before: BTreeSet<Identity> = tree::below_us(&BTreeSet::new()).into_iter().collect();
+        let folder = self.folder();
+        let start = Start {
+            words: &words,
+            folder: &folder,
+            home: &self.home,
+            stdout: &stdout,
+            stderr: &stderr,
+            cpus: &self.cpus,
+            group: None,
+        };
+        let pid =
+            start::start(&start).map_err(|error| failed(&format!("start {name}"), &error.to_string()))?;
+        let until_ns = clock::monotonic_ns().saturating_add(limit.as_nanos() as u64);
+        let mut pause = Duration::from_millis(1);
+        let why = loop {
+            if start::is_over(pid) {
+                break None;
+            }
+            if self.is_interrupted() && !is_last {
+                break Some("the study was stopped".to_owned());
+            }
+            if clock::monotonic_ns() > until_ns {
+                break Some(format!("it was not done within {} s and was killed", limit.as_secs()));
+            }
+            if output::size([&stdout, &stderr]) > self.options.output_limit_bytes {
+                break Some(self.too_much());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        };
+        if let Some(why) = why {
+            tree::kill_group(pid);
+            tree::end(&before, &[], None, KILL, &mut Used::default());
+            // Where it became a zombie in between.
+            start::reap(pid);
+            let said = output::last_words(&stdout, &stderr);
+            return Err(failed(&format!("run {name}"), &format!("{why}; its last words: {said}")));
+        }
+        let ended = start::reap(pid);
+        tree::reap_adopted(&before, &[]);
+        Ok(ended.filter(|ended| !ended.status.success()).map(|ended| {
+            let said = output::last_words(&stdout, &stderr);
+            format!("it {}: {said}", how(ended.status))
+        }))
+    }
+
+    pub(super) fn too_much(&self) -> String {
+        format!(
+            "it wrote more than {} MiB of output; --set output_limit_mib=N allows more, a redirection into a file needs none",
+            self.options.output_limit_bytes >> 20
+        )
+    }
+}
+
+/// How a process ended, in words.
+pub(super) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => format!("ended: {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_told_in_words() {
+        assert_eq!(how(ExitStatus::from_raw(3 << 8)), "ended with exit code 3");
+        assert_eq!(how(ExitStatus::from_raw(9)), "was ended by signal 9");
+    }
+}

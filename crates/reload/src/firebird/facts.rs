@@ -1,0 +1,149 @@
+//! What must be the same in a database and in its restored copy: settings, objects, sequences, and the
+//! rows of every table, as `facts.sql` asks for them.
+//!
+//! Source: Firebird 3.0's system and monitoring tables. `gbak` carries all of these settings over (tried
+//! with 3.0.11); the owner of the database becomes whoever restores it, so that is done in the owner's
+//! name.
+
+use super::tools::{Tool, ToolError, Tools};
+use std::fs;
+use std::path::Path;
+
+const SCRIPT: &str = include_str!("facts.sql");
+
+/// The facts of one database, a line each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Facts {
+    lines: Vec<String>,
+    /// Owner of the database.
+    pub owner: String,
+    /// Tables whose rows were counted.
+    pub tables: u64,
+    /// Rows in them.
+    pub rows: u64,
+}
+
+/// Asks a database in the work folder.
+///
+/// # Errors
+/// See [`ToolError`].
+pub(super) fn ask(
+    tools: &Tools,
+    folder: &Path,
+    file: &str,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Facts, ToolError> {
+    let failed = |why: &dyn std::fmt::Display| ToolError::Failed(why.to_string());
+    fs::write(folder.join("facts.sql"), SCRIPT).map_err(|error| failed(&error))?;
+    let output = format!("{file}.facts");
+    let answer = folder.join(&output);
+    match fs::remove_file(&answer) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&error)),
+        // isql-fb would add to the file of an earlier question.
+        _ => {}
+    }
+    let database = format!("./{file}");
+    // -nod: no trigger of the database may run at our connecting. The engine embedded takes SYSDBA's
+    // name from whoever can open the file.
+    #[rustfmt::skip]
+    let args = [
+        "-q", "-b", "-nod", "-ch", "UTF8", "-sql_dialect", "3", "-user", "SYSDBA",
+        "-i", "./facts.sql", "-o", &output, &database,
+    ];
+    tools.run(folder, Tool::Isql, &args, &format!("facts-{file}"), is_stopped)?;
+    let text = fs::read(&answer).map_err(|error| failed(&error))?;
+    parse(&String::from_utf8_lossy(&text)).map_err(|why| failed(&why))
+}
+
+fn parse(text: &str) -> Result<Facts, String> {
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let value = |name: &str| {
+        let found = lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.ok_or_else(|| format!("the questions about it have no answer `{name}`"))
+    };
+    let total = lines.last().and_then(|line| line.strip_prefix("all ")?.split_once(' '));
+    let total = total.and_then(|(tables, rows)| Some((tables.parse().ok()?, rows.parse().ok()?)));
+    let (tables, rows) = total.ok_or("the questions about it were not answered to the end")?;
+    if value("id")? != "10" {
+        return Err("its table RDB$FILES has another number than in Firebird 3 to 5".to_owned());
+    }
+    Ok(Facts { owner: value("owner")?.to_owned(), tables, rows, lines })
+}
+
+impl Facts {
+    /// What keeps a database from being restored as one file that has everything, if anything.
+    pub fn refusal(&self) -> Option<&'static str> {
+        let none = |name: &str| self.lines.iter().any(|line| line == name);
+        if !none("files 0") {
+            Some("it has a shadow, a second file or a difference file")
+        } else if !none("external 0") {
+            Some("it has external tables, whose rows are in other files")
+        } else {
+            None
+        }
+    }
+
+    /// The first difference, as a text; `None` where all is the same.
+    pub fn difference(&self, new: &Self) -> Option<String> {
+        let lost = self.lines.iter().find(|line| !new.lines.contains(line));
+        let made = new.lines.iter().find(|line| !self.lines.contains(line));
+        match (lost, made) {
+            (None, None) if self.lines.len() == new.lines.len() => None,
+            (None, None) => Some(format!("{} facts became {}", self.lines.len(), new.lines.len())),
+            (Some(lost), None) => Some(format!("`{lost}` is missing")),
+            (None, Some(made)) => Some(format!("`{made}` was not there")),
+            (Some(lost), Some(made)) => Some(format!("`{lost}` became `{made}`")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\n\nid 10   \nfiles 0  \nexternal 0\n\nowner MIKE THE 2ND   \nforced writes  1\n\
+                        rows 2 in T\nrows 3 in U  \nall 2 5\n";
+
+    fn facts(from: &str, to: &str) -> Facts {
+        parse(&TEXT.replacen(from, to, 1)).unwrap()
+    }
+
+    #[test]
+    fn facts_are_read_from_what_isql_writes() {
+        let facts = parse(TEXT).unwrap();
+        assert_eq!((facts.tables, facts.rows, facts.owner.as_str()), (2, 5, "MIKE THE 2ND"));
+        assert_eq!(facts.refusal(), None);
+        assert!(facts.lines.contains(&"forced writes 1".to_owned()));
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_is_an_error() {
+        assert!(parse("").unwrap_err().contains("to the end"));
+        assert!(parse(&TEXT.replace("all 2 5", "")).unwrap_err().contains("to the end"));
+        assert!(parse(&TEXT.replace("owner", "x")).unwrap_err().contains("owner"));
+        assert!(parse(&TEXT.replace("id 10", "id 11")).unwrap_err().contains("RDB$FILES"));
+    }
+
+    #[test]
+    fn other_files_are_a_refusal() {
+        assert!(facts("files 0", "files 1").refusal().unwrap().contains("shadow"));
+        assert!(facts("external 0", "external 2").refusal().unwrap().contains("external"));
+    }
+
+    #[test]
+    fn the_first_difference_is_told() {
+        let old = facts("", "");
+        assert_eq!(old.difference(&old), None);
+        let lost = facts("rows 3 in U", "rows 2 in U");
+        assert_eq!(old.difference(&lost).unwrap(), "`rows 3 in U` became `rows 2 in U`");
+        let gone = facts("rows 3 in U", "");
+        assert_eq!(old.difference(&gone).unwrap(), "`rows 3 in U` is missing");
+        assert_eq!(gone.difference(&old).unwrap(), "`rows 3 in U` was not there");
+        let twice = facts("rows 2 in T", "rows 2 in T\nrows 2 in T");
+        assert!(old.difference(&twice).unwrap().contains("became"));
+    }
+}

@@ -1,0 +1,176 @@
+//! One Firebird database that we hold: copy, backup, restore, check, seal, release.
+
+use super::facts::{self, Facts};
+use super::header::{self, Header};
+use super::tools::{Tool, Tools};
+use super::{SEALED, is_named};
+use crate::chain::{Checked, Held, Work};
+use crate::error::ItemError;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The copy of the database in the work folder.
+const COPY: &str = "copy";
+/// How much is copied between two looks whether the user asked to stop.
+const CHUNK_BYTES: u64 = 64 << 20;
+
+/// The lock, which goes with the file, and what has been found out.
+pub(super) struct Hold {
+    tools: Tools,
+    file: File,
+    header: Header,
+    facts: Option<Facts>,
+    is_sealed: bool,
+}
+
+impl Hold {
+    pub fn new(tools: Tools, file: File, header: Header) -> Self {
+        Self { tools, file, header, facts: None, is_sealed: false }
+    }
+
+    fn old_facts(&self) -> Result<&Facts, ItemError> {
+        self.facts.as_ref().ok_or_else(|| ItemError::failed("there is no backup yet"))
+    }
+
+    /// Copies the file by the kernel, which shares its blocks where the file system can.
+    fn copy(&mut self, work: &Work) -> Result<(), ItemError> {
+        let to = work.folder.join(COPY);
+        let failed =
+            |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
+        let mut copy =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to).map_err(failed)?;
+        let mut file = &self.file;
+        file.rewind().map_err(failed)?;
+        while io::copy(&mut file.take(CHUNK_BYTES), &mut copy).map_err(failed)? > 0 {
+            work.unless_stopped()?;
+        }
+        Ok(())
+    }
+
+    /// Lets this version of Firebird shut the copy, and compares what it wrote with what our seal writes.
+    fn try_seal_on_copy(&self, work: &Work) -> Result<(), ItemError> {
+        let read = || {
+            let copy = File::open(work.folder.join(COPY)).map_err(ItemError::failed)?;
+            header::read(&copy).map_err(ItemError::failed)
+        };
+        let before = read()?;
+        let args = ["-shut", "full", "-force", "0", "-user", "SYSDBA", "./copy"];
+        self.run(work, Tool::Gfix, &args, "shut")
+            .map_err(|error| error.of("gfix cannot shut a copy of it"))?;
+        let after = read()?;
+        if after == (Header { flags: before.shut_flags(), ..before }) {
+            return Ok(());
+        }
+        Err(ItemError::failed(format!(
+            "this version of Firebird writes a shutdown as flags {:#06x} where {:#06x} was expected; \
+             it is unknown here, and nothing was changed",
+            after.flags,
+            before.shut_flags()
+        )))
+    }
+
+    fn run(
+        &self,
+        work: &Work,
+        tool: Tool,
+        args: &[&str],
+        name: &str,
+    ) -> Result<String, super::tools::ToolError> {
+        self.tools.run(&work.folder, tool, args, name, &|| work.is_stopped())
+    }
+
+    fn page_size_bytes(&self, work: &Work) -> u32 {
+        work.settings.page_size_bytes.unwrap_or_else(|| self.header.page_size_bytes.into())
+    }
+}
+
+impl Held for Hold {
+    fn backup(&mut self, work: &Work) -> Result<(), ItemError> {
+        self.copy(work)?;
+        let facts = facts::ask(&self.tools, &work.folder, COPY, &|| work.is_stopped())
+            .map_err(|error| error.of("it cannot be read by isql"))?;
+        if let Some(reason) = facts.refusal() {
+            return Err(ItemError::skip(reason));
+        }
+        self.facts = Some(facts);
+        let backup = named(&work.backup)?;
+        // -g: garbage of old transactions is not collected in a copy that is thrown away.
+        let args = ["-b", "-t", "-g", "-nod", "-user", "SYSDBA", "./copy", &backup];
+        self.run(work, Tool::Gbak, &args, "backup").map_err(|error| error.of("gbak cannot back it up"))?;
+        self.try_seal_on_copy(work)?;
+        // What needs as much room as the database should not stay while the new one is made.
+        fs::remove_file(work.folder.join(COPY)).map_err(ItemError::failed)
+    }
+
+    fn restore(&mut self, work: &Work) -> Result<(), ItemError> {
+        // In quotes a user's name is taken as it is, with small letters and spaces.
+        let owner = format!("\"{}\"", self.old_facts()?.owner.replace('"', "\"\""));
+        let size = self.page_size_bytes(work).to_string();
+        let (backup, new) = (named(&work.backup)?, named(&work.new)?);
+        let args = ["-c", "-page_size", &size, "-user", &owner, &backup, &new];
+        self.run(work, Tool::Gbak, &args, "restore").map_err(|error| error.of("gbak cannot restore it"))?;
+        Ok(())
+    }
+
+    fn check(&mut self, work: &Work) -> Result<Checked, ItemError> {
+        let new = named(&work.new)?;
+        let args = ["-v", "-full", "-user", "SYSDBA", &new];
+        let said = self
+            .run(work, Tool::Gfix, &args, "validate")
+            .map_err(|error| error.of("gfix cannot check the restored copy"))?;
+        // It ends well even where it finds errors, and is silent where there are none.
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !said.is_empty() {
+            return Err(ItemError::failed(format!("gfix finds the restored copy damaged: {said}")));
+        }
+        let file = new.trim_start_matches("./");
+        let found = facts::ask(&self.tools, &work.folder, file, &|| work.is_stopped())
+            .map_err(|error| error.of("the restored copy cannot be read by isql"))?;
+        if let Some(difference) = self.old_facts()?.difference(&found) {
+            return Err(ItemError::failed(format!("the restored copy differs: {difference}")));
+        }
+        let header =
+            File::open(&work.new).map_err(|error| error.to_string()).and_then(|file| header::read(&file));
+        let header = header.map_err(|why| ItemError::failed(format!("restored copy: {why}")))?;
+        if let Some(reason) = header.refusal() {
+            return Err(ItemError::failed(format!("the restored copy is {reason}")));
+        }
+        let (size, asked) = (u32::from(header.page_size_bytes), self.page_size_bytes(work));
+        if size != asked {
+            return Err(ItemError::failed(format!(
+                "the restored copy has pages of {size} bytes, not {asked}"
+            )));
+        }
+        Ok(Checked { tables: found.tables, rows: found.rows })
+    }
+
+    fn seal(&mut self, work: &Work) -> Result<(), ItemError> {
+        self.old_facts()?;
+        if !is_named(&self.file, &work.database) {
+            return Err(ItemError::failed(
+                "another file took its name during the reload; that one is untouched",
+            ));
+        }
+        work.note(SEALED, "yes")?;
+        self.is_sealed = true;
+        header::write_flags(&self.file, self.header.shut_flags())
+            .map_err(|error| ItemError::failed(format!("cannot shut the old file: {error}")))
+    }
+
+    fn release(self: Box<Self>, _work: &Work, swapped: bool) -> Result<(), ItemError> {
+        if self.is_sealed && !swapped {
+            header::write_flags(&self.file, self.header.flags)
+                .map_err(|error| ItemError::failed(format!("cannot bring it online again: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+/// A path in the work folder as the programs get it.
+fn named(path: &Path) -> Result<String, ItemError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.map(|name| format!("./{name}"))
+        .ok_or_else(|| ItemError::failed("a path of the work folder has no name"))
+}

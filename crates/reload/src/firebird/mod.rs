@@ -1,0 +1,222 @@
+//! Firebird's databases: held by the lock that Firebird itself takes, copied by its own `gbak`, embedded,
+//! without a server.
+//!
+//! The hold is `flock(2)` on the database file. Every Firebird process holds that lock as long as it has a
+//! database open (Firebird 3.0's `src/jrd/os/posix/unix.cpp`, `lockDatabaseFile`: exclusive in the mode
+//! Super, shared in Classic and SuperClassic) and refuses to open one that is locked otherwise. So while
+//! we have it exclusively nobody has the database open, and nobody can. It goes with our process, however
+//! that ends, and nothing in the file has changed then.
+//!
+//! With the lock ours not even `gbak` can open the file, so it works on a copy in the work folder. The
+//! other way, `gfix -shut single` and `gbak` on the file itself, has moments between the programs in which
+//! the owner could attach and commit.
+//!
+//! The seal is the flag of a full shutdown in the header, written under the lock: a process that opened
+//! the old file before the swap and gets its lock after it reads the flag before anything else and is
+//! refused. That `gfix -shut full` of this version writes just this flag is tried on the copy first.
+//! `gfix -online normal` takes it away from a kept original.
+//!
+//! What remains: Firebird opens a file with forced writes twice when attaching. A process that is stopped
+//! between the two, for as long as a whole reload takes, would mix the old header with the new file.
+
+mod facts;
+mod fill;
+mod header;
+mod hold;
+mod tools;
+
+use crate::chain::{Chain, Held, Settings, Work};
+use crate::error::{ItemError, ReloadError};
+use crate::holders;
+use crate::identity::Inode;
+pub(crate) use fill::fill;
+use hold::Hold;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tools::Tools;
+
+/// Page sizes of Firebird 3 to 5 in bytes; 32768 since Firebird 4.
+const PAGE_SIZES: [u32; 4] = [4096, 8192, 16384, 32768];
+/// How often a lock of others is tried again.
+const STEP: Duration = Duration::from_millis(50);
+/// Note of the state file: our flag may be in the header.
+const SEALED: &str = "firebird-sealed";
+
+/// The engine's name on the command line.
+pub const NAME: &str = "firebird";
+
+/// The chain; nothing is looked for yet.
+pub fn chain(settings: &Settings) -> Box<dyn Chain> {
+    Box::new(Firebird { settings: settings.clone() })
+}
+
+/// Firebird, with what the user asked for.
+struct Firebird {
+    settings: Settings,
+}
+
+impl Firebird {
+    fn tools(&self) -> Result<Tools, String> {
+        Tools::find(&self.settings.engine)
+    }
+}
+
+impl Chain for Firebird {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn prepare(&self) -> Result<String, ReloadError> {
+        if let Some(size) = self.settings.page_size_bytes
+            && !PAGE_SIZES.contains(&size)
+        {
+            let why =
+                format!("page size {size}: Firebird's are 4096, 8192, 16384 and, since Firebird 4, 32768");
+            return Err(ReloadError::Engine(why));
+        }
+        let tools = self.tools().map_err(ReloadError::Engine)?;
+        let folder = ScratchFolder::make().map_err(ReloadError::Engine)?;
+        tools.version(&folder.0).map_err(ReloadError::Engine)
+    }
+
+    fn look(&self, database: &Path) -> Result<(), ItemError> {
+        tools::plain_path(database).map_err(ItemError::skip)?;
+        // The lock is taken and at once given back: there is no way to ask for it that tells of all.
+        let file = open(database, OFlags::RDONLY).map_err(ItemError::skip)?;
+        lock(&file, database, Duration::ZERO, &|| false)?;
+        look_into(&file)?;
+        Ok(())
+    }
+
+    fn hold(&self, work: &Work) -> Result<Box<dyn Held>, ItemError> {
+        let tools = self.tools().map_err(ItemError::failed)?;
+        tools::plain_path(&work.folder).map_err(ItemError::skip)?;
+        let file = open(&work.database, OFlags::RDWR).map_err(ItemError::skip)?;
+        lock(&file, &work.database, work.settings.wait, &|| work.is_stopped())?;
+        if !is_named(&file, &work.database) {
+            return Err(ItemError::skip("another file took its name while it was being locked; try again"));
+        }
+        let header = look_into(&file)?;
+        Ok(Box::new(Hold::new(tools, file, header)))
+    }
+
+    fn recover(&self, work: &Work) -> Result<(), ItemError> {
+        let is_ours = work.noted(SEALED).is_some() || work.with_state(|_| ()).is_none();
+        if !is_ours {
+            return Ok(());
+        }
+        let file = open(&work.database, OFlags::RDWR).map_err(ItemError::failed)?;
+        lock(&file, &work.database, work.settings.wait, &|| work.is_stopped()).map_err(
+            |error| match error {
+                ItemError::Skip(reason) => ItemError::Failed(reason),
+                error => error,
+            },
+        )?;
+        let header = header::read(&file).map_err(ItemError::failed)?;
+        if !header.is_fully_shut() {
+            return Ok(());
+        }
+        header::write_flags(&file, header.online_flags())
+            .map_err(|error| ItemError::failed(format!("cannot bring it online again: {error}")))
+    }
+
+    fn reopen(&self, work: &Work) -> Result<(), ItemError> {
+        // Not by a program of Firebird: others may have the database open by now, with another lock
+        // folder than ours, and two folders for one database would destroy it. `check` has opened it.
+        let file = open(&work.database, OFlags::RDONLY).map_err(ItemError::failed)?;
+        let header = header::read(&file).map_err(ItemError::failed)?;
+        match header.refusal() {
+            None => Ok(()),
+            Some(reason) => Err(ItemError::failed(format!("after the swap it is {reason}"))),
+        }
+    }
+}
+
+/// The header of a database that we have locked, if it can be reloaded.
+fn look_into(file: &File) -> Result<header::Header, ItemError> {
+    let header = header::read(file).map_err(ItemError::skip)?;
+    if let Some(reason) = header.refusal() {
+        return Err(ItemError::skip(reason));
+    }
+    match header::has_other_files(file, header.page_size_bytes) {
+        Ok(Some(false)) => Ok(header),
+        Ok(Some(true)) => Err(ItemError::skip(
+            "it has, or had, a shadow, a second file or a difference file, which a swap would part from it",
+        )),
+        Ok(None) => Err(ItemError::skip("damaged: the list of its files (RDB$FILES) is not in it")),
+        Err(error) => Err(ItemError::skip(format!("cannot be read: {error}"))),
+    }
+}
+
+fn open(path: &Path, access: OFlags) -> Result<File, String> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::from(
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| format!("cannot be opened: {error}"))?,
+    );
+    match file.metadata() {
+        Ok(entry) if entry.is_file() => Ok(file),
+        Ok(_) => Err("not a regular file".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Takes Firebird's lock for us alone, waiting for others so long.
+fn lock(file: &File, path: &Path, wait: Duration, is_stopped: &dyn Fn() -> bool) -> Result<(), ItemError> {
+    let until = Instant::now() + wait;
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if is_stopped() => return Err(ItemError::Stopped),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(ItemError::skip(in_use(file, path))),
+            Err(error) => return Err(ItemError::skip(format!("cannot be locked (flock): {error}"))),
+        }
+    }
+}
+
+/// Who uses it, as far as we may see that.
+fn in_use(file: &File, path: &Path) -> String {
+    let found = file.metadata().map(|entry| Inode { dev: entry.dev(), ino: entry.ino() });
+    let found = found.map(|inode| holders::others(inode, path)).unwrap_or_default();
+    let who = match found.as_slice() {
+        [] => "a process of Firebird".to_owned(),
+        [one] => one.to_string(),
+        [first, more @ ..] => format!("{first} and {} more", more.len()),
+    };
+    format!("in use: {who} has it open; end what uses it, or give a longer --wait")
+}
+
+/// Whether the path leads to this very file.
+fn is_named(file: &File, path: &Path) -> bool {
+    let (Ok(ours), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
+    (ours.dev(), ours.ino()) == (named.dev(), named.ino())
+}
+
+/// A folder of the user's alone for the question about the version.
+struct ScratchFolder(PathBuf);
+
+impl ScratchFolder {
+    fn make() -> Result<Self, String> {
+        use std::os::unix::fs::DirBuilderExt;
+        let start = std::env::temp_dir().join(format!("threadwise-reload-{}", std::process::id()));
+        for number in 0..100 {
+            let path = start.with_extension(number.to_string());
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("cannot make the folder {}: {error}", path.display())),
+            }
+        }
+        Err(format!("cannot make a folder like {}: remove the old ones", start.display()))
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        // A folder in the temporary folder that stays is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

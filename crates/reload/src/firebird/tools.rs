@@ -1,0 +1,266 @@
+//! Firebird's programs: where they are, and how they are run: embedded, in the item's own work folder,
+//! with their lock and sort files there, as a process that ends with us.
+//!
+//! Source: `gbak(1)`, `gfix(1)`, `isql-fb(1)`; Firebird 3.0's `src/yvalve` (a path without a host goes to
+//! the engine library in the same process; that engine takes the name of the user as it is told, and no
+//! password) and `src/common/isc_file.cpp` (a path with `:` is taken as HOST:PATH).
+
+use crate::error::ItemError;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use threadwise_server::spawn::{self, DeathSignal, Program};
+use threadwise_server::{programs, stopping};
+
+/// Where installations outside PATH have their programs.
+const FOLDERS: [&str; 2] = ["/opt/firebird/bin", "/usr/lib*/firebird/bin"];
+/// What is said about a missing program.
+const ADVICE: &str = "install Firebird's tools and engine (Debian: firebird3.0-utils and \
+                      firebird3.0-server-core) or name their folder with the option bin";
+/// How often we look whether the user asked to stop while a program runs.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Firebird's programs, and env(1), which gives them their environment.
+#[derive(Debug, Clone)]
+pub(super) struct Tools {
+    env: PathBuf,
+    gbak: PathBuf,
+    gfix: PathBuf,
+    isql: PathBuf,
+}
+
+/// Which program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Gbak,
+    Gfix,
+    Isql,
+}
+
+/// Why a program did not do its work.
+#[derive(Debug)]
+pub(super) enum ToolError {
+    /// The user asked to stop; the program was killed.
+    Stopped,
+    /// What it said, or why it could not be run, in one line.
+    Failed(String),
+}
+
+impl ToolError {
+    /// As the failure of an item: what could not be done, and why.
+    pub fn of(self, what: &str) -> ItemError {
+        match self {
+            Self::Stopped => ItemError::Stopped,
+            Self::Failed(why) => ItemError::failed(format!("{what}: {why}")),
+        }
+    }
+}
+
+impl Tools {
+    /// The programs, from the folder `bin` of the options, from PATH, or from where packages put them.
+    ///
+    /// # Errors
+    /// Which one is missing, and what to do; or an option that is not known.
+    pub fn find(options: &BTreeMap<String, String>) -> Result<Self, String> {
+        if let Some(unknown) = options.keys().find(|key| *key != "bin") {
+            return Err(format!("unknown option {unknown} of firebird; there is: bin=FOLDER"));
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let (folders, searched): (Vec<&str>, &OsStr) = match options.get("bin") {
+            Some(folder) => (vec![folder], OsStr::new("")),
+            None => (FOLDERS.to_vec(), &path),
+        };
+        let found = |names: &[&str]| {
+            programs::find(names, &folders, searched)
+                .ok_or_else(|| format!("there is no {}; {ADVICE}", names.join(" or ")))
+        };
+        let gbak = found(&["gbak"])?;
+        // A program `isql` on PATH may be unixODBC's; beside gbak it is Firebird's.
+        let beside =
+            gbak.parent().map(|folder| folder.join("isql")).filter(|isql| programs::is_program(isql));
+        let isql = match (found(&["isql-fb"]), beside) {
+            (Ok(isql), _) | (Err(_), Some(isql)) => isql,
+            (Err(missing), None) => return Err(missing),
+        };
+        let env =
+            programs::find(&["env"], &["/usr/bin", "/bin"], &path).ok_or("there is no env(1) on PATH")?;
+        Ok(Self { env, gfix: found(&["gfix"])?, gbak, isql })
+    }
+
+    /// Firebird's version and where its programs are, in one line.
+    ///
+    /// # Errors
+    /// The program cannot be run.
+    pub fn version(&self, folder: &Path) -> Result<String, String> {
+        let never = || false;
+        // Without files gbak ends with an error, after its version.
+        let said = match self.run(folder, Tool::Gbak, &["-z"], "version", &never) {
+            Ok(said) => said,
+            Err(ToolError::Failed(said)) => said,
+            Err(ToolError::Stopped) => return Err("stopped".to_owned()),
+        };
+        let version = said.split_whitespace().find(|word| word.contains("-V") || word.contains("-T"));
+        let version = version.ok_or_else(|| format!("{} tells no version: {said}", self.gbak.display()))?;
+        Ok(format!("gbak {version} ({}), embedded, without a server", self.gbak.display()))
+    }
+
+    /// Runs a program in the work folder to its end, and gives what it said. Its database is named
+    /// `./FILE`: a name without a slash could be an alias of the installation.
+    ///
+    /// # Errors
+    /// See [`ToolError`].
+    pub fn run(
+        &self,
+        folder: &Path,
+        tool: Tool,
+        args: &[&str],
+        name: &str,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<String, ToolError> {
+        let failed = |why: &dyn std::fmt::Display| ToolError::Failed(why.to_string());
+        let locks = folder.join("locks");
+        fs::create_dir_all(&locks).map_err(|error| failed(&format!("{}: {error}", locks.display())))?;
+        let log = folder.join(format!("{name}.log"));
+        // What an earlier run of the same program said is not what this one says.
+        if let Err(error) = fs::remove_file(&log)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(failed(&format!("{}: {error}", log.display())));
+        }
+        let args = self.arguments(folder, &locks, tool, args);
+        let program = Program {
+            program: &self.env,
+            args: &args,
+            user: None,
+            folder,
+            log: &log,
+            death_signal: DeathSignal::Kill,
+            cpus: None,
+        };
+        let mut child = spawn::start(&program).map_err(|error| failed(&error))?;
+        let status = loop {
+            match stopping::wait(&mut child, STEP) {
+                Ok(Some(status)) => break status,
+                Ok(None) if is_stopped() => {
+                    return match stopping::kill_group(&mut child) {
+                        Ok(_) => Err(ToolError::Stopped),
+                        Err(error) => Err(failed(&error)),
+                    };
+                }
+                Ok(None) => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        };
+        let said =
+            fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        if status.success() {
+            return Ok(said);
+        }
+        Err(ToolError::Failed(match short(&said) {
+            said if said.is_empty() => {
+                format!("{} ended with {status} and said nothing", self.path(tool).display())
+            }
+            said => said,
+        }))
+    }
+
+    fn path(&self, tool: Tool) -> &Path {
+        match tool {
+            Tool::Gbak => &self.gbak,
+            Tool::Gfix => &self.gfix,
+            Tool::Isql => &self.isql,
+        }
+    }
+
+    /// The environment as assignments for env(1), the program, its arguments. There is no secret among
+    /// them: the embedded engine asks for no password.
+    fn arguments(&self, folder: &Path, locks: &Path, tool: Tool, args: &[&str]) -> Vec<OsString> {
+        let set = |name: &str, value: &OsStr| {
+            let mut assignment = OsString::from(name);
+            assignment.push("=");
+            assignment.push(value);
+            assignment
+        };
+        let mut all = vec![
+            set("FIREBIRD_LOCK", locks.as_os_str()),
+            set("FIREBIRD_TMP", folder.as_os_str()),
+            // In the plain C locale the engine refuses a path with a letter that is not ASCII.
+            set("LC_ALL", OsStr::new("C.UTF-8")),
+        ];
+        all.extend(std::env::var_os("FIREBIRD").map(|root| set("FIREBIRD", &root)));
+        all.push(self.path(tool).as_os_str().to_owned());
+        all.extend(args.iter().map(OsString::from));
+        all
+    }
+}
+
+/// Whether Firebird can be given this path, and if not, why.
+pub(super) fn plain_path(path: &Path) -> Result<(), String> {
+    if path.to_str().is_none() {
+        return Err("its path is not UTF-8, which Firebird's programs refuse".to_owned());
+    }
+    if path.as_os_str().as_bytes().contains(&b':') {
+        return Err("its path has a colon, before which Firebird expects a host".to_owned());
+    }
+    Ok(())
+}
+
+/// Beginnings of lines that say nothing about the cause.
+const NOISE: [&str; 3] = ["Exiting before completion", "Statement failed, SQLSTATE", "After line "];
+
+/// The last lines that say something, as one line.
+fn short(said: &str) -> String {
+    let line = |line: &str| {
+        let line = line.trim().trim_start_matches("gbak:").trim_start();
+        line.trim_start_matches("ERROR:").trim_start_matches('-').trim().to_owned()
+    };
+    let lines: Vec<String> = said
+        .lines()
+        .map(line)
+        .filter(|line| !line.is_empty() && !NOISE.iter().any(|noise| line.starts_with(noise)))
+        .collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_said_is_one_line() {
+        let said = "gbak: ERROR:I/O error during \"lock\" operation for file \"./copy\"\n\
+                    gbak: ERROR:    Database already opened with engine instance\n\
+                    gbak:Exiting before completion due to errors\n";
+        assert_eq!(
+            short(said),
+            "I/O error during \"lock\" operation for file \"./copy\"; Database already opened with engine instance"
+        );
+        assert_eq!(
+            short(
+                "\nStatement failed, SQLSTATE = 08001\nno access\n-Permission denied\nAfter line 1 in file f\n"
+            ),
+            "no access; Permission denied"
+        );
+        assert_eq!(short("gbak:Exiting before completion due to errors"), "");
+    }
+
+    #[test]
+    fn paths_that_firebird_would_misread_are_refused() {
+        assert!(plain_path(Path::new("/data/my base's \"ü\"\n.fdb")).is_ok());
+        assert!(plain_path(Path::new("/data/host:base.fdb")).unwrap_err().contains("host"));
+        assert!(plain_path(Path::new(OsStr::from_bytes(b"/data/\xe9"))).unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn a_missing_program_and_an_unknown_option_say_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().to_str().unwrap().to_owned();
+        let missing = Tools::find(&BTreeMap::from([("bin".to_owned(), bin)])).unwrap_err();
+        assert!(missing.contains("no gbak") && missing.contains("firebird3.0-utils"), "{missing}");
+        let unknown = Tools::find(&BTreeMap::from([("host".to_owned(), "x".to_owned())])).unwrap_err();
+        assert!(unknown.contains("host") && unknown.contains("bin=FOLDER"), "{unknown}");
+    }
+}

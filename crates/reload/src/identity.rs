@@ -1,0 +1,99 @@
+//! Which file a name leads to, and whether anybody wrote to it: by `stat(2)` alone.
+//!
+//! A database that is held is looked at by its path, never opened and closed: the locks of `fcntl(2)`
+//! that SQLite uses are lost when *any* descriptor of the file is closed in the process.
+
+use crate::error::ItemError;
+use rustix::fs::{AtFlags, CWD, Stat, statat};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A file on its file system: no name, and nothing of its contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Inode {
+    /// Device number.
+    pub dev: u64,
+    /// Number on it.
+    pub ino: u64,
+}
+
+/// A file, its size and when it was last written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// The file.
+    pub inode: Inode,
+    /// Size.
+    pub size_bytes: u64,
+    /// Last change of contents, since 1970.
+    pub mtime_ns: i128,
+}
+
+impl Identity {
+    /// What `stat` said.
+    pub fn of(stat: &Stat) -> Self {
+        Self {
+            inode: Inode { dev: stat.st_dev, ino: stat.st_ino },
+            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+        }
+    }
+
+    /// The file under a name, which may not be a link.
+    ///
+    /// # Errors
+    /// Those of `stat(2)`.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&stat(path)?))
+    }
+}
+
+impl fmt::Display for Inode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.dev, self.ino)
+    }
+}
+
+impl FromStr for Inode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (dev, ino) = text.split_once(' ').ok_or(())?;
+        Ok(Self { dev: dev.parse().map_err(|_| ())?, ino: ino.parse().map_err(|_| ())? })
+    }
+}
+
+/// `lstat(2)`.
+///
+/// # Errors
+/// The name is not there or cannot be reached.
+pub fn stat(path: &Path) -> io::Result<Stat> {
+    Ok(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// The file under a name; `None` where there is none.
+///
+/// # Errors
+/// The name cannot be looked at.
+pub fn inode_at(path: &Path) -> Result<Option<Inode>, ItemError> {
+    match Identity::at(path) {
+        Ok(identity) => Ok(Some(identity.inode)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ItemError::failed(format!("cannot look at {}: {error}", path.display()))),
+    }
+}
+
+/// Makes names in a folder durable.
+///
+/// # Errors
+/// Those of `open(2)` and `fsync(2)`.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// The folder that a file lies in.
+pub fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}

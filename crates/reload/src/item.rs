@@ -1,0 +1,384 @@
+//! One file's way: refuse, hold, copy, check, link, seal, swap, release, clear; and back from every step.
+
+use crate::chain::{Chain, Checked, Held, Settings, Work};
+use crate::error::ItemError;
+use crate::folder::{self, Folder};
+use crate::identity::{Identity, inode_at, parent, stat, sync_folder};
+use crate::metadata::Metadata;
+use crate::recover;
+use crate::refuse;
+use crate::state::{Originals, State, StateFile};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// What a user sees of an item's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Waiting for the database, and taking it.
+    Hold,
+    /// Copying it.
+    Backup,
+    /// Making the new one.
+    Restore,
+    /// Comparing both.
+    Check,
+    /// Changing the names.
+    Swap,
+}
+
+impl Stage {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Backup => "backup",
+            Self::Restore => "restore",
+            Self::Check => "check",
+            Self::Swap => "swap",
+        }
+    }
+}
+
+/// Every point of the way at which a kill leaves something else behind; for tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The work folder is there.
+    Folder,
+    /// The first state is written.
+    State,
+    /// The database is held.
+    Held,
+    /// The backup is whole.
+    Copied,
+    /// The new file is whole.
+    Restored,
+    /// It was compared.
+    Checked,
+    /// It has the original's owner, mode and attributes.
+    Dressed,
+    /// The state says which file is which.
+    Ready,
+    /// The original has its second name.
+    Linked,
+    /// The original is sealed.
+    Sealed,
+    /// The new file has the name.
+    Swapped,
+    /// It was opened under it.
+    Reopened,
+    /// The hold is over.
+    Released,
+    /// The work folder is gone.
+    Removed,
+}
+
+impl Step {
+    /// All steps in their order.
+    pub const ALL: [Self; 14] = [
+        Self::Folder,
+        Self::State,
+        Self::Held,
+        Self::Copied,
+        Self::Restored,
+        Self::Checked,
+        Self::Dressed,
+        Self::Ready,
+        Self::Linked,
+        Self::Sealed,
+        Self::Swapped,
+        Self::Reopened,
+        Self::Released,
+        Self::Removed,
+    ];
+}
+
+/// Called after each step; `false` leaves everything there and then as a kill would. For tests.
+pub type Hook = Arc<dyn Fn(Step, &Path) -> bool + Send + Sync>;
+
+/// How items are to be reloaded.
+#[derive(Clone, Default)]
+pub struct ItemOptions {
+    /// What chains look at.
+    pub settings: Settings,
+    /// What becomes of originals.
+    pub originals: Originals,
+    /// Ends items early, each of them put back.
+    pub stop: Arc<AtomicBool>,
+    /// For tests.
+    #[doc(hidden)]
+    pub hook: Option<Hook>,
+}
+
+/// What became of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The new file has the name.
+    Done,
+    /// The log says that it was done, and nobody wrote to it since.
+    DoneBefore,
+    /// Left alone: the reason and what to do.
+    Skipped(String),
+    /// Something went wrong: what, and where the original is.
+    Failed(String),
+    /// The user stopped before it was begun or finished; it is as it was.
+    Stopped,
+}
+
+/// What became of an item, in figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The file as it was given.
+    pub path: PathBuf,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Time for it.
+    pub seconds: f64,
+    /// Size before.
+    pub bytes_before: u64,
+    /// Size of the new file, where it has the name.
+    pub bytes_after: Option<u64>,
+    /// What was compared, where it was.
+    pub checked: Option<Checked>,
+    /// The original's name, where it was kept.
+    pub kept: Option<PathBuf>,
+    /// What the user should know although it went well.
+    pub warnings: Vec<String>,
+    /// Whether something is left for a recovery.
+    pub left_behind: bool,
+    /// The new file, where it has the name.
+    pub new: Option<Identity>,
+}
+
+impl Report {
+    pub(crate) fn of(path: &Path, outcome: Outcome) -> Self {
+        Self {
+            path: path.to_owned(),
+            outcome,
+            seconds: 0.0,
+            bytes_before: 0,
+            bytes_after: None,
+            checked: None,
+            kept: None,
+            warnings: Vec::new(),
+            left_behind: false,
+            new: None,
+        }
+    }
+}
+
+/// Reloads one file. Whatever happens, a database is under its name afterwards.
+pub fn reload(path: &Path, chain: &dyn Chain, options: &ItemOptions, on_stage: &dyn Fn(Stage)) -> Report {
+    let begun = Instant::now();
+    let mut report = Report::of(path, Outcome::Done);
+    let way = Way { chain, options, on_stage };
+    if let Err(error) = way.prepare(path, &mut report) {
+        report.left_behind |= matches!(error, ItemError::LeftBehind(_) | ItemError::Abandoned);
+        report.outcome = match error {
+            ItemError::Skip(reason) => Outcome::Skipped(reason),
+            ItemError::Stopped => Outcome::Stopped,
+            ItemError::Failed(_) | ItemError::LeftBehind(_) | ItemError::Abandoned => {
+                Outcome::Failed(error.to_string())
+            }
+        };
+    }
+    report.seconds = begun.elapsed().as_secs_f64();
+    report
+}
+
+struct Way<'a> {
+    chain: &'a dyn Chain,
+    options: &'a ItemOptions,
+    on_stage: &'a dyn Fn(Stage),
+}
+
+impl Way<'_> {
+    fn after(&self, step: Step, database: &Path) -> Result<(), ItemError> {
+        match &self.options.hook {
+            Some(hook) if !hook(step, database) => Err(ItemError::Abandoned),
+            _ => Ok(()),
+        }
+    }
+
+    /// Everything up to the moment at which the user's file could be touched, and what comes after it.
+    fn prepare(&self, path: &Path, report: &mut Report) -> Result<(), ItemError> {
+        (self.on_stage)(Stage::Hold);
+        let database = refuse::resolve(path)?;
+        recover::leftover(&database, &self.options.settings, self.chain)?;
+        report.bytes_before = refuse::file(&database)?;
+        let folder = Folder::acquire(&folder::path_of(&database))?;
+        let ended = self.begin(&database, &folder, report);
+        if let Err(ItemError::Abandoned | ItemError::LeftBehind(_)) = ended {
+            return ended;
+        }
+        match (folder.remove(), ended) {
+            (Ok(()), ended) => ended.and_then(|()| self.after(Step::Removed, &database)),
+            // The state may still be there, and a recovery then removes the rest.
+            (Err(error), Ok(())) => {
+                report.warnings.push(error.to_string());
+                report.left_behind = true;
+                Ok(())
+            }
+            (Err(_), ended) => ended,
+        }
+    }
+
+    fn begin(&self, database: &Path, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
+        if StateFile::open(folder.path())?.is_some() {
+            return Err(ItemError::LeftBehind("another run was killed at it just now".to_owned()));
+        }
+        refuse::beside(database, folder, report.bytes_before)?;
+        self.after(Step::Folder, database)?;
+        let state = State {
+            engine: self.chain.name().to_owned(),
+            originals: self.options.originals,
+            ..State::default()
+        };
+        let state = StateFile::create(folder.path(), state)?;
+        let work = Work::new(
+            database.to_owned(),
+            folder.path().to_owned(),
+            self.options.settings.clone(),
+            Arc::clone(&self.options.stop),
+            Some(state),
+        );
+        self.after(Step::State, database)?;
+        work.unless_stopped()?;
+        let ended = self.hold(&work, report);
+        report.warnings.extend(work.warnings());
+        ended
+    }
+
+    fn hold(&self, work: &Work, report: &mut Report) -> Result<(), ItemError> {
+        let mut held = self.chain.hold(work)?;
+        match self.until_swap(held.as_mut(), work, report) {
+            Ok(()) => self.finish(held, work, report),
+            Err(ItemError::Abandoned) => Err(ItemError::Abandoned),
+            Err(error) => {
+                let unlinked = remove_kept(work);
+                held.release(work, false).and(unlinked).map_err(|worse| match worse {
+                    ItemError::LeftBehind(why) => ItemError::LeftBehind(format!("{error}; and then {why}")),
+                    worse => ItemError::LeftBehind(format!("{error}; and then {worse}")),
+                })?;
+                Err(error)
+            }
+        }
+    }
+
+    /// From the hold to the swap. After an error the original has its name.
+    fn until_swap(&self, held: &mut dyn Held, work: &Work, report: &mut Report) -> Result<(), ItemError> {
+        let original = identity(&work.database)?;
+        self.after(Step::Held, &work.database)?;
+        work.unless_stopped()?;
+        (self.on_stage)(Stage::Backup);
+        held.backup(work)?;
+        self.after(Step::Copied, &work.database)?;
+        work.unless_stopped()?;
+        (self.on_stage)(Stage::Restore);
+        held.restore(work)?;
+        self.after(Step::Restored, &work.database)?;
+        work.unless_stopped()?;
+        (self.on_stage)(Stage::Check);
+        report.checked = Some(held.check(work)?);
+        self.after(Step::Checked, &work.database)?;
+        work.unless_stopped()?;
+        (self.on_stage)(Stage::Swap);
+        dress(work)?;
+        self.after(Step::Dressed, &work.database)?;
+        unchanged(work, original, held.copying_writes())?;
+        let new = identity(&work.new)?;
+        work.with_state(|state| state.ready(original.inode, new.inode)).unwrap_or(Ok(()))?;
+        self.after(Step::Ready, &work.database)?;
+        link(work, original)?;
+        self.after(Step::Linked, &work.database)?;
+        held.seal(work)?;
+        self.after(Step::Sealed, &work.database)?;
+        fs::rename(&work.new, &work.database)
+            .map_err(|error| ItemError::failed(format!("the new file cannot take the name: {error}")))
+    }
+
+    /// What comes after the swap: nothing of it may end with the original back under its name.
+    fn finish(&self, held: Box<dyn Held>, work: &Work, report: &mut Report) -> Result<(), ItemError> {
+        let kept = folder::kept_of(&work.database);
+        report.kept = Some(kept.clone());
+        let durable = sync_folder(parent(&work.database))
+            .map_err(|error| ItemError::failed(format!("the swap may not survive a power loss: {error}")));
+        report.new = Identity::at(&work.database).ok();
+        report.bytes_after = report.new.map(|new| new.size_bytes);
+        self.after(Step::Swapped, &work.database)?;
+        let reopened = durable.and_then(|()| self.chain.reopen(work));
+        self.after(Step::Reopened, &work.database)?;
+        let released = held.release(work, true);
+        self.after(Step::Released, &work.database)?;
+        let to_original = |error: ItemError| {
+            let reason = format!("{error}; the original is {}", kept.display());
+            ItemError::Failed(reason)
+        };
+        reopened.map_err(to_original)?;
+        if let Err(error) = released {
+            work.warn(error.to_string());
+        }
+        if self.options.originals == Originals::Remove {
+            fs::remove_file(&kept).map_err(|error| to_original(ItemError::failed(error)))?;
+            report.kept = None;
+        }
+        Ok(())
+    }
+}
+
+fn identity(path: &Path) -> Result<Identity, ItemError> {
+    Identity::at(path)
+        .map_err(|error| ItemError::failed(format!("cannot look at {}: {error}", path.display())))
+}
+
+/// Gives the new file what the old one has beside its contents, and makes it durable.
+fn dress(work: &Work) -> Result<(), ItemError> {
+    let refused = |error: &dyn std::fmt::Display| ItemError::failed(format!("the new file: {error}"));
+    let metadata = Metadata::of(&work.database).map_err(|error| refused(&error))?;
+    // Opened before its mode may forbid it.
+    let new = File::open(&work.new).map_err(|error| refused(&error))?;
+    metadata.give(&work.new).map_err(|error| refused(&error))?;
+    // The name in the work folder becomes durable with the state that is written next.
+    new.sync_all().map_err(|error| refused(&error))
+}
+
+/// Nobody replaced the original, linked it or wrote to it.
+fn unchanged(work: &Work, original: Identity, copying_writes: bool) -> Result<(), ItemError> {
+    let found = stat(&work.database).map_err(|error| ItemError::failed(format!("it is gone: {error}")))?;
+    let now = Identity::of(&found);
+    let same = now.inode == original.inode && (copying_writes || now == original);
+    match same && found.st_nlink == 1 {
+        true => Ok(()),
+        false => Err(ItemError::failed(
+            "somebody replaced, linked or wrote the file while it was held; find out who, then try again",
+        )),
+    }
+}
+
+/// Gives the original its second name.
+fn link(work: &Work, original: Identity) -> Result<(), ItemError> {
+    let kept = folder::kept_of(&work.database);
+    let refused = |error: &dyn std::fmt::Display| {
+        ItemError::failed(format!("the original cannot be kept as {}: {error}", kept.display()))
+    };
+    rustix::fs::link(&work.database, &kept).map_err(|error| refused(&error))?;
+    if inode_at(&kept)? != Some(original.inode) {
+        return Err(refused(&"another file got that name"));
+    }
+    sync_folder(parent(&kept)).map_err(|error| refused(&error))
+}
+
+/// Takes the original's second name away again, if it is one and the first is there.
+pub(crate) fn remove_kept(work: &Work) -> Result<(), ItemError> {
+    let kept = folder::kept_of(&work.database);
+    let original = work.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
+    let both = inode_at(&kept)? == original && inode_at(&work.database)? == original;
+    if original.is_none() || !both {
+        return Ok(());
+    }
+    fs::remove_file(&kept).and_then(|()| sync_folder(parent(&kept))).map_err(|error| {
+        ItemError::failed(format!("the second name {} cannot be removed: {error}", kept.display()))
+    })
+}

@@ -1,0 +1,155 @@
+//! The log of finished files: a repeated command with the same log leaves out what is done.
+//!
+//! One line a file, appended and durable before the next file is begun by that job; a line that a kill
+//! left half-written counts for nothing.
+
+use crate::error::ReloadError;
+use crate::identity::Identity;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// First line.
+const FIRST_LINE: &str = "threadwise reload log 1";
+
+/// An open log.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    done: HashMap<PathBuf, Seen>,
+}
+
+/// What tells a file that nobody wrote to since from others. Device numbers are not in it: they change
+/// with a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    ino: u64,
+    size_bytes: u64,
+    mtime_ns: i128,
+}
+
+impl Log {
+    /// Opens a log, or makes a new one.
+    ///
+    /// # Errors
+    /// It is no log of ours, or cannot be read or written.
+    pub fn open(path: &Path) -> Result<Self, ReloadError> {
+        let refused =
+            |why: &dyn std::fmt::Display| ReloadError::Log { path: path.to_owned(), why: why.to_string() };
+        let open = OpenOptions::new().read(true).append(true).create(true).open(path);
+        let mut file = open.map_err(|error| refused(&error))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|error| refused(&error))?;
+        if text.is_empty() {
+            writeln!(file, "{FIRST_LINE}").map_err(|error| refused(&error))?;
+        } else if text.lines().next() != Some(FIRST_LINE) {
+            return Err(refused(&"it is no log of threadwise reload"));
+        } else if !text.ends_with('\n') {
+            writeln!(file).map_err(|error| refused(&error))?;
+        }
+        file.sync_all().map_err(|error| refused(&error))?;
+        Ok(Self { file, done: text.lines().skip(1).filter_map(parse).collect() })
+    }
+
+    /// Whether the file was finished and nobody wrote to it since.
+    pub fn is_done(&self, database: &Path, now: Identity) -> bool {
+        self.done.get(database) == Some(&Seen::of(now))
+    }
+
+    /// Writes down that a file is finished, and as what.
+    ///
+    /// # Errors
+    /// It cannot be written durably.
+    pub fn append(&mut self, database: &Path, new: Identity) -> io::Result<()> {
+        let seen = Seen::of(new);
+        let (ino, size, mtime) = (seen.ino, seen.size_bytes, seen.mtime_ns);
+        // One write, so that lines of several jobs or runs do not mix.
+        self.file.write_all(format!("done {ino} {size} {mtime} {}\n", escaped(database)).as_bytes())?;
+        self.file.sync_data()
+    }
+}
+
+impl Seen {
+    fn of(identity: Identity) -> Self {
+        Self { ino: identity.inode.ino, size_bytes: identity.size_bytes, mtime_ns: identity.mtime_ns }
+    }
+}
+
+fn parse(line: &str) -> Option<(PathBuf, Seen)> {
+    let mut words = line.split(' ');
+    (words.next()? == "done").then_some(())?;
+    let ino = words.next()?.parse().ok()?;
+    let size_bytes = words.next()?.parse().ok()?;
+    let mtime_ns = words.next()?.parse().ok()?;
+    let path = unescaped(words.next()?)?;
+    words.next().is_none().then_some((path, Seen { ino, size_bytes, mtime_ns }))
+}
+
+/// A path in one word: bytes that are not plain are written `%XX`, and its end is a full stop, so that a
+/// path cut short by a kill is none.
+fn escaped(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:@,".contains(&byte);
+    let mut text = String::new();
+    for byte in path.as_os_str().as_bytes() {
+        match plain(*byte) {
+            true => text.push(char::from(*byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text + "%."
+}
+
+fn unescaped(text: &str) -> Option<PathBuf> {
+    let mut bytes = Vec::new();
+    let mut rest = text.strip_suffix("%.")?.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = [rest.next()?, rest.next()?];
+        bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+    }
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Inode;
+    use std::ffi::OsStr;
+
+    fn identity(ino: u64) -> Identity {
+        Identity { inode: Inode { dev: 1, ino }, size_bytes: 4096, mtime_ns: -5 }
+    }
+
+    #[test]
+    fn what_was_finished_is_known_again_and_a_torn_line_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let odd = Path::new(OsStr::from_bytes(b"/d/a b%\n'\xff"));
+        let mut log = Log::open(&path).unwrap();
+        assert!(!log.is_done(odd, identity(7)));
+        log.append(odd, identity(7)).unwrap();
+        drop(log);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(whole.lines().count(), 2);
+        let log = Log::open(&path).unwrap();
+        assert!(log.is_done(odd, identity(7)));
+        assert!(!log.is_done(odd, identity(8)), "another file");
+        assert!(!log.is_done(Path::new("/d/a"), identity(7)));
+        for length in FIRST_LINE.len() + 1..whole.len() - 1 {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let mut log = Log::open(&path).unwrap();
+            assert!(!log.is_done(odd, identity(7)), "{length}");
+            log.append(Path::new("/b"), identity(9)).unwrap();
+            assert!(Log::open(&path).unwrap().is_done(Path::new("/b"), identity(9)), "{length}");
+        }
+        std::fs::write(&path, "a shopping list\n").unwrap();
+        assert!(Log::open(&path).unwrap_err().to_string().contains("no log"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a shopping list\n");
+    }
+}

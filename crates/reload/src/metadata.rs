@@ -1,0 +1,109 @@
+//! Owner, group, mode and extended attributes (POSIX ACLs and security labels are such) of one file
+//! given to another, and read back.
+//!
+//! Source: `xattr(7)`; `acl(5)` (the mode's group bits are the ACL's mask, so the mode is set last);
+//! `chown(2)` (it clears the set-user-ID bits, one more reason for that order).
+
+use crate::identity::stat;
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, Uid, XattrFlags, chmod, chownat, lgetxattr, llistxattr, lremovexattr, lsetxattr,
+};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::path::Path;
+
+/// What goes with a file beside its contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+    attributes: BTreeMap<CString, Vec<u8>>,
+}
+
+impl Metadata {
+    /// Reads it by path, opening nothing.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let found = stat(path)?;
+        Ok(Self {
+            uid: found.st_uid,
+            gid: found.st_gid,
+            mode: found.st_mode & 0o7777,
+            attributes: attributes(path)?,
+        })
+    }
+
+    /// Gives it to another file and reads it back.
+    ///
+    /// # Errors
+    /// What could not be given, in one line.
+    pub fn give(&self, path: &Path) -> Result<(), String> {
+        let old = Self::of(path).map_err(|error| format!("its attributes cannot be read: {error}"))?;
+        if (old.uid, old.gid) != (self.uid, self.gid) {
+            let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
+            chownat(CWD, path, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|error| format!("owner {}:{} cannot be given: {error}", self.uid, self.gid))?;
+        }
+        for name in old.attributes.keys().filter(|name| !self.attributes.contains_key(*name)) {
+            lremovexattr(path, name.as_c_str())
+                .map_err(|error| format!("attribute {} cannot be removed: {error}", shown(name)))?;
+        }
+        for (name, value) in &self.attributes {
+            if old.attributes.get(name) != Some(value) {
+                lsetxattr(path, name.as_c_str(), value, XattrFlags::empty())
+                    .map_err(|error| format!("attribute {} cannot be given: {error}", shown(name)))?;
+            }
+        }
+        chmod(path, Mode::from_raw_mode(self.mode))
+            .map_err(|error| format!("mode {:o} cannot be given: {error}", self.mode))?;
+        match Self::of(path) {
+            Ok(given) if given == *self => Ok(()),
+            Ok(_) => Err("owner, mode and attributes do not read back as they were given".to_owned()),
+            Err(error) => Err(format!("its attributes cannot be read back: {error}")),
+        }
+    }
+}
+
+fn shown(name: &CStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+/// All extended attributes that this user may see; none where the file system has none.
+fn attributes(path: &Path) -> io::Result<BTreeMap<CString, Vec<u8>>> {
+    let names = match grown(|buffer| llistxattr(path, buffer)) {
+        Err(error) if error == Errno::NOTSUP || error == Errno::NOSYS => return Ok(BTreeMap::new()),
+        names => names?,
+    };
+    let mut found = BTreeMap::new();
+    for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let name = CString::new(name)?;
+        match grown(|buffer| lgetxattr(path, name.as_c_str(), buffer)) {
+            Ok(value) => drop(found.insert(name, value)),
+            // Removed between the two calls, or listed by the file system and not to be read.
+            Err(Errno::NODATA | Errno::NOTSUP) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(found)
+}
+
+/// Asks with a buffer that grows until the answer fits (`XATTR_SIZE_MAX` and `XATTR_LIST_MAX` are 64 KiB).
+fn grown(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
+    let mut size = 1 << 10;
+    loop {
+        let mut buffer = vec![0; size];
+        match ask(&mut buffer) {
+            Ok(length) => {
+                buffer.truncate(length);
+                return Ok(buffer);
+            }
+            Err(Errno::RANGE) if size < 1 << 20 => size *= 4,
+            Err(error) => return Err(error),
+        }
+    }
+}

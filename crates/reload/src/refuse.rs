@@ -1,0 +1,100 @@
+//! What keeps a file from being reloaded, found before anything of it is touched.
+
+use crate::error::ItemError;
+use crate::folder::{Folder, Probe, kept_of};
+use crate::identity::{parent, stat};
+use crate::metadata::Metadata;
+use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, statvfs};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The path without links.
+///
+/// # Errors
+/// It cannot be followed.
+pub fn resolve(path: &Path) -> Result<PathBuf, ItemError> {
+    fs::canonicalize(path).map_err(|error| ItemError::skip(format!("cannot be found: {error}")))
+}
+
+/// Refuses what is no single writable file; gives its size in bytes.
+///
+/// # Errors
+/// [`ItemError::Skip`] with the reason.
+pub fn file(database: &Path) -> Result<u64, ItemError> {
+    let found = stat(database).map_err(|error| ItemError::skip(format!("cannot be looked at: {error}")))?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(ItemError::skip("is no regular file"));
+    }
+    let kept = kept_of(database);
+    let second = stat(&kept).is_ok_and(|kept| (kept.st_dev, kept.st_ino) == (found.st_dev, found.st_ino));
+    if second {
+        return Err(ItemError::skip(format!(
+            "{} is another name of it, left by a power loss: remove that name",
+            kept.display()
+        )));
+    }
+    if found.st_nlink != 1 {
+        return Err(ItemError::skip(format!(
+            "has {} names (hard links), which a swap would part; leave it one",
+            found.st_nlink
+        )));
+    }
+    let may = |path: &Path, access: Access| accessat(CWD, path, access, AtFlags::EACCESS);
+    may(database, Access::READ_OK | Access::WRITE_OK)
+        .map_err(|error| ItemError::skip(format!("is not readable and writable for this user: {error}")))?;
+    let folder = parent(database);
+    may(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
+        ItemError::skip(format!("its folder {} is not writable for this user: {error}", folder.display()))
+    })?;
+    match stat(&kept) {
+        Ok(_) => Err(ItemError::skip(format!(
+            "{} is there from an earlier reload: remove it when it is no longer needed",
+            kept.display()
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(u64::try_from(found.st_size).unwrap_or(0))
+        }
+        Err(error) => Err(ItemError::skip(format!("cannot look at {}: {error}", kept.display()))),
+    }
+}
+
+/// Room for two copies and 5% more beside the database.
+///
+/// # Errors
+/// [`ItemError::Skip`] with what is there and what is needed.
+pub fn room(folder: &Path, size_bytes: u64) -> Result<(), ItemError> {
+    let found = statvfs(folder)
+        .map_err(|error| ItemError::skip(format!("cannot ask for room in {}: {error}", folder.display())))?;
+    let free = u128::from(found.f_bavail) * u128::from(found.f_frsize);
+    let needed = u128::from(size_bytes) * 21 / 10;
+    match free >= needed {
+        true => Ok(()),
+        false => Err(ItemError::skip(format!(
+            "no room: {} MiB are free beside it, {} MiB are needed (twice its size and 5%)",
+            free >> 20,
+            (needed >> 20) + 1
+        ))),
+    }
+}
+
+/// Refuses what the work folder cannot serve: another file system, no room, an owner, a mode or
+/// attributes that we could not give to the new file.
+///
+/// # Errors
+/// [`ItemError::Skip`] with the reason.
+pub fn beside(database: &Path, folder: &Folder, size_bytes: u64) -> Result<(), ItemError> {
+    let refused = |error: &dyn std::fmt::Display| ItemError::skip(format!("the work folder: {error}"));
+    let (file, here) =
+        (stat(database).map_err(|error| refused(&error))?, stat(folder.path()).map_err(|e| refused(&e))?);
+    if file.st_dev != here.st_dev {
+        return Err(ItemError::skip("is mounted by itself, so that no other file can take its name"));
+    }
+    room(folder.path(), size_bytes)?;
+    let metadata = Metadata::of(database)
+        .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
+    let probe = Probe::new(folder).map_err(|error| refused(&error))?;
+    metadata.give(&probe.0).map_err(|why| {
+        ItemError::skip(format!("{why} by this user: run as its owner, or as root, to carry it over"))
+    })
+}

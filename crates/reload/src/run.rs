@@ -1,0 +1,171 @@
+//! One queue of files and N jobs that take from it.
+
+use crate::chain::Chain;
+use crate::error::{ItemError, ReloadError};
+use crate::folder::path_of;
+use crate::identity::{Identity, parent};
+use crate::item::{ItemOptions, Outcome, Report, Stage, reload};
+use crate::list::{Entry, Order, ordered};
+use crate::log::Log;
+use crate::refuse;
+use crate::watch::{Start, Watchdog};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+/// How a list is to be reloaded.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// How each item is.
+    pub item: ItemOptions,
+    /// Items at once; at least one.
+    pub jobs: usize,
+    /// Which first.
+    pub order: Order,
+    /// Seed of a drawn order.
+    pub seed: u64,
+    /// Log of finished files.
+    pub log: Option<PathBuf>,
+    /// The watchdog; `None` leaves a killed run to the next one.
+    pub watchdog: Option<Start>,
+}
+
+/// What happens to an item; `index` is its place in the list as given.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A stage began.
+    Stage {
+        /// The item.
+        index: usize,
+        /// The stage.
+        stage: Stage,
+    },
+    /// The item ended.
+    Ended {
+        /// The item.
+        index: usize,
+        /// What became of it.
+        report: Box<Report>,
+    },
+}
+
+/// What jobs share.
+struct Shared<'a> {
+    entries: &'a [Entry],
+    queue: Vec<usize>,
+    next: AtomicUsize,
+    chain: &'a dyn Chain,
+    options: &'a Options,
+    log: Option<Mutex<Log>>,
+    watchdog: Option<Watchdog>,
+}
+
+/// Reloads a list; reports are in its order. `on_event` is called on the calling thread.
+///
+/// # Errors
+/// The log or the watchdog cannot be used, or no thread can be started; nothing was touched.
+pub fn run(
+    entries: &[Entry],
+    chain: &dyn Chain,
+    options: &Options,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<Vec<Report>, ReloadError> {
+    let log = options.log.as_deref().map(Log::open).transpose()?.map(Mutex::new);
+    let watchdog = options.watchdog.clone().map(Watchdog::start).transpose()?;
+    let queue = ordered(entries, options.order, options.seed);
+    let shared = Shared { entries, queue, next: AtomicUsize::new(0), chain, options, log, watchdog };
+    let mut reports: Vec<Report> =
+        entries.iter().map(|entry| Report::of(&entry.path, Outcome::Stopped)).collect();
+    let (sender, events) = channel();
+    std::thread::scope(|scope| {
+        let mut started = 0;
+        for job in 0..options.jobs.clamp(1, entries.len().max(1)) {
+            let (shared, sender) = (&shared, sender.clone());
+            let name = format!("reload {job}");
+            match std::thread::Builder::new().name(name).spawn_scoped(scope, move || shared.work(&sender)) {
+                Ok(_) => started += 1,
+                Err(error) if started == 0 => {
+                    return Err(ReloadError::Engine(format!("cannot start a thread: {error}")));
+                }
+                // Fewer jobs do the same work.
+                Err(_) => break,
+            }
+        }
+        drop(sender);
+        for event in events {
+            on_event(&event);
+            if let Event::Ended { index, report } = event {
+                reports[index] = *report;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(reports)
+}
+
+impl Shared<'_> {
+    /// One job: takes files from the queue until there are no more or the user stops.
+    fn work(&self, events: &Sender<Event>) {
+        while !self.options.item.stop.load(Ordering::Relaxed) {
+            let Some(index) = self.queue.get(self.next.fetch_add(1, Ordering::Relaxed)).copied() else {
+                return;
+            };
+            let report = Box::new(self.one(index, events));
+            // The receiver lives as long as any job.
+            let _ = events.send(Event::Ended { index, report });
+        }
+    }
+
+    fn one(&self, index: usize, events: &Sender<Event>) -> Report {
+        let entry = &self.entries[index];
+        if let Some(report) = self.done_before(entry) {
+            return report;
+        }
+        if let Some(Err(error)) = self.watchdog.as_ref().map(|watchdog| watchdog.begin(&entry.database)) {
+            return Report::of(&entry.path, Outcome::Skipped(error.to_string()));
+        }
+        let on_stage = |stage| drop(events.send(Event::Stage { index, stage }));
+        let mut report = reload(&entry.database, self.chain, &self.options.item, &on_stage);
+        report.path.clone_from(&entry.path);
+        if let Some(watchdog) = &self.watchdog
+            && !report.left_behind
+        {
+            watchdog.end(&entry.database);
+        }
+        if let (Outcome::Done, Some(new), Some(log)) = (&report.outcome, report.new, &self.log)
+            && let Err(error) =
+                log.lock().unwrap_or_else(PoisonError::into_inner).append(&entry.database, new)
+        {
+            report.warnings.push(format!("the log could not be written: {error}"));
+        }
+        report
+    }
+
+    fn done_before(&self, entry: &Entry) -> Option<Report> {
+        let log = self.log.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Identity::at(&entry.database).ok()?;
+        // What a killed run left has to be cleared away in any case.
+        let left = path_of(&entry.database).symlink_metadata().is_ok();
+        (log.is_done(&entry.database, now) && !left).then(|| {
+            let mut report = Report::of(&entry.path, Outcome::DoneBefore);
+            report.bytes_before = now.size_bytes;
+            report
+        })
+    }
+}
+
+/// What would keep a file from being reloaded, as far as can be said without touching it.
+///
+/// # Errors
+/// [`ItemError::Skip`] with the reason.
+pub fn look(database: &Path, chain: &dyn Chain) -> Result<(), ItemError> {
+    if path_of(database).symlink_metadata().is_ok() {
+        return Err(ItemError::skip(
+            "another run is at work on it, or a killed one left it: `threadwise reload --recover` mends that",
+        ));
+    }
+    let size = refuse::file(database)?;
+    refuse::room(parent(database), size)?;
+    chain.look(database)
+}

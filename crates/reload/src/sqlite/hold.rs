@@ -1,0 +1,263 @@
+//! A SQLite database held by one connection in exclusive locking mode, from before the copy until after
+//! the swap.
+//!
+//! The connection never writes after the hold: `journal_mode=OFF` closes its journal, since a connection
+//! that has one open removes `NAME-journal` by its name when it is closed, and after the swap that name
+//! belongs to the new file. The seal is written through a descriptor of its own that stays open until
+//! the connection is closed.
+
+use super::compare::{compare, setting};
+use super::header::Header;
+use super::{BETWEEN_TRIES, JOURNAL_MODE, connect, is_busy, is_there, open, side, writable};
+use crate::chain::{Checked, Held, Work};
+use crate::error::ItemError;
+use crate::holders::{others, wait_until_alone};
+use crate::identity::{Identity, Inode};
+use rusqlite::Connection;
+use rustix::fs::fstat;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long one try for the lock waits inside SQLite, whose waiting keeps new readers out.
+const ONE_TRY: Duration = Duration::from_millis(100);
+/// Time between two looks whether a long statement is to end.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// A held database. The order of the fields is that of their closing: see the module.
+struct HeldDatabase {
+    connection: Connection,
+    file: File,
+    inode: Inode,
+    wal: bool,
+    sealed: bool,
+}
+
+/// Holds a database.
+pub fn hold(work: &Work) -> Result<Box<dyn Held>, ItemError> {
+    let until = Instant::now() + work.settings.wait;
+    let file = open(&work.database).map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
+    writable(&file)?;
+    let found = fstat(&file).map_err(ItemError::skip)?;
+    let inode = Identity::of(&found).inode;
+    // Of the mode's bits: write for the group, write for others.
+    let others_may = found.st_mode & 0o002 != 0
+        || (found.st_mode & 0o020 != 0 && found.st_gid != rustix::process::getegid().as_raw());
+    if others_may && !rustix::process::geteuid().is_root() {
+        work.warn("other users may write it, and only root can see whether they have it open while idle");
+    }
+    let connection = take(work, until)?;
+    // Whoever else has it open now waits for our lock, or will wake up after the swap with the old file.
+    wait_until_alone(inode, &work.database, until, &|| work.is_stopped())?;
+    let mut held = HeldDatabase { connection, file, inode, wal: false, sealed: false };
+    match held.leave_wal(work) {
+        Ok(()) => Ok(Box::new(held)),
+        Err(error) => {
+            Box::new(held).release(work, false)?;
+            Err(error)
+        }
+    }
+}
+
+/// Gets the EXCLUSIVE lock, with a new connection for every try: a failed one would keep its SHARED lock.
+fn take(work: &Work, until: Instant) -> Result<Connection, ItemError> {
+    loop {
+        let taken = || -> rusqlite::Result<Connection> {
+            let connection = connect(&work.database)?;
+            connection.busy_timeout(ONE_TRY)?;
+            connection.pragma_update(Some("main"), "locking_mode", "EXCLUSIVE")?;
+            connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
+            Ok(connection)
+        };
+        match taken() {
+            Ok(connection) => return Ok(connection),
+            Err(error) if is_busy(&error) => {
+                work.unless_stopped()?;
+                if Instant::now() >= until {
+                    return Err(in_use(work));
+                }
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            Err(error) => return Err(ItemError::skip(format!("cannot be held: {error}"))),
+        }
+    }
+}
+
+fn in_use(work: &Work) -> ItemError {
+    let who =
+        Identity::at(&work.database).map(|found| others(found.inode, &work.database)).unwrap_or_default();
+    let who = who.first().map(|holder| format!(" by {holder}")).unwrap_or_default();
+    ItemError::skip(format!("in use{who}: it is locked; end what uses it, or give a longer --wait"))
+}
+
+impl HeldDatabase {
+    /// Empties and leaves the write-ahead log, noted beforehand, and the journal behind it.
+    fn leave_wal(&mut self, work: &Work) -> Result<(), ItemError> {
+        let mode = setting(&self.connection, JOURNAL_MODE)?;
+        let skip = |error: rusqlite::Error| ItemError::skip(format!("cannot be held: {error}"));
+        if mode == "wal" {
+            work.note(JOURNAL_MODE, "wal")?;
+            self.wal = true;
+            let connection = &self.connection;
+            let left: String = connection
+                .pragma_update_and_check(Some("main"), JOURNAL_MODE, "delete", |row| row.get(0))
+                .map_err(skip)?;
+            if left != "delete" {
+                return Err(ItemError::skip(format!("its journal mode stays {left}")));
+            }
+        }
+        let connection = &self.connection;
+        let off: String = connection
+            .pragma_update_and_check(Some("main"), JOURNAL_MODE, "off", |row| row.get(0))
+            .map_err(skip)?;
+        if off != "off" {
+            return Err(ItemError::skip(format!("its journal mode stays {off}")));
+        }
+        clear_side_files(&work.database)
+    }
+
+    /// Runs a statement that takes long, ended when the user asks to stop.
+    fn interruptible(&self, work: &Work, sql: &str, path: &Path) -> Result<(), ItemError> {
+        let text = path.to_str().ok_or_else(|| ItemError::skip("its path is not valid UTF-8"))?;
+        let (handle, done) = (self.connection.get_interrupt_handle(), AtomicBool::new(false));
+        let ended = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    if work.is_stopped() {
+                        handle.interrupt();
+                    }
+                    std::thread::park_timeout(BETWEEN_LOOKS);
+                }
+            });
+            let ended = self.connection.execute(sql, [text]);
+            done.store(true, Ordering::Relaxed);
+            looking.thread().unpark();
+            ended
+        });
+        work.unless_stopped()?;
+        ended.map(|_| ()).map_err(|error| ItemError::failed(format!("cannot be copied: {error}")))
+    }
+}
+
+impl Held for HeldDatabase {
+    fn backup(&mut self, work: &Work) -> Result<(), ItemError> {
+        let prepare = || -> rusqlite::Result<()> {
+            if let Some(size) = work.settings.page_size_bytes {
+                self.connection.pragma_update(Some("main"), "page_size", size)?;
+            }
+            // The copy is made durable once, when it is whole.
+            self.connection.pragma_update(Some("main"), "synchronous", "OFF")
+        };
+        prepare().map_err(ItemError::failed)?;
+        self.interruptible(work, "VACUUM main INTO ?1", &work.backup)
+    }
+
+    /// `VACUUM INTO` has made a database already: it gets its journal mode, which is not carried over.
+    fn restore(&mut self, work: &Work) -> Result<(), ItemError> {
+        fs::rename(&work.backup, &work.new).map_err(ItemError::failed)?;
+        if self.wal {
+            super::unseal(&work.new, true, Duration::ZERO).map_err(ItemError::failed)?;
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, work: &Work) -> Result<Checked, ItemError> {
+        let new = connect(&work.new).map_err(ItemError::failed)?;
+        let size = setting(&new, "page_size")?;
+        let wanted = match work.settings.page_size_bytes {
+            Some(size) => size.to_string(),
+            None => setting(&self.connection, "page_size")?,
+        };
+        if size != wanted {
+            return Err(ItemError::failed(format!("its page size is {size} instead of {wanted}")));
+        }
+        let mode = setting(&new, JOURNAL_MODE)?;
+        if (mode == "wal") != self.wal {
+            return Err(ItemError::failed(format!("its journal mode is {mode}")));
+        }
+        let verdict = setting(&new, "integrity_check")?;
+        if verdict != "ok" {
+            return Err(ItemError::failed(format!("the copy is damaged: {verdict}")));
+        }
+        let checked = compare(&self.connection, &new, &|| work.unless_stopped())?;
+        new.close().map_err(|(_, error)| ItemError::failed(error))?;
+        match ["-wal", "-shm", "-journal"].iter().find(|suffix| is_there(&side(&work.new, suffix))) {
+            None => Ok(checked),
+            Some(suffix) => Err(ItemError::failed(format!("the new file left a side file {suffix}"))),
+        }
+    }
+
+    fn seal(&mut self, work: &Work) -> Result<(), ItemError> {
+        let failed = |error: io::Error| ItemError::failed(format!("the original cannot be sealed: {error}"));
+        let until = Instant::now() + work.settings.wait;
+        loop {
+            wait_until_alone(self.inode, &work.database, until, &|| work.is_stopped())?;
+            clear_side_files(&work.database)?;
+            let header = writable(&self.file)?;
+            self.sealed = true;
+            header.sealed(self.wal).write(&self.file).map_err(failed)?;
+            // Looked at once more, since the seal took as long as a disk takes.
+            if others(self.inode, &work.database).is_empty() {
+                return Ok(());
+            }
+            self.put_back(false).map_err(failed)?;
+        }
+    }
+
+    fn release(self: Box<Self>, work: &Work, swapped: bool) -> Result<(), ItemError> {
+        let mut held = self;
+        if swapped {
+            // Whoever opened the old file in the moment before the swap goes away with a lock's refusal.
+            let until = Instant::now() + work.settings.wait;
+            return wait_until_alone(held.inode, &work.database, until, &|| work.is_stopped()).map_err(
+                |error| {
+                    ItemError::failed(format!("the old file is still open elsewhere, read-only: {error}"))
+                },
+            );
+        }
+        held.put_back(held.wal)
+            .map_err(|error| ItemError::LeftBehind(format!("it cannot be made writable again: {error}")))
+    }
+}
+
+impl HeldDatabase {
+    /// Under the lock, in place, so that it needs neither room nor a side file.
+    fn put_back(&mut self, wal: bool) -> io::Result<()> {
+        if (self.sealed || wal)
+            && let Some(header) = Header::read(&self.file)?
+            && (self.sealed || header.is_wal() != wal)
+        {
+            header.unsealed(wal).write(&self.file)?;
+        }
+        self.sealed = false;
+        Ok(())
+    }
+}
+
+/// Removes side files that say nothing any more; under the EXCLUSIVE lock, so that nobody makes new ones.
+///
+/// A journal that begins with a zero byte or is empty is what `journal_mode=PERSIST` and `TRUNCATE` leave
+/// and what a left write-ahead log leaves; any other was rolled back when the lock was taken.
+fn clear_side_files(database: &Path) -> Result<(), ItemError> {
+    let wal = side(database, "-wal");
+    if fs::metadata(&wal).is_ok_and(|found| found.len() > 0) {
+        return Err(ItemError::skip(format!("{} is not empty; open it once with SQLite", wal.display())));
+    }
+    let journal = side(database, "-journal");
+    let mut first = [0];
+    let read = File::open(&journal).and_then(|mut file| file.read(&mut first));
+    if read.is_ok() && first != [0] {
+        return Err(ItemError::skip(format!("{} is hot; open the database once", journal.display())));
+    }
+    for path in [wal, journal, side(database, "-shm")] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(ItemError::skip(format!("{} cannot be removed: {error}", path.display())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! The state of one item: what a recovery has to know, durable before anything of the user's is changed.
+//!
+//! A small text file, replaced by writing a new one, `fsync`, `rename` and `fsync` of the folder
+//! (`rename(2)`: the name always leads to the old or the new file).
+
+use crate::error::ItemError;
+use crate::identity::{Inode, sync_folder};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Name of the file in the work folder.
+const NAME: &str = "state";
+/// First line; another number is another meaning.
+const FIRST_LINE: &str = "threadwise reload state 1";
+/// Longest state that is read.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// What becomes of originals after the swap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Originals {
+    /// They stay beside the new files as `NAME.before-reload`.
+    #[default]
+    Keep,
+    /// They go when the new one was opened under its name.
+    Remove,
+}
+
+/// How far an item is, as far as a recovery has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// The database may be held; its name leads to the original.
+    #[default]
+    Begun,
+    /// The new file is whole; the original may have its second name and be sealed, and the name leads to
+    /// either.
+    Ready,
+}
+
+/// What is written down about an item.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct State {
+    /// Name of the chain.
+    pub engine: String,
+    /// How far.
+    pub phase: Phase,
+    /// What becomes of the original.
+    pub originals: Originals,
+    /// The original file and the new one, from [`Phase::Ready`] on.
+    pub files: Option<(Inode, Inode)>,
+    /// What the chain noted.
+    pub notes: BTreeMap<String, String>,
+}
+
+impl State {
+    fn text(&self) -> String {
+        let phase = match self.phase {
+            Phase::Begun => "begun",
+            Phase::Ready => "ready",
+        };
+        let originals = match self.originals {
+            Originals::Keep => "keep",
+            Originals::Remove => "remove",
+        };
+        let mut text =
+            format!("{FIRST_LINE}\nengine {}\nphase {phase}\noriginals {originals}\n", self.engine);
+        if let Some((original, new)) = &self.files {
+            text.push_str(&format!("original {original}\nnew {new}\n"));
+        }
+        self.notes.iter().for_each(|(key, value)| text.push_str(&format!("note {key} {value}\n")));
+        text.push_str("end\n");
+        text
+    }
+
+    /// Reads a text; `None` where it is not whole or not ours.
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix("end\n")?.lines();
+        (lines.next()? == FIRST_LINE).then_some(())?;
+        let mut state = Self::default();
+        let (mut original, mut new) = (None, None);
+        for line in lines {
+            let (key, value) = line.split_once(' ')?;
+            match (key, value) {
+                ("engine", name) => state.engine = name.to_owned(),
+                ("phase", "begun") => state.phase = Phase::Begun,
+                ("phase", "ready") => state.phase = Phase::Ready,
+                ("originals", "keep") => state.originals = Originals::Keep,
+                ("originals", "remove") => state.originals = Originals::Remove,
+                ("original", inode) => original = Some(inode.parse().ok()?),
+                ("new", inode) => new = Some(inode.parse().ok()?),
+                ("note", note) => {
+                    let (key, value) = note.split_once(' ')?;
+                    state.notes.insert(key.to_owned(), value.to_owned());
+                }
+                _ => return None,
+            }
+        }
+        state.files = original.zip(new);
+        (!state.engine.is_empty() && (state.phase == Phase::Begun || state.files.is_some())).then_some(state)
+    }
+}
+
+/// A state and where it is written.
+#[derive(Debug)]
+pub struct StateFile {
+    folder: PathBuf,
+    state: State,
+}
+
+impl StateFile {
+    /// Writes a first state.
+    ///
+    /// # Errors
+    /// It could not be written durably.
+    pub fn create(folder: &Path, state: State) -> Result<Self, ItemError> {
+        let file = Self { folder: folder.to_owned(), state };
+        file.write().map(|()| file)
+    }
+
+    /// The state in a folder; `None` where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read or understood: another version's, or not ours.
+    pub fn open(folder: &Path) -> Result<Option<Self>, ItemError> {
+        let path = folder.join(NAME);
+        let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+        let mut text = String::new();
+        let opened = OpenOptions::new().read(true).custom_flags(no_follow).open(&path);
+        let read = opened.and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ItemError::skip(format!("cannot read {}: {error}", path.display()))),
+            Ok(_) => {}
+        }
+        let state = State::parse(&text).ok_or_else(|| {
+            ItemError::skip(format!(
+                "{} is not understood: recover with the version of threadwise that wrote it",
+                path.display()
+            ))
+        })?;
+        Ok(Some(Self { folder: folder.to_owned(), state }))
+    }
+
+    /// What is written down.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Writes down that the new file is whole, and which files these are.
+    ///
+    /// # Errors
+    /// It could not be written durably.
+    pub fn ready(&mut self, original: Inode, new: Inode) -> Result<(), ItemError> {
+        self.state.phase = Phase::Ready;
+        self.state.files = Some((original, new));
+        self.write()
+    }
+
+    /// Writes a note of the chain.
+    ///
+    /// # Errors
+    /// It is more than one line, or could not be written durably.
+    pub fn note(&mut self, key: &str, value: &str) -> Result<(), ItemError> {
+        if key.contains(char::is_whitespace) || value.contains(['\n', '\r']) {
+            return Err(ItemError::failed(format!("a note '{key}' is not one word and one line")));
+        }
+        self.state.notes.insert(key.to_owned(), value.to_owned());
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), ItemError> {
+        let next = self.folder.join("state.next");
+        let write = || -> io::Result<()> {
+            match fs::remove_file(&next) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
+            file.write_all(self.state.text().as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&next, self.folder.join(NAME))?;
+            sync_folder(&self.folder)
+        };
+        write().map_err(|error| {
+            ItemError::failed(format!(
+                "cannot write the state in {}: {error}; nothing was changed, make room there",
+                self.folder.display()
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> State {
+        State {
+            engine: "sqlite".into(),
+            phase: Phase::Ready,
+            originals: Originals::Remove,
+            files: Some((Inode { dev: 1, ino: 2 }, Inode { dev: 1, ino: u64::MAX })),
+            notes: [("journal_mode".to_owned(), "wal".to_owned()), ("k".to_owned(), "a b".to_owned())].into(),
+        }
+    }
+
+    #[test]
+    fn a_state_reads_back_and_a_torn_one_is_none() {
+        let text = example().text();
+        assert_eq!(State::parse(&text), Some(example()));
+        for length in 0..text.len() {
+            assert_eq!(State::parse(&text[..length]), None, "{length}");
+        }
+        assert_eq!(State::parse(&text.replace("state 1", "state 2")), None);
+        assert_eq!(State::parse(&text.replace("original 1 2\n", "")), None, "ready without its files");
+    }
+
+    #[test]
+    fn the_file_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(StateFile::open(folder.path()).unwrap().is_none());
+        let begun = State { engine: "x".into(), ..State::default() };
+        let mut file = StateFile::create(folder.path(), begun).unwrap();
+        // A half-written next one of a killed process is no obstacle.
+        fs::write(folder.path().join("state.next"), "half").unwrap();
+        file.note("journal_mode", "wal").unwrap();
+        file.ready(Inode { dev: 3, ino: 4 }, Inode { dev: 3, ino: 5 }).unwrap();
+        assert!(file.note("a b", "c").is_err() && file.note("a", "c\nd").is_err());
+        let read = StateFile::open(folder.path()).unwrap().unwrap();
+        assert_eq!(read.state(), file.state());
+        assert_eq!(read.state().notes["journal_mode"], "wal");
+        assert!(!folder.path().join("state.next").exists());
+        fs::write(folder.path().join("state"), "garbage").unwrap();
+        assert!(StateFile::open(folder.path()).unwrap_err().to_string().contains("not understood"));
+    }
+}

@@ -1,0 +1,153 @@
+//! The watchdog: a process that outlives a killed run and recovers the items that were in flight.
+//!
+//! It reads from its stdin `+PATH` and `-PATH`, each ended by a zero byte, for an item begun and ended.
+//! The end of stdin is the end of the run, however it came (`pipe(7)`).
+
+use crate::chain::Settings;
+use crate::error::{ItemError, ReloadError};
+use crate::recover::{Recovered, recover};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often a recovery is tried again while somebody is in its way.
+const TRIES: u32 = 100;
+/// Time between two tries.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+
+/// How to start the watchdog: a program that calls [`watch`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+}
+
+/// A watchdog at work; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Watchdog {
+    start: Start,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    child: Child,
+    in_flight: BTreeSet<PathBuf>,
+}
+
+impl Watchdog {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn start(start: Start) -> Result<Self, ReloadError> {
+        let child = launch(&start).map_err(|error| ReloadError::Watchdog {
+            program: start.program.clone(),
+            why: error.to_string(),
+        })?;
+        Ok(Self { start, inner: Mutex::new(Inner { child, in_flight: BTreeSet::new() }) })
+    }
+
+    /// Says that an item is begun. A watchdog that was killed is started again.
+    ///
+    /// # Errors
+    /// There is none any more, and none can be started; the item must not be begun.
+    pub fn begin(&self, path: &Path) -> Result<(), ItemError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.in_flight.insert(path.to_owned());
+        let gone = |error: io::Error| {
+            ItemError::skip(format!("the watchdog was ended and cannot be started again: {error}"))
+        };
+        if inner.tell(b"+", path).is_ok() {
+            return Ok(());
+        }
+        let mut old = std::mem::replace(&mut inner.child, launch(&self.start).map_err(gone)?);
+        // It is dead: nothing waits here.
+        let _ = old.wait();
+        let all = inner.in_flight.clone();
+        all.iter().try_for_each(|path| inner.tell(b"+", path)).map_err(gone)
+    }
+
+    /// Says that an item is ended and nothing of it is left.
+    pub fn end(&self, path: &Path) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.in_flight.remove(path);
+        // A watchdog that is gone needs not to be told; one too many item is found to be in order.
+        let _ = inner.tell(b"-", path);
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).child.id()
+    }
+}
+
+impl Inner {
+    fn tell(&mut self, sign: &[u8], path: &Path) -> io::Result<()> {
+        let stdin = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        stdin.write_all(&[sign, path.as_os_str().as_bytes(), &[0]].concat())
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        drop(inner.child.stdin.take());
+        let _ = inner.child.wait();
+    }
+}
+
+/// In a process group of its own, so that a Ctrl-C for us is none for it.
+fn launch(start: &Start) -> io::Result<Child> {
+    Command::new(&start.program)
+        .args(&start.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+}
+
+/// What the watchdog does: waits for the end of stdin, then recovers what is in flight.
+pub fn watch(stdin: &mut dyn Read, settings: &Settings) -> Vec<(PathBuf, Result<Recovered, ItemError>)> {
+    let mut in_flight = BTreeSet::new();
+    let mut pending = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        match stdin.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => pending.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+        while let Some(end) = pending.iter().position(|byte| *byte == 0) {
+            let record: Vec<u8> = pending.drain(..=end).collect();
+            let path = PathBuf::from(OsStr::from_bytes(&record[1.min(end)..end]));
+            match record[0] {
+                b'+' => drop(in_flight.insert(path)),
+                _ => drop(in_flight.remove(&path)),
+            }
+        }
+    }
+    in_flight.into_iter().map(|path| (path.clone(), until_recovered(&path, settings))).collect()
+}
+
+/// The killed run's locks may outlive its pipe by a moment, and its subprocesses by some more.
+fn until_recovered(path: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
+    for _ in 1..TRIES {
+        if let Ok(recovered) = recover(path, settings) {
+            return Ok(recovered);
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+    recover(path, settings)
+}

@@ -1,0 +1,66 @@
+//! What is different where the work is a command: workers take turns, and what commands said is kept as
+//! readings.
+//!
+//! Other workers of a block are all there at once, parked. The commands around a run (`setup` may start
+//! a server on a port that is there only once) cannot be, so each treatment's worker is started before
+//! its run and ended after it.
+
+use std::time::Duration;
+use threadwise_engine::protocol::{WireLoad, WireValue};
+use threadwise_server::marked;
+use threadwise_study::{Reading, Slice, Study, command};
+
+use crate::guard::BlockUse;
+use crate::load::Folders;
+
+/// How long processes may take to go when they are killed.
+const END: Duration = Duration::from_secs(10);
+
+/// Whether the workers of a block are there one after the other.
+pub(super) fn one_by_one(study: &Study) -> bool {
+    study.workload == command::WORKLOAD
+}
+
+/// What a worker is told of its data, with the block's number for the placeholder.
+pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireLoad {
+    let mut load = load.clone();
+    if one_by_one(study) {
+        load.options.insert(command::BLOCK.to_owned(), WireValue::Integer(i64::from(block)));
+    }
+    load
+}
+
+/// What a run's commands said, as readings over its window.
+pub(super) fn readings(study: &Study, treatment: &str, slice: &Slice) -> Vec<Reading> {
+    let Some((_, treatment)) = study.treatment(treatment).filter(|_| one_by_one(study)) else {
+        return Vec::new();
+    };
+    let metrics = command::combined(&command::metrics(&treatment.options), &slice.sessions);
+    let reading = |(metric, value)| Reading {
+        sampler: command::SAMPLER.to_owned(),
+        metric,
+        cpu: None,
+        start_ns: slice.start_ns,
+        end_ns: slice.start_ns.saturating_add(slice.window_ns),
+        value: Some(value),
+        gap: None,
+    };
+    metrics.into_iter().map(reading).collect()
+}
+
+/// A worker that was killed, or had to be, could not end what its command had started; the next treatment
+/// must not run beside it. What cannot be ended here is named when the study's folder goes.
+pub(super) fn clear_up(is_valid: bool, folders: Folders<'_>) {
+    if !is_valid {
+        let _ = marked::end(folders.data, END);
+    }
+}
+
+/// What others used and waited for during a block of commands. How long processes waited that have
+/// ended is not kept by the kernel, so that others' waits cannot be told from theirs; their CPU time is.
+pub(super) fn without_waits(study: &Study, used: BlockUse) -> BlockUse {
+    match one_by_one(study) {
+        true => BlockUse { some_ns: None, ..used },
+        false => used,
+    }
+}

@@ -1,0 +1,61 @@
+//! Asks an engine, before any data is made, whether it can follow the options of every treatment.
+//!
+//! Only the engine itself knows its settings. So one of its workers is started whose `load` checks the
+//! options and looks at no data.
+
+use crate::RunnerError;
+use crate::load::request;
+use crate::settings::{Deadlines, Settings, Worker};
+use crate::workdir::Workdir;
+use crate::worker_process::{Failure, Place, WorkerProcess};
+use std::sync::atomic::AtomicBool;
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
+use threadwise_machine::{CpuSet, MemoryBinding};
+use threadwise_study::{Study, Treatment};
+
+/// Kind of a failure that is the option's fault (docs/WORKER.md, "failed").
+const OPTION: &str = "option";
+
+/// Asks `worker`, whose `load` only checks options, about every treatment of the study.
+///
+/// # Errors
+/// [`RunnerError::Option`] with the first option that the engine cannot follow; [`RunnerError::Worker`]
+/// where the worker cannot be asked.
+pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> {
+    let settings = Settings::new(worker.clone());
+    let workdir = Workdir::of(&settings)?;
+    let log = workdir.path().join("check.log");
+    let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
+    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log };
+    let broken = |failure| RunnerError::Worker { program: worker.program.clone(), failure };
+    let deadlines = settings.deadlines;
+    let mut asked = WorkerProcess::start(worker, place, deadlines).map_err(broken)?;
+    asked.hello(&AtomicBool::new(false)).map_err(broken)?;
+    for treatment in different(&study.treatments) {
+        let load = WireLoad::try_from(&request(study, treatment, workdir.path()))
+            .map_err(|error| broken(Failure::new("protocol", error.to_string())))?;
+        ask(&mut asked, load, deadlines).map_err(|failure| match failure.kind.as_str() {
+            OPTION => RunnerError::Option { treatment: treatment.name.clone(), why: failure.message },
+            _ => broken(failure),
+        })?;
+    }
+    asked.ask_to_stop();
+    asked.stopped().map_err(broken)
+}
+
+/// Each set of options once, under the name of the first treatment that has it.
+fn different(treatments: &[Treatment]) -> impl Iterator<Item = &Treatment> {
+    let is_first = |(at, one): &(usize, &Treatment)| {
+        treatments[..*at].iter().all(|earlier| earlier.options != one.options)
+    };
+    treatments.iter().enumerate().filter(is_first).map(|(_, treatment)| treatment)
+}
+
+fn ask(worker: &mut WorkerProcess, load: WireLoad, deadlines: Deadlines) -> Result<(), Failure> {
+    worker.send(&Request::Load { protocol: VERSION, load })?;
+    // To start an engine's library takes no longer than to start its worker.
+    match worker.receive("load", deadlines.hello, None)? {
+        Reply::Loaded { .. } => Ok(()),
+        other => Err(worker.unexpected("loaded", &other)),
+    }
+}

@@ -1,0 +1,119 @@
+//! Processes that carry our mark in their environment, and their end: what remains of commands whose
+//! starter was killed. A command works in a folder of its user's, so that its folder does not tell, and
+//! may have any name; its environment is passed on to all that it starts.
+//!
+//! Source: `proc_pid_environ(5)` (the environment as it was when the program began), `pidfd_open(2)` (a
+//! number may be given to another process between a look and a signal; a pidfd may not). One that
+//! cleared its environment, or runs as a user whom we may not look at, is not found.
+
+use crate::proc;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The variable; its value is a folder of ours, below that of the study.
+pub const VARIABLE: &str = "THREADWISE_RUN";
+
+/// Pause before looking again.
+const STEP: Duration = Duration::from_millis(5);
+
+/// Processes whose mark is `folder` or lies below it, but for ourselves.
+pub fn by(folder: &Path) -> Vec<u32> {
+    let mut pids = proc::processes();
+    pids.retain(|&pid| pid != std::process::id() && carries(pid, folder));
+    pids.sort_unstable();
+    pids
+}
+
+/// Kills the processes of [`by`] until none is left, for at most `limit`.
+///
+/// # Errors
+/// The numbers of those that live on.
+pub fn end(folder: &Path, limit: Duration) -> Result<(), Vec<u32>> {
+    let until = Instant::now() + limit;
+    // One look is not enough: a process may have started another behind our back and ended.
+    let mut looked_in_vain = 0;
+    loop {
+        let pids = by(folder);
+        looked_in_vain = if pids.is_empty() { looked_in_vain + 1 } else { 0 };
+        if looked_in_vain == 2 {
+            return Ok(());
+        }
+        if pids.is_empty() {
+            continue;
+        }
+        pids.iter().for_each(|&pid| kill(pid, folder));
+        if Instant::now() >= until {
+            return Err(pids);
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+fn carries(pid: u32, folder: &Path) -> bool {
+    // Ended, of another user, or a thread of the kernel: not ours.
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    marks(&environment).is_some_and(|mark| mark.starts_with(folder))
+}
+
+fn marks(environment: &[u8]) -> Option<PathBuf> {
+    environment.split(|&byte| byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+        Some(PathBuf::from(std::ffi::OsString::from_vec(value.to_vec())))
+    })
+}
+
+/// Kills a process if it still carries the mark.
+fn kill(pid: u32, folder: &Path) {
+    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let handle = pidfd_open(number, PidfdFlags::empty());
+    if handle.as_ref().is_err_and(|error| *error == Errno::SRCH) || !carries(pid, folder) {
+        return;
+    }
+    // One that has just ended needs no signal; one that may not be sent any is seen again.
+    let _ = match handle {
+        Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
+        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the look.
+        Err(_) => kill_process(number, Signal::KILL),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_mark_is_one_entry_of_the_environment() {
+        let environment = b"A=1\0THREADWISE_RUNNER=/x\0THREADWISE_RUN=/tmp/a b/run-1\0B=2\0";
+        assert_eq!(marks(environment), Some(PathBuf::from("/tmp/a b/run-1")));
+        assert_eq!(marks(b"A=THREADWISE_RUN=/x\0"), None);
+        assert_eq!(marks(b""), None);
+    }
+
+    #[test]
+    fn marked_processes_are_ended_and_others_spared() {
+        let folder = tempfile::tempdir().unwrap();
+        let sleep = |mark: &Path| {
+            let mut command = Command::new("sh");
+            // Its child has the mark from it, and outlives it.
+            command.args(["-c", "sleep 600 & sleep 600"]).env(VARIABLE, mark).stdin(Stdio::null());
+            command.spawn().unwrap()
+        };
+        let (mut meant, mut other) =
+            (sleep(&folder.path().join("run-1")), sleep(Path::new("/nowhere/run-1")));
+        while by(folder.path()).len() < 3 {
+            std::thread::yield_now();
+        }
+        assert_eq!(end(folder.path(), Duration::from_secs(20)), Ok(()));
+        assert!(by(folder.path()).is_empty());
+        meant.wait().unwrap();
+        assert!(other.try_wait().unwrap().is_none());
+        assert!(by(Path::new("/nowhere")).contains(&other.id()));
+        assert_eq!(end(Path::new("/nowhere"), Duration::from_secs(20)), Ok(()));
+        other.wait().unwrap();
+    }
+}

@@ -1,0 +1,388 @@
+//! The workload `command`: any command as a whole run. Its options, read and checked without a
+//! machine and without starting anything.
+//!
+//! Everything is ordinary workload options, so that a study file, `--set`, the store and the worker
+//! protocol need nothing of their own. `words` splits and fills the commands, `metric` says what is
+//! read from their output, `parsers` what known tools print.
+
+pub mod metric;
+pub mod parsers;
+pub mod words;
+
+use std::path::PathBuf;
+
+use crate::{OptionValue, Options, SessionSlice};
+pub use metric::{Better, Combine, Extract, MetricSpec, Source};
+pub use words::{Values, fill, quote, split};
+
+/// Name of the workload.
+pub const WORKLOAD: &str = "command";
+
+/// Name of the sampler under which a run's metrics are stored: one reading for each, whose metric is
+/// the metric's name.
+pub const SAMPLER: &str = "command";
+
+/// Counter of a slice: the most memory that the processes of a run had together, as far as it was
+/// seen.
+pub const PEAK_RSS_BYTES: &str = "peak_rss_bytes";
+
+/// Most metrics of a treatment.
+pub const MAX_METRICS: usize = 32;
+
+/// Longest time that a run may be given, seconds: the longest window of a worker.
+pub const MAX_TIMEOUT_S: u64 = 3600;
+
+/// Most output of a process that may be allowed, MiB: it is read into memory as a whole.
+pub const MAX_OUTPUT_MIB: u64 = 1024;
+
+/// Output of a process that is allowed where nobody says, MiB.
+const OUTPUT_MIB: u64 = 16;
+
+/// How the names of metric options begin.
+pub const METRIC_PREFIX: &str = "metric.";
+
+/// Options that are commands, in the order in which they run.
+pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", "command", "check", "after", "teardown"];
+
+/// Further options; `metric.NAME` comes to them.
+const OTHERS: [&str; 6] = ["each", "timeout_s", "output_limit_mib", "success", "headline", "folder"];
+
+/// Option that the runner adds for `{block}`; nobody else sets it.
+pub const BLOCK: &str = "block";
+
+/// What is wrong with an option.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("option '{option}': {why}")]
+pub struct Fault {
+    /// Its name.
+    pub option: String,
+    /// What is wrong, and what is allowed.
+    pub why: String,
+}
+
+/// What one process stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Each {
+    /// The whole treatment: it may use every logical CPU of the placement.
+    Treatment,
+    /// One session: one process for each, all started at once.
+    Session,
+}
+
+/// The options of a treatment, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandOptions {
+    /// What is measured, as words with placeholders.
+    pub command: Vec<String>,
+    /// What one process stands for.
+    pub each: Each,
+    /// Once, before the first run.
+    pub setup: Option<Vec<String>>,
+    /// Once, after `setup`.
+    pub warmup: Option<Vec<String>>,
+    /// Before every run, outside of its time.
+    pub before: Option<Vec<String>>,
+    /// After every run, outside of its time.
+    pub after: Option<Vec<String>>,
+    /// After every run, before `after`: an exit code other than 0 is a wrong answer.
+    pub check: Option<Vec<String>>,
+    /// At the end, whatever happened.
+    pub teardown: Option<Vec<String>>,
+    /// Most seconds of a run, and of each of the other commands.
+    pub timeout_s: u64,
+    /// Most bytes of output of one process.
+    pub output_limit_bytes: u64,
+    /// Exit codes that are a success.
+    pub success: Vec<i32>,
+    /// What is read from the output.
+    pub metrics: Vec<MetricSpec>,
+    /// The metric that the verdict speaks of; `None` for elapsed time.
+    pub headline: Option<String>,
+    /// Folder in which all commands run; `None` for the run's own output folder.
+    pub folder: Option<PathBuf>,
+}
+
+impl CommandOptions {
+    /// Reads the options of one treatment.
+    ///
+    /// # Errors
+    /// The first unknown or impossible option.
+    pub fn read(options: &Options) -> Result<Self, Fault> {
+        for (key, value) in options {
+            if let Some(why) = option_fault(key, value).filter(|_| key != BLOCK) {
+                return Err(Fault { option: key.clone(), why });
+            }
+        }
+        let hook = |key: &str| {
+            let words = text(options, key).map(|text| split(&text)).transpose();
+            words.map_err(|why| Fault { option: key.to_owned(), why })
+        };
+        let command = hook("command")?.ok_or_else(|| Fault {
+            option: "command".to_owned(),
+            why: "it is missing: which command is to be measured? On the command line it stands after --"
+                .to_owned(),
+        })?;
+        let read = Self {
+            command,
+            each: each(options),
+            setup: hook("setup")?,
+            warmup: hook("warmup")?,
+            before: hook("before")?,
+            after: hook("after")?,
+            check: hook("check")?,
+            teardown: hook("teardown")?,
+            timeout_s: number(options, "timeout_s").unwrap_or(MAX_TIMEOUT_S),
+            output_limit_bytes: number(options, "output_limit_mib").unwrap_or(OUTPUT_MIB) << 20,
+            success: text(options, "success").and_then(|list| codes(&list)).unwrap_or_else(|| vec![0]),
+            metrics: metrics(options),
+            headline: text(options, "headline").filter(|name| name != ELAPSED),
+            folder: text(options, "folder").map(PathBuf::from),
+        };
+        read.agree().map(|()| read)
+    }
+
+    /// The commands that there are, by option name, in the order in which they run.
+    pub fn commands(&self) -> Vec<(&'static str, &[String])> {
+        let all = [
+            self.setup.as_deref(),
+            self.warmup.as_deref(),
+            self.before.as_deref(),
+            Some(self.command.as_slice()),
+            self.check.as_deref(),
+            self.after.as_deref(),
+            self.teardown.as_deref(),
+        ];
+        COMMANDS.into_iter().zip(all).filter_map(|(name, words)| Some((name, words?))).collect()
+    }
+
+    /// What no option can be blamed for alone.
+    fn agree(&self) -> Result<(), Fault> {
+        let fault = |option: &str, why: String| Err(Fault { option: option.to_owned(), why });
+        if self.metrics.len() > MAX_METRICS {
+            let option = format!("{METRIC_PREFIX}{}", self.metrics[MAX_METRICS].name);
+            return fault(&option, format!("more than {MAX_METRICS} metrics; take some out"));
+        }
+        if let Some(name) = &self.headline
+            && !self.metrics.iter().any(|metric| metric.name == *name)
+        {
+            let known: Vec<&str> = self.metrics.iter().map(|metric| metric.name.as_str()).collect();
+            let why = format!(
+                "there is no metric '{name}'; there are: {}",
+                [&[ELAPSED], &known[..]].concat().join(", ")
+            );
+            return fault("headline", why);
+        }
+        for (name, words) in self.commands() {
+            let values = Values { session: self.has_session(name).then_some(0), ..Values::default() };
+            if let Some(why) = words.iter().find_map(|word| fill(word, &values).err()) {
+                return fault(name, why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a command knows which session it is for.
+    pub fn has_session(&self, name: &str) -> bool {
+        self.each == Each::Session && name == WORKLOAD
+    }
+}
+
+/// The word for elapsed time in the option `headline`.
+const ELAPSED: &str = "elapsed";
+
+/// What one process stands for; an unknown word is refused by [`option_fault`].
+pub fn each(options: &Options) -> Each {
+    match text(options, "each").as_deref() {
+        Some("session") => Each::Session,
+        _ => Each::Treatment,
+    }
+}
+
+/// The metrics that a treatment's options name, by name. Those that cannot be read are left out:
+/// [`option_fault`] refuses them.
+pub fn metrics(options: &Options) -> Vec<MetricSpec> {
+    let named = options.iter().filter_map(|(key, value)| Some((key.strip_prefix(METRIC_PREFIX)?, value)));
+    named.filter_map(|(name, value)| MetricSpec::parse(name, &value.to_string()).ok()).collect()
+}
+
+/// The metrics of a treatment's run, by name: what its sessions said, combined as each metric asks. A
+/// metric that any process with an output did not give is left out.
+pub fn combined(specs: &[MetricSpec], sessions: &[SessionSlice]) -> Vec<(String, f64)> {
+    let told = |spec: &MetricSpec| {
+        // Sessions without a process of their own have no step.
+        let values: Option<Vec<f64>> = sessions
+            .iter()
+            .filter(|session| session.steps > 0)
+            .map(|session| session.metrics.get(&spec.name).copied())
+            .collect();
+        spec.combine(&values?)
+    };
+    specs.iter().filter_map(|spec| Some((spec.name.clone(), told(spec)?))).collect()
+}
+
+/// Why one option cannot be, or nothing.
+pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
+    let text = value.to_string();
+    if let Some(name) = key.strip_prefix(METRIC_PREFIX) {
+        return MetricSpec::parse(name, &text).err();
+    }
+    match key {
+        _ if COMMANDS.contains(&key) => split(&text).map_or_else(Some, |words| {
+            words.is_empty().then(|| "it is empty; leave it out, or give a command".to_owned())
+        }),
+        "each" => (!["treatment", "session"].contains(&text.as_str()))
+            .then(|| format!("'{text}' is neither treatment (one process) nor session (one for each)")),
+        "timeout_s" => range(value, MAX_TIMEOUT_S, "seconds"),
+        "output_limit_mib" => range(value, MAX_OUTPUT_MIB, "MiB"),
+        "success" => codes(&text)
+            .is_none()
+            .then(|| format!("'{text}' is no list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
+        "headline" => text.is_empty().then(|| "it is empty; give a metric's name".to_owned()),
+        "folder" => (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path")),
+        _ => {
+            let known: Vec<&str> = COMMANDS.into_iter().chain(OTHERS).collect();
+            Some(format!("unknown to command; allowed: {}, metric.NAME", known.join(", ")))
+        }
+    }
+}
+
+/// Options of a treatment that are commands, by name, in the order in which they run.
+pub fn command_texts(options: &Options) -> Vec<(&'static str, String)> {
+    COMMANDS.into_iter().filter_map(|name| Some((name, text(options, name)?))).collect()
+}
+
+/// The name of a word that seems to hold a password, such as `--password` of `--password=x`; never
+/// the password.
+pub fn password_word(words: &[String]) -> Option<String> {
+    words.iter().find_map(|word| {
+        let (name, value) = word.split_once('=')?;
+        // In a script the name stands behind other words.
+        let name = name.rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '\'' | '"')).next()?;
+        let upper = name.to_ascii_uppercase();
+        let named = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET"].iter().any(|part| upper.contains(part));
+        (named && !value.is_empty()).then(|| name.to_owned())
+    })
+}
+
+/// Any option as text: `--set success=0` is a number, and means the same.
+fn text(options: &Options, key: &str) -> Option<String> {
+    options.get(key).map(ToString::to_string)
+}
+
+fn number(options: &Options, key: &str) -> Option<u64> {
+    whole(options.get(key)?)
+}
+
+fn whole(value: &OptionValue) -> Option<u64> {
+    match value {
+        OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
+        // Numbers lose their type in some languages' JSON.
+        OptionValue::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
+        _ => None,
+    }
+}
+
+fn range(value: &OptionValue, most: u64, unit: &str) -> Option<String> {
+    let fits = whole(value).is_some_and(|number| (1..=most).contains(&number));
+    (!fits).then(|| format!("'{value}' is not a whole number of {unit} from 1 to {most}"))
+}
+
+fn codes(list: &str) -> Option<Vec<i32>> {
+    let code = |word: &str| word.trim().parse::<i32>().ok().filter(|code| (0..=255).contains(code));
+    list.split(',').map(code).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), OptionValue::Text((*value).to_owned()))).collect()
+    }
+
+    fn refused(pairs: &[(&str, &str)]) -> String {
+        CommandOptions::read(&options(pairs)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let read = CommandOptions::read(&options(&[("command", "sleep 1")])).unwrap();
+        assert_eq!(read.command, ["sleep", "1"]);
+        assert_eq!((read.each, read.timeout_s, read.output_limit_bytes), (Each::Treatment, 3600, 16 << 20));
+        assert_eq!((read.success, read.headline, read.folder), (vec![0], None, None));
+        assert_eq!(read.metrics, []);
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let read = CommandOptions::read(&Options::from([
+            ("command".to_owned(), OptionValue::Text("bench -s {session}".to_owned())),
+            ("each".to_owned(), OptionValue::Text("session".to_owned())),
+            ("setup".to_owned(), OptionValue::Flag(true)),
+            ("teardown".to_owned(), OptionValue::Text("rm -rf '{out}/a b'".to_owned())),
+            ("timeout_s".to_owned(), OptionValue::Number(5.0)),
+            ("output_limit_mib".to_owned(), OptionValue::Integer(2)),
+            ("success".to_owned(), OptionValue::Text("0, 3".to_owned())),
+            ("headline".to_owned(), OptionValue::Text("tps".to_owned())),
+            ("metric.tps".to_owned(), OptionValue::Text("tx/s higher regex:tps = ([0-9]+)".to_owned())),
+            ("folder".to_owned(), OptionValue::Text("/tmp".to_owned())),
+            ("block".to_owned(), OptionValue::Integer(3)),
+        ]))
+        .unwrap();
+        let commands = read.commands();
+        assert_eq!(commands[0], ("setup", &["true".to_owned()][..]));
+        assert_eq!(commands[1].0, "command");
+        assert_eq!(commands[2].1, ["rm", "-rf", "{out}/a b"]);
+        assert_eq!((read.timeout_s, read.output_limit_bytes, read.success), (5, 2 << 20, vec![0, 3]));
+        assert_eq!((read.headline.as_deref(), read.metrics[0].name.as_str()), (Some("tps"), "tps"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        assert!(refused(&[]).contains("after --"));
+        let with = |key: &str, value: &str| refused(&[("command", "true"), (key, value)]);
+        assert!(with("commmand", "x").contains("allowed: setup, warmup, before, command, check"));
+        assert!(with("each", "cpu").contains("'cpu' is neither"));
+        assert!(with("timeout_s", "0").contains("from 1 to 3600"));
+        assert!(with("success", "0;1").contains("exit codes") && with("success", "256").contains("255"));
+        assert!(with("headline", "tps").contains("there are: elapsed"));
+        assert!(with("folder", "here").contains("absolute"));
+        assert!(with("setup", " ").contains("empty") && with("setup", "a 'b").contains("quote"));
+        assert!(with("metric.Tps", "x").contains("Tps"));
+        assert!(with("setup", "x {session}").contains("each=session"));
+        assert!(refused(&[("command", "x {session}")]).contains("each=session"));
+        assert!(refused(&[("command", "x {cpu}")]).contains("{cpus}"));
+        let many: Vec<(String, String)> =
+            (0..33).map(|at| (format!("metric.m{at}"), "s lower regex:([0-9]+)".to_owned())).collect();
+        let mut all: Vec<(&str, &str)> =
+            many.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        all.push(("command", "true"));
+        assert!(refused(&all).contains("more than 32"));
+    }
+
+    #[test]
+    fn metrics_of_sessions_are_combined_as_asked() {
+        let specs =
+            [("sum", "tx/s higher regex:a"), ("mean", "ms lower regex:b"), ("gone", "1 none regex:c")]
+                .map(|(name, text)| MetricSpec::parse(name, text).unwrap());
+        let session = |sum: f64, mean: f64| SessionSlice {
+            steps: 1,
+            metrics: BTreeMap::from([("sum".to_owned(), sum), ("mean".to_owned(), mean)]),
+            ..SessionSlice::default()
+        };
+        let sessions = [session(10.0, 2.0), SessionSlice::default(), session(30.0, 4.0)];
+        let found = combined(&specs, &sessions);
+        assert_eq!(found, [("sum".to_owned(), 40.0), ("mean".to_owned(), 3.0)]);
+        assert_eq!(combined(&specs, &[]), []);
+    }
+
+    #[test]
+    fn words_that_hold_passwords_are_known_by_name_only() {
+        let word = |text: &str| password_word(&split(text).unwrap());
+        assert_eq!(word("mysql --password=geheim -h db").as_deref(), Some("--password"));
+        assert_eq!(word("sh -c 'cd x; PGPASSWORD=geheim psql'").as_deref(), Some("PGPASSWORD"));
+        assert_eq!(word("mysql --password= -h db"), None);
+        assert_eq!(word("pgbench -c 4"), None);
+    }
+}

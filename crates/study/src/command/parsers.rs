@@ -1,0 +1,162 @@
+//! What is read from the output of known tools, as data in `studies/parsers/*.toml`.
+//!
+//! A parser is a set of options of the workload `command`: one `metric.NAME` for each number that the
+//! tool prints, and the `headline` that the verdict speaks of. A tool that runs for a fixed time has its
+//! own rate as the headline, since its wall time says nothing. docs/COMMANDS.md has the recipes, and says
+//! which of them are tested against the real tool.
+
+use crate::{OptionValue, Options};
+
+/// Name and text of each parser, in the order in which they are shown.
+const PARSERS: [(&str, &str); 10] = [
+    ("pgbench", include_str!("../../../../studies/parsers/pgbench.toml")),
+    ("pgbench-progress", include_str!("../../../../studies/parsers/pgbench-progress.toml")),
+    ("pgbench-14", include_str!("../../../../studies/parsers/pgbench-14.toml")),
+    ("sysbench", include_str!("../../../../studies/parsers/sysbench.toml")),
+    ("sysbench-memory", include_str!("../../../../studies/parsers/sysbench-memory.toml")),
+    ("sysbench-oltp", include_str!("../../../../studies/parsers/sysbench-oltp.toml")),
+    ("hammerdb", include_str!("../../../../studies/parsers/hammerdb.toml")),
+    ("slob", include_str!("../../../../studies/parsers/slob.toml")),
+    ("ostress", include_str!("../../../../studies/parsers/ostress.toml")),
+    ("sqlcmd", include_str!("../../../../studies/parsers/sqlcmd.toml")),
+];
+
+/// What is read from one tool's output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parser {
+    /// Name for `--parse`.
+    pub name: String,
+    /// One line for people: the tool, and what is read.
+    pub about: String,
+    /// Versions of the tool whose output has this form.
+    pub versions: String,
+    /// What it was tested with: the real tool and its version, or text of that form only.
+    pub tested: String,
+    /// A command line that uses it.
+    pub example: String,
+    /// `metric.NAME` for each metric, and `headline` where wall time is not what counts.
+    pub options: Options,
+}
+
+/// Why a parser cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParserError {
+    /// There is none of this name.
+    #[error(
+        "there is no parser '{name}': parsers are {known}; for another tool name what to read by \
+         --metric NAME='UNIT BETTER KIND:PATTERN'"
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// Its file, which is part of the program, is not of the form that it has to be.
+    #[error("the parser '{name}' that comes with threadwise is broken: {message}")]
+    Broken {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Names of all parsers, in the order in which they are shown.
+pub fn names() -> Vec<&'static str> {
+    PARSERS.iter().map(|(name, _)| *name).collect()
+}
+
+/// All parsers, in the order in which they are shown.
+///
+/// # Errors
+/// [`ParserError::Broken`].
+pub fn all() -> Result<Vec<Parser>, ParserError> {
+    PARSERS.iter().map(|(name, text)| read(name, text)).collect()
+}
+
+/// The parser of this name.
+///
+/// # Errors
+/// [`ParserError`]: there is none, or it is broken.
+pub fn find(name: &str) -> Result<Parser, ParserError> {
+    let known = PARSERS.iter().find(|(known, _)| *known == name);
+    let (name, text) =
+        known.ok_or_else(|| ParserError::Unknown { name: name.to_owned(), known: names().join(", ") })?;
+    read(name, text)
+}
+
+fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
+    let broken = |message: String| ParserError::Broken { name: name.to_owned(), message };
+    let mut table = text.parse::<toml::Table>().map_err(|error| broken(error.message().to_owned()))?;
+    let mut line = |key: &str| match table.remove(key) {
+        Some(toml::Value::String(value)) if !value.is_empty() => Ok(value),
+        _ => Err(broken(format!("'{key}' has to be a text"))),
+    };
+    let (own, about, versions) = (line("name")?, line("about")?, line("versions")?);
+    let (tested, example) = (line("tested")?, line("example")?);
+    if own != name {
+        return Err(broken(format!("it calls itself '{own}'")));
+    }
+    let mut options = metrics(&mut table).map_err(broken)?;
+    if let Some(toml::Value::String(headline)) = table.remove("headline") {
+        if !options.contains_key(&format!("metric.{headline}")) {
+            return Err(broken(format!("its headline '{headline}' is none of its metrics")));
+        }
+        options.insert("headline".to_owned(), OptionValue::Text(headline));
+    }
+    match table.keys().next() {
+        Some(key) => Err(broken(format!("'{key}' is not known"))),
+        None => Ok(Parser { name: own, about, versions, tested, example, options }),
+    }
+}
+
+/// The table `[metrics]` as options; it has to have one metric at least.
+fn metrics(table: &mut toml::Table) -> Result<Options, String> {
+    let Some(toml::Value::Table(metrics)) = table.remove("metrics") else {
+        return Err("it has no table [metrics]".to_owned());
+    };
+    let option = |(name, value)| match value {
+        toml::Value::String(spec) => Ok((format!("metric.{name}"), OptionValue::Text(spec))),
+        _ => Err(format!("metric '{name}' has to be a text")),
+    };
+    let options = metrics.into_iter().map(option).collect::<Result<Options, String>>()?;
+    match options.is_empty() {
+        true => Err("[metrics] is empty".to_owned()),
+        false => Ok(options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "name = 'x'\nabout = 'a'\nversions = 'v'\ntested = 't'\nexample = 'e'\n\
+                        headline = 'rate'\n[metrics]\nrate = '1/s higher regex:([0-9.]+)'\n";
+
+    fn refused(text: &str) -> String {
+        read("x", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_becomes_options() {
+        let parser = read("x", GOOD).unwrap();
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        assert_eq!(parser.options["metric.rate"], text("1/s higher regex:([0-9.]+)"));
+        assert_eq!(parser.options["headline"], text("rate"));
+        assert_eq!((parser.name.as_str(), parser.options.len()), ("x", 2));
+    }
+
+    #[test]
+    fn what_is_broken_is_named() {
+        assert!(refused("name = ").contains("'x' that comes with threadwise is broken"));
+        assert!(refused(&GOOD.replace("'a'", "1")).contains("'about' has to be a text"));
+        assert!(refused(&GOOD.replace("name = 'x'", "name = 'y'")).contains("calls itself 'y'"));
+        assert!(refused(&GOOD.replace("'rate'", "'speed'")).contains("'speed' is none of its metrics"));
+        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("'more' is not known"));
+        assert!(refused(&GOOD.replace("'1/s higher regex:([0-9.]+)'", "1")).contains("metric 'rate'"));
+        let (head, _) = GOOD.split_once("headline").unwrap();
+        assert!(refused(head).contains("no table [metrics]"));
+        assert!(refused(&format!("{head}[metrics]\n")).contains("is empty"));
+    }
+}

@@ -1,0 +1,351 @@
+//! `threadwise reload`: backup, restore, check and swap of many database files, and what belongs to it.
+
+mod shown;
+
+use crate::commands::stop_flag;
+use crate::error::AppError;
+use crate::output;
+use crate::progress::Progress;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use threadwise_reload::chain::{Chain, Settings};
+use threadwise_reload::error::ReloadError;
+use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
+use threadwise_reload::list::{self, Entry, Order};
+use threadwise_reload::recover::{self, Recovered};
+use threadwise_reload::run::{self, Event, Options};
+use threadwise_reload::watch::{self, Start};
+use threadwise_reload::{Originals, chain};
+
+/// Arguments of `reload`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise reload --engine sqlite shop.db
+  threadwise reload --engine firebird --jobs 4 --page-size 16384 @list.txt
+  threadwise reload --engine sqlite --originals remove --log night.log *.db
+  threadwise reload --engine sqlite --dry-run *.db
+  threadwise reload --recover *.db             after a kill or a power loss
+  threadwise reload --engine sqlite --unseal shop.db.before-reload
+
+Each database is held by its engine's own lock from before its backup until after the swap; one that
+others use is skipped with its reason. Killed at any moment, every database is under its name with all
+its committed rows. docs/RELOAD.md has the guarantees, their limits and recipes.
+
+Exit codes:
+  0 all done   1 some were skipped or failed   2 bad input   3 the engine's tools are missing
+  130 stopped by Ctrl-C; what was begun is done or as it was")]
+pub struct ReloadArgs {
+    /// Database files, or @LIST for a text file with one path a line; with --recover also folders
+    #[arg(value_name = "FILE|@LIST", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Engine of the files
+    #[arg(long, value_enum, value_name = "NAME", required_unless_present = "recover")]
+    pub engine: Option<ReloadEngine>,
+    /// Files at once
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: u16,
+    /// Which files are begun first
+    #[arg(long, value_enum, default_value = "largest")]
+    pub order: ReloadOrder,
+    /// Seed of --order shuffled [default: drawn]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// What becomes of the originals: kept beside the new files as NAME.before-reload, or removed when the
+    /// new one was opened under its name
+    #[arg(long, value_enum, default_value = "keep")]
+    pub originals: ReloadOriginals,
+    /// Page size of the new files in bytes [default: each file's own]
+    #[arg(long, value_name = "BYTES")]
+    pub page_size: Option<u32>,
+    /// How long to wait for others who use a file before it is skipped
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::input::seconds)]
+    pub wait: f64,
+    /// Engine option, such as bin=/opt/firebird/bin; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub engine_option: Vec<(String, String)>,
+    /// Log of finished files; the same command with the same log leaves out what is done and unchanged
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Say what would be done and what is in the way; change nothing
+    #[arg(long, conflicts_with_all = ["recover", "unseal"])]
+    pub dry_run: bool,
+    /// Put back or finish what a killed run left; reload nothing
+    #[arg(long, conflicts_with_all = ["unseal", "log"])]
+    pub recover: bool,
+    /// Make kept originals writable again; reload nothing
+    #[arg(long, conflicts_with = "log")]
+    pub unseal: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Engines of `reload`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ReloadEngine {
+    /// VACUUM INTO, built in
+    Sqlite,
+    /// gbak, by Firebird's own programs
+    Firebird,
+}
+
+impl ReloadEngine {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => threadwise_reload::sqlite::NAME,
+            Self::Firebird => threadwise_reload::firebird::NAME,
+        }
+    }
+}
+
+/// Orders of `reload`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ReloadOrder {
+    /// As given
+    Given,
+    /// Largest first
+    Largest,
+    /// Drawn
+    Shuffled,
+}
+
+/// What `reload` does with originals.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum ReloadOriginals {
+    /// NAME.before-reload
+    Keep,
+    /// Removed at the end
+    Remove,
+}
+
+/// Arguments of `reload-watchdog`.
+#[derive(Debug, Args)]
+pub struct ReloadWatchdogArgs {
+    /// As of `reload`
+    #[arg(long, value_parser = crate::input::seconds)]
+    pub wait: f64,
+    /// As of `reload`
+    #[arg(long, value_parser = crate::input::key_value)]
+    pub engine_option: Vec<(String, String)>,
+}
+
+/// Waits for the end of stdin, then recovers what a killed `reload` left.
+pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
+    let settings = settings(args.wait, &args.engine_option, None);
+    let results = watch::watch(&mut std::io::stdin().lock(), &settings);
+    match results.into_iter().find_map(|(_, result)| result.err()) {
+        Some(error) => Err(AppError::failed(error)),
+        None => Ok(()),
+    }
+}
+
+/// The subcommand.
+pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
+    let settings = settings(args.wait, &args.engine_option, args.page_size);
+    if args.recover {
+        return recover_files(args, &settings);
+    }
+    let engine = args.engine.ok_or_else(|| AppError::Input("give --engine".to_owned()))?.name();
+    let chain = chain(engine, &settings)
+        .ok_or_else(|| AppError::Input(format!("engine {engine} cannot reload files")))?;
+    let tools = chain.prepare().map_err(app_error)?;
+    if args.unseal {
+        return unseal_files(args, &settings, chain.as_ref());
+    }
+    let entries = list::read(&args.files).map_err(app_error)?;
+    if args.dry_run {
+        return dry_run(args, &entries, chain.as_ref(), &tools);
+    }
+    let stop = stop_flag()?;
+    let options = Options {
+        item: ItemOptions { settings, originals: originals(args), stop, ..ItemOptions::default() },
+        jobs: usize::from(args.jobs),
+        order: match args.order {
+            ReloadOrder::Given => Order::Given,
+            ReloadOrder::Largest => Order::Largest,
+            ReloadOrder::Shuffled => Order::Shuffled,
+        },
+        seed: args.seed.map_or_else(super::drawn_seed, Ok)?,
+        log: args.log.clone(),
+        watchdog: Some(start(args)?),
+    };
+    let begun = Instant::now();
+    let mut view = View::new(&entries, &tools);
+    let reports = run::run(&entries, chain.as_ref(), &options, &mut |event| view.show(event));
+    view.progress.finish();
+    let reports = reports.map_err(app_error)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    output::print(&match args.json {
+        true => shown::json(engine, &reports, seconds),
+        false => shown::text(&reports, seconds, engine),
+    })?;
+    verdict(&reports)
+}
+
+fn settings(wait_s: f64, engine: &[(String, String)], page_size_bytes: Option<u32>) -> Settings {
+    Settings {
+        page_size_bytes,
+        wait: Duration::try_from_secs_f64(wait_s).unwrap_or(Duration::MAX / 4),
+        engine: engine.iter().cloned().collect(),
+    }
+}
+
+fn originals(args: &ReloadArgs) -> Originals {
+    match args.originals {
+        ReloadOriginals::Keep => Originals::Keep,
+        ReloadOriginals::Remove => Originals::Remove,
+    }
+}
+
+/// This program as the watchdog of its own run.
+fn start(args: &ReloadArgs) -> Result<Start, AppError> {
+    let program = std::env::current_exe()
+        .map_err(|error| AppError::Failed(format!("cannot find this program for the watchdog: {error}")))?;
+    let mut words: Vec<OsString> =
+        vec!["reload-watchdog".into(), "--wait".into(), format!("{}ms", (args.wait * 1e3).ceil()).into()];
+    for (key, value) in &args.engine_option {
+        words.extend(["--engine-option".into(), format!("{key}={value}").into()]);
+    }
+    Ok(Start { program, args: words })
+}
+
+fn app_error(error: ReloadError) -> AppError {
+    match error {
+        ReloadError::List { .. } | ReloadError::Log { .. } => AppError::input(error),
+        ReloadError::Engine(_) => AppError::refused(error),
+        ReloadError::Watchdog { .. } => AppError::failed(error),
+    }
+}
+
+/// The exit code that the reports call for.
+fn verdict(reports: &[Report]) -> Result<(), AppError> {
+    let count = |wanted: &dyn Fn(&Outcome) -> bool| reports.iter().filter(|r| wanted(&r.outcome)).count();
+    let stopped = count(&|outcome| *outcome == Outcome::Stopped);
+    let skipped = count(&|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let failed = count(&|outcome| matches!(outcome, Outcome::Failed(_)));
+    if stopped > 0 {
+        return Err(AppError::Interrupted(format!(
+            "stopped: {stopped} of {} files are as they were",
+            reports.len()
+        )));
+    }
+    match skipped + failed {
+        0 => Ok(()),
+        _ => {
+            Err(AppError::Failed(format!("{skipped} skipped and {failed} failed of {} files", reports.len())))
+        }
+    }
+}
+
+/// Progress: each file's stage and end, bytes done of all, and the time left at that pace.
+struct View<'a> {
+    entries: &'a [Entry],
+    progress: Progress,
+    begun: Instant,
+    files: usize,
+    bytes: u64,
+    all_bytes: u64,
+}
+
+impl<'a> View<'a> {
+    fn new(entries: &'a [Entry], tools: &str) -> Self {
+        let all_bytes = entries.iter().map(|entry| entry.size_bytes).sum();
+        let progress = Progress::new(false);
+        progress.step(&format!("{} files, {} with {tools}", entries.len(), shown::bytes(all_bytes)));
+        Self { entries, progress, begun: Instant::now(), files: 0, bytes: 0, all_bytes }
+    }
+
+    fn show(&mut self, event: &Event) {
+        match event {
+            Event::Stage { index, stage } => self.stage(*index, *stage),
+            Event::Ended { index, report } => {
+                self.files += 1;
+                self.bytes += self.entries[*index].size_bytes;
+                let brief = shown::brief(report);
+                self.progress.step(&format!("{}/{} {brief}", self.files, self.entries.len()));
+                let share = self.bytes as f64 / self.all_bytes.max(1) as f64;
+                let left = self.begun.elapsed().mul_f64((1.0 / share.max(1e-6) - 1.0).clamp(0.0, 1e6));
+                self.progress.slices(self.bytes, self.all_bytes, left);
+            }
+        }
+    }
+
+    fn stage(&self, index: usize, stage: Stage) {
+        let name = shown::path(&self.entries[index].path);
+        self.progress.pass(&format!("{}/{} {name}: {}", self.files, self.entries.len(), stage.word()));
+    }
+}
+
+fn dry_run(args: &ReloadArgs, entries: &[Entry], chain: &dyn Chain, tools: &str) -> Result<(), AppError> {
+    let looked: Vec<(PathBuf, Option<String>)> = entries
+        .iter()
+        .map(|entry| (entry.path.clone(), run::look(&entry.database, chain).err().map(|why| why.to_string())))
+        .collect();
+    let in_the_way = looked.iter().filter(|(_, why)| why.is_some()).count();
+    output::print(&match args.json {
+        true => shown::results_json("dry_run", &looked, "would be reloaded"),
+        false => {
+            let all: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
+            let head = format!("{} files, {} with {tools}\n", entries.len(), shown::bytes(all));
+            head + &shown::results(&looked, "would be reloaded")
+        }
+    })?;
+    match in_the_way {
+        0 => Ok(()),
+        number => Err(AppError::Failed(format!("{number} of {} files would be skipped", entries.len()))),
+    }
+}
+
+fn recover_files(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
+    let mut paths = Vec::new();
+    for path in list::paths(&args.files).map_err(app_error)? {
+        match path.is_dir() {
+            true => paths.extend(recover::left_in(&path).map_err(AppError::input)?),
+            false => paths.push(path),
+        }
+    }
+    let results = paths.iter().map(|path| {
+        let result = recover::recover(path, settings).map_err(|error| error.to_string());
+        let word = result.map(|recovered| match recovered {
+            Recovered::Nothing => "nothing was left",
+            Recovered::PutBack => "put back as it was",
+            Recovered::Finished => "finished: the new file has the name",
+        });
+        (path.clone(), word)
+    });
+    told(args, "recover", results.collect())
+}
+
+fn unseal_files(args: &ReloadArgs, settings: &Settings, chain: &dyn Chain) -> Result<(), AppError> {
+    let entries = list::read(&args.files).map_err(app_error)?;
+    let unseal = |path: &Path| {
+        recover::unseal(path, settings, chain).map(|()| "writable").map_err(|error| error.to_string())
+    };
+    told(args, "unseal", entries.iter().map(|entry| (entry.path.clone(), unseal(&entry.database))).collect())
+}
+
+/// Prints what became of each file, and fails where one did.
+fn told(
+    args: &ReloadArgs,
+    what: &str,
+    results: Vec<(PathBuf, Result<&'static str, String>)>,
+) -> Result<(), AppError> {
+    let failed = results.iter().filter(|(_, result)| result.is_err()).count();
+    let (number, mut text) = (results.len(), String::new());
+    for (path, result) in &results {
+        let (why, word) = (result.as_ref().err().cloned(), result.as_ref().ok().copied().unwrap_or_default());
+        let one = [(path.clone(), why)];
+        text.push_str(&match args.json {
+            true => shown::results_json(what, &one, word),
+            false => shown::results(&one, word),
+        });
+    }
+    output::print(&text)?;
+    match failed {
+        0 => Ok(()),
+        _ => Err(AppError::Failed(format!("{failed} of {number} files could not be mended"))),
+    }
+}

@@ -1,0 +1,309 @@
+//! `threadwise run command`: options from the command line, which commands may run, and what is shown of
+//! them before they do.
+
+use crate::cli::RunArgs;
+use crate::error::AppError;
+use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use threadwise_runner::Deadlines;
+use threadwise_study::command::{
+    self, Better, CommandOptions, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers, quote,
+};
+use threadwise_study::{OptionValue, Options, Study};
+
+/// Options of `run` for the workload `command`.
+#[derive(Debug, Args, Default)]
+pub struct CommandArgs {
+    /// The command to measure, with its arguments: `threadwise run command -- CMD ARGS`. No shell runs it
+    /// (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{ and
+    /// }} are braces. It is stored in the study file and shown in the report: passwords belong into the
+    /// environment
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<String>,
+    /// One process for the whole treatment, or one for each session, all started at once
+    #[arg(long, value_enum, value_name = "treatment|session", help_heading = "Commands")]
+    pub each: Option<EachArg>,
+    /// A number of the command's output: NAME='UNIT BETTER KIND:PATTERN' with BETTER higher, lower or none,
+    /// KIND regex (first group, last match) or json (a pointer); @stderr or @file=NAME (in {out}) after KIND
+    /// for other places; such as --metric tps='tx/s higher regex:tps = ([0-9.]+)'. May be given several
+    /// times
+    #[arg(long, value_name = "NAME=SPEC", value_parser = metric, help_heading = "Commands")]
+    pub metric: Vec<(String, String)>,
+    /// Metrics of a known tool (see `threadwise list`), such as pgbench or sysbench
+    #[arg(long, value_name = "NAME", help_heading = "Commands")]
+    pub parse: Option<String>,
+    /// Command before everything else of a treatment's run in a block; what it starts in the background
+    /// lives until teardown
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub setup: Option<String>,
+    /// Command after setup
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub warmup: Option<String>,
+    /// Command right before the run, outside of its time
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub before: Option<String>,
+    /// Command after the run, outside of its time
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub after: Option<String>,
+    /// Command that looks at what the run did: another exit code than 0 fails the run
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub check: Option<String>,
+    /// Command at the very end, whatever happened
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub teardown: Option<String>,
+    /// Run the commands that a study file names, after they were shown
+    #[arg(long, help_heading = "Commands")]
+    pub allow_commands: bool,
+}
+
+/// Values of `--each`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum EachArg {
+    /// One process for the whole treatment
+    Treatment,
+    /// One process for each session
+    Session,
+}
+
+/// `NAME=SPEC`; the pattern at its end keeps its spaces.
+fn metric(text: &str) -> Result<(String, String), String> {
+    let form = "is not NAME=SPEC, such as tps='tx/s higher regex:tps = ([0-9.]+)'";
+    let (name, spec) = text.split_once('=').ok_or_else(|| format!("'{text}' {form}"))?;
+    command::MetricSpec::parse(name, spec).map(|_| (name.to_owned(), spec.to_owned()))
+}
+
+/// Workload options that the command line gives by these options.
+///
+/// # Errors
+/// There is no parser of that name.
+pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
+    let mut options = Options::new();
+    if let Some(name) = &args.parse {
+        options.extend(parsers::find(name).map_err(AppError::input)?.options);
+    }
+    let mut put = |key: &str, text: Option<String>| {
+        options.extend(text.map(|text| (key.to_owned(), OptionValue::Text(text))));
+    };
+    for (name, spec) in &args.metric {
+        put(&format!("{METRIC_PREFIX}{name}"), Some(spec.clone()));
+    }
+    put("command", (!args.command.is_empty()).then(|| quote(&args.command)));
+    let each = args.each.map(|each| match each {
+        EachArg::Treatment => "treatment",
+        EachArg::Session => "session",
+    });
+    put("each", each.map(str::to_owned));
+    let sides = [&args.setup, &args.warmup, &args.before, &args.after, &args.check, &args.teardown];
+    for (key, text) in ["setup", "warmup", "before", "after", "check", "teardown"].into_iter().zip(sides) {
+        put(key, text.clone());
+    }
+    Ok(options)
+}
+
+/// Refuses options of commands for another workload.
+///
+/// # Errors
+/// There are some.
+pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppError> {
+    match options(args)?.keys().next() {
+        Some(key) if workload != WORKLOAD => Err(AppError::Input(format!(
+            "'{key}' is for studies of commands, and this one is of the workload {workload}: \
+             threadwise run command -- CMD ARGS"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Most characters of a command that stand in a title.
+const TITLE: usize = 90;
+
+/// Completes a resolved study of commands: they run in the folder that the user is in, and the preset has
+/// the command as its title.
+///
+/// # Errors
+/// That folder is gone, or its name is not UTF-8.
+pub fn complete(study: &mut Study, args: &CommandArgs) -> Result<(), AppError> {
+    if study.workload != WORKLOAD {
+        return Ok(());
+    }
+    if study.name == WORKLOAD && !args.command.is_empty() {
+        let text = clean(&quote(&args.command));
+        let dots = if text.chars().count() > TITLE { "…" } else { "" };
+        study.title = format!("Command: {}{dots}", text.chars().take(TITLE).collect::<String>());
+    }
+    let here =
+        std::env::current_dir().map_err(|error| AppError::Input(format!("the present folder: {error}")))?;
+    let here = here.to_str().ok_or_else(|| {
+        AppError::Input(format!("the present folder's name is not UTF-8: {}", here.display()))
+    })?;
+    for treatment in &mut study.treatments {
+        let folder = || OptionValue::Text(here.to_owned());
+        treatment.options.entry("folder".to_owned()).or_insert_with(folder);
+    }
+    Ok(())
+}
+
+/// Refuses commands that are not the user's own words of this moment, unless they are allowed; the
+/// refusal shows them.
+///
+/// # Errors
+/// There are such commands.
+pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
+    if study.workload != WORKLOAD || args.commands.allow_commands || args.plan {
+        return Ok(());
+    }
+    let given = options(&args.commands)?;
+    let is_given = |key: &str| given.contains_key(key) || args.set.iter().any(|(set, _)| set == key);
+    let is_foreign = |key: &str| args.resume.is_some() || !is_given(key);
+    let texts = study.treatments.iter().flat_map(|treatment| command::command_texts(&treatment.options));
+    if !texts.into_iter().any(|(key, _)| is_foreign(key)) {
+        return Ok(());
+    }
+    let source = if args.resume.is_some() { "study" } else { "study file" };
+    Err(AppError::Refused(format!(
+        "this {source} runs commands as you:\n{}read them, and allow them with --allow-commands",
+        listed(study)
+    )))
+}
+
+/// The commands and metrics of a study, for people; nothing of another workload.
+pub fn shown(study: &Study) -> String {
+    if study.workload != WORKLOAD {
+        return String::new();
+    }
+    let mut text = format!("Commands:\n{}", listed(study));
+    for folder in
+        distinct(study, |options| options.get("folder").map(ToString::to_string).into_iter().collect())
+    {
+        text.push_str(&format!("  in the folder {}\n", clean(&folder.0)));
+    }
+    let metrics = distinct(study, |options| command::metrics(options).iter().map(described).collect());
+    for (metric, _) in metrics {
+        text.push_str(&format!("  metric {}\n", clean(&metric)));
+    }
+    for warning in warnings(study) {
+        text.push_str(&format!("  warning: {warning}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+fn described(metric: &command::MetricSpec) -> String {
+    let better = match metric.better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+        Better::None => "neither side is better",
+    };
+    let place = match &metric.source {
+        Source::Stdout => "standard output".to_owned(),
+        Source::Stderr => "standard error".to_owned(),
+        Source::File(name) => format!("{{out}}/{name}"),
+    };
+    format!("{} in {}, {better}, from {place}", metric.name, metric.unit)
+}
+
+/// Each command once, with the treatments that it is for where it is not for all.
+fn listed(study: &Study) -> String {
+    let texts = |options: &Options| {
+        let all = command::command_texts(options).into_iter();
+        all.map(|(key, text)| format!("{key:<9}{text}")).collect()
+    };
+    let line = |(text, names): (String, Vec<&str>)| {
+        let whole = names.len() == study.treatments.len();
+        let names = if whole { String::new() } else { format!("   ({})", names.join(", ")) };
+        format!("  {}{}\n", clean(&text), clean(&names))
+    };
+    distinct(study, texts).into_iter().map(line).collect()
+}
+
+/// Every text of the treatments once, in order, and whose it is.
+fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> Vec<(String, Vec<&str>)> {
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for treatment in &study.treatments {
+        for text in of(&treatment.options) {
+            let place = *places.entry(text.clone()).or_insert(found.len());
+            match found.get_mut(place) {
+                Some((_, names)) => names.push(&treatment.name),
+                None => found.push((text, vec![&treatment.name])),
+            }
+        }
+    }
+    found
+}
+
+/// What must not reach a terminal as it is: a file's words could change what is shown of them.
+fn clean(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
+    };
+    let shown = |c: char| if hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    text.replace('\n', "\\n").chars().map(shown).collect()
+}
+
+/// What the reader of a study file would see.
+fn warnings(study: &Study) -> Vec<String> {
+    let mut found = Vec::new();
+    for treatment in &study.treatments {
+        let Ok(read) = CommandOptions::read(&treatment.options) else { continue };
+        for (name, words) in read.commands() {
+            let warning = command::password_word(words).map(|word| {
+                format!(
+                    "{name}: {} looks like a password; the study file and the report hold the command, so \
+                     put it into the environment instead",
+                    clean(&word)
+                )
+            });
+            found.extend(warning.filter(|warning| !found.contains(warning)));
+        }
+    }
+    found
+}
+
+/// How long workers of commands may take: as long as their commands may.
+pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
+    if study.workload != WORKLOAD {
+        return;
+    }
+    let read = |options| CommandOptions::read(options).map_or(MAX_TIMEOUT_S, |read| read.timeout_s);
+    let longest_s = study.treatments.iter().map(|treatment| read(&treatment.options)).max();
+    let timeout = Duration::from_secs(longest_s.unwrap_or(MAX_TIMEOUT_S));
+    let spare = Duration::from_secs(60);
+    // setup and warmup; before, check and after, and on a failure teardown; teardown.
+    deadlines.prepare = timeout * 2 + spare;
+    deadlines.slice = timeout * 4 + spare;
+    deadlines.stop = timeout + spare;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_says_cannot_change_how_it_is_shown() {
+        assert_eq!(clean("a\nb\x1b[2K\u{202e}c"), "a\\nb\\u{1b}[2K\\u{202e}c");
+        assert_eq!(clean("größe 'x'"), "größe 'x'");
+    }
+
+    #[test]
+    fn the_command_line_becomes_options() {
+        let args = CommandArgs {
+            command: ["sh", "-c", "echo it's"].map(str::to_owned).to_vec(),
+            each: Some(EachArg::Session),
+            metric: vec![metric("tps=tx/s higher regex:tps = ").unwrap()],
+            setup: Some("true".to_owned()),
+            ..CommandArgs::default()
+        };
+        let found = options(&args).unwrap();
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        assert_eq!(found["command"], text(r"sh -c 'echo it'\''s'"));
+        assert_eq!(found["metric.tps"], text("tx/s higher regex:tps = "));
+        assert_eq!((&found["each"], &found["setup"]), (&text("session"), &text("true")));
+        assert!(only_for_commands(&args, "insert").is_err() && only_for_commands(&args, WORKLOAD).is_ok());
+        assert!(metric("tps").is_err() && metric("Tps=x").is_err());
+        let unknown = CommandArgs { parse: Some("slobb".to_owned()), ..CommandArgs::default() };
+        assert!(options(&unknown).unwrap_err().to_string().contains("pgbench"));
+    }
+}

@@ -1,0 +1,110 @@
+//! What a study takes on disk, asked for before anything is made: its data set in the cache, and its data
+//! in the data folder.
+
+use super::program::Program;
+use crate::error::AppError;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use threadwise_runner::{guard, known_bytes};
+use threadwise_study::Study;
+use threadwise_tpch::dataset::{self, DatasetError, Room};
+use threadwise_tpch::{Key, TpchOptions};
+
+/// Refuses a study that would fill a disk. Gives a line for its plan where it needs a data set.
+///
+/// # Errors
+/// There is no room, or the cache cannot be looked at or written.
+pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Option<String>, AppError> {
+    let key = program.queries.is_some().then(|| key(study)).transpose()?.flatten();
+    let set = match (&program.queries, key) {
+        (Some(queries), Some(key)) => {
+            Some((key, dataset::room(&queries.cache_root, key).map_err(dataset_error)?))
+        }
+        _ => None,
+    };
+    let taken = match &set {
+        Some((_, room)) if is_same_disk(&room.standing, data_root) => room.needed_bytes,
+        _ => 0,
+    };
+    let bytes = known_bytes(study);
+    let free = guard::read_free_bytes(data_root).map(|free| free.saturating_sub(taken));
+    guard::check_disk(data_root, bytes, free).map_err(AppError::refused)?;
+    Ok(set.map(|(key, room)| line(key, &room, bytes, data_root)))
+}
+
+/// The data set that all treatments share.
+fn key(study: &Study) -> Result<Option<Key>, AppError> {
+    let Some(first) = study.treatments.first() else { return Ok(None) };
+    TpchOptions::read(&first.options).map(|options| Some(options.key())).map_err(AppError::input)
+}
+
+fn dataset_error(error: DatasetError) -> AppError {
+    match error {
+        DatasetError::Scale(_) => AppError::input(error),
+        _ => AppError::refused(error),
+    }
+}
+
+fn is_same_disk(one: &Path, other: &Path) -> bool {
+    let device = |path: &Path| path.metadata().map(|found| found.dev()).ok();
+    device(one).is_some_and(|own| device(other) == Some(own))
+}
+
+fn line(key: Key, room: &Room, loaded: u64, data_root: &Path) -> String {
+    let folder = room.folder.display();
+    let set = match room.needed_bytes {
+        0 => format!("Data set {key}: in {folder}"),
+        needed => format!(
+            "Data set {key}: made first in {folder}, {} of {} free there",
+            guard::bytes(needed),
+            guard::bytes(room.free_bytes)
+        ),
+    };
+    match loaded {
+        0 => set,
+        bytes => format!(
+            "{set}; loading it takes {} in {} while the study runs",
+            guard::bytes(bytes),
+            data_root.display()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_tpch::Cluster;
+
+    #[test]
+    fn the_line_says_where_and_how_much() {
+        let key = Key { scale: 10.0, cluster: Cluster::OrderKey };
+        let room = |needed_bytes| Room {
+            folder: "/c/sf10".into(),
+            standing: "/c".into(),
+            needed_bytes,
+            free_bytes: 8 << 30,
+        };
+        assert_eq!(line(key, &room(0), 0, Path::new("/tmp")), "Data set sf10: in /c/sf10");
+        assert_eq!(
+            line(key, &room(4 << 30), 18 << 30, Path::new("/tmp")),
+            "Data set sf10: made first in /c/sf10, 4.0 GiB of 8.0 GiB free there; loading it takes 18.0 GiB in \
+             /tmp while the study runs"
+        );
+    }
+
+    #[test]
+    fn folders_on_one_disk_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        assert!(is_same_disk(folder.path(), &inner));
+        assert!(!is_same_disk(folder.path(), Path::new("/proc")));
+        assert!(!is_same_disk(&folder.path().join("absent"), &folder.path().join("absent")));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_code() {
+        assert!(matches!(dataset_error(DatasetError::Scale(0.0)), AppError::Input(_)));
+        assert!(matches!(dataset_error(DatasetError::Stopped), AppError::Refused(_)));
+    }
+}

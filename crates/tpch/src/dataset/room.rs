@@ -1,0 +1,122 @@
+//! How much disk a data set needs and its cache folder has, before anything is made.
+//!
+//! Source: `statvfs(3)` (`f_bavail`: what an ordinary user may still write), `access(2)`.
+
+use super::{Cluster, DatasetError, Key, expected_bytes, find};
+use crate::options::scale_fault;
+use rustix::fs::{Access, access, statvfs};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Part of a data set's bytes that `lineitem` has: measured, see [`expected_bytes`].
+pub(super) const LINEITEM_SHARE: f64 = 231.7 / 361.7;
+
+/// A disk with fewer free bytes than this counts as full.
+const FULL_BYTES: u64 = 1 << 20;
+
+/// What a full disk or a used-up quota is called by the C library and by Rust, whose panics tell numbers.
+const FULL_WORDS: [&str; 4] =
+    ["no space left on device", "disk quota exceeded", "(os error 28)", "(os error 122)"];
+
+/// What making a data set still takes, and what there is for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// The data set's own folder, whether it is there or not.
+    pub folder: PathBuf,
+    /// The nearest folder above it that is there.
+    pub standing: PathBuf,
+    /// Bytes that making it takes; 0 where it is there, whole by its manifest.
+    pub needed_bytes: u64,
+    /// Bytes that this user may still write there.
+    pub free_bytes: u64,
+}
+
+/// Looks whether a data set is there, and if not, whether it could be made: room, and the right to write.
+/// Makes nothing.
+///
+/// # Errors
+/// It could not be made, or the system refuses to look.
+pub fn room(cache_root: &Path, key: Key) -> Result<Room, DatasetError> {
+    if scale_fault(key.scale).is_some() {
+        return Err(DatasetError::Scale(key.scale));
+    }
+    let needed_bytes = missing_bytes(cache_root, key)?;
+    let standing = standing(cache_root)?;
+    let free_bytes = free_bytes(&standing)?;
+    if needed_bytes > 0 {
+        access(&standing, Access::WRITE_OK | Access::EXEC_OK)
+            .map_err(|error| DatasetError::file("write to", &standing)(error.into()))?;
+    }
+    if free_bytes < needed_bytes {
+        return Err(DatasetError::NoSpace { key, needed_bytes, free_bytes, folder: cache_root.to_owned() });
+    }
+    Ok(Room { folder: cache_root.join(key.folder_name()), standing, needed_bytes, free_bytes })
+}
+
+/// Bytes of all steps that are still to do: a sorted data set is made from the plain one.
+fn missing_bytes(cache_root: &Path, key: Key) -> Result<u64, DatasetError> {
+    match find(cache_root, key) {
+        Ok(Some(_)) => return Ok(0),
+        // What is damaged goes only when the new one is there.
+        Ok(None) | Err(DatasetError::Damaged { .. }) => {}
+        Err(other) => return Err(other),
+    }
+    let before = match key.cluster {
+        Cluster::OrderKey => 0,
+        Cluster::ShipDate => missing_bytes(cache_root, Key { cluster: Cluster::OrderKey, ..key })?,
+    };
+    Ok(before + step_bytes(key))
+}
+
+/// Bytes that one step takes: a twentieth more than expected. To sort, `lineitem` is written twice, as
+/// spilled runs and then whole; the other tables are links.
+fn step_bytes(key: Key) -> u64 {
+    let bytes = expected_bytes(key) as f64;
+    match key.cluster {
+        Cluster::OrderKey => (bytes * 1.05) as u64,
+        Cluster::ShipDate => (bytes * LINEITEM_SHARE * 2.1) as u64,
+    }
+}
+
+/// Refuses the step that comes now where there is no room for it.
+pub(super) fn check_step(root: &Path, key: Key) -> Result<(), DatasetError> {
+    let (needed_bytes, free_bytes) = (step_bytes(key), free_bytes(root)?);
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(DatasetError::NoSpace { key, needed_bytes, free_bytes, folder: root.to_owned() })
+}
+
+fn free_bytes(folder: &Path) -> Result<u64, DatasetError> {
+    let system =
+        statvfs(folder).map_err(|error| DatasetError::file("see the free space of", folder)(error.into()))?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+/// The folder itself, or the nearest one above it that is there.
+fn standing(folder: &Path) -> Result<PathBuf, DatasetError> {
+    let mut at = folder;
+    loop {
+        match fs::metadata(at) {
+            Ok(found) if found.is_dir() => return Ok(at.to_owned()),
+            Ok(_) => {
+                return Err(DatasetError::file("make folders in", at)(io::ErrorKind::NotADirectory.into()));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(DatasetError::file("look at", at)(error)),
+        }
+        match at.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => at = parent,
+            _ => return Ok(PathBuf::from(".")),
+        }
+    }
+}
+
+/// Whether a program that failed below a folder and said this failed for want of disk. What it wrote must
+/// still be there.
+pub(super) fn is_full(said: &str, folder: &Path) -> bool {
+    let said = said.to_ascii_lowercase();
+    FULL_WORDS.iter().any(|words| said.contains(words))
+        || free_bytes(folder).is_ok_and(|free| free < FULL_BYTES)
+}
