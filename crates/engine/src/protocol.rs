@@ -171,7 +171,8 @@ pub enum Reply {
     Done,
     /// Something failed; the worker ends after this.
     Failed {
-        /// `option`, `engine`, `wrong-answer`, `lost-pin`, `protocol`.
+        /// `option`, `engine`, `wrong-answer`, `lost-pin`, `protocol`; of commands see
+        /// docs/WORKER.md.
         kind: String,
         /// One line.
         message: String,

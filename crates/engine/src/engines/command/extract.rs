@@ -55,7 +55,8 @@ fn by_pointer(pointer: &str, text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("json:{pointer} is '{}', which is no number", shown(&found.to_string())))
 }
 
-/// A finite number, which may have commas between its thousands: `-1,234,567.8`.
+/// A finite number, which may have commas between its thousands: `-1,234,567.8`. `0,123` is none: its
+/// comma is a decimal one.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     // The standard library also takes `inf`, `nan` and `infinity`.
@@ -66,7 +67,8 @@ fn number(text: &str) -> Option<f64> {
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, rest)| (whole, Some(rest)));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let mut groups = whole.strip_prefix('-').unwrap_or(whole).split(',');
-    let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()) && digits(group));
+    let is_first = |group: &str| (1..=3).contains(&group.len()) && digits(group) && !group.starts_with('0');
+    let first = groups.next().is_some_and(is_first);
     let grouped = first && groups.all(|group| group.len() == 3 && digits(group));
     (grouped && fraction.is_none_or(|rest| !rest.is_empty() && digits(rest)))
         .then(|| plain(&text.replace(',', "")))
@@ -102,7 +104,7 @@ mod tests {
             assert_eq!(number(text), Some(value), "{text}");
         }
         for text in
-            ["1,23", "1234,567", ",123", "1,2345", "1.234,5", "inf", "NaN", "", "1m2", "1,234.", "1e999"]
+            ["1,23", "0,123", "1234,567", ",123", "1,2345", "1.234,5", "inf", "NaN", "", "1m2", "1,234.", "1e999"]
         {
             assert_eq!(number(text), None, "{text}");
         }
