@@ -103,9 +103,10 @@ mod tests {
         {
             assert_eq!(number(text), Some(value), "{text}");
         }
-        for text in
-            ["1,23", "0,123", "1234,567", ",123", "1,2345", "1.234,5", "inf", "NaN", "", "1m2", "1,234.", "1e999"]
-        {
+        for text in [
+            "1,23", "0,123", "1234,567", ",123", "1,2345", "1.234,5", "inf", "NaN", "", "1m2", "1,234.",
+            "1e999",
+        ] {
             assert_eq!(number(text), None, "{text}");
         }
     }
