@@ -209,9 +209,29 @@ fn memory_is_that_of_all_processes_together() {
     let lab = Lab::new();
     // Each `tail` holds 60 MB until its input ends.
     let hold = "(head -c 60000000 /dev/zero; sleep 1) | tail -c 60000000 | wc -c";
-    let (_, counters) = lab.run(1, &[("command", &format!("sh -c '{hold} & {hold} & wait'"))]).unwrap();
-    let ratio = counters[PEAK_RSS_BYTES] as f64 / 120e6;
+    // Where this machine kept us from looking for too long, another run will do.
+    let mut tries = (0..20).map(|_| lab.run(1, &[("command", &format!("sh -c '{hold} & {hold} & wait'"))]));
+    let peak = tries.find_map(|told| told.unwrap().1.get(PEAK_RSS_BYTES).copied()).unwrap();
+    let ratio = peak as f64 / 120e6;
     assert!((0.95..1.4).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn what_is_hardly_seen_has_no_peak() {
+    let lab = Lab::new();
+    let (_, counters) = lab.run(1, &[("command", "sh -c 'sleep 0.1 & sleep 0.1; wait'")]).unwrap();
+    assert!(!counters.contains_key(PEAK_RSS_BYTES), "{counters:?}");
+}
+
+#[test]
+fn a_run_ends_with_the_last_process_that_came_of_it() {
+    let lab = Lab::new();
+    let script = format!("sh -c '(sh -c \"{}; times > {{out}}/times\" &); exit 0'", LOOP.replace('$', "\\$"));
+    let options = [("command", script.as_str()), ("metric.user", "s none regex@file=times:\\A0m([0-9.]+)s")];
+    // One that outlives the command for longer than we wait has failed; that is another test's.
+    let told = (0..20).find_map(|_| lab.run(1, &options).ok()).unwrap().0;
+    let elapsed_s = told[0].finished_ns.unwrap() as f64 / 1e9;
+    assert!(elapsed_s >= 0.9 * told[0].metrics["user"], "{elapsed_s} s: {told:?}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
+use threadwise_engine::engines::command::remove_stale_groups;
 use threadwise_server::{journal, living, marked, segments};
 
 /// Name of the marker file.
@@ -225,6 +226,7 @@ fn settle(folder: &Path) -> Result<(), String> {
         living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
         marked::end(&data, END_OF_SERVERS)
             .map_err(|left| format!("processes of commands live on: {left:?}; end them by hand"))?;
+        remove_stale_groups();
         segments::remove_in_folder(&data);
     }
     Ok(())

@@ -365,6 +365,8 @@ impl WorkerProcess {
         {
             // It may have ended by itself.
             let _ = kill_process(pid, Signal::TERM);
+            // One that is between two requests, and whose answer came just now, waits for the next.
+            drop(self.child.stdin.take());
             self.wait_for_exit(INTERRUPT_LIMIT);
         }
         self.end();

@@ -32,6 +32,10 @@ pub const MAX_METRICS: usize = 32;
 /// Longest time that a run may be given, seconds: the longest window of a worker.
 pub const MAX_TIMEOUT_S: u64 = 3600;
 
+/// Time before a run in which its processes are made ready, up to where their programs begin,
+/// milliseconds: to put one into a control group was seen to take up to 10.
+pub const LEAD_MS: f64 = 50.0;
+
 /// Most output of a process that may be allowed, MiB: it is read into memory as a whole.
 pub const MAX_OUTPUT_MIB: u64 = 1024;
 
@@ -254,14 +258,31 @@ pub fn command_texts(options: &Options) -> Vec<(&'static str, String)> {
 /// The name of a word that seems to hold a password, such as `--password` of `--password=x`; never
 /// the password.
 pub fn password_word(words: &[String]) -> Option<String> {
-    words.iter().find_map(|word| {
-        let (name, value) = word.split_once('=')?;
-        // In a script the name stands behind other words.
-        let name = name.rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '\'' | '"')).next()?;
-        let upper = name.to_ascii_uppercase();
-        let named = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET"].iter().any(|part| upper.contains(part));
-        (named && !value.is_empty()).then(|| name.to_owned())
+    const NAMES: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN"];
+    let is_name = |name: &str| NAMES.iter().any(|part| name.to_ascii_uppercase().contains(part));
+    let option = words.windows(2).find_map(|two| {
+        let stands_alone = two[0].starts_with("--") && !two[0].contains('=') && !two[1].starts_with('-');
+        (stands_alone && is_name(&two[0])).then(|| two[0].clone())
+    });
+    let address = || {
+        words.iter().any(|word| has_password(word)).then(|| "an address with a user and a colon".to_owned())
+    };
+    option.or_else(address).or_else(|| {
+        words.iter().find_map(|word| {
+            let (name, value) = word.split_once('=')?;
+            // In a script the name stands behind other words.
+            let name = name.rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '\'' | '"')).next()?;
+            (is_name(name) && !value.is_empty()).then(|| name.to_owned())
+        })
     })
+}
+
+/// Whether a word has `scheme://user:password@` in it.
+fn has_password(word: &str) -> bool {
+    let Some((_, rest)) = word.split_once("://") else { return false };
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
 /// Any option as text: `--set success=0` is a number, and means the same.
@@ -382,7 +403,12 @@ mod tests {
         let word = |text: &str| password_word(&split(text).unwrap());
         assert_eq!(word("mysql --password=geheim -h db").as_deref(), Some("--password"));
         assert_eq!(word("sh -c 'cd x; PGPASSWORD=geheim psql'").as_deref(), Some("PGPASSWORD"));
+        assert_eq!(word("mysql --password geheim -h db").as_deref(), Some("--password"));
+        assert_eq!(word("curl --token geheim").as_deref(), Some("--token"));
+        assert!(!word("psql postgres://u:geheim@h/db").unwrap().contains("geheim"));
+        assert_eq!(word("psql postgres://u@h:5432/db?x=a:b@c"), None);
         assert_eq!(word("mysql --password= -h db"), None);
+        assert_eq!(word("psql --no-password -h db"), None);
         assert_eq!(word("pgbench -c 4"), None);
     }
 }

@@ -152,11 +152,15 @@ fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
 fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
     let summaries = facts.analysis.treatments.iter().zip(&commands.cpus);
     let known: Vec<(&TreatmentSummary, f64, u32)> = summaries
-        .filter(|(own, _)| {
-            let role = facts.study.treatment(&own.name).map(|(_, treatment)| treatment.role);
-            role != Some(Role::BaselineTwin)
+        .filter_map(|(own, cpus)| {
+            let (_, treatment) = facts.study.treatment(&own.name)?;
+            let figure = match treatment.role {
+                Role::BaselineTwin => None,
+                Role::Baseline => commands.baseline(&treatment.group, BUSY_CPUS),
+                Role::Compared => own.metrics.get(BUSY_CPUS),
+            };
+            Some((own, figure?.mean, (*cpus)?))
         })
-        .filter_map(|(own, cpus)| Some((own, own.metrics.get(BUSY_CPUS)?.mean, (*cpus)?)))
         .collect();
     let several: Vec<_> = known.iter().filter(|(.., cpus)| *cpus >= 2).collect();
     let most = several.iter().map(|(_, busy, _)| *busy).reduce(f64::max);

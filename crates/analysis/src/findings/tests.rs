@@ -227,7 +227,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
          trust ratios, not rates; inconclusive: P : A+A' ±9.9%. \
          Left out: block 0: baseline A failed (crash: worker ended)."
     );
-    assert!(of_kind(&findings, "scaling").ends_with("inconclusive ±9.9%."), "{findings:?}");
+    assert!(of_kind(&findings, "scaling").ends_with("size only within ±9.9%."), "{findings:?}");
     assert!(of_kind(&findings, "scope").ends_with("Next: the same with `--until 5%`."));
 }
 

@@ -119,7 +119,9 @@ pub fn judged(estimate: &Estimate) -> String {
         text += not_shown(estimate);
     }
     if !estimate.conclusive && estimate.blocks >= 2 {
-        text += &format!(", inconclusive ±{}", percent(estimate.half_width()));
+        // That there is an effect is decided; how large it is, is not.
+        let word = if estimate.effect { "size only within" } else { "inconclusive" };
+        text += &format!(", {word} ±{}", percent(estimate.half_width()));
     }
     text
 }
@@ -335,7 +337,12 @@ mod tests {
         assert_eq!(change(&Estimate { value: 3.5, ..tail }), format!("3.50x [1.14, 7.32], {reason}"));
         assert!(change(&floor).ends_with("no difference shown (within the noise floor)"));
         let wide = Estimate { conclusive: false, ..estimate("x", 1.2, 1.1, 1.309) };
-        assert_eq!(judged(&wide), "1.20x [1.10, 1.31], inconclusive ±9.1%");
+        assert_eq!(judged(&wide), "1.20x [1.10, 1.31], size only within ±9.1%");
+        let open = Estimate { effect: false, ..wide };
+        assert_eq!(
+            judged(&open),
+            "1.20x [1.10, 1.31], no difference shown (within the noise floor), inconclusive ±9.1%"
+        );
         let one = Estimate { blocks: 1, ..estimate("x", 12.34, 0.0, f64::INFINITY) };
         assert_eq!(ratio(&one), "12.3x (1 block, no interval)");
         assert_eq!(interval(0.05, 0.041, 0.06), "0.050x [0.041, 0.060]");

@@ -53,7 +53,7 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     }
     let (rounds, slice_ms, rewarm_ms) = match queries {
         // The engine keeps to the time that each treatment gives its command.
-        None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, 0.0),
+        None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, command::LEAD_MS),
         Some(rounds) => (rounds, tpch::LIMIT_MS, 0.0),
         None if fixed => (1, FIXED_WORK_LIMIT_MS, 0.0),
         None => (20, 50.0, 5.0),

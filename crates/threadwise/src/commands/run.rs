@@ -54,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     if outcome.blocks > 0 {
         tell(args, &job)?;
     }
-    ended(&outcome, &job.output, args.allow_busy)
+    ended(&outcome, &job, args.allow_busy)
 }
 
 /// Prints the results and writes the report. The results come first: a report that cannot be
@@ -125,10 +125,13 @@ fn closing(store: &Path, html: Option<&Path>) -> String {
 }
 
 /// An ending before the plan's end is an error for scripts, though its results were printed.
-fn ended(outcome: &Outcome, store: &Path, allow_busy: bool) -> Result<(), AppError> {
+fn ended(outcome: &Outcome, job: &Job, allow_busy: bool) -> Result<(), AppError> {
     // What was allowed for this start is not allowed for the next one by itself.
     let busy = if allow_busy { " --allow-busy" } else { "" };
-    let resume = format!("go on with: threadwise run --resume {}{busy}", output::shell_word(store));
+    let commands =
+        if job.study.workload == threadwise_study::command::WORKLOAD { " --allow-commands" } else { "" };
+    let store = output::shell_word(&job.output);
+    let resume = format!("go on with: threadwise run --resume {store}{busy}{commands}");
     match &outcome.reason {
         Reason::PlanDone | Reason::TargetReached => Ok(()),
         Reason::BudgetOver => {

@@ -27,8 +27,8 @@ const FIRST_LOOKS: [Duration; 3] =
     [Duration::from_millis(2), Duration::from_millis(10), Duration::from_millis(40)];
 /// Pause between looks.
 const LOOK: Duration = Duration::from_millis(100);
-/// A look is followed by a pause of so many times its own length at least: half a percent of a CPU.
-const LOOK_SHARE: u32 = 200;
+/// A look is followed by a pause of so many times its own length at least: two percents of a CPU.
+const LOOK_SHARE: u32 = 50;
 /// How long processes may outlive the last one that we started.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long processes may take to go when they are killed.
@@ -62,6 +62,8 @@ pub(super) struct AtWork {
     pub(super) group: Option<Group>,
     /// CPU time that the group had counted when the run began.
     pub(super) group_before_ns: Mutex<u64>,
+    /// Start of the run's window.
+    pub(super) began_ns: Mutex<u64>,
     interrupted: Arc<AtomicBool>,
     over: AtomicBool,
 }
@@ -97,6 +99,7 @@ impl AtWork {
             progress: Arc::default(),
             group: Group::make(),
             group_before_ns: Mutex::new(0),
+            began_ns: Mutex::new(0),
             interrupted: interrupted()?,
             over: AtomicBool::new(false),
         };
@@ -155,18 +158,23 @@ impl AtWork {
         Duration::from_secs(self.options.timeout_s)
     }
 
-    /// Watches over a run's processes until all have ended, and ends those that must not go on.
+    /// Watches over a run's processes until all have ended, and ends those that must not go on. A run ends
+    /// with the last process that came of it.
     fn watch(&self, window: &Window) {
         let deadline_ns = window.end_ns.min(window.start_ns + self.timeout().as_nanos() as u64);
         clock::sleep_until_ns(window.start_ns);
         let mut looks = FIRST_LOOKS.into_iter();
         let mut pause = looks.next().unwrap_or(LOOK);
+        let mut seen_ns = clock::monotonic_ns();
         loop {
             let (unstarted, unended, spared, roots) = {
                 let state = self.progress.wait(pause);
                 (state.unstarted, state.unended, state.spared.clone(), state.roots.clone())
             };
+            let unseen_ns = clock::monotonic_ns().saturating_sub(seen_ns);
             if unended == 0 {
+                let mut state = self.progress.lock();
+                state.unseen_ns = state.unseen_ns.max(unseen_ns);
                 break;
             }
             if unstarted > 0 {
@@ -180,6 +188,8 @@ impl AtWork {
             {
                 let mut state = self.progress.lock();
                 state.peak_rss_bytes = state.peak_rss_bytes.max(look.rss_bytes);
+                state.unseen_ns = state.unseen_ns.max(unseen_ns);
+                seen_ns = clock::monotonic_ns();
             }
             let too_long = clock::monotonic_ns() > deadline_ns;
             let verdict = match look.astray {
@@ -211,14 +221,19 @@ impl AtWork {
     fn clear_up(&self) {
         let spared = self.progress.lock().spared.clone();
         let until_ns = clock::monotonic_ns() + GRACE.as_nanos() as u64;
+        let mut looks = 0;
         let left = loop {
             self.progress.adopt(tree::reap_adopted(&spared, &[]));
             let left = tree::below_us(&spared);
             if left.is_empty() || clock::monotonic_ns() > until_ns {
                 break left;
             }
+            looks += 1;
             std::thread::sleep(Duration::from_millis(2));
         };
+        if looks > 0 {
+            self.progress.lock().outlived_ns = Some(clock::monotonic_ns());
+        }
         if !left.is_empty() {
             self.progress.end(Verdict::LeftBehind(tree::names(&left)), KILL);
         }
@@ -309,6 +324,7 @@ impl Running for AtWork {
     }
 
     fn during(&self, window: &Window) -> Result<(), EngineError> {
+        *self.began_ns.lock().unwrap_or_else(PoisonError::into_inner) = window.start_ns;
         self.watch(window);
         Ok(())
     }

@@ -32,9 +32,7 @@ impl Group {
     /// Makes one below the group that we are in, and removes those of killed processes. `None` where there
     /// is no cgroup v2, or we may not.
     pub fn make() -> Option<Self> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let above = folder(&mounts, &own)?;
+        let above = above()?;
         remove_stale(&above);
         let folder = above.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&folder).ok()?;
@@ -63,6 +61,18 @@ impl Drop for Group {
         // One that still has processes stays; they are being ended by other means.
         let _ = fs::remove_dir(&self.folder);
     }
+}
+
+/// Removes the groups of this program's workers that were killed, where they lie in the group that we are
+/// in. One that still has processes stays.
+pub fn remove_stale_groups() {
+    above().iter().for_each(|folder| remove_stale(folder));
+}
+
+fn above() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    folder(&mounts, &own)
 }
 
 /// Removes groups whose makers were killed. One with processes in it cannot be removed.

@@ -23,6 +23,7 @@ use super::super::workloads::options::refuse;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use at_work::AtWork;
 pub use extract::extract;
+pub use group::remove_stale_groups;
 
 /// Name of the engine.
 pub const NAME: &str = "command";
@@ -105,13 +106,23 @@ fn find(name: &str, words: &[String], folder: Option<&Path>) -> Result<(), Engin
         let path = folder.map_or_else(|| Path::new(program).to_owned(), |folder| folder.join(program));
         // Without a folder of the user's it is the run's own, which is empty now.
         let is_known = folder.is_some() || path.is_absolute();
-        return match is_known && !path.is_file() {
-            true => Err(refuse(name, format!("there is no program {}", path.display()))),
-            false => Ok(()),
+        return match is_known {
+            true if !path.is_file() => Err(refuse(name, format!("there is no program {}", path.display()))),
+            true if !may_run(&path) => {
+                let what =
+                    format!("{} may not be executed: chmod +x, or name its interpreter", path.display());
+                Err(refuse(name, what))
+            }
+            _ => Ok(()),
         };
     }
+    if program.is_empty() {
+        return Err(refuse(name, "its first word, the program, is empty".to_owned()));
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|entry| entry.join(program).is_file());
+    let found = std::env::split_paths(&path)
+        .map(|entry| entry.join(program))
+        .any(|found| found.is_file() && may_run(&found));
     match found {
         true => Ok(()),
         false => Err(refuse(
@@ -119,6 +130,10 @@ fn find(name: &str, words: &[String], folder: Option<&Path>) -> Result<(), Engin
             format!("there is no program '{program}' on PATH: install it, or give its path"),
         )),
     }
+}
+
+fn may_run(program: &Path) -> bool {
+    rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -152,6 +167,8 @@ mod tests {
         assert_eq!(refused(&[("command", "sh -c 'exit 0'"), ("folder", "/")]), "");
         assert!(refused(&[("command", "no-such-program-here")]).contains("on PATH"));
         assert!(refused(&[("command", "true"), ("check", "/no/such/program")]).contains("option 'check'"));
+        assert!(refused(&[("command", "/etc/passwd")]).contains("may not be executed"));
+        assert!(refused(&[("command", "''")]).contains("is empty"));
         assert_eq!(refused(&[("setup", "true"), ("command", "/made/by/setup")]), "");
         assert!(refused(&[("command", "bin/none"), ("folder", "/")]).contains("/bin/none"));
         assert!(refused(&[("command", "true"), ("folder", "/no/such/folder")]).contains("is not a folder"));

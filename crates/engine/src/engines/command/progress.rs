@@ -40,6 +40,11 @@ pub(super) struct State {
     pub adopted: Used,
     /// Most memory that was seen.
     pub peak_rss_bytes: u64,
+    /// Longest time without a look, nanoseconds.
+    pub unseen_ns: u64,
+    /// When the last of what the run's processes started had ended, where that was after them;
+    /// CLOCK_MONOTONIC.
+    pub outlived_ns: Option<u64>,
     /// Why it cannot count.
     pub verdict: Option<Verdict>,
 }

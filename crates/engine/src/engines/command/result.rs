@@ -15,7 +15,9 @@ use super::{extract, output};
 use crate::EngineError;
 
 /// Shortest run whose memory is known from looks at it: they come every 0.1 s.
-const SEEN: Duration = Duration::from_millis(250);
+const SEEN: Duration = Duration::from_secs(1);
+/// Longest time without a look after which the most memory of a run is still known.
+const UNSEEN: Duration = Duration::from_millis(250);
 
 impl AtWork {
     /// Why the run cannot count, if so.
@@ -88,10 +90,14 @@ impl AtWork {
                 slice.metrics.insert(metric.name.clone(), self.metric(metric, session as u32)?);
             }
         }
-        let (adopted, seen_bytes) = {
+        let (adopted, seen_bytes, unseen_ns, outlived_ns) = {
             let state = self.progress.lock();
-            (state.adopted, state.peak_rss_bytes)
+            (state.adopted, state.peak_rss_bytes, state.unseen_ns, state.outlived_ns)
         };
+        if let Some((outlived_ns, first)) = outlived_ns.zip(slices.first_mut()) {
+            let began_ns = *self.began_ns.lock().unwrap_or_else(PoisonError::into_inner);
+            first.finished_ns = first.finished_ns.max(Some(outlived_ns.saturating_sub(began_ns)));
+        }
         let largest = slices.iter_mut().filter_map(|slice| slice.counters.remove(LARGEST)).max().unwrap_or(0);
         let mut counters = Counters::new();
         let counted = self.group.as_ref().and_then(Group::read);
@@ -105,8 +111,9 @@ impl AtWork {
             first.cpu_ns += more_ns;
         }
         let longest_ns = slices.iter().filter_map(|slice| slice.finished_ns).max().unwrap_or(0);
-        let seen_bytes = (u128::from(longest_ns) >= SEEN.as_nanos()).then_some(seen_bytes);
-        let peak = peak_bytes(seen_bytes, largest.max(adopted.max_rss_bytes), own_peak_bytes());
+        let is_seen = u128::from(longest_ns) >= SEEN.as_nanos() && u128::from(unseen_ns) <= UNSEEN.as_nanos();
+        let largest = largest.max(adopted.max_rss_bytes);
+        let peak = is_seen.then(|| peak_bytes(seen_bytes, largest, own_peak_bytes())).flatten();
         counters.extend(peak.map(|bytes| (PEAK_RSS_BYTES.to_owned(), bytes)));
         let peak = counted.and_then(|own| own.peak_bytes);
         counters.extend(peak.map(|bytes| ("cgroup_peak_bytes".to_owned(), bytes)));
@@ -136,11 +143,12 @@ fn add(slice: &mut SessionSlice, used: &Used) {
     }
 }
 
-/// The most memory that processes had, where it is known: a short run was hardly seen, and the kernel counts what a process had before it became its
-/// program too, which is a copy of ours, so that a peak below that says nothing.
-fn peak_bytes(seen_bytes: Option<u64>, largest_bytes: u64, own_bytes: u64) -> Option<u64> {
-    let largest = (largest_bytes > own_bytes).then_some(largest_bytes);
-    seen_bytes.max(largest).filter(|&bytes| bytes > 0)
+/// The most memory that processes had together, as it was seen, or that the largest one had. The kernel
+/// counts what a process had before it became its program too, which is a copy of ours, so that a peak
+/// below that says nothing.
+fn peak_bytes(seen_bytes: u64, largest_bytes: u64, own_bytes: u64) -> Option<u64> {
+    let largest_bytes = if largest_bytes > own_bytes { largest_bytes } else { 0 };
+    Some(seen_bytes.max(largest_bytes)).filter(|&bytes| bytes > 0)
 }
 
 /// The most memory that this process had: `VmHWM` of `proc_pid_status(5)`.
@@ -157,10 +165,9 @@ mod tests {
 
     #[test]
     fn a_peak_no_larger_than_ours_is_not_the_commands() {
-        assert_eq!(peak_bytes(Some(5), 10, 8), Some(10));
-        assert_eq!(peak_bytes(Some(5), 8, 8), Some(5));
-        assert_eq!(peak_bytes(None, 10, 8), Some(10));
-        assert_eq!(peak_bytes(None, 8, 8), None);
+        assert_eq!(peak_bytes(5, 10, 8), Some(10));
+        assert_eq!(peak_bytes(5, 8, 8), Some(5));
+        assert_eq!(peak_bytes(0, 8, 8), None);
         assert!(own_peak_bytes() > 0);
     }
 }

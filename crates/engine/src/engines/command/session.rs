@@ -13,10 +13,6 @@ use super::progress::Progress;
 use super::start::{self, Ended, Start};
 use crate::{EngineError, Session, Window, clock};
 
-/// Before the start the thread is awake for this long, since waking up takes longer on some logical
-/// CPUs than on others.
-const AWAKE_NS: u64 = 200_000;
-
 /// What a session starts.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -52,10 +48,6 @@ impl Session for CommandSession {
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Some(job) = &self.job else { return Ok(SessionSlice::default()) };
-        clock::sleep_until_ns(window.start_ns.saturating_sub(AWAKE_NS));
-        while clock::monotonic_ns() < window.start_ns {
-            std::hint::spin_loop();
-        }
         let started = start::start(&Start {
             words: &job.words,
             folder: &job.folder,
@@ -64,6 +56,7 @@ impl Session for CommandSession {
             stderr: &job.stderr,
             cpus: &job.cpus,
             group: job.group.as_deref(),
+            at_ns: window.start_ns,
         });
         self.progress.started(started.as_ref().ok().copied());
         let pid = started.map_err(|error| EngineError::Failed {

@@ -43,6 +43,7 @@ impl AtWork {
             stderr: &stderr,
             cpus: &self.cpus,
             group: None,
+            at_ns: 0,
         };
         let pid =
             start::start(&start).map_err(|error| failed(&format!("start {name}"), &error.to_string()))?;

@@ -3,6 +3,7 @@
 
 use crate::cli::RunArgs;
 use crate::error::AppError;
+use crate::output;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -161,9 +162,10 @@ pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
         return Ok(());
     }
     let source = if args.resume.is_some() { "study" } else { "study file" };
+    // An error is one line; these are as many as there are commands.
+    output::tell(&format!("threadwise: this {source} would run as you:\n{}", listed(study).trim_end()));
     Err(AppError::Refused(format!(
-        "this {source} runs commands as you:\n{}read them, and allow them with --allow-commands",
-        listed(study)
+        "the commands of a {source} are not run unasked: read them, and allow them with --allow-commands"
     )))
 }
 
