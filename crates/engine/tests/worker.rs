@@ -298,7 +298,10 @@ fn the_end_of_input_is_a_stop_and_unknown_engines_are_listed() {
     assert_eq!(converse("simulated", b"").0.last(), Some(&Reply::Done));
     let (replies, result) = converse("dbase", b"");
     let (kind, message) = failure(&replies);
-    assert!(kind == "option" && message.contains("there are: sqlite, native, command, simulated"), "{message}");
+    assert!(
+        kind == "option" && message.contains("there are: sqlite, native, command, simulated"),
+        "{message}"
+    );
     assert!(result.is_err());
 }
 

@@ -166,11 +166,26 @@ pub trait Chain: Send + Sync {
     /// The file could not be put back; the next recovery tries again.
     fn recover(&self, work: &Work) -> Result<(), ItemError>;
 
+    /// Whether a file has this engine's seal.
+    ///
+    /// # Errors
+    /// [`ItemError::Skip`]: it is no database of the engine, or cannot be read.
+    fn is_sealed(&self, database: &Path) -> Result<bool, ItemError>;
+
     /// Opens the database under its name after the swap and reads from it.
     ///
     /// # Errors
     /// It cannot be opened; the original is then kept.
     fn reopen(&self, work: &Work) -> Result<(), ItemError>;
+
+    /// Checks the database under its name as `check` checked it before the swap: for a recovery, which
+    /// cannot know what happened to the new file since. With `expected` it also has to have just these
+    /// tables and rows, and somebody who uses it is an error; without, it may be in use and was written
+    /// to.
+    ///
+    /// # Errors
+    /// What is wrong with it; the original is then kept.
+    fn verify(&self, work: &Work, expected: Option<Checked>) -> Result<(), ItemError>;
 }
 
 /// A database that is held. Dropped without `release`, as on a kill: `recover` puts it back.

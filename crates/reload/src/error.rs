@@ -13,7 +13,10 @@ pub enum ReloadError {
         /// The cause.
         why: String,
     },
-    /// Something that the engine needs is missing, or an option of it is unknown.
+    /// An option of the engine is unknown, or has a value that none of its versions takes.
+    #[error("{0}; nothing was touched")]
+    Option(String),
+    /// Something that the engine needs is missing, or cannot do what was asked.
     #[error("{0}")]
     Engine(String),
     /// The log of finished files cannot be used.
@@ -46,6 +49,10 @@ pub enum ItemError {
     /// Something of the original could not be put back; the state stays for a recovery.
     #[error("{0}; `threadwise reload --recover` puts it back")]
     LeftBehind(String),
+    /// The swap was done, and which of both files is right is for the user to decide: to try again would
+    /// say the same.
+    #[error("{0}")]
+    Undecided(String),
     /// The user asked to stop; the original is in its place.
     #[error("stopped; the original is as it was")]
     Stopped,

@@ -35,20 +35,10 @@ pub fn path_of(database: &Path) -> PathBuf {
     database.with_file_name(name)
 }
 
-/// The databases in a folder that have a work folder beside them.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn left_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if let Some(name) = name.as_bytes().strip_prefix(PREFIX.as_bytes()) {
-            found.push(folder.join(OsStr::from_bytes(name)));
-        }
-    }
-    found.sort();
-    Ok(found)
+/// The database that a work folder belongs to; `None` for any other name.
+pub fn database_of(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.as_bytes().strip_prefix(PREFIX.as_bytes())?;
+    (!name.is_empty()).then(|| path.with_file_name(OsStr::from_bytes(name)))
 }
 
 /// The name that a database's original is kept under.
@@ -56,6 +46,12 @@ pub fn kept_of(database: &Path) -> PathBuf {
     let mut name = database.file_name().unwrap_or_default().to_owned();
     name.push(KEPT);
     database.with_file_name(name)
+}
+
+/// The database that an original was kept of; `None` for any other name.
+pub fn database_of_kept(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.as_bytes().strip_suffix(KEPT.as_bytes())?;
+    (!name.is_empty()).then(|| path.with_file_name(OsStr::from_bytes(name)))
 }
 
 /// A folder that is ours and locked as long as this lives.

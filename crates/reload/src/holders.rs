@@ -6,8 +6,10 @@
 
 use crate::error::ItemError;
 use crate::identity::Inode;
+use rustix::io::Errno;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -34,28 +36,44 @@ impl fmt::Display for Holder {
 /// Processes other than this one that have the file open, as far as this user can see. `name`: the last
 /// part of the path that it was opened by.
 pub fn others(inode: Inode, name: &Path) -> Vec<Holder> {
-    let Some(name) = name.file_name() else { return Vec::new() };
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    let own = std::process::id();
-    processes
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| *pid != own && has_open(*pid, inode, name.as_bytes()))
-        .map(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            Holder { pid, name: name.trim_end().to_owned() }
-        })
-        .collect()
+    seen(inode, name).unwrap_or_default()
 }
 
-fn has_open(pid: u32, inode: Inode, name: &[u8]) -> bool {
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    descriptors.flatten().any(|entry| {
+/// As [`others`], but an answer that is no answer is an error: without a free descriptor nobody is seen.
+fn seen(inode: Inode, name: &Path) -> io::Result<Vec<Holder>> {
+    let Some(name) = name.file_name() else { return Ok(Vec::new()) };
+    let own = std::process::id();
+    let mut holders = Vec::new();
+    for process in fs::read_dir("/proc")? {
+        let process = process?.file_name();
+        let Some(pid) = process.to_str().and_then(|text| text.parse::<u32>().ok()) else { continue };
+        if pid != own && has_open(pid, inode, name.as_bytes())? {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            holders.push(Holder { pid, name: name.trim_end().to_owned() });
+        }
+    }
+    Ok(holders)
+}
+
+fn has_open(pid: u32, inode: Inode, name: &[u8]) -> io::Result<bool> {
+    let descriptors = match fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(descriptors) => descriptors,
+        Err(error) if is_ours(&error) => return Err(error),
+        // Another user's, or ended.
+        Err(_) => return Ok(false),
+    };
+    Ok(descriptors.flatten().any(|entry| {
         let path = entry.path();
         let named = fs::read_link(&path)
             .is_ok_and(|to| to.file_name().is_some_and(|last| last.as_bytes().starts_with(name)));
         named && fs::metadata(&path).is_ok_and(|found| (found.dev(), found.ino()) == (inode.dev, inode.ino))
-    })
+    }))
+}
+
+/// Whether an error says something about us and not about the process that was looked at.
+fn is_ours(error: &io::Error) -> bool {
+    let ours = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| ours.contains(&error))
 }
 
 /// Waits until no other process has the file open.
@@ -69,7 +87,8 @@ pub fn wait_until_alone(
     stopped: &dyn Fn() -> bool,
 ) -> Result<(), ItemError> {
     loop {
-        let found = others(inode, name);
+        let found = seen(inode, name)
+            .map_err(|error| ItemError::skip(format!("cannot see in /proc who has it open: {error}")))?;
         let Some(first) = found.first() else { return Ok(()) };
         if stopped() {
             return Err(ItemError::Stopped);

@@ -177,7 +177,7 @@ pub fn reload(path: &Path, chain: &dyn Chain, options: &ItemOptions, on_stage: &
     if let Err(error) = way.prepare(path, &mut report) {
         report.left_behind |= matches!(error, ItemError::LeftBehind(_) | ItemError::Abandoned);
         report.outcome = match error {
-            ItemError::Skip(reason) => Outcome::Skipped(reason),
+            ItemError::Skip(reason) | ItemError::Undecided(reason) => Outcome::Skipped(reason),
             ItemError::Stopped => Outcome::Stopped,
             ItemError::Failed(_) | ItemError::LeftBehind(_) | ItemError::Abandoned => {
                 Outcome::Failed(error.to_string())
@@ -281,7 +281,8 @@ impl Way<'_> {
         self.after(Step::Restored, &work.database)?;
         work.unless_stopped()?;
         (self.on_stage)(Stage::Check);
-        report.checked = Some(held.check(work)?);
+        let checked = held.check(work)?;
+        report.checked = Some(checked);
         self.after(Step::Checked, &work.database)?;
         work.unless_stopped()?;
         (self.on_stage)(Stage::Swap);
@@ -289,7 +290,7 @@ impl Way<'_> {
         self.after(Step::Dressed, &work.database)?;
         unchanged(work, original, held.copying_writes())?;
         let new = identity(&work.new)?;
-        work.with_state(|state| state.ready(original.inode, new.inode)).unwrap_or(Ok(()))?;
+        work.with_state(|state| state.ready(original.inode, new, checked)).unwrap_or(Ok(()))?;
         self.after(Step::Ready, &work.database)?;
         link(work, original)?;
         self.after(Step::Linked, &work.database)?;

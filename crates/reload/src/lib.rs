@@ -18,6 +18,7 @@ mod metadata;
 pub mod recover;
 mod refuse;
 pub mod run;
+pub mod search;
 pub mod sqlite;
 mod state;
 pub mod watch;

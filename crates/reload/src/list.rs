@@ -5,12 +5,19 @@ use crate::identity::Inode;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use rustix::fs::OFlags;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Longest list or log that is read: far above what lists of files need.
+const MAX_TEXT_BYTES: u64 = 64 << 20;
+/// What some editors begin a file with: U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One file of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,10 +78,49 @@ pub fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, ReloadError> {
 }
 
 fn lines(list: &Path) -> Result<Vec<PathBuf>, ReloadError> {
-    let text = fs::read(list)
-        .map_err(|error| ReloadError::List { path: list.to_owned(), why: error.to_string() })?;
+    let refused = |why: String| ReloadError::List { path: list.to_owned(), why };
+    let mut file =
+        regular(OpenOptions::new().read(true), list).map_err(|error| refused(error.to_string()))?;
+    let text = whole(&mut file).map_err(|error| refused(error.to_string()))?;
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    Ok(lines.filter(|line| !line.is_empty()).map(|line| PathBuf::from(OsStr::from_bytes(line))).collect())
+    let paths: Vec<PathBuf> =
+        lines.filter(|line| !line.is_empty()).map(|line| PathBuf::from(OsStr::from_bytes(line))).collect();
+    match paths.is_empty() {
+        true => Err(refused("the list is empty".to_owned())),
+        false => Ok(paths),
+    }
+}
+
+/// Opens a regular file, and nothing else: a pipe would wait for ever, and `/dev/zero` has no end. Looked at
+/// before, since opening some devices does something, and after, since the name may have changed.
+///
+/// # Errors
+/// Those of `open(2)`, or it is no regular file.
+pub(crate) fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let refused = || io::Error::other("is no regular file");
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(refused());
+    }
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
+    let file = options.custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(refused()),
+    }
+}
+
+/// All of a text, up to a bound.
+///
+/// # Errors
+/// Those of `read(2)`, or it is longer.
+pub(crate) fn whole(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text)?;
+    match text.len() as u64 <= MAX_TEXT_BYTES {
+        true => Ok(text),
+        false => Err(io::Error::other(format!("is longer than {} MiB", MAX_TEXT_BYTES >> 20))),
+    }
 }
 
 /// Indices of the entries in the order in which they are begun.
@@ -118,5 +164,28 @@ mod tests {
             let error = read(&[at("a b"), missing]).unwrap_err().to_string();
             assert!(error.contains("nothing was touched"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_list_is_a_regular_file_with_something_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("a"), "x").unwrap();
+        let list = |path: &Path| read(&[PathBuf::from(format!("@{}", path.display()))]);
+        let refused = |path: &Path| list(path).unwrap_err().to_string();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        for path in [at("pipe"), "/dev/zero".into(), "/dev/null".into(), folder.path().to_owned()] {
+            assert!(refused(&path).contains("is no regular file"), "{path:?}");
+        }
+        for text in ["", "\n\r\n", "\u{feff}"] {
+            fs::write(at("list"), text).unwrap();
+            assert!(refused(&at("list")).contains("the list is empty"), "{text:?}");
+        }
+        fs::write(at("list"), format!("\u{feff}{}\n", at("a").display())).unwrap();
+        assert_eq!(list(&at("list")).unwrap()[0].path, at("a"));
+        // Sparse: no bytes are written.
+        File::create(at("long")).unwrap().set_len(MAX_TEXT_BYTES + 1).unwrap();
+        assert!(refused(&at("long")).contains("64 MiB"));
     }
 }

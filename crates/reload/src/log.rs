@@ -1,14 +1,16 @@
 //! The log of finished files: a repeated command with the same log leaves out what is done.
 //!
 //! One line a file, appended and durable before the next file is begun by that job; a line that a kill
-//! left half-written counts for nothing.
+//! left half-written counts for nothing. A line says with what engine and page size the file was made: with
+//! others it is not done.
 
 use crate::error::ReloadError;
 use crate::identity::Identity;
+use crate::list::{regular, whole};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +21,9 @@ const FIRST_LINE: &str = "threadwise reload log 1";
 #[derive(Debug)]
 pub struct Log {
     file: File,
-    done: HashMap<PathBuf, Seen>,
+    /// How this run makes files, in one word.
+    made: String,
+    done: HashMap<PathBuf, (String, Seen)>,
 }
 
 /// What tells a file that nobody wrote to since from others. Device numbers are not in it: they change
@@ -32,17 +36,17 @@ struct Seen {
 }
 
 impl Log {
-    /// Opens a log, or makes a new one.
+    /// Opens a log, or makes a new one. `made` is one word: engine and options of this run.
     ///
     /// # Errors
-    /// It is no log of ours, or cannot be read or written.
-    pub fn open(path: &Path) -> Result<Self, ReloadError> {
+    /// It is no log of ours, no regular file, or cannot be read or written.
+    pub fn open(path: &Path, made: String) -> Result<Self, ReloadError> {
         let refused =
             |why: &dyn std::fmt::Display| ReloadError::Log { path: path.to_owned(), why: why.to_string() };
-        let open = OpenOptions::new().read(true).append(true).create(true).open(path);
-        let mut file = open.map_err(|error| refused(&error))?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| refused(&error))?;
+        let mut file = regular(OpenOptions::new().read(true).append(true).create(true), path)
+            .map_err(|error| refused(&error))?;
+        let text = whole(&mut file).map_err(|error| refused(&error))?;
+        let text = String::from_utf8(text).map_err(|_| refused(&"it is no log of threadwise reload"))?;
         if text.is_empty() {
             writeln!(file, "{FIRST_LINE}").map_err(|error| refused(&error))?;
         } else if text.lines().next() != Some(FIRST_LINE) {
@@ -51,12 +55,12 @@ impl Log {
             writeln!(file).map_err(|error| refused(&error))?;
         }
         file.sync_all().map_err(|error| refused(&error))?;
-        Ok(Self { file, done: text.lines().skip(1).filter_map(parse).collect() })
+        Ok(Self { file, made, done: text.lines().skip(1).filter_map(parse).collect() })
     }
 
-    /// Whether the file was finished and nobody wrote to it since.
+    /// Whether the file was finished in this run's way and nobody wrote to it since.
     pub fn is_done(&self, database: &Path, now: Identity) -> bool {
-        self.done.get(database) == Some(&Seen::of(now))
+        self.done.get(database).is_some_and(|(made, seen)| *made == self.made && *seen == Seen::of(now))
     }
 
     /// Writes down that a file is finished, and as what.
@@ -65,9 +69,10 @@ impl Log {
     /// It cannot be written durably.
     pub fn append(&mut self, database: &Path, new: Identity) -> io::Result<()> {
         let seen = Seen::of(new);
-        let (ino, size, mtime) = (seen.ino, seen.size_bytes, seen.mtime_ns);
+        let (made, ino, size, mtime) = (&self.made, seen.ino, seen.size_bytes, seen.mtime_ns);
         // One write, so that lines of several jobs or runs do not mix.
-        self.file.write_all(format!("done {ino} {size} {mtime} {}\n", escaped(database)).as_bytes())?;
+        self.file
+            .write_all(format!("done {ino} {size} {mtime} {made} {}\n", escaped(database)).as_bytes())?;
         self.file.sync_data()
     }
 }
@@ -78,14 +83,15 @@ impl Seen {
     }
 }
 
-fn parse(line: &str) -> Option<(PathBuf, Seen)> {
+fn parse(line: &str) -> Option<(PathBuf, (String, Seen))> {
     let mut words = line.split(' ');
     (words.next()? == "done").then_some(())?;
     let ino = words.next()?.parse().ok()?;
     let size_bytes = words.next()?.parse().ok()?;
     let mtime_ns = words.next()?.parse().ok()?;
+    let made = words.next()?.to_owned();
     let path = unescaped(words.next()?)?;
-    words.next().is_none().then_some((path, Seen { ino, size_bytes, mtime_ns }))
+    words.next().is_none().then_some((path, (made, Seen { ino, size_bytes, mtime_ns })))
 }
 
 /// A path in one word: bytes that are not plain are written `%XX`, and its end is a full stop, so that a
@@ -126,30 +132,48 @@ mod tests {
         Identity { inode: Inode { dev: 1, ino }, size_bytes: 4096, mtime_ns: -5 }
     }
 
+    fn made() -> String {
+        "sqlite:4096".to_owned()
+    }
+
     #[test]
     fn what_was_finished_is_known_again_and_a_torn_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let odd = Path::new(OsStr::from_bytes(b"/d/a b%\n'\xff"));
-        let mut log = Log::open(&path).unwrap();
+        let mut log = Log::open(&path, made()).unwrap();
         assert!(!log.is_done(odd, identity(7)));
         log.append(odd, identity(7)).unwrap();
         drop(log);
         let whole = std::fs::read_to_string(&path).unwrap();
         assert_eq!(whole.lines().count(), 2);
-        let log = Log::open(&path).unwrap();
+        let log = Log::open(&path, made()).unwrap();
         assert!(log.is_done(odd, identity(7)));
         assert!(!log.is_done(odd, identity(8)), "another file");
         assert!(!log.is_done(Path::new("/d/a"), identity(7)));
+        let other = Log::open(&path, "sqlite:8192".to_owned()).unwrap();
+        assert!(!other.is_done(odd, identity(7)), "another page size");
         for length in FIRST_LINE.len() + 1..whole.len() - 1 {
             std::fs::write(&path, &whole[..length]).unwrap();
-            let mut log = Log::open(&path).unwrap();
+            let mut log = Log::open(&path, made()).unwrap();
             assert!(!log.is_done(odd, identity(7)), "{length}");
             log.append(Path::new("/b"), identity(9)).unwrap();
-            assert!(Log::open(&path).unwrap().is_done(Path::new("/b"), identity(9)), "{length}");
+            assert!(Log::open(&path, made()).unwrap().is_done(Path::new("/b"), identity(9)), "{length}");
         }
         std::fs::write(&path, "a shopping list\n").unwrap();
-        assert!(Log::open(&path).unwrap_err().to_string().contains("no log"));
+        assert!(Log::open(&path, made()).unwrap_err().to_string().contains("no log"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a shopping list\n");
+    }
+
+    #[test]
+    fn a_log_is_a_regular_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        for path in [pipe.as_path(), Path::new("/dev/zero"), Path::new("/dev/full"), Path::new("/dev/null")] {
+            let error = Log::open(path, made()).unwrap_err().to_string();
+            assert!(error.contains("is no regular file"), "{error}");
+        }
     }
 }

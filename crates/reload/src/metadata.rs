@@ -6,7 +6,8 @@
 
 use crate::identity::stat;
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, Uid, XattrFlags, chmod, chownat, lgetxattr, llistxattr, lremovexattr, lsetxattr,
+    AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, chmod, chownat, fchmod, fchown, fsetxattr, fstat,
+    lgetxattr, llistxattr, lremovexattr, lsetxattr, openat,
 };
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -64,6 +65,37 @@ impl Metadata {
         match Self::of(path) {
             Ok(given) if given == *self => Ok(()),
             Ok(_) => Err("owner, mode and attributes do not read back as they were given".to_owned()),
+            Err(error) => Err(format!("its attributes cannot be read back: {error}")),
+        }
+    }
+}
+
+impl Metadata {
+    /// Tries to give it to a file without a name (`O_TMPFILE` of `open(2)`), which leaves nothing behind.
+    /// Where the file system has no such files nothing is said: the work folder shows it then.
+    ///
+    /// # Errors
+    /// What could not be given, in one line.
+    pub fn try_in(&self, folder: &Path) -> Result<(), String> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let Ok(file) = openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR) else { return Ok(()) };
+        let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
+        fchown(&file, owner.0, owner.1)
+            .map_err(|error| format!("owner {}:{} cannot be given: {error}", self.uid, self.gid))?;
+        for (name, value) in &self.attributes {
+            fsetxattr(&file, name.as_c_str(), value, XattrFlags::empty())
+                .map_err(|error| format!("attribute {} cannot be given: {error}", shown(name)))?;
+        }
+        fchmod(&file, Mode::from_raw_mode(self.mode))
+            .map_err(|error| format!("mode {:o} cannot be given: {error}", self.mode))?;
+        match fstat(&file) {
+            Ok(given)
+                if (given.st_uid, given.st_gid, given.st_mode & 0o7777)
+                    == (self.uid, self.gid, self.mode) =>
+            {
+                Ok(())
+            }
+            Ok(_) => Err("owner and mode do not read back as they were given".to_owned()),
             Err(error) => Err(format!("its attributes cannot be read back: {error}")),
         }
     }

@@ -4,7 +4,7 @@
 use crate::chain::{Chain, Settings, Work};
 use crate::error::ItemError;
 use crate::folder::{self, Folder};
-use crate::identity::{inode_at, parent, sync_folder};
+use crate::identity::{Identity, Inode, inode_at, parent, sync_folder};
 use crate::item::remove_kept;
 use crate::state::{Originals, Phase, StateFile};
 use std::fs;
@@ -32,14 +32,6 @@ pub enum Recovered {
 pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
     let database = database_of(path)?;
     take_over(&database, settings, &|name| crate::chain(name, settings))
-}
-
-/// The databases in a folder of which something may be left.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn left_in(folder: &Path) -> Result<Vec<PathBuf>, ItemError> {
-    folder::left_in(folder).map_err(|error| ItemError::skip(format!("the folder cannot be read: {error}")))
 }
 
 /// Recovers what is left of a file that is to be reloaded now.
@@ -113,7 +105,7 @@ fn recovered(
             finish(&work, originals, original, chain)?;
             Recovered::Finished
         }
-        (Phase::Ready, Some((original, _))) if now != Some(original) => {
+        (Phase::Ready, Some((original, _))) if now.is_some_and(|now| now != original) => {
             return Err(ItemError::failed(format!(
                 "somebody else's file has the name; the original may be {}: put the right one there, then \
                  remove {}",
@@ -121,9 +113,14 @@ fn recovered(
                 folder.path().display()
             )));
         }
-        _ if now.is_none() => {
+        (phase, _) if now.is_none() => {
+            let kept = folder::kept_of(database);
+            let original = match phase == Phase::Ready && inode_at(&kept)?.is_some() {
+                true => format!(" (the original may be {})", kept.display()),
+                false => String::new(),
+            };
             return Err(ItemError::failed(format!(
-                "the file is gone from its name; put it back, or remove {}",
+                "the file is gone from its name; put it back{original}, or remove {}",
                 folder.path().display()
             )));
         }
@@ -136,34 +133,104 @@ fn recovered(
     folder.remove().map(|()| recovered)
 }
 
-/// What comes after the swap.
-fn finish(
-    work: &Work,
-    originals: Originals,
-    original: crate::identity::Inode,
-    chain: &dyn Chain,
-) -> Result<(), ItemError> {
+/// What comes after the swap. The original is the only good copy where something happened to the new file
+/// since, so nothing goes before that one was checked once more.
+fn finish(work: &Work, originals: Originals, original: Inode, chain: &dyn Chain) -> Result<(), ItemError> {
     let kept = folder::kept_of(&work.database);
     sync_folder(parent(&work.database))
         .map_err(|error| ItemError::failed(format!("the swap cannot be made durable: {error}")))?;
-    if originals == Originals::Remove && inode_at(&kept)? == Some(original) {
-        chain.reopen(work)?;
-        match fs::remove_file(&kept) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ItemError::failed(format!("cannot remove {}: {error}", kept.display())));
-            }
-            _ => {}
-        }
+    if inode_at(&kept)? != Some(original) {
+        // It was removed, by us or the user, or is in use elsewhere: there is nothing left to decide.
+        return Ok(());
     }
-    Ok(())
+    let checked = match originals {
+        Originals::Keep => chain.verify(work, None),
+        Originals::Remove => same_and_right(work, chain),
+    };
+    checked.map_err(|why| match why {
+        ItemError::Skip(why) => {
+            ItemError::skip(format!("{why}; nothing was removed, and the original is {}", kept.display()))
+        }
+        why => undecided(work, &kept, &why),
+    })?;
+    if originals == Originals::Keep {
+        return Ok(());
+    }
+    match fs::remove_file(&kept) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ItemError::failed(format!("cannot remove {}: {error}", kept.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Makes a kept original usable again: the engine's seal is taken off.
+/// The new file is the one that was swapped in, unchanged, and the engine still finds in it what it found
+/// before the swap.
+fn same_and_right(work: &Work, chain: &dyn Chain) -> Result<(), ItemError> {
+    let expected = work.with_state(|state| state.state().expected).flatten();
+    let expected = expected.ok_or_else(|| {
+        ItemError::failed("what was checked before the swap is not noted, so it cannot be compared")
+    })?;
+    let unchanged = || {
+        let now = Identity::at(&work.database).map_err(ItemError::failed)?;
+        if (now.size_bytes, now.mtime_ns) == (expected.size_bytes, expected.mtime_ns) {
+            return Ok(());
+        }
+        // Damage is told rather than the change.
+        chain.reopen(work)?;
+        Err(ItemError::failed(format!(
+            "the new file was written to since the swap ({} bytes, {} when it was checked), so it cannot be \
+             compared with what was checked",
+            now.size_bytes, expected.size_bytes
+        )))
+    };
+    unchanged()?;
+    chain.verify(work, Some(expected.checked))?;
+    unchanged()
+}
+
+/// What the user has to decide, and how.
+fn undecided(work: &Work, kept: &Path, why: &ItemError) -> ItemError {
+    let (database, kept) = (work.database.display(), kept.display());
+    let has = |suffix: &&str| {
+        let mut side = work.database.as_os_str().to_owned();
+        side.push(suffix);
+        fs::symlink_metadata(side).is_ok()
+    };
+    // SQLite finds them by the name alone, and would read them into the original.
+    let sides: Vec<&str> = ["-wal", "-shm", "-journal"].into_iter().filter(has).collect();
+    let sides = match sides.as_slice() {
+        [] => String::new(),
+        sides => format!("with NAME{} moved away, ", sides.join(" and NAME")),
+    };
+    ItemError::Undecided(format!(
+        "{why}; nothing was removed, and the original is {kept}. To have it back: {sides}`mv {kept} \
+         {database}`; to go on with the new file: remove {kept}; then `threadwise reload --recover \
+         {database}`"
+    ))
+}
+
+/// Makes a kept original usable again: the engine's seal is taken off. `false` where there was none.
 ///
 /// # Errors
-/// A run is at work on it, or the engine cannot do it.
-pub fn unseal(path: &Path, settings: &Settings, chain: &dyn Chain) -> Result<(), ItemError> {
+/// It is no database of the engine, a run is at work on it or was killed at it, or the engine cannot do it.
+pub fn unseal(path: &Path, settings: &Settings, chain: &dyn Chain) -> Result<bool, ItemError> {
     let file = crate::refuse::resolve(path)?;
+    if !fs::metadata(&file).is_ok_and(|found| found.is_file()) {
+        return Err(ItemError::skip("is no regular file"));
+    }
+    // A file that is being reloaded is sealed for good reason, and under both of its names.
+    for database in [Some(file.clone()), folder::database_of_kept(&file)].into_iter().flatten() {
+        if folder::path_of(&database).symlink_metadata().is_ok() {
+            return Err(ItemError::skip(format!(
+                "a reload of {0} is at work or was killed: wait for it, or threadwise reload --recover {0}",
+                database.display()
+            )));
+        }
+    }
+    if !chain.is_sealed(&file)? {
+        return Ok(false);
+    }
     let work = Work::without_state(&file, parent(&file).to_owned(), settings.clone());
-    chain.recover(&work)
+    chain.recover(&work).map(|()| true)
 }

@@ -4,10 +4,13 @@ use crate::error::ItemError;
 use crate::folder::{Folder, Probe, kept_of};
 use crate::identity::{parent, stat};
 use crate::metadata::Metadata;
-use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, statvfs};
+use rustix::fs::{Access, AtFlags, CWD, FileType, StatxFlags, accessat, statvfs, statx};
+use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+const MOUNTED: &str = "is mounted by itself, so that no other file can take its name";
 
 /// The path without links.
 ///
@@ -25,6 +28,9 @@ pub fn file(database: &Path) -> Result<u64, ItemError> {
     let found = stat(database).map_err(|error| ItemError::skip(format!("cannot be looked at: {error}")))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(ItemError::skip("is no regular file"));
+    }
+    if is_mounted_by_itself(database) {
+        return Err(ItemError::skip(MOUNTED));
     }
     let kept = kept_of(database);
     let second = stat(&kept).is_ok_and(|kept| (kept.st_dev, kept.st_ino) == (found.st_dev, found.st_ino));
@@ -59,6 +65,37 @@ pub fn file(database: &Path) -> Result<u64, ItemError> {
     }
 }
 
+/// Whether the file is a mount of its own (such as a file that a container is given): by the numbers of the
+/// mounts, since one that is bound from the same file system has the folder's device. Source: `statx(2)`,
+/// `stx_mnt_id`, since Linux 5.8; before that only another device tells.
+fn is_mounted_by_itself(database: &Path) -> bool {
+    let mount = |path: &Path| {
+        let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
+        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+    };
+    match (mount(database), mount(parent(database))) {
+        (Some(file), Some(folder)) => file != folder,
+        _ => {
+            let device = |path: &Path| stat(path).map(|found| found.st_dev).ok();
+            device(database) != device(parent(database))
+        }
+    }
+}
+
+/// What owner, mode and attributes this user could not give to a new file, tried without leaving anything.
+///
+/// # Errors
+/// [`ItemError::Skip`] with the reason.
+pub fn attributes(database: &Path) -> Result<(), ItemError> {
+    let metadata = Metadata::of(database)
+        .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
+    metadata.try_in(parent(database)).map_err(not_given)
+}
+
+fn not_given(why: String) -> ItemError {
+    ItemError::skip(format!("{why} by this user: run as its owner, or as root, to carry it over"))
+}
+
 /// Room for two copies and 5% more beside the database.
 ///
 /// # Errors
@@ -68,6 +105,12 @@ pub fn room(folder: &Path, size_bytes: u64) -> Result<(), ItemError> {
         .map_err(|error| ItemError::skip(format!("cannot ask for room in {}: {error}", folder.display())))?;
     let free = u128::from(found.f_bavail) * u128::from(found.f_frsize);
     let needed = u128::from(size_bytes) * 21 / 10;
+    if let Some(longest) = getrlimit(Resource::Fsize).current.filter(|longest| size_bytes > *longest) {
+        return Err(ItemError::skip(format!(
+            "no room: files may be no longer than {} KiB here: raise the limit (ulimit -f)",
+            longest >> 10
+        )));
+    }
     match free >= needed {
         true => Ok(()),
         false => Err(ItemError::skip(format!(
@@ -88,13 +131,11 @@ pub fn beside(database: &Path, folder: &Folder, size_bytes: u64) -> Result<(), I
     let (file, here) =
         (stat(database).map_err(|error| refused(&error))?, stat(folder.path()).map_err(|e| refused(&e))?);
     if file.st_dev != here.st_dev {
-        return Err(ItemError::skip("is mounted by itself, so that no other file can take its name"));
+        return Err(ItemError::skip(MOUNTED));
     }
     room(folder.path(), size_bytes)?;
     let metadata = Metadata::of(database)
         .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
     let probe = Probe::new(folder).map_err(|error| refused(&error))?;
-    metadata.give(&probe.0).map_err(|why| {
-        ItemError::skip(format!("{why} by this user: run as its owner, or as root, to carry it over"))
-    })
+    metadata.give(&probe.0).map_err(not_given)
 }

@@ -9,6 +9,7 @@ use crate::list::{Entry, Order, ordered};
 use crate::log::Log;
 use crate::refuse;
 use crate::watch::{Start, Watchdog};
+use rustix::process::{Resource, getrlimit};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -71,12 +72,14 @@ pub fn run(
     options: &Options,
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Vec<Report>, ReloadError> {
-    let log = options.log.as_deref().map(Log::open).transpose()?.map(Mutex::new);
+    let page_size = options.item.settings.page_size_bytes;
+    let made = || format!("{}:{}", chain.name(), page_size.map_or("own".to_owned(), |size| size.to_string()));
+    let log = options.log.as_deref().map(|path| Log::open(path, made())).transpose()?.map(Mutex::new);
     let watchdog = options.watchdog.clone().map(Watchdog::start).transpose()?;
     let queue = ordered(entries, options.order, options.seed);
     let shared = Shared { entries, queue, next: AtomicUsize::new(0), chain, options, log, watchdog };
     let mut reports: Vec<Report> =
-        entries.iter().map(|entry| Report::of(&entry.path, Outcome::Stopped)).collect();
+        entries.iter().map(|entry| sized(Report::of(&entry.path, Outcome::Stopped), entry)).collect();
     let (sender, events) = channel();
     std::thread::scope(|scope| {
         let mut started = 0;
@@ -104,6 +107,14 @@ pub fn run(
     Ok(reports)
 }
 
+/// A report on a file that was not looked at any more has the size that the list found.
+fn sized(mut report: Report, entry: &Entry) -> Report {
+    if report.bytes_before == 0 {
+        report.bytes_before = entry.size_bytes;
+    }
+    report
+}
+
 impl Shared<'_> {
     /// One job: takes files from the queue until there are no more or the user stops.
     fn work(&self, events: &Sender<Event>) {
@@ -111,7 +122,7 @@ impl Shared<'_> {
             let Some(index) = self.queue.get(self.next.fetch_add(1, Ordering::Relaxed)).copied() else {
                 return;
             };
-            let report = Box::new(self.one(index, events));
+            let report = Box::new(sized(self.one(index, events), &self.entries[index]));
             // The receiver lives as long as any job.
             let _ = events.send(Event::Ended { index, report });
         }
@@ -128,6 +139,9 @@ impl Shared<'_> {
         let on_stage = |stage| drop(events.send(Event::Stage { index, stage }));
         let mut report = reload(&entry.database, self.chain, &self.options.item, &on_stage);
         report.path.clone_from(&entry.path);
+        if let Outcome::Skipped(why) | Outcome::Failed(why) = &mut report.outcome {
+            why.push_str(descriptors(why));
+        }
         if let Some(watchdog) = &self.watchdog
             && !report.left_behind
         {
@@ -155,6 +169,18 @@ impl Shared<'_> {
     }
 }
 
+/// What to do where a reason is the want of descriptors (EMFILE of `open(2)`).
+fn descriptors(why: &str) -> &'static str {
+    let wanting = ["os error 24)", "Too many open files", "unable to open database file"];
+    let limit = getrlimit(Resource::Nofile).current;
+    match wanting[..2].iter().any(|text| why.contains(text))
+        || (why.contains(wanting[2]) && limit.is_some_and(|limit| limit < 1024))
+    {
+        true => "; too many files are open at once: give fewer --jobs, or raise the limit (ulimit -n)",
+        false => "",
+    }
+}
+
 /// What would keep a file from being reloaded, as far as can be said without touching it.
 ///
 /// # Errors
@@ -167,5 +193,6 @@ pub fn look(database: &Path, chain: &dyn Chain) -> Result<(), ItemError> {
     }
     let size = refuse::file(database)?;
     refuse::room(parent(database), size)?;
+    refuse::attributes(database)?;
     chain.look(database)
 }

@@ -3,8 +3,9 @@
 //! A small text file, replaced by writing a new one, `fsync`, `rename` and `fsync` of the folder
 //! (`rename(2)`: the name always leads to the old or the new file).
 
+use crate::chain::Checked;
 use crate::error::ItemError;
-use crate::identity::{Inode, sync_folder};
+use crate::identity::{Identity, Inode, sync_folder};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -39,6 +40,29 @@ pub enum Phase {
     Ready,
 }
 
+/// The new file as it was checked and given its name; what a recovery compares before an original goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    /// Its size.
+    pub size_bytes: u64,
+    /// When it was last written, since 1970.
+    pub mtime_ns: i128,
+    /// What the check counted in it.
+    pub checked: Checked,
+}
+
+impl Expected {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let found = Self {
+            size_bytes: words.next()?.parse().ok()?,
+            mtime_ns: words.next()?.parse().ok()?,
+            checked: Checked { tables: words.next()?.parse().ok()?, rows: words.next()?.parse().ok()? },
+        };
+        words.next().is_none().then_some(found)
+    }
+}
+
 /// What is written down about an item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
@@ -50,6 +74,8 @@ pub struct State {
     pub originals: Originals,
     /// The original file and the new one, from [`Phase::Ready`] on.
     pub files: Option<(Inode, Inode)>,
+    /// The new file's size, time and rows, from [`Phase::Ready`] on.
+    pub expected: Option<Expected>,
     /// What the chain noted.
     pub notes: BTreeMap<String, String>,
 }
@@ -68,6 +94,10 @@ impl State {
             format!("{FIRST_LINE}\nengine {}\nphase {phase}\noriginals {originals}\n", self.engine);
         if let Some((original, new)) = &self.files {
             text.push_str(&format!("original {original}\nnew {new}\n"));
+        }
+        if let Some(Expected { size_bytes, mtime_ns, checked }) = &self.expected {
+            let Checked { tables, rows } = checked;
+            text.push_str(&format!("expected {size_bytes} {mtime_ns} {tables} {rows}\n"));
         }
         self.notes.iter().for_each(|(key, value)| text.push_str(&format!("note {key} {value}\n")));
         text.push_str("end\n");
@@ -90,6 +120,7 @@ impl State {
                 ("originals", "remove") => state.originals = Originals::Remove,
                 ("original", inode) => original = Some(inode.parse().ok()?),
                 ("new", inode) => new = Some(inode.parse().ok()?),
+                ("expected", expected) => state.expected = Some(Expected::parse(expected)?),
                 ("note", note) => {
                     let (key, value) = note.split_once(' ')?;
                     state.notes.insert(key.to_owned(), value.to_owned());
@@ -148,13 +179,15 @@ impl StateFile {
         &self.state
     }
 
-    /// Writes down that the new file is whole, and which files these are.
+    /// Writes down that the new file is whole, which files these are, and what was found in the new one.
     ///
     /// # Errors
     /// It could not be written durably.
-    pub fn ready(&mut self, original: Inode, new: Inode) -> Result<(), ItemError> {
+    pub fn ready(&mut self, original: Inode, new: Identity, checked: Checked) -> Result<(), ItemError> {
+        let Identity { inode, size_bytes, mtime_ns } = new;
         self.state.phase = Phase::Ready;
-        self.state.files = Some((original, new));
+        self.state.files = Some((original, inode));
+        self.state.expected = Some(Expected { size_bytes, mtime_ns, checked });
         self.write()
     }
 
@@ -202,6 +235,11 @@ mod tests {
             phase: Phase::Ready,
             originals: Originals::Remove,
             files: Some((Inode { dev: 1, ino: 2 }, Inode { dev: 1, ino: u64::MAX })),
+            expected: Some(Expected {
+                size_bytes: 4096,
+                mtime_ns: -1,
+                checked: Checked { tables: 2, rows: 7 },
+            }),
             notes: [("journal_mode".to_owned(), "wal".to_owned()), ("k".to_owned(), "a b".to_owned())].into(),
         }
     }
@@ -215,6 +253,9 @@ mod tests {
         }
         assert_eq!(State::parse(&text.replace("state 1", "state 2")), None);
         assert_eq!(State::parse(&text.replace("original 1 2\n", "")), None, "ready without its files");
+        let unchecked = text.replace("expected 4096 -1 2 7\n", "");
+        assert_eq!(State::parse(&unchecked), Some(State { expected: None, ..example() }));
+        assert_eq!(State::parse(&text.replace(" 2 7\n", " 2\n")), None, "half of what was expected");
     }
 
     #[test]
@@ -226,7 +267,8 @@ mod tests {
         // A half-written next one of a killed process is no obstacle.
         fs::write(folder.path().join("state.next"), "half").unwrap();
         file.note("journal_mode", "wal").unwrap();
-        file.ready(Inode { dev: 3, ino: 4 }, Inode { dev: 3, ino: 5 }).unwrap();
+        let new = Identity { inode: Inode { dev: 3, ino: 5 }, size_bytes: 6, mtime_ns: 7 };
+        file.ready(Inode { dev: 3, ino: 4 }, new, Checked { tables: 8, rows: 9 }).unwrap();
         assert!(file.note("a b", "c").is_err() && file.note("a", "c\nd").is_err());
         let read = StateFile::open(folder.path()).unwrap().unwrap();
         assert_eq!(read.state(), file.state());

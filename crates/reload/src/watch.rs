@@ -144,8 +144,10 @@ pub fn watch(stdin: &mut dyn Read, settings: &Settings) -> Vec<(PathBuf, Result<
 /// The killed run's locks may outlive its pipe by a moment, and its subprocesses by some more.
 fn until_recovered(path: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
     for _ in 1..TRIES {
-        if let Ok(recovered) = recover(path, settings) {
-            return Ok(recovered);
+        match recover(path, settings) {
+            Ok(recovered) => return Ok(recovered),
+            Err(ItemError::Undecided(why)) => return Err(ItemError::Undecided(why)),
+            Err(_) => {}
         }
         std::thread::sleep(BETWEEN_TRIES);
     }

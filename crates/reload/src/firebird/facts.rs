@@ -75,6 +75,11 @@ fn parse(text: &str) -> Result<Facts, String> {
 }
 
 impl Facts {
+    /// Whether it can only be read and still says that its pages keep room for later versions of rows.
+    pub fn is_reserved_read_only(&self) -> bool {
+        ["read-only 1", "reserve 1"].iter().all(|wanted| self.lines.iter().any(|line| line == wanted))
+    }
+
     /// What keeps a database from being restored as one file that has everything, if anything.
     pub fn refusal(&self) -> Option<&'static str> {
         let none = |name: &str| self.lines.iter().any(|line| line == name);

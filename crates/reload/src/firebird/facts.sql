@@ -29,8 +29,7 @@ begin
       union all select 'sweep interval', mon$sweep_interval from mon$database
       union all select 'read-only', mon$read_only from mon$database
       union all select 'forced writes', mon$forced_writes from mon$database
-      /* gbak turns the reserve off in what can only be read; it has no effect there. */
-      union all select 'reserve', iif(mon$read_only = 1, 0, mon$reserve_space) from mon$database
+      union all select 'reserve', mon$reserve_space from mon$database
       union all select 'linger', coalesce(rdb$linger, 0) from rdb$database
     ) into :line
   do suspend;

@@ -90,7 +90,8 @@ impl Header {
         } else if flags & BACKUP_MASK != 0 {
             "locked for a physical backup: end that first (nbackup -N)"
         } else if flags & SHUT_MASK != 0 {
-            "shut down: bring it online first (gfix -online)"
+            "shut down, as a kept original is: `threadwise reload --engine firebird --unseal` or gfix -online \
+             makes it usable"
         } else {
             return None;
         };

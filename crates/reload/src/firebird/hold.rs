@@ -3,7 +3,7 @@
 use super::facts::{self, Facts};
 use super::header::{self, Header};
 use super::tools::{Tool, Tools};
-use super::{SEALED, is_named};
+use super::{SEALED, is_named, validate};
 use crate::chain::{Checked, Held, Work};
 use crate::error::ItemError;
 use std::fs::{self, File, OpenOptions};
@@ -32,21 +32,6 @@ impl Hold {
 
     fn old_facts(&self) -> Result<&Facts, ItemError> {
         self.facts.as_ref().ok_or_else(|| ItemError::failed("there is no backup yet"))
-    }
-
-    /// Copies the file by the kernel, which shares its blocks where the file system can.
-    fn copy(&mut self, work: &Work) -> Result<(), ItemError> {
-        let to = work.folder.join(COPY);
-        let failed =
-            |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
-        let mut copy =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&to).map_err(failed)?;
-        let mut file = &self.file;
-        file.rewind().map_err(failed)?;
-        while io::copy(&mut file.take(CHUNK_BYTES), &mut copy).map_err(failed)? > 0 {
-            work.unless_stopped()?;
-        }
-        Ok(())
     }
 
     /// Lets this version of Firebird shut the copy, and compares what it wrote with what our seal writes.
@@ -88,7 +73,15 @@ impl Hold {
 
 impl Held for Hold {
     fn backup(&mut self, work: &Work) -> Result<(), ItemError> {
-        self.copy(work)?;
+        copy(&self.file, &work.folder.join(COPY), work)?;
+        if let Some(finding) = validate::findings(&self.tools, work, COPY)
+            .map_err(|error| error.of("gfix cannot check a copy of the original"))?
+        {
+            return Err(ItemError::failed(format!(
+                "the original is damaged: {finding}; it was left as it is: take a backup of it that is whole, \
+                 or mend a copy of it (gfix -mend)"
+            )));
+        }
         let facts = facts::ask(&self.tools, &work.folder, COPY, &|| work.is_stopped())
             .map_err(|error| error.of("it cannot be read by isql"))?;
         if let Some(reason) = facts.refusal() {
@@ -111,21 +104,27 @@ impl Held for Hold {
         let (backup, new) = (named(&work.backup)?, named(&work.new)?);
         let args = ["-c", "-page_size", &size, "-user", &owner, &backup, &new];
         self.run(work, Tool::Gbak, &args, "restore").map_err(|error| error.of("gbak cannot restore it"))?;
+        if !self.old_facts()?.is_reserved_read_only() {
+            return Ok(());
+        }
+        // gbak turns the reserve off in what can only be read, and there it stays off once that changes.
+        for option in [["-mode", "read_write"], ["-use", "reserve"], ["-mode", "read_only"]] {
+            let args = [&option[..], &["-user", "SYSDBA", &new]].concat();
+            self.run(work, Tool::Gfix, &args, "reserve")
+                .map_err(|error| error.of("gfix cannot give the new file its reserve"))?;
+        }
         Ok(())
     }
 
     fn check(&mut self, work: &Work) -> Result<Checked, ItemError> {
         let new = named(&work.new)?;
-        let args = ["-v", "-full", "-user", "SYSDBA", &new];
-        let said = self
-            .run(work, Tool::Gfix, &args, "validate")
-            .map_err(|error| error.of("gfix cannot check the restored copy"))?;
-        // It ends well even where it finds errors, and is silent where there are none.
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !said.is_empty() {
-            return Err(ItemError::failed(format!("gfix finds the restored copy damaged: {said}")));
-        }
         let file = new.trim_start_matches("./");
+        if let Some(finding) = validate::findings(&self.tools, work, file)
+            .map_err(|error| error.of("gfix cannot check the restored copy"))?
+        {
+            let why = format!("gfix finds the restored copy damaged, not the original: {finding}");
+            return Err(ItemError::failed(why));
+        }
         let found = facts::ask(&self.tools, &work.folder, file, &|| work.is_stopped())
             .map_err(|error| error.of("the restored copy cannot be read by isql"))?;
         if let Some(difference) = self.old_facts()?.difference(&found) {
@@ -166,6 +165,21 @@ impl Held for Hold {
         }
         Ok(())
     }
+}
+
+/// Copies a locked database by the kernel, which shares its blocks where the file system can.
+///
+/// # Errors
+/// It is not whole, or the user asked to stop.
+pub(super) fn copy(from: &File, to: &Path, work: &Work) -> Result<(), ItemError> {
+    let failed = |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed)?;
+    let mut from = from;
+    from.rewind().map_err(failed)?;
+    while io::copy(&mut from.take(CHUNK_BYTES), &mut copy).map_err(failed)? > 0 {
+        work.unless_stopped()?;
+    }
+    Ok(())
 }
 
 /// A path in the work folder as the programs get it.

@@ -24,8 +24,9 @@ mod fill;
 mod header;
 mod hold;
 mod tools;
+mod validate;
 
-use crate::chain::{Chain, Held, Settings, Work};
+use crate::chain::{Chain, Checked, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::holders;
 use crate::identity::Inode;
@@ -75,11 +76,18 @@ impl Chain for Firebird {
         {
             let why =
                 format!("page size {size}: Firebird's are 4096, 8192, 16384 and, since Firebird 4, 32768");
-            return Err(ReloadError::Engine(why));
+            return Err(ReloadError::Option(why));
         }
+        tools::options(&self.settings.engine).map_err(ReloadError::Option)?;
         let tools = self.tools().map_err(ReloadError::Engine)?;
         let folder = ScratchFolder::make().map_err(ReloadError::Engine)?;
-        tools.version(&folder.0).map_err(ReloadError::Engine)
+        let version = tools.version(&folder.0).map_err(ReloadError::Engine)?;
+        match self.settings.page_size_bytes {
+            Some(32768) if version.contains("-V3.") => Err(ReloadError::Engine(format!(
+                "page size 32768 needs Firebird 4 or later; here is {version}"
+            ))),
+            _ => Ok(version),
+        }
     }
 
     fn look(&self, database: &Path) -> Result<(), ItemError> {
@@ -123,6 +131,11 @@ impl Chain for Firebird {
             .map_err(|error| ItemError::failed(format!("cannot bring it online again: {error}")))
     }
 
+    fn is_sealed(&self, database: &Path) -> Result<bool, ItemError> {
+        let file = open(database, OFlags::RDONLY).map_err(ItemError::skip)?;
+        header::read(&file).map(|header| header.is_fully_shut()).map_err(ItemError::skip)
+    }
+
     fn reopen(&self, work: &Work) -> Result<(), ItemError> {
         // Not by a program of Firebird: others may have the database open by now, with another lock
         // folder than ours, and two folders for one database would destroy it. `check` has opened it.
@@ -133,6 +146,19 @@ impl Chain for Firebird {
             Some(reason) => Err(ItemError::failed(format!("after the swap it is {reason}"))),
         }
     }
+
+    fn verify(&self, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+        self.reopen(work)?;
+        let tools = self.tools().map_err(ItemError::failed)?;
+        validate::verify(&tools, work, expected)
+    }
+}
+
+/// The file under the name, locked for us alone as long as it is open.
+fn locked(work: &Work) -> Result<File, ItemError> {
+    let file = open(&work.database, OFlags::RDONLY).map_err(ItemError::failed)?;
+    lock(&file, &work.database, work.settings.wait, &|| work.is_stopped())?;
+    Ok(file)
 }
 
 /// The header of a database that we have locked, if it can be reloaded.

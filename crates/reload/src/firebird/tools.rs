@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 use threadwise_server::spawn::{self, DeathSignal, Program};
 use threadwise_server::{programs, stopping};
@@ -22,6 +24,9 @@ const ADVICE: &str = "install Firebird's tools and engine (Debian: firebird3.0-u
                       firebird3.0-server-core) or name their folder with the option bin";
 /// How often we look whether the user asked to stop while a program runs.
 const STEP: Duration = Duration::from_millis(100);
+
+/// Less room than Firebird's lock table needs.
+const LITTLE_BYTES: u64 = 2 << 20;
 
 /// Firebird's programs, and env(1), which gives them their environment.
 #[derive(Debug, Clone)]
@@ -59,15 +64,21 @@ impl ToolError {
     }
 }
 
+/// Refuses options that are not known, in one line.
+pub(super) fn options(options: &BTreeMap<String, String>) -> Result<(), String> {
+    match options.keys().find(|key| *key != "bin") {
+        Some(unknown) => Err(format!("unknown option {unknown} of firebird; there is: bin=FOLDER")),
+        None => Ok(()),
+    }
+}
+
 impl Tools {
     /// The programs, from the folder `bin` of the options, from PATH, or from where packages put them.
     ///
     /// # Errors
     /// Which one is missing, and what to do; or an option that is not known.
     pub fn find(options: &BTreeMap<String, String>) -> Result<Self, String> {
-        if let Some(unknown) = options.keys().find(|key| *key != "bin") {
-            return Err(format!("unknown option {unknown} of firebird; there is: bin=FOLDER"));
-        }
+        self::options(options)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let (folders, searched): (Vec<&str>, &OsStr) = match options.get("bin") {
             Some(folder) => (vec![folder], OsStr::new("")),
@@ -161,7 +172,8 @@ impl Tools {
         }
         Err(ToolError::Failed(match short(&said) {
             said if said.is_empty() => {
-                format!("{} ended with {status} and said nothing", self.path(tool).display())
+                let program = self.path(tool).display();
+                format!("{program} ended with {status} and said nothing{}", full(status, folder))
             }
             said => said,
         }))
@@ -208,6 +220,22 @@ pub(super) fn plain_path(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// What is guessed of a program that ended by SIGBUS: that is what memory mapped from a file gives when
+/// there is no room for its pages (`mmap(2)`), and Firebird maps its lock table so.
+fn full(status: ExitStatus, folder: &Path) -> String {
+    let free = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let by_bus = status.signal() == Some(rustix::process::Signal::BUS.as_raw());
+    match free {
+        Ok(free) if by_bus && free < LITTLE_BYTES => {
+            format!(
+                ": the disk of {} seems to be full ({free} bytes are free); make room there",
+                folder.display()
+            )
+        }
+        _ => String::new(),
+    }
+}
+
 /// Beginnings of lines that say nothing about the cause.
 const NOISE: [&str; 3] = ["Exiting before completion", "Statement failed, SQLSTATE", "After line "];
 
@@ -245,6 +273,15 @@ mod tests {
             "no access; Permission denied"
         );
         assert_eq!(short("gbak:Exiting before completion due to errors"), "");
+    }
+
+    /// `/proc` has no room, ever.
+    #[test]
+    fn a_bus_error_where_there_is_no_room_is_a_full_disk() {
+        let (bus, kill) = (ExitStatus::from_raw(7), ExitStatus::from_raw(9));
+        assert!(full(bus, Path::new("/proc")).contains("make room there"));
+        assert_eq!(full(kill, Path::new("/proc")), "");
+        assert_eq!(full(bus, Path::new("/nowhere/at/all")), "");
     }
 
     #[test]

@@ -74,7 +74,10 @@ fn schema(connection: &Connection) -> Result<Vec<[Option<String>; 4]>, ItemError
 }
 
 /// Names of all tables with rows of their own: a virtual table's are in its shadow tables.
-fn tables(connection: &Connection) -> Result<Vec<String>, ItemError> {
+///
+/// # Errors
+/// The schema cannot be read.
+pub fn tables(connection: &Connection) -> Result<Vec<String>, ItemError> {
     let read = || -> rusqlite::Result<Vec<String>> {
         let mut statement = connection
             .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")?;
@@ -155,6 +158,7 @@ fn query(connection: &Connection, table: &str) -> Result<String, ItemError> {
     Ok(format!("SELECT {} FROM main.{} NOT INDEXED", wanted.join(", "), quoted(table)))
 }
 
-fn quoted(name: &str) -> String {
+/// A name as SQL takes it.
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

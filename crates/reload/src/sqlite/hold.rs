@@ -8,6 +8,7 @@
 
 use super::compare::{compare, setting};
 use super::header::Header;
+use super::verdict::{damage, interruptible, is_damage};
 use super::{BETWEEN_TRIES, JOURNAL_MODE, connect, is_busy, is_there, open, side, writable};
 use crate::chain::{Checked, Held, Work};
 use crate::error::ItemError;
@@ -18,13 +19,10 @@ use rustix::fs::fstat;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long one try for the lock waits inside SQLite, whose waiting keeps new readers out.
 const ONE_TRY: Duration = Duration::from_millis(100);
-/// Time between two looks whether a long statement is to end.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A held database. The order of the fields is that of their closing: see the module.
 struct HeldDatabase {
@@ -80,6 +78,7 @@ fn take(work: &Work, until: Instant) -> Result<Connection, ItemError> {
                 }
                 std::thread::sleep(BETWEEN_TRIES);
             }
+            Err(error) if is_damage(&error) => return Err(damaged(&error.to_string())),
             Err(error) => return Err(ItemError::skip(format!("cannot be held: {error}"))),
         }
     }
@@ -92,11 +91,23 @@ fn in_use(work: &Work) -> ItemError {
     ItemError::skip(format!("in use{who}: it is locked; end what uses it, or give a longer --wait"))
 }
 
+/// What is in the original and cannot be read would not be in the new file, and nobody would look for it.
+fn damaged(finding: &str) -> ItemError {
+    ItemError::failed(format!(
+        "the original is damaged: {finding}; it was left as it is: take a backup of it that is whole, or \
+         save what can be read (sqlite3 FILE .recover)"
+    ))
+}
+
 impl HeldDatabase {
     /// Empties and leaves the write-ahead log, noted beforehand, and the journal behind it.
     fn leave_wal(&mut self, work: &Work) -> Result<(), ItemError> {
-        let mode = setting(&self.connection, JOURNAL_MODE)?;
-        let skip = |error: rusqlite::Error| ItemError::skip(format!("cannot be held: {error}"));
+        let skip = |error: rusqlite::Error| match is_damage(&error) {
+            true => damaged(&error.to_string()),
+            false => ItemError::skip(format!("cannot be held: {error}")),
+        };
+        let mode: String =
+            self.connection.pragma_query_value(None, JOURNAL_MODE, |row| row.get(0)).map_err(skip)?;
         if mode == "wal" {
             work.note(JOURNAL_MODE, "wal")?;
             self.wal = true;
@@ -117,32 +128,14 @@ impl HeldDatabase {
         }
         clear_side_files(&work.database)
     }
-
-    /// Runs a statement that takes long, ended when the user asks to stop.
-    fn interruptible(&self, work: &Work, sql: &str, path: &Path) -> Result<(), ItemError> {
-        let text = path.to_str().ok_or_else(|| ItemError::skip("its path is not valid UTF-8"))?;
-        let (handle, done) = (self.connection.get_interrupt_handle(), AtomicBool::new(false));
-        let ended = std::thread::scope(|scope| {
-            let looking = scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    if work.is_stopped() {
-                        handle.interrupt();
-                    }
-                    std::thread::park_timeout(BETWEEN_LOOKS);
-                }
-            });
-            let ended = self.connection.execute(sql, [text]);
-            done.store(true, Ordering::Relaxed);
-            looking.thread().unpark();
-            ended
-        });
-        work.unless_stopped()?;
-        ended.map(|_| ()).map_err(|error| ItemError::failed(format!("cannot be copied: {error}")))
-    }
 }
 
 impl Held for HeldDatabase {
     fn backup(&mut self, work: &Work) -> Result<(), ItemError> {
+        if let Some(finding) = damage(&self.connection, work)? {
+            return Err(damaged(&finding));
+        }
+        let text = work.backup.to_str().ok_or_else(|| ItemError::skip("its path is not valid UTF-8"))?;
         let prepare = || -> rusqlite::Result<()> {
             if let Some(size) = work.settings.page_size_bytes {
                 self.connection.pragma_update(Some("main"), "page_size", size)?;
@@ -151,7 +144,12 @@ impl Held for HeldDatabase {
             self.connection.pragma_update(Some("main"), "synchronous", "OFF")
         };
         prepare().map_err(ItemError::failed)?;
-        self.interruptible(work, "VACUUM main INTO ?1", &work.backup)
+        let vacuum = |connection: &Connection| connection.execute("VACUUM main INTO ?1", [text]);
+        match interruptible(&self.connection, work, vacuum)? {
+            Ok(_) => Ok(()),
+            Err(error) if is_damage(&error) => Err(damaged(&error.to_string())),
+            Err(error) => Err(ItemError::failed(format!("cannot be copied: {error}"))),
+        }
     }
 
     /// `VACUUM INTO` has made a database already: it gets its journal mode, which is not carried over.
@@ -177,9 +175,8 @@ impl Held for HeldDatabase {
         if (mode == "wal") != self.wal {
             return Err(ItemError::failed(format!("its journal mode is {mode}")));
         }
-        let verdict = setting(&new, "integrity_check")?;
-        if verdict != "ok" {
-            return Err(ItemError::failed(format!("the copy is damaged: {verdict}")));
+        if let Some(finding) = damage(&new, work)? {
+            return Err(ItemError::failed(format!("the copy is damaged, not the original: {finding}")));
         }
         let checked = compare(&self.connection, &new, &|| work.unless_stopped())?;
         new.close().map_err(|(_, error)| ItemError::failed(error))?;

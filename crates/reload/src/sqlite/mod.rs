@@ -10,8 +10,9 @@
 mod compare;
 mod header;
 mod hold;
+mod verdict;
 
-use crate::chain::{Chain, Held, Settings, Work};
+use crate::chain::{Chain, Checked, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::identity::stat;
 use header::{Header, Writable};
@@ -51,12 +52,12 @@ impl Chain for Sqlite {
 
     fn prepare(&self) -> Result<String, ReloadError> {
         if let Some(option) = self.settings.engine.keys().next() {
-            return Err(ReloadError::Engine(format!("engine sqlite has no option '{option}'")));
+            return Err(ReloadError::Option(format!("engine sqlite has no option '{option}'")));
         }
         let fits = |size: u32| size.is_power_of_two() && (512..=65536).contains(&size);
         if let Some(size) = self.settings.page_size_bytes.filter(|size| !fits(*size)) {
             let why = format!("page size {size}: SQLite's are powers of 2 from 512 to 65536");
-            return Err(ReloadError::Engine(why));
+            return Err(ReloadError::Option(why));
         }
         Ok(format!("SQLite {} (built in)", rusqlite::version()))
     }
@@ -95,7 +96,17 @@ impl Chain for Sqlite {
         put_back().map_err(|why| ItemError::LeftBehind(format!("it cannot be made writable again: {why}")))
     }
 
+    fn is_sealed(&self, database: &Path) -> Result<bool, ItemError> {
+        let found = header_of(database).map_err(|why| ItemError::skip(format!("cannot be read: {why}")))?;
+        let found = found.ok_or_else(|| ItemError::skip("is no SQLite database (or an empty one)"))?;
+        Ok(matches!(found.writable(), Writable::Sealed { .. }))
+    }
+
     fn reopen(&self, work: &Work) -> Result<(), ItemError> {
+        let found = header_of(&work.database).map_err(ItemError::failed)?;
+        if found.is_none() {
+            return Err(ItemError::failed("the new file is empty or no SQLite database any more"));
+        }
         match read(&work.database, work.settings.wait) {
             // Somebody else works with it already.
             Err(error) if is_busy(&error) => Ok(()),
@@ -104,6 +115,45 @@ impl Chain for Sqlite {
             }),
         }
     }
+
+    fn verify(&self, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+        self.reopen(work)?;
+        let checked = || -> rusqlite::Result<Result<(), ItemError>> {
+            let connection = connect(&work.database)?;
+            connection.busy_timeout(work.settings.wait)?;
+            // One state of it for the check and the counts.
+            connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
+            Ok(same(&connection, work, expected))
+        };
+        match checked() {
+            Ok(verdict) => verdict,
+            // Somebody else works with it.
+            Err(error) if is_busy(&error) && expected.is_none() => Ok(()),
+            Err(error) if is_busy(&error) => Err(ItemError::skip(
+                "the new file is in use, so it cannot be compared with what was checked before the swap",
+            )),
+            Err(error) => Err(ItemError::failed(format!("the new file does not open: {error}"))),
+        }
+    }
+}
+
+/// The engine's check of the new file, and the counts where they are known.
+fn same(connection: &Connection, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+    if let Some(finding) = verdict::damage(connection, work)? {
+        return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
+    }
+    let Some(expected) = expected else { return Ok(()) };
+    let found = verdict::count(connection, work)?;
+    if found == expected {
+        return Ok(());
+    }
+    // What is in a write-ahead log has not changed the file's own time.
+    let is_logged = std::fs::metadata(side(&work.database, "-wal")).is_ok_and(|log| log.len() > 0);
+    let written = if is_logged { " was written to since the swap and" } else { "" };
+    Err(ItemError::failed(format!(
+        "the new file{written} has {} rows in {} tables, and {} in {} when it was checked",
+        found.rows, found.tables, expected.rows, expected.tables
+    )))
 }
 
 /// Opens a database file to read and write its header, never through a link.
@@ -136,7 +186,7 @@ fn writable(file: &File) -> Result<Header, ItemError> {
     match found.writable() {
         Writable::Yes => Ok(found),
         Writable::Sealed { .. } => Err(ItemError::skip(
-            "is sealed, as a kept original is: `threadwise reload --unseal` makes it usable",
+            "is sealed, as a kept original is: `threadwise reload --engine sqlite --unseal` makes it usable",
         )),
         Writable::No => Err(ItemError::skip("says that it must not be written (write version above 2)")),
     }

@@ -115,6 +115,15 @@ fn what_can_only_be_read_stays_so() {
     assert_eq!(place.rows(&path).unwrap(), [1, 2, 3]);
     let refused = place.sql(&path, "insert into items values (4);").unwrap_err();
     assert!(refused.contains("read-only"), "{refused}");
+    let reserve =
+        |path| place.sql(path, "select mon$read_only, mon$reserve_space from mon$database;").unwrap();
+    assert_eq!(reserve(&path)[0].split_whitespace().collect::<Vec<_>>(), ["1", "1"]);
+    std::fs::remove_file(kept(&path)).unwrap();
+    place.tool("gfix", &["-mode", "read_write", "-user", "SYSDBA", "base.fdb"]);
+    place.tool("gfix", &["-use", "full", "-user", "SYSDBA", "base.fdb"]);
+    place.tool("gfix", &["-mode", "read_only", "-user", "SYSDBA", "base.fdb"]);
+    assert_eq!(reloaded(&path, &options()).outcome, Outcome::Done);
+    assert_eq!(reserve(&path)[0].split_whitespace().collect::<Vec<_>>(), ["1", "0"]);
 }
 
 #[test]
@@ -155,6 +164,10 @@ fn the_version_is_told_and_a_page_size_that_is_none_is_refused() {
     assert!(prepared.contains("gbak") && prepared.contains("-V"), "{prepared}");
     let chain = crate::support::chain(&Settings { page_size_bytes: Some(5000), ..settings() });
     assert!(chain.prepare().unwrap_err().to_string().contains("5000"));
+    if prepared.contains("-V3.") {
+        let chain = crate::support::chain(&Settings { page_size_bytes: Some(32768), ..settings() });
+        assert!(chain.prepare().unwrap_err().to_string().contains("needs Firebird 4"));
+    }
 }
 
 /// Everything above and in `steps` once more as a user without rights.

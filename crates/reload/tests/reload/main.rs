@@ -3,7 +3,9 @@
 // Tests may unwrap: a failure here is a failed test with its place.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod after;
 mod bench;
+mod dry;
 mod refusals;
 mod room;
 mod runs;

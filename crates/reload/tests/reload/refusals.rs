@@ -68,9 +68,62 @@ fn a_damaged_database_keeps_its_place() {
     }
     fs::write(&path, &bytes).unwrap();
     let report = reloaded(&path, &options(Originals::Keep));
-    assert!(matches!(report.outcome, Outcome::Failed(_) | Outcome::Skipped(_)), "{:?}", report.outcome);
+    let Outcome::Failed(why) = &report.outcome else { panic!("{report:?}") };
+    assert!(why.starts_with("the original is damaged: "), "{why}");
+    assert!(!why.contains('\n') && !why.contains("***"), "{why}");
     assert_eq!(fs::read(&path).unwrap(), bytes);
     assert_eq!(bench.names(), ["db"]);
+}
+
+/// `VACUUM` makes the map of pages of `auto_vacuum` (page 2) anew, and says nothing.
+#[test]
+fn damage_that_a_copy_would_hide_is_told() {
+    let bench = Bench::new();
+    let path = bench.database("db", "delete");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[1024..2048].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    let copy = bench.path().join("copy");
+    Connection::open(&path).unwrap().execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
+    let verdict =
+        |path| Connection::open(path).unwrap().pragma_query_value(None, "integrity_check", |row| row.get(0));
+    assert_eq!(verdict(copy.as_path()), Ok("ok".to_owned()), "the copy hides it");
+    fs::remove_file(copy).unwrap();
+    let report = reloaded(&path, &options(Originals::Remove));
+    let Outcome::Failed(why) = &report.outcome else { panic!("{report:?}") };
+    assert!(why.starts_with("the original is damaged: ") && why.contains(" more; "), "{why}");
+    assert!(!why.contains('\n'), "{why}");
+    assert_eq!(bench.names(), ["db"]);
+    assert!(fs::read(&path).unwrap() == bytes);
+}
+
+/// `VACUUM` copies an index as it is, so that the copy is damaged in the same way.
+#[test]
+fn damage_that_is_copied_is_the_originals() {
+    for mode in ["delete", "wal"] {
+        let bench = Bench::new();
+        let path = bench.database("db", mode);
+        let with = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let entry = "SELECT rootpage, sql FROM sqlite_schema WHERE name = 'by_name'";
+        let (root, sql): (i64, String) = Connection::open(&path)
+            .unwrap()
+            .query_row(entry, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        with("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'by_name'");
+        with("INSERT INTO rows (name) VALUES ('not in the index'), ('nor this')");
+        with(&format!(
+            "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema VALUES ('index', 'by_name', 'rows', {root}, '{sql}')"
+        ));
+        let bytes = fs::read(&path).unwrap();
+        let report = reloaded(&path, &options(Originals::Remove));
+        let Outcome::Failed(why) = &report.outcome else { panic!("{report:?}") };
+        assert!(why.starts_with("the original is damaged: ") && why.contains("by_name"), "{why}");
+        assert!(why.contains(" more; ") && !why.contains('\n'), "{why}");
+        assert_eq!(bench.names(), ["db"]);
+        let same = fs::read(&path).unwrap();
+        // Leaving and taking up a write-ahead log counts changes in the first page.
+        assert_eq!(same[100..], bytes[100..]);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `threadwise reload`: backup, restore, check and swap of many database files, and what belongs to it.
 
+mod mend;
 mod shown;
 
 use crate::commands::stop_flag;
@@ -8,13 +9,14 @@ use crate::output;
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_reload::chain::{Chain, Settings};
 use threadwise_reload::error::ReloadError;
 use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
 use threadwise_reload::list::{self, Entry, Order};
-use threadwise_reload::recover::{self, Recovered};
 use threadwise_reload::run::{self, Event, Options};
 use threadwise_reload::watch::{self, Start};
 use threadwise_reload::{Originals, chain};
@@ -60,8 +62,8 @@ pub struct ReloadArgs {
     /// Page size of the new files in bytes [default: each file's own]
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u32>,
-    /// How long to wait for others who use a file before it is skipped
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::input::seconds)]
+    /// How long to wait for others who use a file before it is skipped; 0s for not at all
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = wait_s)]
     pub wait: f64,
     /// Engine option, such as bin=/opt/firebird/bin; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
@@ -125,15 +127,32 @@ pub enum ReloadOriginals {
 #[derive(Debug, Args)]
 pub struct ReloadWatchdogArgs {
     /// As of `reload`
-    #[arg(long, value_parser = crate::input::seconds)]
+    #[arg(long, value_parser = wait_s)]
     pub wait: f64,
     /// As of `reload`
     #[arg(long, value_parser = crate::input::key_value)]
     pub engine_option: Vec<(String, String)>,
 }
 
+/// A time that may be none.
+fn wait_s(text: &str) -> Result<f64, String> {
+    match humantime::parse_duration(text) {
+        Ok(wait) if wait.is_zero() => Ok(0.0),
+        _ => crate::input::seconds(text),
+    }
+}
+
+/// A write beyond the limit of a file's size (`ulimit -f`) becomes an error, as on a full disk, instead of
+/// the end of the program (`signal(7)`, SIGXFSZ). Programs that are started have the default again.
+fn catch_size_limit() -> Result<(), AppError> {
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
+        .map(drop)
+        .map_err(|error| AppError::Failed(format!("cannot catch signals: {error}")))
+}
+
 /// Waits for the end of stdin, then recovers what a killed `reload` left.
 pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
+    catch_size_limit()?;
     let settings = settings(args.wait, &args.engine_option, None);
     let results = watch::watch(&mut std::io::stdin().lock(), &settings);
     match results.into_iter().find_map(|(_, result)| result.err()) {
@@ -144,16 +163,17 @@ pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
 
 /// The subcommand.
 pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
+    catch_size_limit()?;
     let settings = settings(args.wait, &args.engine_option, args.page_size);
     if args.recover {
-        return recover_files(args, &settings);
+        return mend::recover(args, &settings);
     }
     let engine = args.engine.ok_or_else(|| AppError::Input("give --engine".to_owned()))?.name();
     let chain = chain(engine, &settings)
         .ok_or_else(|| AppError::Input(format!("engine {engine} cannot reload files")))?;
     let tools = chain.prepare().map_err(app_error)?;
     if args.unseal {
-        return unseal_files(args, &settings, chain.as_ref());
+        return mend::unseal(args, &settings, chain.as_ref());
     }
     let entries = list::read(&args.files).map_err(app_error)?;
     if args.dry_run {
@@ -214,7 +234,7 @@ fn start(args: &ReloadArgs) -> Result<Start, AppError> {
 
 fn app_error(error: ReloadError) -> AppError {
     match error {
-        ReloadError::List { .. } | ReloadError::Log { .. } => AppError::input(error),
+        ReloadError::List { .. } | ReloadError::Log { .. } | ReloadError::Option(_) => AppError::input(error),
         ReloadError::Engine(_) => AppError::refused(error),
         ReloadError::Watchdog { .. } => AppError::failed(error),
     }
@@ -228,14 +248,15 @@ fn verdict(reports: &[Report]) -> Result<(), AppError> {
     let failed = count(&|outcome| matches!(outcome, Outcome::Failed(_)));
     if stopped > 0 {
         return Err(AppError::Interrupted(format!(
-            "stopped: {stopped} of {} files are as they were",
-            reports.len()
+            "stopped: {stopped} of {} left as they were",
+            shown::count(reports.len(), "file")
         )));
     }
     match skipped + failed {
         0 => Ok(()),
         _ => {
-            Err(AppError::Failed(format!("{skipped} skipped and {failed} failed of {} files", reports.len())))
+            let all = shown::count(reports.len(), "file");
+            Err(AppError::Failed(format!("{skipped} skipped and {failed} failed of {all}")))
         }
     }
 }
@@ -254,7 +275,8 @@ impl<'a> View<'a> {
     fn new(entries: &'a [Entry], tools: &str) -> Self {
         let all_bytes = entries.iter().map(|entry| entry.size_bytes).sum();
         let progress = Progress::new(false);
-        progress.step(&format!("{} files, {} with {tools}", entries.len(), shown::bytes(all_bytes)));
+        let files = shown::count(entries.len(), "file");
+        progress.step(&format!("{files}, {} with {tools}", shown::bytes(all_bytes)));
         Self { entries, progress, begun: Instant::now(), files: 0, bytes: 0, all_bytes }
     }
 
@@ -289,63 +311,16 @@ fn dry_run(args: &ReloadArgs, entries: &[Entry], chain: &dyn Chain, tools: &str)
         true => shown::results_json("dry_run", &looked, "would be reloaded"),
         false => {
             let all: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
-            let head = format!("{} files, {} with {tools}\n", entries.len(), shown::bytes(all));
+            let files = shown::count(entries.len(), "file");
+            let head = format!("{files}, {} with {tools}\n", shown::bytes(all));
             head + &shown::results(&looked, "would be reloaded")
         }
     })?;
     match in_the_way {
         0 => Ok(()),
-        number => Err(AppError::Failed(format!("{number} of {} files would be skipped", entries.len()))),
-    }
-}
-
-fn recover_files(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
-    let mut paths = Vec::new();
-    for path in list::paths(&args.files).map_err(app_error)? {
-        match path.is_dir() {
-            true => paths.extend(recover::left_in(&path).map_err(AppError::input)?),
-            false => paths.push(path),
+        number => {
+            let all = shown::count(entries.len(), "file");
+            Err(AppError::Failed(format!("{number} of {all} would be skipped")))
         }
-    }
-    let results = paths.iter().map(|path| {
-        let result = recover::recover(path, settings).map_err(|error| error.to_string());
-        let word = result.map(|recovered| match recovered {
-            Recovered::Nothing => "nothing was left",
-            Recovered::PutBack => "put back as it was",
-            Recovered::Finished => "finished: the new file has the name",
-        });
-        (path.clone(), word)
-    });
-    told(args, "recover", results.collect())
-}
-
-fn unseal_files(args: &ReloadArgs, settings: &Settings, chain: &dyn Chain) -> Result<(), AppError> {
-    let entries = list::read(&args.files).map_err(app_error)?;
-    let unseal = |path: &Path| {
-        recover::unseal(path, settings, chain).map(|()| "writable").map_err(|error| error.to_string())
-    };
-    told(args, "unseal", entries.iter().map(|entry| (entry.path.clone(), unseal(&entry.database))).collect())
-}
-
-/// Prints what became of each file, and fails where one did.
-fn told(
-    args: &ReloadArgs,
-    what: &str,
-    results: Vec<(PathBuf, Result<&'static str, String>)>,
-) -> Result<(), AppError> {
-    let failed = results.iter().filter(|(_, result)| result.is_err()).count();
-    let (number, mut text) = (results.len(), String::new());
-    for (path, result) in &results {
-        let (why, word) = (result.as_ref().err().cloned(), result.as_ref().ok().copied().unwrap_or_default());
-        let one = [(path.clone(), why)];
-        text.push_str(&match args.json {
-            true => shown::results_json(what, &one, word),
-            false => shown::results(&one, word),
-        });
-    }
-    output::print(&text)?;
-    match failed {
-        0 => Ok(()),
-        _ => Err(AppError::Failed(format!("{failed} of {number} files could not be mended"))),
     }
 }

@@ -13,6 +13,7 @@ mod killed;
 mod probe;
 mod real;
 mod reload;
+mod reload_input;
 mod resumed;
 mod servers;
 mod tpch;

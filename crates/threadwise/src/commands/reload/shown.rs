@@ -10,6 +10,16 @@ pub fn path(path: &Path) -> String {
     path.display().to_string().chars().map(shown).collect()
 }
 
+/// A text on one line: line breaks are spaces, and other control characters are escaped.
+fn one_line(text: &str) -> String {
+    path(Path::new(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
+/// A number of things.
+pub fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Bytes with a unit.
 pub fn bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
@@ -60,10 +70,10 @@ pub fn line(report: &Report) -> String {
     };
     line.push_str(&path(&report.path));
     if let Some(why) = reason(&report.outcome) {
-        let _ = write!(line, ": {}", why.split_whitespace().collect::<Vec<_>>().join(" "));
+        let _ = write!(line, ": {}", one_line(why));
     }
     for warning in &report.warnings {
-        let _ = write!(line, "; note: {warning}");
+        let _ = write!(line, "; note: {}", one_line(warning));
     }
     line
 }
@@ -71,27 +81,31 @@ pub fn line(report: &Report) -> String {
 /// The table and its sum.
 pub fn text(reports: &[Report], seconds: f64, engine: &str) -> String {
     let mut text: String = reports.iter().map(|report| line(report) + "\n").collect();
-    let count = |wanted: &str| reports.iter().filter(|report| word(&report.outcome) == wanted).count();
+    let number = |wanted: &str| reports.iter().filter(|report| word(&report.outcome) == wanted).count();
     let parts: Vec<String> = ["done", "done_before", "skipped", "failed", "stopped"]
         .into_iter()
-        .filter(|name| count(name) > 0 || *name == "done")
-        .map(|name| format!("{} {}", count(name), name.replace('_', " ")))
+        .filter(|name| number(name) > 0 || *name == "done")
+        .map(|name| format!("{} {}", number(name), name.replace('_', " ")))
         .collect();
     let done = || reports.iter().filter(|report| report.outcome == Outcome::Done);
-    let before = done().map(|report| report.bytes_before).sum();
-    let after = done().filter_map(|report| report.bytes_after).sum();
-    let _ = writeln!(
-        text,
-        "{} of {} files in {seconds:.1} s; {} -> {}",
-        parts.join(", "),
-        reports.len(),
-        bytes(before),
-        bytes(after)
-    );
+    let sizes = match done().count() {
+        0 => String::new(),
+        _ => format!(
+            "; {} -> {}",
+            bytes(done().map(|report| report.bytes_before).sum()),
+            bytes(done().filter_map(|report| report.bytes_after).sum())
+        ),
+    };
+    let all = count(reports.len(), "file");
+    let _ = writeln!(text, "{} of {all} in {seconds:.1} s{sizes}", parts.join(", "));
     if let Some(kept) = reports.iter().find_map(|report| report.kept.as_ref()) {
+        let state = match engine {
+            threadwise_reload::firebird::NAME => "shut down, so that nobody can open them",
+            _ => "read-only",
+        };
         let _ = writeln!(
             text,
-            "originals are kept, read-only, such as {}: remove them, or get one back with\n  \
+            "originals are kept, {state}, such as {}: remove them, or get one back with\n  \
              threadwise reload --engine {engine} --unseal FILE.before-reload && mv FILE.before-reload FILE",
             path(kept)
         );
@@ -115,14 +129,14 @@ pub fn json(engine: &str, reports: &[Report], seconds: f64) -> String {
 fn file_json(report: &Report) -> String {
     let number = |value: Option<u64>| value.map_or("null".to_owned(), |value| value.to_string());
     let text = |value: Option<String>| value.map_or("null".to_owned(), |value| quoted(&value));
-    let warnings: Vec<String> = report.warnings.iter().map(|warning| quoted(warning)).collect();
+    let warnings: Vec<String> = report.warnings.iter().map(|warning| quoted(&one_line(warning))).collect();
     format!(
         "{{\"path\": {}, \"outcome\": {}, \"reason\": {}, \"seconds\": {:.3}, \"bytes_before\": {}, \
          \"bytes_after\": {}, \"tables\": {}, \"rows\": {}, \"original\": {}, \"left_behind\": {}, \
          \"warnings\": [{}]}}",
         quoted(&report.path.to_string_lossy()),
         quoted(word(&report.outcome)),
-        text(reason(&report.outcome).map(str::to_owned)),
+        text(reason(&report.outcome).map(one_line)),
         report.seconds,
         report.bytes_before,
         number(report.bytes_after),
@@ -138,7 +152,7 @@ fn file_json(report: &Report) -> String {
 pub fn results(results: &[(PathBuf, Option<String>)], good: &str) -> String {
     let line = |(file, why): &(PathBuf, Option<String>)| match why {
         None => format!("{}: {good}\n", path(file)),
-        Some(why) => format!("{}: not: {why}\n", path(file)),
+        Some(why) => format!("{}: not: {}\n", path(file), one_line(why)),
     };
     results.iter().map(line).collect()
 }
@@ -149,7 +163,7 @@ pub fn results_json(what: &str, results: &[(PathBuf, Option<String>)], good: &st
         let path = quoted(&file.to_string_lossy());
         let (result, reason) = match why {
             None => (quoted(good), "null".to_owned()),
-            Some(why) => ("null".to_owned(), quoted(why)),
+            Some(why) => ("null".to_owned(), quoted(&one_line(why))),
         };
         format!(
             "{{\"version\": 1, \"what\": {}, \"path\": {path}, \"result\": {result}, \"reason\": {reason}}}\n",
@@ -185,7 +199,38 @@ mod tests {
         let text = "a\"b\\c\nd\u{1f}é";
         assert_eq!(serde_json::from_str::<String>(&quoted(text)).unwrap(), text);
         assert_eq!(path(Path::new("a\nb c")), "a\\nb c");
+        assert_eq!(one_line("a\n  b\u{1b}"), "a b\\u{1b}");
+        assert_eq!([count(0, "file"), count(1, "file")], ["0 files", "1 file"]);
+        let broken = [(PathBuf::from("f"), Some("two\nlines".to_owned()))];
+        assert_eq!(results(&broken, ""), "f: not: two lines\n");
+        assert_eq!(results_json("x", &broken, "").lines().count(), 1);
         let shown = [0, 1023, 1024, 150 << 10, 5 << 30, 3 << 40].map(bytes);
         assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "150 KiB", "5.0 GiB", "3.0 TiB"]);
+    }
+
+    fn report(outcome: Outcome, kept: Option<&str>) -> Report {
+        Report {
+            path: "a".into(),
+            outcome,
+            seconds: 1.0,
+            bytes_before: 2048,
+            bytes_after: None,
+            checked: None,
+            kept: kept.map(PathBuf::from),
+            warnings: vec!["of\ntwo lines".to_owned()],
+            left_behind: false,
+            new: None,
+        }
+    }
+
+    #[test]
+    fn the_sum_says_what_kept_originals_can_do_and_no_size_of_what_was_not_done() {
+        let skipped = text(&[report(Outcome::Skipped("in\nuse".to_owned()), None)], 1.0, "sqlite");
+        let lines: Vec<_> = skipped.lines().collect();
+        let sum = "0 done, 1 skipped of 1 file in 1.0 s";
+        assert_eq!(lines, ["skipped     a: in use; note: of two lines", sum]);
+        let done = |engine| text(&[report(Outcome::Done, Some("a.before-reload"))], 1.0, engine);
+        assert!(done("sqlite").contains("kept, read-only,"), "{}", done("sqlite"));
+        assert!(done("firebird").contains("nobody can open them"), "{}", done("firebird"));
     }
 }

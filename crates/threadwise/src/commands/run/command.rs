@@ -77,11 +77,17 @@ fn metric(text: &str) -> Result<(String, String), String> {
 /// Workload options that the command line gives by these options.
 ///
 /// # Errors
-/// There is no parser of that name.
+/// There is no parser of that name, or two metrics have one name.
 pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     let mut options = Options::new();
     if let Some(name) = &args.parse {
         options.extend(parsers::find(name).map_err(AppError::input)?.options);
+    }
+    let again = |(at, (name, _)): (usize, &(String, String))| {
+        args.metric[..at].iter().any(|(earlier, _)| earlier == name).then(|| name.clone())
+    };
+    if let Some(name) = args.metric.iter().enumerate().find_map(again) {
+        return Err(AppError::Input(format!("--metric {name} is given twice: give each a name of its own")));
     }
     let mut put = |key: &str, text: Option<String>| {
         options.extend(text.map(|text| (key.to_owned(), OptionValue::Text(text))));
@@ -305,6 +311,9 @@ mod tests {
         assert_eq!((&found["each"], &found["setup"]), (&text("session"), &text("true")));
         assert!(only_for_commands(&args, "insert").is_err() && only_for_commands(&args, WORKLOAD).is_ok());
         assert!(metric("tps").is_err() && metric("Tps=x").is_err());
+        let twice = ["x=s lower regex:a", "x=s lower regex:b"].map(|text| metric(text).unwrap()).to_vec();
+        let twice = CommandArgs { metric: twice, ..CommandArgs::default() };
+        assert!(options(&twice).unwrap_err().to_string().contains("--metric x is given twice"));
         let unknown = CommandArgs { parse: Some("slobb".to_owned()), ..CommandArgs::default() };
         assert!(options(&unknown).unwrap_err().to_string().contains("pgbench"));
     }

@@ -1,0 +1,87 @@
+//! Firebird's own check of a database in the work folder, in one line.
+//!
+//! Source: `gfix(1)`, "-validate": with `-full` all records, with `-no_update` nothing is mended. It ends
+//! well even where it finds errors, is silent where there are none, and otherwise prints a heading and
+//! the number of each kind (Firebird 3.0's `src/alice/exe.cpp`). Warnings (pages that no table has, as a
+//! killed server leaves them) lose nothing.
+
+use super::facts;
+use super::tools::{Tool, ToolError, Tools};
+use crate::chain::{Checked, Work};
+use crate::error::ItemError;
+use std::fs;
+use std::io;
+
+/// The copy of a new file that is checked once more.
+const COPY: &str = "swapped";
+
+/// What is wrong with a database, as the first kind and the number of the others; `None` where nothing is.
+///
+/// # Errors
+/// See [`ToolError`].
+pub(super) fn findings(tools: &Tools, work: &Work, file: &str) -> Result<Option<String>, ToolError> {
+    let database = format!("./{file}");
+    let args = ["-v", "-full", "-n", "-user", "SYSDBA", &database];
+    let said = tools.run(&work.folder, Tool::Gfix, &args, "validate", &|| work.is_stopped())?;
+    Ok(brief(&said))
+}
+
+fn brief(said: &str) -> Option<String> {
+    let lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let is_finding = |line: &String| {
+        !line.is_empty() && !line.starts_with("Summary of validation errors") && !line.contains(" warnings")
+    };
+    let mut found = lines.filter(is_finding);
+    let first = found.next()?;
+    Some(match found.count() {
+        0 => first,
+        more => format!("{first}, {more} more"),
+    })
+}
+
+/// Checks the new file under its name, by a copy that is made while nobody else has it open.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn verify(tools: &Tools, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+    let copy = work.folder.join(COPY);
+    match fs::remove_file(&copy) {
+        // Of an earlier recovery that was killed.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ItemError::failed(error)),
+        _ => {}
+    }
+    match super::locked(work) {
+        Err(ItemError::Skip(_)) if expected.is_none() => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(file) => super::hold::copy(&file, &copy, work)?,
+    }
+    let found = findings(tools, work, COPY).map_err(|error| error.of("gfix cannot check the new file"))?;
+    if let Some(finding) = found {
+        return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
+    }
+    let found = facts::ask(tools, &work.folder, COPY, &|| work.is_stopped())
+        .map_err(|error| error.of("the new file cannot be read by isql"))?;
+    let found = Checked { tables: found.tables, rows: found.rows };
+    match expected {
+        Some(expected) if found != expected => Err(ItemError::failed(format!(
+            "the new file has {} rows in {} tables, and {} in {} when it was checked",
+            found.rows, found.tables, expected.rows, expected.tables
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_one_line_and_warnings_are_none() {
+        assert_eq!(brief(""), None);
+        let said = "Summary of validation errors\n\n\tNumber of record level errors\t: 2\n\
+                    \tNumber of index page errors\t: 1\n\tNumber of database page warnings\t: 3\n";
+        assert_eq!(brief(said).unwrap(), "Number of record level errors : 2, 1 more");
+        assert_eq!(brief("Summary of validation errors\n\n\tNumber of database page warnings\t: 3\n"), None);
+        assert_eq!(brief("something new").unwrap(), "something new");
+    }
+}

@@ -1,0 +1,127 @@
+//! `threadwise reload --recover` and `--unseal`: what is mended, and what was looked at.
+
+use super::{ReloadArgs, app_error, shown};
+use crate::error::AppError;
+use crate::output;
+use std::path::{Path, PathBuf};
+use threadwise_reload::chain::{Chain, Settings};
+use threadwise_reload::list;
+use threadwise_reload::recover::{self, Recovered};
+use threadwise_reload::search::{self, Found};
+
+/// What became of one path, or why nothing did.
+type Told = (PathBuf, Result<String, String>);
+
+/// Recovers files, and what is left in folders and below them.
+pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
+    let given = list::paths(&args.files).map_err(app_error)?;
+    // All names are looked at before anything is done.
+    given.iter().try_for_each(|path| is_there(path))?;
+    let mut told = Vec::new();
+    for path in given {
+        if !path.is_dir() {
+            told.push(recovered(path, settings));
+            continue;
+        }
+        match search::below(&path) {
+            Ok(found) => {
+                told.extend(found.databases.iter().map(|database| recovered(database.clone(), settings)));
+                if found.databases.is_empty() || !not_looked_at(&found).is_empty() {
+                    told.push((path, looked_at(&found)));
+                }
+            }
+            Err(error) => told.push((path, Err(error.to_string()))),
+        }
+    }
+    tell(args, "recover", &told)
+}
+
+/// A mistyped name is bad input; a database whose name is gone is not.
+fn is_there(path: &Path) -> Result<(), AppError> {
+    if path.exists() || search::is_left(path) {
+        return Ok(());
+    }
+    let why = match path.symlink_metadata() {
+        Ok(_) => "is a link that leads nowhere: name the database itself",
+        Err(_) => "no such file or folder",
+    };
+    Err(AppError::Input(format!("{}: {why}; nothing was touched", shown::path(path))))
+}
+
+fn recovered(path: PathBuf, settings: &Settings) -> Told {
+    let word = recover::recover(&path, settings).map(|recovered| match recovered {
+        Recovered::Nothing => "nothing was left".to_owned(),
+        Recovered::PutBack => "put back as it was".to_owned(),
+        Recovered::Finished => "finished: the new file has the name".to_owned(),
+    });
+    (path, word.map_err(|error| error.to_string()))
+}
+
+/// What a search that found nothing, or could not look everywhere, says.
+fn looked_at(found: &Found) -> Result<String, String> {
+    let what = match found.databases.len() {
+        0 => "nothing was left".to_owned(),
+        number => format!("something was left of {}", shown::count(number, "database")),
+    };
+    let text = format!("{what} in {}{}", shown::count(found.folders, "folder"), not_looked_at(found));
+    match found.is_cut {
+        true => Err(text),
+        false => Ok(text),
+    }
+}
+
+fn not_looked_at(found: &Found) -> String {
+    let mut text = String::new();
+    for (folders, why) in
+        [(&found.elsewhere, "on another file system"), (&found.closed, "that this user cannot read")]
+    {
+        if let Some(first) = folders.first() {
+            let number = shown::count(folders.len(), "folder");
+            text.push_str(&format!("; not looked into: {number} {why} ({})", shown::path(first)));
+        }
+    }
+    if found.is_cut {
+        text.push_str("; and there are more folders: name those that have databases");
+    }
+    text
+}
+
+/// Makes kept originals writable again.
+pub fn unseal(args: &ReloadArgs, settings: &Settings, chain: &dyn Chain) -> Result<(), AppError> {
+    let entries = list::read(&args.files).map_err(app_error)?;
+    let told: Vec<Told> = entries
+        .iter()
+        .map(|entry| {
+            let word = recover::unseal(&entry.database, settings, chain).map(|was_sealed| match was_sealed {
+                true => "writable".to_owned(),
+                false => "was not sealed".to_owned(),
+            });
+            (entry.path.clone(), word.map_err(|error| error.to_string()))
+        })
+        .collect();
+    tell(args, "unseal", &told)
+}
+
+/// Prints what became of each path, and fails where one could not be mended.
+fn tell(args: &ReloadArgs, what: &str, told: &[Told]) -> Result<(), AppError> {
+    let failed = told.iter().filter(|(_, result)| result.is_err()).count();
+    let text: String = told
+        .iter()
+        .map(|(path, result)| {
+            let one = [(path.clone(), result.as_ref().err().cloned())];
+            let word = result.as_deref().unwrap_or_default();
+            match args.json {
+                true => shown::results_json(what, &one, word),
+                false => shown::results(&one, word),
+            }
+        })
+        .collect();
+    output::print(&text)?;
+    match failed {
+        0 => Ok(()),
+        _ => Err(AppError::Failed(format!(
+            "{failed} of {} could not be mended",
+            shown::count(told.len(), "file")
+        ))),
+    }
+}
