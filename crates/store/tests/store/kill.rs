@@ -40,17 +40,18 @@ fn write_until_killed(path: &Path) {
     };
     store.supersede_incomplete_blocks().unwrap();
     let mut id = store.runs().unwrap().len() as u64;
-    let mut out = std::io::stderr();
+    // One call: a kill between two would leave a part of a line.
+    let say = |line: String| std::io::stderr().write_all(line.as_bytes()).unwrap();
     for block in store.complete_blocks().unwrap().last().map_or(0, |last| last + 1).. {
         let attempt = store.next_attempt(block).unwrap();
         store.block_started(block, attempt, 1.0).unwrap();
         for _ in 0..RUNS_PER_BLOCK {
             id += 1;
             assert_eq!(store.append_run(&run(id, block, attempt)).unwrap(), id);
-            writeln!(out, "stored {id}").unwrap();
+            say(format!("stored {id}\n"));
         }
         store.block_complete(block, attempt, 2.0).unwrap();
-        writeln!(out, "complete {block}").unwrap();
+        say(format!("complete {block}\n"));
     }
 }
 
