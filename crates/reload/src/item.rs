@@ -296,6 +296,13 @@ impl Way<'_> {
         self.after(Step::Linked, &work.database)?;
         held.seal(work)?;
         self.after(Step::Sealed, &work.database)?;
+        // Since the last look there were several syncs; what has the name now is overwritten.
+        if inode_at(&work.database)? != Some(original.inode) {
+            return Err(ItemError::failed(format!(
+                "somebody gave the name to another file, which was left; the original is {}",
+                folder::kept_of(&work.database).display()
+            )));
+        }
         fs::rename(&work.new, &work.database)
             .map_err(|error| ItemError::failed(format!("the new file cannot take the name: {error}")))
     }

@@ -72,7 +72,7 @@ pub struct ReloadArgs {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Say what would be done and what is in the way; change nothing
-    #[arg(long, conflicts_with_all = ["recover", "unseal"])]
+    #[arg(long, conflicts_with = "unseal")]
     pub dry_run: bool,
     /// Put back or finish what a killed run left; reload nothing
     #[arg(long, conflicts_with_all = ["unseal", "log"])]

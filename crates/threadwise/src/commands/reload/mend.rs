@@ -18,14 +18,18 @@ pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
     // All names are looked at before anything is done.
     given.iter().try_for_each(|path| is_there(path))?;
     let mut told = Vec::new();
+    let mend = |path: PathBuf| match args.dry_run {
+        true => would_be(path),
+        false => recovered(path, settings),
+    };
     for path in given {
         if !path.is_dir() {
-            told.push(recovered(path, settings));
+            told.push(mend(path));
             continue;
         }
         match search::below(&path) {
             Ok(found) => {
-                told.extend(found.databases.iter().map(|database| recovered(database.clone(), settings)));
+                told.extend(found.databases.iter().map(|database| mend(database.clone())));
                 if found.databases.is_empty() || !not_looked_at(&found).is_empty() {
                     told.push((path, looked_at(&found)));
                 }
@@ -46,6 +50,12 @@ fn is_there(path: &Path) -> Result<(), AppError> {
         Err(_) => "no such file or folder",
     };
     Err(AppError::Input(format!("{}: {why}; nothing was touched", shown::path(path))))
+}
+
+/// What `--dry-run` says: whether something is there to recover, and nothing is touched.
+fn would_be(path: PathBuf) -> Told {
+    let word = if search::is_left(&path) { "would be recovered" } else { "nothing was left" };
+    (path, Ok(word.to_owned()))
 }
 
 fn recovered(path: PathBuf, settings: &Settings) -> Told {
