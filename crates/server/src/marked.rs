@@ -2,13 +2,11 @@
 //! starter was killed. A command works in a folder of its user's, so that its folder does not tell, and
 //! may have any name; its environment is passed on to all that it starts.
 //!
-//! Source: `proc_pid_environ(5)` (the environment as it was when the program began), `pidfd_open(2)` (a
-//! number may be given to another process between a look and a signal; a pidfd may not). One that
+//! Source: `proc_pid_environ(5)` (the environment as it was when the program began). One that
 //! cleared its environment, or runs as a user whom we may not look at, is not found.
 
 use crate::proc;
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +43,10 @@ pub fn end(folder: &Path, limit: Duration) -> Result<(), Vec<u32>> {
         if pids.is_empty() {
             continue;
         }
-        pids.iter().for_each(|&pid| kill(pid, folder));
+        for &pid in &pids {
+            // One that may not be sent a signal is seen again.
+            let _ = proc::signal_if(pid, Signal::KILL, || carries(pid, folder));
+        }
         if Instant::now() >= until {
             return Err(pids);
         }
@@ -64,21 +65,6 @@ fn marks(environment: &[u8]) -> Option<PathBuf> {
         let value = entry.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"=")?;
         Some(PathBuf::from(std::ffi::OsString::from_vec(value.to_vec())))
     })
-}
-
-/// Kills a process if it still carries the mark.
-fn kill(pid: u32, folder: &Path) {
-    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-    let handle = pidfd_open(number, PidfdFlags::empty());
-    if handle.as_ref().is_err_and(|error| *error == Errno::SRCH) || !carries(pid, folder) {
-        return;
-    }
-    // One that has just ended needs no signal; one that may not be sent any is seen again.
-    let _ = match handle {
-        Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
-        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the look.
-        Err(_) => kill_process(number, Signal::KILL),
-    };
 }
 
 #[cfg(test)]

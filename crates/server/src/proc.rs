@@ -6,6 +6,8 @@
 //! may be read whoever owns the process. `None` and empty lists mean that the process or the thread
 //! has ended, or that the kernel lacks the file.
 
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::fs;
 
 /// What a thread used since its start.
@@ -54,6 +56,35 @@ pub fn switches(pid: u32, tid: u32) -> Option<Switches> {
 /// thread, since a number alone may be given again.
 pub fn start_time(pid: u32, tid: u32) -> Option<u64> {
     stat_field(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?, 22)?.parse().ok()
+}
+
+/// Whether a process has ended; its parent may still have to notice.
+pub fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat_field(&stat, 3).is_none_or(|state| matches!(state, "Z" | "X"))
+}
+
+/// Sends a signal to a process if it is the one that is meant, which is asked after it was fixed by a
+/// pidfd: a number may be given to another process in between, a pidfd may not. `false` where it has
+/// ended or is another. Source: `pidfd_open(2)`, `pidfd_send_signal(2)`.
+///
+/// # Errors
+/// The signal may not be sent.
+pub fn signal_if(pid: u32, signal: Signal, is_meant: impl FnOnce() -> bool) -> rustix::io::Result<bool> {
+    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
+    let handle = pidfd_open(number, PidfdFlags::empty());
+    if handle.as_ref().is_err_and(|error| *error == Errno::SRCH) || !is_meant() {
+        return Ok(false);
+    }
+    let sent = match handle {
+        Ok(handle) => pidfd_send_signal(handle, signal),
+        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the look.
+        Err(_) => kill_process(number, signal),
+    };
+    match sent {
+        Err(Errno::SRCH) => Ok(false),
+        other => other.map(|()| true),
+    }
 }
 
 /// CPU time, user and system, of the children that a process has waited for, in clock ticks: `cutime`

@@ -4,7 +4,7 @@
 //! sight. Source: `proc_pid_status(5)`, `PR_SET_CHILD_SUBREAPER(2const)`, `pidfd_open(2)` (a number may
 //! be given to another process between a look and a signal; a pidfd may not).
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -40,17 +40,11 @@ pub(super) fn below_us(spared: &BTreeSet<Identity>) -> Vec<Identity> {
             continue;
         }
         open.extend(proc::children(pid));
-        if !has_ended(pid) {
+        if !proc::has_ended(pid) {
             found.push((pid, start));
         }
     }
     found
-}
-
-/// Whether a process has ended and waits for its parent to notice.
-fn has_ended(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Looks at the run's processes once. Memory: what is a process's alone is added up; what is of files
@@ -152,17 +146,8 @@ pub(super) fn kill_group(root: u32) {
 }
 
 fn send((pid, start): Identity, signal: Signal) {
-    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-    let handle = pidfd_open(number, PidfdFlags::empty());
-    if proc::start_time(pid, pid) != Some(start) {
-        return;
-    }
     // One that has ended in between needs no signal; one that may not be sent any is seen again.
-    let _ = match handle {
-        Ok(handle) => pidfd_send_signal(handle, signal),
-        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the look.
-        Err(_) => rustix::process::kill_process(number, signal),
-    };
+    let _ = proc::signal_if(pid, signal, || proc::start_time(pid, pid) == Some(start));
 }
 
 /// Reaps children that have ended but for `roots`, and gives what they used. Those that were there
