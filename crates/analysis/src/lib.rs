@@ -10,6 +10,7 @@ pub mod findings;
 pub mod hardware;
 pub mod queries;
 pub mod statistics;
+pub mod worklist;
 
 #[cfg(test)]
 mod fixtures;
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub queries: Option<queries::Queries>,
     /// Elapsed time, CPU, memory and metrics, where the workload is a command.
     pub commands: Option<commands::Commands>,
+    /// What a study of work lists shows beside that; `None` for another workload.
+    pub worklist: Option<worklist::Worklist>,
 }
 
 impl Analysis {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
-use threadwise_study::{Answer, OptionValue, Options, QueryExecution, SessionSlice};
+use threadwise_study::{Answer, ItemSpan, OptionValue, Options, QueryExecution, SessionSlice};
 
 use crate::{LoadRequest, Placed, latency};
 
@@ -230,6 +230,38 @@ pub struct WireSessionSlice {
     /// What a command's output said, by the metric's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
+    /// Items of a work list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<WireItem>,
+}
+
+/// One item of a work list (mirrors `ItemSpan`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WireItem {
+    /// Its place in the list, from 0.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its job, from 0.
+    pub job: u32,
+    /// Since the window's start.
+    pub started_ns: u64,
+    /// Of its chain.
+    pub elapsed_ns: u64,
+}
+
+impl From<ItemSpan> for WireItem {
+    fn from(item: ItemSpan) -> Self {
+        let ItemSpan { index, name, job, started_ns, elapsed_ns } = item;
+        Self { index, name, job, started_ns, elapsed_ns }
+    }
+}
+
+impl From<WireItem> for ItemSpan {
+    fn from(wire: WireItem) -> Self {
+        let WireItem { index, name, job, started_ns, elapsed_ns } = wire;
+        Self { index, name, job, started_ns, elapsed_ns }
+    }
 }
 
 /// One execution of a query (mirrors `QueryExecution`).
@@ -531,6 +563,7 @@ impl From<SessionSlice> for WireSessionSlice {
             finished_ns: slice.finished_ns,
             queries: slice.queries.into_iter().map(WireQuery::from).collect(),
             metrics: slice.metrics,
+            items: slice.items.into_iter().map(WireItem::from).collect(),
         }
     }
 }
@@ -562,6 +595,7 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
             finished_ns: wire.finished_ns,
             queries: wire.queries.into_iter().map(QueryExecution::from).collect(),
             metrics: wire.metrics,
+            items: wire.items.into_iter().map(ItemSpan::from).collect(),
         })
     }
 }

@@ -2,8 +2,8 @@
 //! analysis has one set of names (a query counts as a row); every renderer takes its words from here.
 
 use threadwise_analysis::commands::SAID;
+use threadwise_study::Study;
 use threadwise_study::tpch::{self, Test};
-use threadwise_study::{Study, command};
 
 /// The words of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn words(study: &Study) -> Words {
 
 /// Whether a study's work is runs of a command.
 pub fn has_runs(study: &Study) -> bool {
-    study.workload == command::WORKLOAD
+    study.runs_whole()
 }
 
 /// Whether a study's queries take turns one by one, so that its throughput is a geometric mean over

@@ -118,6 +118,7 @@ fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSl
             finished_ns: row.optional(12, COUNT_MAX)?,
             queries: Vec::new(),
             metrics: BTreeMap::new(),
+            items: Vec::new(),
         };
         Ok((row.number(1, BYTES_MAX)? as usize, row.number(2, ORDINAL_MAX)? as usize, session))
     })

@@ -11,9 +11,10 @@ pub mod presets;
 pub mod probe;
 pub mod study;
 pub mod tpch;
+pub mod worklist;
 
 pub use observation::{
-    Answer, Counters, CpuTimes, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice,
+    Answer, Counters, CpuTimes, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice,
 };
 pub use plan::{BlockPlan, PlanError, plan_block};
 pub use study::{

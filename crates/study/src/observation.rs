@@ -113,6 +113,24 @@ pub struct SessionSlice {
     /// What a command's output said, by the metric's name ([`crate::command`]), until the runner has
     /// made readings of it; never stored.
     pub metrics: BTreeMap<String, f64>,
+    /// What became of each item of a work list ([`crate::worklist`]), until the runner has made readings
+    /// of it; never stored.
+    pub items: Vec<ItemSpan>,
+}
+
+/// One item of a work list in one run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ItemSpan {
+    /// Its place in the list as given, from 0.
+    pub index: u32,
+    /// Its name, for people.
+    pub name: String,
+    /// The job that did it, from 0.
+    pub job: u32,
+    /// Nanoseconds from the window's start to the start of its chain.
+    pub started_ns: u64,
+    /// From the start of its chain to the end, nanoseconds.
+    pub elapsed_ns: u64,
 }
 
 /// Rows of an answer as text, `None` for NULL: numbers plain and decimal, dates as `1995-03-15`.

@@ -5,7 +5,7 @@ use std::fmt;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
-use crate::{command, tpch};
+use crate::{command, tpch, worklist};
 
 /// Options of an engine or a workload by name, ordered so that two equal studies print alike.
 pub type Options = BTreeMap<String, OptionValue>;
@@ -162,6 +162,11 @@ pub fn block_bytes(engine: &str) -> u64 {
     }
 }
 
+/// See [`Study::runs_whole`].
+pub(crate) fn runs_whole(workload: &str) -> bool {
+    [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
+}
+
 /// Fewest blocks that an interval is made from.
 pub const MIN_BLOCKS: u32 = 8;
 
@@ -194,8 +199,14 @@ impl Study {
 
     /// Whether sessions do a fixed amount of work, so that windows end when it is done.
     pub fn is_fixed_work(&self) -> bool {
-        [tpch::WORKLOAD, command::WORKLOAD].contains(&self.workload.as_str())
+        self.workload == tpch::WORKLOAD
+            || self.runs_whole()
             || self.treatments.iter().any(|treatment| treatment.options.contains_key(FIXED_WORK))
+    }
+
+    /// Whether each run is one whole command or work list, alone on the machine, with metrics of its own.
+    pub fn runs_whole(&self) -> bool {
+        runs_whole(&self.workload)
     }
 
     /// Whether its results come from a model and not from a machine.

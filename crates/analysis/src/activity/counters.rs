@@ -5,7 +5,6 @@ use super::waits::is_wait;
 use super::{CounterRate, CpuUse, Setting, locks, over_blocks, per};
 use crate::commands::MEMORY;
 use std::collections::BTreeSet;
-use threadwise_study::command;
 
 /// CPU time of the client, nanoseconds.
 pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
@@ -13,7 +12,7 @@ pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
 /// Every counter that stands nowhere else in a report.
 pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate> {
     let cached_reads = setting.study.workload == "logical-io";
-    let command = setting.study.workload == command::WORKLOAD;
+    let command = setting.study.runs_whole();
     let elsewhere = |name: &str| {
         is_wait(name)
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)

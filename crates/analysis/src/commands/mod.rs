@@ -129,7 +129,7 @@ pub fn direction(better: Better) -> &'static str {
 /// Puts what commands say into an analysis, in the place of the estimates that other workloads have.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
     let study = setting.study;
-    if study.workload != command::WORKLOAD {
+    if !study.runs_whole() {
         return;
     }
     let table = figures::Table::new(study, observed, runs);

@@ -71,6 +71,7 @@ pub fn analyse_probed(
         covariates,
         simulated: study.is_simulated(),
         commands: None,
+        worklist: None,
     };
     commands::add(&mut analysis, &setting, &observed, runs);
     analysis

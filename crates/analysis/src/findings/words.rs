@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use crate::{Estimate, Interval};
 use threadwise_study::command::Each;
-use threadwise_study::{OptionValue, Options, Study, command, tpch};
+use threadwise_study::{OptionValue, Options, Study, command, tpch, worklist};
 
 /// What a workload's rows are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Work {
             tpch::WORKLOAD => {
                 Self { noun: "queries", noun_capital: "Queries", one: "query", causes, kind: Kind::Queries }
             }
-            command::WORKLOAD => {
+            command::WORKLOAD | worklist::WORKLOAD => {
                 Self { noun: "runs", noun_capital: "Runs", one: "run", causes, kind: Kind::Runs }
             }
             _ => Self { noun: "rows", noun_capital: "Rows", one: "row", causes, kind: Kind::Rows },

@@ -76,6 +76,7 @@ fn exported(runs: &[Run]) -> String {
         simulated: false,
         queries: None,
         commands: None,
+        worklist: None,
     };
     let document = Document {
         study: &study,

@@ -392,6 +392,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         simulated: study.is_simulated(),
         queries: None,
         commands: None,
+        worklist: None,
     }
 }
 

@@ -8,7 +8,7 @@
 use std::time::Duration;
 use threadwise_engine::protocol::{WireLoad, WireValue};
 use threadwise_server::marked;
-use threadwise_study::{Reading, Slice, Study, command};
+use threadwise_study::{Reading, Slice, Study, command, worklist};
 
 use crate::guard::BlockUse;
 use crate::load::Folders;
@@ -18,7 +18,7 @@ const END: Duration = Duration::from_secs(10);
 
 /// Whether the workers of a block are there one after the other.
 pub(super) fn one_by_one(study: &Study) -> bool {
-    study.workload == command::WORKLOAD
+    study.runs_whole()
 }
 
 /// What a worker is told of its data, with the block's number for the placeholder.
@@ -45,7 +45,21 @@ pub(super) fn readings(study: &Study, treatment: &str, slice: &Slice) -> Vec<Rea
         value: Some(value),
         gap: None,
     };
-    metrics.into_iter().map(reading).collect()
+    metrics.into_iter().map(reading).chain(items(slice)).collect()
+}
+
+/// What became of each item of a work list, in the order of the list.
+fn items(slice: &Slice) -> impl Iterator<Item = Reading> {
+    let all = slice.sessions.iter().flat_map(|session| &session.items);
+    all.take(worklist::MAX_SPANS).map(|item| Reading {
+        sampler: worklist::SAMPLER.to_owned(),
+        metric: format!("{:05} {}", item.index, item.name),
+        cpu: None,
+        start_ns: slice.start_ns.saturating_add(item.started_ns),
+        end_ns: slice.start_ns.saturating_add(item.started_ns).saturating_add(item.elapsed_ns),
+        value: Some(f64::from(item.job)),
+        gap: None,
+    })
 }
 
 /// A worker that was killed, or had to be, could not end what its command had started; the next treatment

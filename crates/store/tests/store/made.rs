@@ -183,6 +183,7 @@ fn session(random: &mut Random) -> SessionSlice {
         finished_ns: (random.below(2) == 0).then(|| random.below(50_000_000)),
         queries: Vec::new(),
         metrics: BTreeMap::new(),
+        items: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::{OptionValue, Options};
 
 /// Name and text of each parser, in the order in which they are shown.
-const PARSERS: [(&str, &str); 10] = [
+const PARSERS: [(&str, &str); 11] = [
     ("pgbench", include_str!("../../../../studies/parsers/pgbench.toml")),
     ("pgbench-progress", include_str!("../../../../studies/parsers/pgbench-progress.toml")),
     ("pgbench-14", include_str!("../../../../studies/parsers/pgbench-14.toml")),
@@ -19,6 +19,7 @@ const PARSERS: [(&str, &str); 10] = [
     ("slob", include_str!("../../../../studies/parsers/slob.toml")),
     ("ostress", include_str!("../../../../studies/parsers/ostress.toml")),
     ("sqlcmd", include_str!("../../../../studies/parsers/sqlcmd.toml")),
+    ("worklist", include_str!("../../../../studies/parsers/worklist.toml")),
 ];
 
 /// What is read from one tool's output.

@@ -4,7 +4,7 @@ use toml::Spanned;
 
 use super::raw::{RawDesign, option_value};
 use super::{LoadError, Overrides, StudyFile};
-use crate::study::MIN_BLOCKS;
+use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
 
 /// Seconds where neither the file nor the command line names a budget.
@@ -46,7 +46,7 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     // a round is one whole run, and the slice the time that it may take.
     let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
     let queries = query_rounds(file, overrides);
-    let is_command = file.raw.workload.get_ref() == command::WORKLOAD;
+    let is_command = runs_whole(file.raw.workload.get_ref());
     let fixed = in_file || is_command || overrides.options.contains_key(FIXED_WORK) || queries.is_some();
     if is_command {
         whole_runs(file, overrides)?;

@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::{LoadError, MAX_SESSIONS, Source, dop};
-use crate::{OptionValue, command, tpch};
+use crate::{OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -112,6 +112,9 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
 pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Option<String> {
     if workload == command::WORKLOAD {
         return command::option_fault(key, value).map(|why| format!("{key}: {why}"));
+    }
+    if workload == worklist::WORKLOAD {
+        return worklist::option_fault(key, value).map(|why| format!("{key}: {why}"));
     }
     if workload != "logical-io" {
         return None;
@@ -266,7 +269,7 @@ pub(super) fn session_fault(count: u32) -> Option<String> {
 
 /// The meaning of `pin` in a study of this workload. Threads of a parallel query float in their set.
 pub(super) fn pin(word: Option<&Spanned<String>>, workload: &str, source: &Source) -> Result<Pin, LoadError> {
-    let is_parallel = workload == tpch::WORKLOAD;
+    let is_parallel = [tpch::WORKLOAD, worklist::WORKLOAD].contains(&workload);
     match word.map(|word| (word.get_ref().as_str(), word.span())) {
         None if is_parallel => Ok(Pin::Set),
         Some(("each", span)) if is_parallel => {

@@ -63,9 +63,17 @@ impl Engine for Command {
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-        let options = read(&request.load)?;
-        Ok(Box::new(AtWork::start(options, request)?))
+        self::start(read(&request.load)?, request)
     }
+}
+
+/// Starts a command for a treatment: what the engine `command` does, for engines whose work is a command
+/// of their own making. The options were checked by who made them.
+///
+/// # Errors
+/// `setup` or `warmup` failed, or its folders cannot be made.
+pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+    Ok(Box::new(AtWork::start(options, request)?))
 }
 
 /// The options of a treatment, with all that can be known before anything runs.

@@ -337,6 +337,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         simulated: false,
         queries: Some(queries.clone()),
         commands: None,
+        worklist: None,
     };
     let finding =
         |kind: &str, text: &str| Finding { kind: kind.to_owned(), text: text.to_owned(), evidence: vec![] };

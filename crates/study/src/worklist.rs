@@ -1,0 +1,268 @@
+//! The workload `worklist`: a list of files or databases, N jobs, and a chain of commands for each item
+//! of the list. Its options, read and checked without a machine and without starting anything.
+//!
+//! N, the number of jobs, is the treatment's number of sessions. A run is the whole list, so that what
+//! holds of runs of commands holds of it: one run is one block's, and its metrics are readings
+//! ([`crate::command`]). Source of the design: a published work list of backup and restore, in which
+//! N subprocesses were fed from one list.
+
+use std::path::PathBuf;
+
+use crate::command::{self, METRIC_PREFIX, split};
+use crate::{OptionValue, Options};
+
+/// Name of the workload.
+pub const WORKLOAD: &str = "worklist";
+
+/// Name of the sampler under which the items of a run are stored: one reading for each, whose metric is
+/// its place in the list and its name, whose span is its start and end, and whose value is its job.
+pub const SAMPLER: &str = "item";
+
+/// Parser whose metrics every work list has.
+pub const PARSER: &str = "worklist";
+
+/// Most items of a list of which each run keeps every one's span; of longer lists totals alone are kept.
+pub const MAX_SPANS: usize = 2000;
+
+/// Most items of a list.
+pub const MAX_ITEMS: u64 = 100_000;
+
+/// Most jobs at once.
+pub const MAX_JOBS: u32 = 1024;
+
+/// Most seconds of the pause before a run.
+pub const MAX_SETTLE_S: u64 = 600;
+
+/// Items of a list that is made where nobody says.
+const FILES: u64 = 40;
+
+/// MiB of all of them together where nobody says.
+const TOTAL_MIB: f64 = 64.0;
+
+/// Options of the workload; `metric.NAME` comes to them.
+const OPTIONS: [&str; 13] = [
+    "chain",
+    "command",
+    "list",
+    "files",
+    "total_mib",
+    "order",
+    "feed",
+    "cold",
+    "settle_s",
+    "timeout_s",
+    "page_size",
+    "headline",
+    "folder",
+];
+
+/// The order in which items are begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As given.
+    Given,
+    /// The largest first.
+    Largest,
+    /// Drawn anew for every block, the same for all treatments of it.
+    Shuffled,
+}
+
+/// How jobs come to their items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feed {
+    /// One queue: a job that is done takes the next item.
+    Queue,
+    /// The list is cut beforehand into as many parts of equal numbers of items as there are jobs.
+    Split,
+}
+
+/// The options of a treatment, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorklistOptions {
+    /// Name of the chain; `command` for one of the user's.
+    pub chain: String,
+    /// The user's own command for one item, as words with placeholders.
+    pub command: Option<Vec<String>>,
+    /// A text file with one item a line (or separated by NUL); `None` for a list that is made.
+    pub list: Option<PathBuf>,
+    /// Items of a list that is made.
+    pub files: u64,
+    /// Bytes of all of them together.
+    pub total_bytes: u64,
+    /// Which first.
+    pub order: Order,
+    /// How jobs come to items.
+    pub feed: Feed,
+    /// Whether the items are put out of the page cache before every run.
+    pub cold: bool,
+    /// Pause before every run, after `sync`, seconds.
+    pub settle_s: u64,
+    /// Most seconds of a run.
+    pub timeout_s: u64,
+    /// Page size of what is restored, bytes; `None` keeps each item's own.
+    pub page_size_bytes: Option<u32>,
+    /// Folder in which the user's command works; `None` for a folder of the item's own.
+    pub folder: Option<PathBuf>,
+}
+
+impl WorklistOptions {
+    /// Reads the options of one treatment.
+    ///
+    /// # Errors
+    /// The first unknown or impossible option.
+    pub fn read(options: &Options) -> Result<Self, command::Fault> {
+        let fault = |option: &str, why: String| command::Fault { option: option.to_owned(), why };
+        for (key, value) in options {
+            if let Some(why) = option_fault(key, value).filter(|_| key != command::BLOCK) {
+                return Err(fault(key, why));
+            }
+        }
+        let text = |key: &str| options.get(key).map(ToString::to_string);
+        let number = |key: &str, default: u64| options.get(key).and_then(whole).unwrap_or(default);
+        let command = text("command").map(|text| split(&text)).transpose();
+        let command = command.map_err(|why| fault("command", why))?;
+        let default = if command.is_some() { "command" } else { "sqlite" };
+        let read = Self {
+            chain: text("chain").unwrap_or_else(|| default.to_owned()),
+            command,
+            list: text("list").map(PathBuf::from),
+            files: number("files", FILES),
+            total_bytes: (options.get("total_mib").and_then(mib).unwrap_or(TOTAL_MIB) * 1_048_576.0) as u64,
+            order: order(&text("order").unwrap_or_default()),
+            feed: if text("feed").as_deref() == Some("split") { Feed::Split } else { Feed::Queue },
+            cold: text("cold").as_deref() != Some("no"),
+            settle_s: number("settle_s", 1),
+            timeout_s: number("timeout_s", command::MAX_TIMEOUT_S),
+            page_size_bytes: options.get("page_size").and_then(whole).map(|size| size as u32),
+            folder: text("folder").map(PathBuf::from),
+        };
+        read.agree().map(|()| read)
+    }
+
+    /// What no option can be blamed for alone.
+    fn agree(&self) -> Result<(), command::Fault> {
+        let fault =
+            |option: &str, why: &str| Err(command::Fault { option: option.to_owned(), why: why.to_owned() });
+        match (&self.command, self.chain.as_str(), &self.list) {
+            (None, "command", _) => fault(
+                "command",
+                "it is missing: which command is done for each item? On the command line it stands after --",
+            ),
+            (Some(_), chain, _) if chain != "command" => {
+                fault("chain", "a command of your own is given too; keep one of them")
+            }
+            (Some(_), _, None) => fault(
+                "list",
+                "it is missing: which items is the command done for? A text file, one item a line",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An unknown word is refused by [`option_fault`].
+fn order(word: &str) -> Order {
+    match word {
+        "given" => Order::Given,
+        "shuffled" => Order::Shuffled,
+        _ => Order::Largest,
+    }
+}
+
+/// Why one option cannot be, or nothing.
+pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
+    let text = value.to_string();
+    let among = |words: &[&str]| {
+        (!words.contains(&text.as_str())).then(|| format!("'{text}' is none of: {}", words.join(", ")))
+    };
+    let absolute = || (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path"));
+    match key {
+        _ if key.starts_with(METRIC_PREFIX) => command::option_fault(key, value),
+        "command" | "timeout_s" | "headline" | "folder" => command::option_fault(key, value),
+        "chain" => text.is_empty().then(|| "it is empty; `threadwise list` names the chains".to_owned()),
+        "list" => absolute(),
+        "files" => range(value, 1, MAX_ITEMS, "items"),
+        "total_mib" => mib(value).is_none().then(|| format!("'{text}' is no number of MiB above 0")),
+        "order" => among(&["given", "largest", "shuffled"]),
+        "feed" => among(&["queue", "split"]),
+        "cold" => among(&["evict", "no"]),
+        "settle_s" => range(value, 0, MAX_SETTLE_S, "seconds"),
+        "page_size" => range(value, 512, 65_536, "bytes"),
+        _ => Some(format!("unknown to worklist; allowed: {}, metric.NAME", OPTIONS.join(", "))),
+    }
+}
+
+fn whole(value: &OptionValue) -> Option<u64> {
+    match value {
+        OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
+        // Numbers lose their type in some languages' JSON.
+        OptionValue::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
+        _ => None,
+    }
+}
+
+fn mib(value: &OptionValue) -> Option<f64> {
+    let number = match value {
+        OptionValue::Integer(whole) => *whole as f64,
+        OptionValue::Number(number) => *number,
+        _ => return None,
+    };
+    // A pebibyte is more than any list has, and bytes still fit.
+    (number > 0.0 && number <= 1_073_741_824.0).then_some(number)
+}
+
+fn range(value: &OptionValue, least: u64, most: u64, unit: &str) -> Option<String> {
+    let fits = whole(value).is_some_and(|number| (least..=most).contains(&number));
+    (!fits).then(|| format!("'{value}' is not a whole number of {unit} from {least} to {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, OptionValue)]) -> Options {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+    }
+
+    fn text(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let read = WorklistOptions::read(&Options::new()).unwrap();
+        assert_eq!((read.chain.as_str(), read.files, read.total_bytes), ("sqlite", 40, 64 << 20));
+        assert_eq!((read.order, read.feed, read.cold, read.settle_s), (Order::Largest, Feed::Queue, true, 1));
+        assert_eq!((read.list, read.page_size_bytes, read.timeout_s), (None, None, 3600));
+    }
+
+    #[test]
+    fn a_command_of_ones_own_needs_a_list() {
+        let own = [("command", text("psql -d {item} -f patch.sql"))];
+        let error = WorklistOptions::read(&options(&own)).unwrap_err().to_string();
+        assert!(error.contains("'list'") && error.contains("one item a line"), "{error}");
+        let own = [own[0].clone(), ("list", text("/srv/list"))];
+        let read = WorklistOptions::read(&options(&own)).unwrap();
+        assert_eq!((read.chain.as_str(), read.command.unwrap().len()), ("command", 5));
+        let both = [own[0].clone(), own[1].clone(), ("chain", text("sqlite"))];
+        assert!(WorklistOptions::read(&options(&both)).unwrap_err().to_string().contains("keep one of them"));
+        assert!(WorklistOptions::read(&options(&[("chain", text("command"))])).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_is_allowed() {
+        for (key, value, said) in [
+            ("order", text("random"), "given, largest, shuffled"),
+            ("feed", text("pull"), "queue, split"),
+            ("files", OptionValue::Integer(0), "from 1 to 100000"),
+            ("files", OptionValue::Number(1.5), "from 1 to 100000"),
+            ("total_mib", OptionValue::Number(f64::NAN), "above 0"),
+            ("settle_s", OptionValue::Integer(601), "from 0 to 600"),
+            ("list", text("list.txt"), "not an absolute path"),
+            ("jobs", OptionValue::Integer(2), "unknown to worklist"),
+        ] {
+            let error = WorklistOptions::read(&options(&[(key, value)])).unwrap_err().to_string();
+            assert!(error.contains(key) && error.contains(said), "{error}");
+        }
+    }
+}

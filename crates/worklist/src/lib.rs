@@ -1,0 +1,12 @@
+//! A work list: many files or databases, N jobs fed from one queue (or from parts of the list), and a
+//! chain of commands for each item.
+//!
+//! `chain` reads the chains, which are data (`chains/*.toml`); `plan` is what one process is to do;
+//! `work` does it, in a process of its own (`threadwise worklist-run PLAN`); `list` makes or copies the
+//! items; `cold` puts them out of the page cache; `servers` has the private servers of chains that need
+//! one; `check` compares one item of each run with its source; `engine` is the engine `worklist`, which
+//! runs such a process under a treatment's placement as the engine `command` runs any.
+
+pub mod chain;
+pub mod plan;
+pub mod work;
