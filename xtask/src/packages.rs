@@ -42,12 +42,16 @@ pub const PACKAGES: [Package; 11] = [
         programs: &["mariadbd", "/usr/sbin/mariadbd"],
         used_for: "studies of MariaDB",
     },
-    Package { name: "firebird3.0-utils", programs: &["gbak", "isql-fb"], used_for: "reloads of Firebird" },
+    Package {
+        name: "firebird3.0-utils",
+        programs: &["gbak", "isql-fb"],
+        used_for: "reloads and studies of Firebird",
+    },
     Package {
         // The engine as a library, without the server: nothing is started.
         name: "firebird3.0-server-core",
         programs: &["sh -c ls /usr/lib/*/firebird/*/plugins/libEngine1*.so"],
-        used_for: "reloads of Firebird",
+        used_for: "reloads and studies of Firebird",
     },
     Package { name: "openssl", programs: &["openssl"], used_for: "TLS to a PostgreSQL server" },
     Package { name: "sysbench", programs: &["sysbench"], used_for: "run command with sysbench" },

@@ -270,7 +270,8 @@ pub struct Finding {
     /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `trust`,
     /// `scope`, `advice`, `simulated`; of queries `data-size`, `queries-total`, `queries-range`,
     /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a
-    /// command `command`, `metric`, `cost`; of a probe
+    /// command `command`, `metric`, `cost`; of a work list `worklist`, `jobs-step`, `smt-whole`, `idle-tail`,
+    /// `schedule`; of a probe
     /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with intervals.

@@ -85,15 +85,6 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Bytes for people: `1.5 GiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} bytes"),
-    }
-}
-
 /// A value from a file, fit to stand in a command that somebody pastes into a shell; `None` where it
 /// is anything but a plain word or number, as it may be a stranger's file.
 pub(crate) fn plain(word: &str) -> Option<&str> {
@@ -149,7 +140,6 @@ mod tests {
     #[test]
     fn figures_are_short() {
         assert_eq!([percent(0.0042), percent(0.372), percent(0.0)], ["0.4%", "37%", "0.0%"]);
-        assert_eq!([bytes(12), bytes(3 << 29), bytes(1 << 40)], ["12 bytes", "1.5 GiB", "1.0 TiB"]);
     }
 
     #[test]

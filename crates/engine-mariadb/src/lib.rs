@@ -15,6 +15,7 @@ mod managed;
 mod memory;
 mod options;
 mod place;
+mod private;
 mod running;
 mod schema;
 mod workload;
@@ -32,6 +33,7 @@ use error::{failed, query};
 use keeper::{KeptSchema, KeptServer};
 use managed::{Folders, OwnServer, Programs, Setup};
 use options::{External, Managed, Restart, SCHEMA, Which};
+pub use private::{PrivateOptions, PrivateServer};
 use running::{MariadbRunning, Under};
 use workload::{Treatment, Work};
 

@@ -13,7 +13,10 @@ use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::{Answer, ItemSpan, OptionValue, Options, QueryExecution, SessionSlice};
 
+mod items;
+
 use crate::{LoadRequest, Placed, latency};
+pub use items::WireItem;
 
 /// Version of the protocol; a worker of another major version is refused.
 pub const VERSION: u32 = 1;
@@ -233,35 +236,6 @@ pub struct WireSessionSlice {
     /// Items of a work list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<WireItem>,
-}
-
-/// One item of a work list (mirrors `ItemSpan`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct WireItem {
-    /// Its place in the list, from 0.
-    pub index: u32,
-    /// Its name.
-    pub name: String,
-    /// Its job, from 0.
-    pub job: u32,
-    /// Since the window's start.
-    pub started_ns: u64,
-    /// Of its chain.
-    pub elapsed_ns: u64,
-}
-
-impl From<ItemSpan> for WireItem {
-    fn from(item: ItemSpan) -> Self {
-        let ItemSpan { index, name, job, started_ns, elapsed_ns } = item;
-        Self { index, name, job, started_ns, elapsed_ns }
-    }
-}
-
-impl From<WireItem> for ItemSpan {
-    fn from(wire: WireItem) -> Self {
-        let WireItem { index, name, job, started_ns, elapsed_ns } = wire;
-        Self { index, name, job, started_ns, elapsed_ns }
-    }
 }
 
 /// One execution of a query (mirrors `QueryExecution`).

@@ -11,6 +11,7 @@ pub mod memory;
 pub mod pin;
 pub mod placement;
 pub mod topology;
+pub mod words;
 
 pub use cpuset::CpuSet;
 pub use memory::{Memory, MemoryBinding, MemoryMode};

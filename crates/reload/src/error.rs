@@ -46,8 +46,8 @@ pub enum ItemError {
     /// Something went wrong; the original is in its place.
     #[error("{0}")]
     Failed(String),
-    /// Something of the original could not be put back; the state stays for a recovery.
-    #[error("{0}; `threadwise reload --recover` puts it back")]
+    /// Something could not be put back or finished; the state stays for a recovery.
+    #[error("{0}; `threadwise reload --recover` does what is left to do")]
     LeftBehind(String),
     /// The swap was done, and which of both files is right is for the user to decide: to try again would
     /// say the same.

@@ -58,7 +58,16 @@ pub fn database_of_kept(path: &Path) -> Option<PathBuf> {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    _lock: OwnedFd,
+    lock: OwnedFd,
+}
+
+impl Drop for Folder {
+    /// Closing would leave the lock for a moment to a process that another thread is just starting, which has
+    /// a copy of the descriptor until it is its program.
+    fn drop(&mut self) {
+        // It goes with the descriptor in any case.
+        let _ = flock(&self.lock, FlockOperation::Unlock);
+    }
 }
 
 /// What was tried to get a folder.
@@ -201,7 +210,7 @@ fn try_lock(path: &Path) -> Result<Tried, ItemError> {
         Identity::at(path).is_ok_and(|named| open == Ok(named.inode))
     };
     match same(path, &folder) && same(&path.join(LOCK), &lock) {
-        true => Ok(Tried::Got(Folder { path: path.to_owned(), _lock: lock })),
+        true => Ok(Tried::Got(Folder { path: path.to_owned(), lock })),
         false => Ok(Tried::Changed),
     }
 }

@@ -8,6 +8,7 @@ use crate::metadata::Metadata;
 use crate::recover;
 use crate::refuse;
 use crate::state::{Originals, State, StateFile};
+use crate::swap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -296,14 +297,15 @@ impl Way<'_> {
         self.after(Step::Linked, &work.database)?;
         held.seal(work)?;
         self.after(Step::Sealed, &work.database)?;
-        // Since the last look there were several syncs; what has the name now is overwritten.
+        // Since the last look there were several syncs. What gets the name after this one is not lost, but
+        // ends in the work folder.
         if inode_at(&work.database)? != Some(original.inode) {
             return Err(ItemError::failed(format!(
                 "somebody gave the name to another file, which was left; the original is {}",
                 folder::kept_of(&work.database).display()
             )));
         }
-        fs::rename(&work.new, &work.database)
+        swap::take_name(&work.new, &work.database)
             .map_err(|error| ItemError::failed(format!("the new file cannot take the name: {error}")))
     }
 
@@ -316,6 +318,8 @@ impl Way<'_> {
         report.new = Identity::at(&work.database).ok();
         report.bytes_after = report.new.map(|new| new.size_bytes);
         self.after(Step::Swapped, &work.database)?;
+        let files = work.with_state(|state| state.state().files).flatten();
+        let cleared = files.map_or(Ok(()), |(original, new)| swap::clear(work, original, new));
         let reopened = durable.and_then(|()| self.chain.reopen(work));
         self.after(Step::Reopened, &work.database)?;
         let released = held.release(work, true);
@@ -324,6 +328,9 @@ impl Way<'_> {
             let reason = format!("{error}; the original is {}", kept.display());
             ItemError::Failed(reason)
         };
+        // The work folder stays, with what is in it.
+        cleared
+            .map_err(|error| ItemError::LeftBehind(format!("{error}; the original is {}", kept.display())))?;
         reopened.map_err(to_original)?;
         if let Err(error) = released {
             work.warn(error.to_string());

@@ -21,6 +21,7 @@ pub mod run;
 pub mod search;
 pub mod sqlite;
 mod state;
+mod swap;
 pub mod watch;
 
 pub use state::Originals;

@@ -7,6 +7,7 @@ use crate::folder::{self, Folder};
 use crate::identity::{Identity, Inode, inode_at, parent, sync_folder};
 use crate::item::remove_kept;
 use crate::state::{Originals, Phase, StateFile};
+use crate::swap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,6 +100,9 @@ fn recovered(
     let stop = Arc::new(AtomicBool::new(false));
     let path = folder.path().to_owned();
     let work = Work::new(database.to_owned(), path, settings.clone(), stop, Some(state));
+    if let (Phase::Ready, Some((original, new))) = (phase, files) {
+        swap::clear(&work, original, new)?;
+    }
     let now = inode_at(database)?;
     let recovered = match (phase, files) {
         (Phase::Ready, Some((original, new))) if now == Some(new) => {

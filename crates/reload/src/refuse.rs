@@ -4,11 +4,12 @@ use crate::error::ItemError;
 use crate::folder::{Folder, Probe, kept_of};
 use crate::identity::{parent, stat};
 use crate::metadata::Metadata;
-use rustix::fs::{Access, AtFlags, CWD, FileType, StatxFlags, accessat, statvfs, statx};
+use rustix::fs::{Access, AtFlags, CWD, FileType, StatxFlags, accessat, statx};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use threadwise_server::room::free_bytes;
 
 const MOUNTED: &str = "is mounted by itself, so that no other file can take its name";
 
@@ -101,9 +102,9 @@ fn not_given(why: String) -> ItemError {
 /// # Errors
 /// [`ItemError::Skip`] with what is there and what is needed.
 pub fn room(folder: &Path, size_bytes: u64) -> Result<(), ItemError> {
-    let found = statvfs(folder)
+    let free = free_bytes(folder)
         .map_err(|error| ItemError::skip(format!("cannot ask for room in {}: {error}", folder.display())))?;
-    let free = u128::from(found.f_bavail) * u128::from(found.f_frsize);
+    // Of a sparse file the size may be anything.
     let needed = u128::from(size_bytes) * 21 / 10;
     if let Some(longest) = getrlimit(Resource::Fsize).current.filter(|longest| size_bytes > *longest) {
         return Err(ItemError::skip(format!(
@@ -111,7 +112,7 @@ pub fn room(folder: &Path, size_bytes: u64) -> Result<(), ItemError> {
             longest >> 10
         )));
     }
-    match free >= needed {
+    match u128::from(free) >= needed {
         true => Ok(()),
         false => Err(ItemError::skip(format!(
             "no room: {} MiB are free beside it, {} MiB are needed (twice its size and 5%)",

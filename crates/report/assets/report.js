@@ -353,6 +353,8 @@
     throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
     // Drawn by queries.js, which a page without queries does not have.
     ...globalThis.queryCharts?.({ data: data.queries, base, tip, cap, swatches, dark, ticks: TICKS }),
+    // Drawn by worklist.js, likewise.
+    ...globalThis.worklistCharts?.({ data: data.worklist, base, tip, cap, swatches }),
   };
 
   function drawAll() {

@@ -1,5 +1,5 @@
-//! Raw exports as CSV (RFC 4180): one line per run, slice or execution of a query, units last in
-//! column names.
+//! Raw exports as CSV (RFC 4180): one line per run, slice, execution of a query or item of a work list,
+//! units last in column names.
 //!
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): study files come by mail, and their names and messages are not ours.
@@ -83,6 +83,22 @@ const QUERY_COLUMNS: [&str; 19] = [
     "plan",
 ];
 
+const ITEM_COLUMNS: [&str; 13] = [
+    "run_id",
+    "block",
+    "attempt",
+    "treatment",
+    "group",
+    "status",
+    "placement",
+    "jobs",
+    "index",
+    "item",
+    "job",
+    "started_ns",
+    "elapsed_ns",
+];
+
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 
@@ -163,6 +179,36 @@ pub fn queries_csv(document: &Document, out: &mut dyn Write) -> Result<(), Repor
             let counted = names.map(|name| known(query.counters.get(name).copied()));
             let cells = head.iter().cloned().chain([placement.clone()]).chain(own);
             write(&mut writer, cells.chain(counted))?;
+        }
+    }
+    Ok(writer.flush()?)
+}
+
+/// Every item of a work list in every run, failed and superseded ones too, as far as it was told.
+/// `index` is its place in the list and `job` who did it, both from 0; `started_ns` counts from the
+/// start of the run's window.
+///
+/// # Errors
+/// The writer's.
+pub fn items_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+    let mut writer = ::csv::Writer::from_writer(out);
+    write(&mut writer, ITEM_COLUMNS.iter().map(|name| (*name).to_owned()))?;
+    for run in document.runs {
+        let head = slice_head(document, run);
+        let treatment = document.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
+        let of_treatment = [
+            guarded(treatment.map_or("", |own| &own.placement)),
+            treatment.map_or(String::new(), |own| own.sessions.to_string()),
+        ];
+        for item in crate::worklist::items(run) {
+            let own = [
+                known(item.index),
+                guarded(item.name),
+                known(item.job),
+                item.started_ns.to_string(),
+                item.elapsed_ns.to_string(),
+            ];
+            write(&mut writer, head.iter().chain(&of_treatment).cloned().chain(own))?;
         }
     }
     Ok(writer.flush()?)

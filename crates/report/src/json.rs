@@ -10,6 +10,7 @@ mod doctor;
 mod engines;
 mod executions;
 mod queries;
+mod worklist;
 
 pub(crate) use compare::compare;
 pub use doctor::doctor;
@@ -59,7 +60,9 @@ pub fn report(document: &Document) -> String {
         "findings": list(&mut document.findings.iter().map(finding_json)),
         "notes": document.notes,
     });
-    pretty(&merged(report, of_commands.unwrap_or_else(|| json!({}))))
+    let of_lists = analysis.worklist.as_ref().map(|own| worklist::worklist(document, own));
+    let more = of_commands.into_iter().chain(of_lists);
+    pretty(&more.fold(report, merged))
 }
 
 /// The machine: counts over allowed and online logical CPUs, lists over all.
@@ -145,6 +148,16 @@ pub fn queries_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Rep
         crate::csv::executions(run).try_for_each(|(slice, stream, query)| {
             line(out, &executions::execution(run, slice, stream, query))
         })
+    })
+}
+
+/// Every item of a work list in every run, one JSON object a line.
+///
+/// # Errors
+/// The writer's.
+pub fn items_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+    document.runs.iter().try_for_each(|run| {
+        crate::worklist::items(run).try_for_each(|item| line(out, &worklist::item(run, &item)))
     })
 }
 

@@ -19,6 +19,7 @@ mod queries;
 pub mod terminal;
 pub mod text;
 pub mod words;
+mod worklist;
 
 use threadwise_analysis::findings::group_words;
 use threadwise_analysis::hardware::Hardware;
@@ -150,12 +151,14 @@ impl<'a> Document<'a> {
     }
 
     /// Throughput ratios that stand in no column of the table of treatments: the known pairs and the
-    /// study file's own comparisons. Steps of a sweep are drawn as its line, of commands they are listed.
+    /// study file's own comparisons. Steps of a sweep are drawn as its line, of commands they are listed,
+    /// of work lists they are in the table of jobs.
     pub fn other_ratios(&self) -> impl Iterator<Item = &'a Estimate> {
         let document = *self;
         self.throughput_ratios().filter(move |estimate| {
             let in_table = document.ratio(&estimate.treatment);
             let is_drawn = estimate.kind == "sweep-step" && document.analysis.commands.is_none();
+            let is_drawn = is_drawn || worklist::is_shown(document.analysis, estimate);
             !is_drawn && !in_table.is_some_and(|own| std::ptr::eq(own, *estimate))
         })
     }

@@ -10,6 +10,7 @@ mod lines;
 mod pairs;
 mod probe;
 mod queries;
+mod worklist;
 
 use crate::activity::latency_gap;
 use crate::text::{compact, counted, metric, plain, ratio_interval, runs_words, set_share, share};
@@ -116,7 +117,7 @@ pub fn table(document: &Document, style: Style) -> String {
         return queries::table(document, queries, style);
     }
     if let Some(of_commands) = &document.analysis.commands {
-        return commands::table(document, of_commands, style);
+        return worklist::worklist(document, style) + &commands::table(document, of_commands, style);
     }
     let grids = SHAPES.iter().map(|shape| Grid::new(document, style, shape));
     let (text, p99_dash) = match grids.into_iter().find(|grid| grid.least_width() <= style.width) {

@@ -44,10 +44,17 @@ fn ascii(c: char) -> &'static str {
     }
 }
 
-/// A number with so many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`.
+/// Decimal exponents of numbers that are written without one.
+const PLAIN_EXPONENTS: std::ops::Range<i32> = -4..6;
+
+/// A number with so many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`; with an exponent
+/// where there is no suffix for it.
 pub fn compact(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "n/a".to_owned();
+    }
+    if value.abs() >= 999.5e12 {
+        return significant(value, digits);
     }
     let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     // 999.96 of a unit would be printed as a thousand of it.
@@ -57,8 +64,9 @@ pub fn compact(value: f64, digits: usize) -> String {
     format!("{}{suffix}", significant(value / scale, digits))
 }
 
-/// A number with `digits` significant digits (more where it is a longer whole number) and no
-/// exponent; trailing zeros are kept, so that columns line up.
+/// A number with `digits` significant digits (more where it is a longer whole number); trailing zeros are
+/// kept, so that columns line up. From a million on and below 0.0001 it has an exponent, since a column has
+/// no room for 300 digits, and 0.000000 says nothing: `1.00e300`, `5.12e-9`.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "n/a".to_owned();
@@ -69,6 +77,9 @@ pub fn significant(value: f64, digits: usize) -> String {
     // The exponent after rounding: 9.9996 has four digits as 10.00.
     let rounded = format!("{value:.*e}", digits.saturating_sub(1));
     let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    if !PLAIN_EXPONENTS.contains(&exponent) {
+        return rounded;
+    }
     let decimals = (digits as i32 - 1 - exponent).clamp(0, 6) as usize;
     format!("{value:.decimals$}")
 }
@@ -99,6 +110,7 @@ pub fn share(value: f64) -> String {
     match value {
         v if !v.is_finite() => "n/a".to_owned(),
         v if v > 0.0 && v < 0.0005 => "<0.1%".to_owned(),
+        v if v >= 1e4 => format!("{:.1e}%", v * 100.0),
         v if v >= 0.9995 => format!("{:.0}%", v * 100.0),
         v => format!("{:.1}%", v * 100.0),
     }
@@ -228,6 +240,24 @@ mod tests {
         assert_eq!(set_share(0.995), "99.5%");
         assert_eq!(ratio_interval(1.2712, 1.24, 1.3), "1.27x [1.24, 1.30]");
         assert_eq!(ratio(0.0412), "0.0412");
+    }
+
+    #[test]
+    fn no_number_is_wider_than_a_column() {
+        assert_eq!(significant(1e300, 4), "1.000e300");
+        assert_eq!(significant(-1.25e-12, 3), "-1.25e-12");
+        assert_eq!(significant(0.000_099_99, 3), "0.000100", "as it is rounded");
+        assert_eq!([significant(999_999.0, 4), significant(1_234_567.0, 4)], ["999999", "1.235e6"]);
+        assert_eq!([compact(999.4e12, 4), compact(1e15, 4)], ["999.4T", "1.000e15"]);
+        assert_eq!([ratio(3e40), ratio(2.5e-9)], ["3.00e40", "2.50e-9"]);
+        assert_eq!([share(12.5), share(1e300)], ["1250%", "1.0e302%"]);
+        for exponent in -323..309 {
+            let value = -format!("1.23456789e{exponent}").parse::<f64>().unwrap();
+            let texts = [compact(value, 4), significant(value, 4), ratio(value), nanoseconds(value)];
+            for text in texts.into_iter().chain([share(-value), bytes(-value as u64)]) {
+                assert!(text.len() <= 13, "{value:e}: {text}");
+            }
+        }
     }
 
     #[test]

@@ -3,11 +3,12 @@
 //! `memory_limit_bytes` take the readings.
 //!
 //! Source of the files: `proc_meminfo(5)`, `proc_pid_comm(5)` (at most 15 characters),
-//! `proc_pid_stat(5)`, `statvfs(3)`.
+//! `proc_pid_stat(5)`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use threadwise_machine::words::bytes;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::CpuTimes;
 use threadwise_telemetry::proc_stat::{self, ProcStat};
@@ -87,21 +88,6 @@ pub fn check_start(topology: &Topology, allow_busy: bool, users_server: bool) ->
         check_database_server(read_database_server(root))?;
     }
     check_load(read_other_load(root, &topology.allowed()))
-}
-
-/// Bytes for people: `1.5 GiB`.
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} bytes"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
 }
 
 /// Share of the allowed CPUs' capacity that was busy. `None` where no time passed.
@@ -215,8 +201,7 @@ pub fn check_memory(planned: u64, limit: u64) -> Result<(), Refusal> {
 
 /// Bytes that this user may still write into a folder; `None` where the system does not say.
 pub fn read_free_bytes(folder: &Path) -> Option<u64> {
-    let system = rustix::fs::statvfs(folder).ok()?;
-    system.f_bavail.checked_mul(system.f_frsize)
+    threadwise_server::room::free_bytes(folder).ok()
 }
 
 /// Refuses where less than twice the data is free.
@@ -452,12 +437,5 @@ mod tests {
         // One rule in one block and the other in the next.
         let used = block([SECOND, 0], (0, 0), Some(0));
         assert!(watch.block(Some(&used), &allowed).unwrap().contains("used 50%"));
-    }
-
-    #[test]
-    fn bytes_are_written_for_people() {
-        assert_eq!(bytes(17), "17 bytes");
-        assert_eq!(bytes(1536), "1.5 KiB");
-        assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
     }
 }

@@ -214,13 +214,8 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
 /// What has to be in order before a folder goes: masks of foreign processes are as they were, and no
 /// server that was started in it and no command lives on.
 fn settle(folder: &Path) -> Result<(), String> {
-    let journal = journal_of(folder);
-    if journal.exists() {
-        let restored = journal::restore(&journal).map_err(|error| error.to_string())?;
-        if let Some(why) = restored.failed.first() {
-            return Err(format!("masks of other processes were not all put back: {why}"));
-        }
-    }
+    // Whatever comes of the rest; it is tried again below.
+    let _ = put_masks_back(folder);
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
         living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
@@ -229,7 +224,20 @@ fn settle(folder: &Path) -> Result<(), String> {
         remove_stale_groups();
         segments::remove_in_folder(&data);
     }
-    Ok(())
+    // A worker that lived on may have bound something meanwhile; now there is none any more.
+    put_masks_back(folder)
+}
+
+fn put_masks_back(folder: &Path) -> Result<(), String> {
+    let journal = journal_of(folder);
+    if !journal.exists() {
+        return Ok(());
+    }
+    let restored = journal::restore(&journal).map_err(|error| error.to_string())?;
+    match restored.failed.first() {
+        Some(why) => Err(format!("masks of other processes were not all put back: {why}")),
+        None => Ok(()),
+    }
 }
 
 /// Who made the folder: process number and start time. `None` without a marker of ours.

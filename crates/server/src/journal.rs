@@ -11,9 +11,11 @@
 //!
 //! What a bound thread starts inherits its mask. All threads of a process are written down when its first
 //! one is, so that a thread without a line is known to be new; it gets the mask of its process's first
-//! thread. A new *process* is not known, so what starts processes (the postmaster) is left as it is.
+//! thread. A new *process* is not known, so what starts processes (the postmaster) is left as it is,
+//! unless the whole server is bound and written down as such (`server`).
 
 mod entry;
+mod server;
 
 use crate::masks::{self, MaskError};
 use crate::{proc, users};
@@ -176,8 +178,12 @@ pub fn restore(path: &Path) -> Result<Restored, JournalError> {
     let here = Here::now();
     let mut restored = Restored::default();
     let mut seen = BTreeSet::new();
-    let mut entries = Vec::new();
+    let (mut entries, mut servers) = (Vec::new(), Vec::new());
     for (index, line) in text[..whole].lines().enumerate() {
+        if let Some(Ok(entry)) = server::parse(line) {
+            servers.extend((entry.here == here).then_some(entry));
+            continue;
+        }
         match Entry::parse(line) {
             Ok(entry) if entry.here.boot != here.boot => restored.gone += 1,
             Ok(entry) if entry.here.pid_namespace != here.pid_namespace => restored.failed.push(format!(
@@ -199,7 +205,10 @@ pub fn restore(path: &Path) -> Result<Restored, JournalError> {
             }
         }
     }
-    put_back_heirs(&entries, &mut restored);
+    match servers.is_empty() {
+        true => put_back_heirs(&entries, &mut restored),
+        false => server::put_back_heirs(&entries, &servers, &mut restored),
+    }
     Ok(restored)
 }
 
@@ -331,6 +340,10 @@ fn read(file: &mut File, path: &Path) -> Result<String, JournalError> {
 
 /// Adds lines behind the last whole one, durably or not at all.
 fn append(file: &mut File, whole: u64, lines: &str) -> io::Result<()> {
+    if whole + lines.len() as u64 > MAX_BYTES {
+        // Nobody would read it any more, and what is in it could not be put back.
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     file.set_len(whole)?;
     let written = file.write_all(lines.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {

@@ -6,12 +6,14 @@
 //! particular server.
 
 mod as_owner;
+pub mod find;
 pub mod journal;
 pub mod living;
 pub mod marked;
 pub mod masks;
 pub mod proc;
 pub mod programs;
+pub mod room;
 pub mod segments;
 pub mod spawn;
 pub mod stopping;

@@ -24,6 +24,13 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// The name of a user of this machine by its number.
+pub fn name_of(uid: u32) -> Option<String> {
+    let passwd = fs::read_to_string("/etc/passwd").ok()?;
+    let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    lines.find(|fields| fields.get(2) == Some(&uid.to_string().as_str())).map(|fields| fields[0].to_owned())
+}
+
 /// The first of the `candidates` that `root`/etc/passwd has, root itself excepted.
 pub fn find(root: &Path, candidates: &[&str]) -> Option<User> {
     let file = below::resolve(root, root, Path::new("etc/passwd")).ok()?;

@@ -7,12 +7,14 @@
 
 pub mod metric;
 pub mod parsers;
+pub mod server;
 pub mod words;
 
 use std::path::PathBuf;
 
 use crate::{OptionValue, Options, SessionSlice};
 pub use metric::{Better, Combine, Extract, MetricSpec, Source};
+pub use server::ServerName;
 pub use words::{Values, fill, quote, split};
 
 /// Name of the workload.
@@ -49,7 +51,14 @@ pub const METRIC_PREFIX: &str = "metric.";
 pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", "command", "check", "after", "teardown"];
 
 /// Further options; `metric.NAME` comes to them.
-const OTHERS: [&str; 6] = ["each", "timeout_s", "output_limit_mib", "success", "headline", "folder"];
+const OTHERS: [&str; 7] =
+    ["each", "timeout_s", "output_limit_mib", "success", "headline", "folder", PIN_SERVER];
+
+/// Option that names a server that is already running and is bound to the placement too.
+pub const PIN_SERVER: &str = "pin_server";
+
+/// Counter of a slice: CPU time that such a server used during the run.
+pub const SERVER_CPU_NS: &str = "server_cpu_ns";
 
 /// Option that the runner adds for `{block}`; nobody else sets it.
 pub const BLOCK: &str = "block";
@@ -104,6 +113,8 @@ pub struct CommandOptions {
     pub headline: Option<String>,
     /// Folder in which all commands run; `None` for the run's own output folder.
     pub folder: Option<PathBuf>,
+    /// A server that runs already and is bound to the placement as well.
+    pub pin_server: Option<ServerName>,
 }
 
 impl CommandOptions {
@@ -141,6 +152,7 @@ impl CommandOptions {
             metrics: metrics(options),
             headline: text(options, "headline").filter(|name| name != ELAPSED),
             folder: text(options, "folder").map(PathBuf::from),
+            pin_server: text(options, PIN_SERVER).and_then(|text| ServerName::parse(&text).ok()),
         };
         read.agree().map(|()| read)
     }
@@ -242,6 +254,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
             .is_none()
             .then(|| format!("'{text}' is no list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
         "headline" => text.is_empty().then(|| "it is empty; give a metric's name".to_owned()),
+        PIN_SERVER => ServerName::parse(&text).err(),
         "folder" => (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path")),
         _ => {
             let known: Vec<&str> = COMMANDS.into_iter().chain(OTHERS).collect();
@@ -348,6 +361,7 @@ mod tests {
             ("headline".to_owned(), OptionValue::Text("tps".to_owned())),
             ("metric.tps".to_owned(), OptionValue::Text("tx/s higher regex:tps = ([0-9]+)".to_owned())),
             ("folder".to_owned(), OptionValue::Text("/tmp".to_owned())),
+            ("pin_server".to_owned(), OptionValue::Integer(812)),
             ("block".to_owned(), OptionValue::Integer(3)),
         ]))
         .unwrap();
@@ -356,6 +370,7 @@ mod tests {
         assert_eq!(commands[1].0, "command");
         assert_eq!(commands[2].1, ["rm", "-rf", "{out}/a b"]);
         assert_eq!((read.timeout_s, read.output_limit_bytes, read.success), (5, 2 << 20, vec![0, 3]));
+        assert_eq!(read.pin_server, Some(ServerName::Pid(812)));
         assert_eq!((read.headline.as_deref(), read.metrics[0].name.as_str()), (Some("tps"), "tps"));
     }
 
@@ -369,6 +384,7 @@ mod tests {
         assert!(with("success", "0;1").contains("exit codes") && with("success", "256").contains("255"));
         assert!(with("headline", "tps").contains("there are: elapsed"));
         assert!(with("folder", "here").contains("absolute"));
+        assert!(with("pin_server", "db.example:5432").contains("another machine"));
         assert!(with("setup", " ").contains("empty") && with("setup", "a 'b").contains("quote"));
         assert!(with("metric.Tps", "x").contains("Tps"));
         assert!(with("setup", "x {session}").contains("each=session"));

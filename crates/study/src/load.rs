@@ -12,8 +12,10 @@ mod comparisons;
 mod data;
 mod dop;
 mod expand;
+mod jobs;
 mod policy;
 mod raw;
+mod sites;
 mod sweep;
 mod text;
 
@@ -110,6 +112,8 @@ pub struct Overrides {
     pub sessions: Option<Vec<u32>>,
     /// Degrees of parallelism of every placement, in place of the file's.
     pub dops: Option<Vec<u32>>,
+    /// Numbers of jobs of a work list, in place of the file's.
+    pub jobs: Option<Vec<u32>>,
     /// Workload options; a value for a factor leaves that one level of it.
     pub options: Options,
     /// Placements in place of the file's treatments and sweep.

@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 9] = [
+const PRESETS: [(&str, &str, &str); 11] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -46,6 +46,16 @@ const PRESETS: [(&str, &str, &str); 9] = [
         "command",
         "Your own command: one core, its second thread, one thread of every core, both threads",
         include_str!("../../../studies/command.toml"),
+    ),
+    (
+        "reload",
+        "Backup and restore of a list: 1, 2, 4, ... jobs, one thread of every core and both",
+        include_str!("../../../studies/reload.toml"),
+    ),
+    (
+        "reload-schedule",
+        "Backup and restore of a list: one queue and fixed parts, the largest first and as given",
+        include_str!("../../../studies/reload-schedule.toml"),
     ),
 ];
 

@@ -156,7 +156,7 @@ pub const FIXED_WORK: &str = "rows_per_session";
 /// Bytes of the block that an engine reads at once: its page.
 pub fn block_bytes(engine: &str) -> u64 {
     match engine {
-        "postgres" => 8192,
+        "postgres" | "firebird" => 8192,
         "mariadb" => 16384,
         _ => 4096,
     }

@@ -3,6 +3,7 @@
 use crate::commands::engine::EngineArgs;
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::CommandArgs;
+use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadwise_machine::placement::Service;
@@ -64,6 +65,12 @@ pub enum Command {
     /// Put back what a killed `reload` left (started by `reload`)
     #[command(hide = true)]
     ReloadWatchdog(ReloadWatchdogArgs),
+    /// Do a work list (started by `run`)
+    #[command(hide = true)]
+    WorklistRun(WorklistRunArgs),
+    /// Do one step of the chain sqlite (started by `worklist-run`)
+    #[command(hide = true)]
+    WorklistSqlite(WorklistSqliteArgs),
 }
 
 /// Arguments of `run`.
@@ -83,6 +90,9 @@ Examples:
   threadwise run tpch --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run tpch --engine postgres --set scale=0.1
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
+  threadwise run reload --engine firebird --set files=100 --set total_mib=500
+  threadwise run reload --engine sqlite --list dbs.txt --jobs 1,2,4
+  threadwise run reload --list names.txt -- psql -d {item} -f patch.sql
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
 
@@ -94,7 +104,8 @@ pub struct RunArgs {
     pub study: Option<String>,
     /// Engine: sqlite, native, postgres, mariadb (a server of our own for the study), the address of a
     /// running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or datafusion (see
-    /// `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH
+    /// `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH. Of a work list its
+    /// chain: sqlite, firebird, postgres, mariadb
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
     /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or
@@ -118,7 +129,7 @@ pub struct RunArgs {
     pub no_html: bool,
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
     /// part was. --allow-busy and --data-dir are asked for anew
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
@@ -132,6 +143,13 @@ pub struct RunArgs {
     /// Degrees of parallelism to measure for every placement of a study of queries, such as 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub dop: Option<Vec<u32>>,
+    /// Numbers of jobs to measure for every placement of a work list, such as 1,2,4
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub jobs: Option<Vec<u32>>,
+    /// The items of a work list: a text file, one item a line. Database files are copied first, and the
+    /// originals left alone [default: a list is made]
+    #[arg(long, value_name = "FILE")]
+    pub list: Option<PathBuf>,
     /// Placement to measure instead of the preset's; may be given several times
     #[arg(long, value_name = "PLACEMENT")]
     pub placement: Option<Vec<String>>,
@@ -329,6 +347,8 @@ pub enum ExportRows {
     Slices,
     /// One execution of a query
     Queries,
+    /// One item of a work list
+    Items,
 }
 
 /// Arguments of `completions`.

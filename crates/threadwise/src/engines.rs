@@ -3,15 +3,18 @@
 use crate::error::AppError;
 use std::sync::LazyLock;
 use threadwise_engine::{Engine, engines};
+use threadwise_engine_firebird::Firebird;
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_engine_postgres::Postgres;
 use threadwise_study::{OptionValue, Options};
+use threadwise_worklist::Worklist;
 
 static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
-    let mut all: Vec<&'static dyn Engine> = vec![&Postgres, &Mariadb];
+    let mut all: Vec<&'static dyn Engine> = vec![&Postgres, &Mariadb, &Firebird];
     // Those that need nothing come first; the model last, since it measures nothing.
     let light = engines::all();
     all.splice(0..0, light.iter().copied().filter(|engine| engine.name() != "simulated"));
+    all.push(&Worklist);
     all.extend(light.iter().copied().filter(|engine| engine.name() == "simulated"));
     all
 });
@@ -36,6 +39,11 @@ pub fn named(text: &str) -> Result<(String, Options), AppError> {
     let engine = match scheme {
         "postgres" | "postgresql" => "postgres",
         "mariadb" | "mysql" => "mariadb",
+        "firebird" => {
+            let why =
+                "a running Firebird server is not measured; --engine firebird has the engine in its sessions";
+            return Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
+        }
         _ => {
             let why = "addresses of servers begin with postgres:// or mariadb://";
             return Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
@@ -78,6 +86,7 @@ mod tests {
             let message = named(bad).unwrap_err().to_string();
             assert!(message.contains("password") && !message.contains("secret"), "{message}");
         }
+        assert!(named("firebird://db/x").unwrap_err().to_string().contains("--engine firebird has"));
         assert!(named("oracle://db").unwrap_err().to_string().contains("postgres://"));
     }
 

@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         Command::Worker(args) => commands::worker::worker(args),
         Command::ReloadWatchdog(args) => commands::reload::watchdog(args),
         Command::Janitor(args) => commands::worker::janitor(args),
+        Command::WorklistRun(args) => commands::worklist::run(args),
+        Command::WorklistSqlite(args) => commands::worklist::sqlite(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

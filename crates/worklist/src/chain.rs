@@ -1,5 +1,8 @@
 //! The chains, which are data: `chains/*.toml`, one file each. A chain says what its items are, which
 //! programs it needs, and which commands are done for one item.
+//!
+//! Placeholders are filled in twice: those of a run (`{gbak}`, `{page_size}`) once by [`prepared`], when a
+//! plan is made; those of an item (`{item}`, `{work}`) by [`filled`], when its turn comes.
 
 use crate::plan::Step;
 use serde::Deserialize;
@@ -15,6 +18,14 @@ const CHAINS: [(&str, &str); 5] = [
 
 /// Name of a chain that is the user's own command.
 pub const OWN: &str = "command";
+
+/// Placeholders of an item: its text, its name, its place in the list from 0, a folder of its own, and
+/// its job from 0.
+pub const OF_ITEMS: [&str; 5] = ["item", "name", "index", "work", "job"];
+
+/// Placeholders of a run, besides the names of a chain's programs: the path of this program, the page
+/// size of what is restored, and the option file of a private server.
+pub const OF_RUNS: [&str; 3] = ["threadwise", "page_size", "defaults"];
 
 /// What the items of a chain are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -50,4 +61,260 @@ pub struct Chain {
     pub steps: Vec<Step>,
     /// File that the chain must leave, not empty.
     pub result: Option<String>,
+}
+
+/// Why a chain cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// There is none of this name.
+    #[error(
+        "there is no chain '{name}': chains are {known}; a command of your own stands after -- on the \
+         command line"
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// Its file, which is part of the program, is not of the form that it has to be.
+    #[error("the chain '{name}' that comes with threadwise is broken: {message}")]
+    Broken {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Names of all chains, in the order in which they are shown.
+pub fn names() -> Vec<&'static str> {
+    CHAINS.iter().map(|(name, _)| *name).collect()
+}
+
+/// All chains, in the order in which they are shown.
+///
+/// # Errors
+/// [`ChainError::Broken`].
+pub fn all() -> Result<Vec<Chain>, ChainError> {
+    CHAINS.iter().map(|(name, text)| read(name, text)).collect()
+}
+
+/// The chain of this name.
+///
+/// # Errors
+/// [`ChainError`]: there is none, or it is broken.
+pub fn find(name: &str) -> Result<Chain, ChainError> {
+    let known = CHAINS.iter().find(|(known, _)| *known == name);
+    let (name, text) =
+        known.ok_or_else(|| ChainError::Unknown { name: name.to_owned(), known: names().join(", ") })?;
+    read(name, text)
+}
+
+fn read(name: &str, text: &str) -> Result<Chain, ChainError> {
+    let broken = |message: String| ChainError::Broken { name: name.to_owned(), message };
+    let chain: Chain = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
+    if chain.name != name {
+        return Err(broken(format!("it calls itself '{}'", chain.name)));
+    }
+    agree(&chain).map_err(broken)?;
+    Ok(chain)
+}
+
+/// What is wrong with a chain that can be read.
+fn agree(chain: &Chain) -> Result<(), String> {
+    if chain.steps.is_empty() {
+        return Err("it has no step".to_owned());
+    }
+    let known: Vec<&str> = chain.programs.iter().map(String::as_str).chain(OF_RUNS).chain(OF_ITEMS).collect();
+    let mut used = Vec::new();
+    for text in texts(&chain.steps, chain.result.as_deref()) {
+        for piece in pieces(text)? {
+            match piece {
+                Piece::Placeholder(name) if !known.contains(&name) => return Err(unknown(name, &known)),
+                Piece::Placeholder(name) => used.push(name),
+                _ => {}
+            }
+        }
+    }
+    if let Some(step) = chain.steps.iter().find(|step| step.command.is_empty()) {
+        return Err(format!("step '{}' has no command", step.name));
+    }
+    match chain.programs.iter().find(|name| !used.contains(&name.as_str())) {
+        Some(idle) => Err(format!("it names the program '{idle}', which no step uses")),
+        None => Ok(()),
+    }
+}
+
+/// Every text of a chain in which placeholders may stand.
+pub fn texts<'a>(steps: &'a [Step], result: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+    let of_steps = steps.iter().flat_map(|step| step.command.iter().chain(&step.stdin).map(String::as_str));
+    of_steps.chain(result)
+}
+
+/// A text with the placeholders of a run filled in; those of items, and braces that are written twice,
+/// stay as they are.
+///
+/// # Errors
+/// A placeholder that is neither of `values` nor of an item, or a brace alone.
+pub fn prepared(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
+    let mut done = String::with_capacity(text.len());
+    for piece in pieces(text)? {
+        match piece {
+            Piece::Text(plain) => done.push_str(plain),
+            Piece::Brace(brace) => done.extend([brace, brace]),
+            Piece::Placeholder(name) => match value(name, values) {
+                // What is filled in is read once more, by `filled`.
+                Some(value) => done.push_str(&escaped(value)),
+                None if OF_ITEMS.contains(&name) => done.extend(["{", name, "}"]),
+                None => {
+                    let known: Vec<&str> = values.iter().map(|(name, _)| *name).chain(OF_ITEMS).collect();
+                    return Err(unknown(name, &known));
+                }
+            },
+        }
+    }
+    Ok(done)
+}
+
+/// A text that [`filled`] makes into this one.
+pub fn escaped(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+/// Words with all placeholders filled in; what was filled in is not read again.
+///
+/// # Errors
+/// A placeholder that is not of `values`, or a brace alone.
+pub fn filled(words: &[String], values: &[(&str, &str)]) -> Result<Vec<String>, String> {
+    words.iter().map(|word| filled_text(word, values)).collect()
+}
+
+/// One text with all placeholders filled in.
+///
+/// # Errors
+/// As [`filled`].
+pub fn filled_text(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
+    let mut done = String::with_capacity(text.len());
+    for piece in pieces(text)? {
+        done.push_str(match piece {
+            Piece::Text(plain) | Piece::Brace(plain) => plain,
+            Piece::Placeholder(name) => value(name, values).ok_or_else(|| {
+                let known: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+                unknown(name, &known)
+            })?,
+        });
+    }
+    Ok(done)
+}
+
+fn value<'a>(name: &str, values: &[(&str, &'a str)]) -> Option<&'a str> {
+    values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+fn unknown(name: &str, known: &[&str]) -> String {
+    let shown: String = name.chars().take(30).collect();
+    let known: Vec<String> = known.iter().map(|name| format!("{{{name}}}")).collect();
+    let shown = shown.escape_debug();
+    format!("{{{shown}}} is no placeholder; there are {}, and {{{{ and }}}} for braces", known.join(" "))
+}
+
+/// A part of a text.
+enum Piece<'a> {
+    Text(&'a str),
+    /// A brace that was written twice.
+    Brace(&'a str),
+    Placeholder(&'a str),
+}
+
+fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, brace) = rest.split_at(at);
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before));
+        }
+        if brace.starts_with("{{") || brace.starts_with("}}") {
+            pieces.push(Piece::Brace(&brace[..1]));
+            rest = &brace[2..];
+            continue;
+        }
+        let inside = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
+        let Some((name, after)) = inside else {
+            return Err("a brace stands alone: write {{ or }} for one that is no placeholder's".to_owned());
+        };
+        pieces.push(Piece::Placeholder(name));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chain_can_be_read_and_has_the_name_of_its_file() {
+        let chains = all().unwrap();
+        assert_eq!(chains.iter().map(|chain| chain.name.as_str()).collect::<Vec<_>>(), names());
+        for chain in &chains {
+            assert!(!chain.about.is_empty() && !chain.about.contains('\n'), "{}", chain.name);
+            assert_ne!(chain.name, OWN);
+            assert_eq!(find(&chain.name).as_ref(), Ok(chain));
+            let mut steps: Vec<&str> = chain.steps.iter().map(|step| step.name.as_str()).collect();
+            steps.dedup();
+            assert_eq!(steps.len(), chain.steps.len(), "{}", chain.name);
+        }
+        let said = find("oracle").unwrap_err().to_string();
+        assert!(said.contains("sqlite, firebird, postgres, mariadb, noop"), "{said}");
+    }
+
+    #[test]
+    fn every_program_of_a_chain_is_a_placeholder_and_no_bare_name() {
+        for chain in all().unwrap() {
+            for step in &chain.steps {
+                let program = step.command[0].trim_matches(['{', '}']);
+                assert_eq!(step.command[0], format!("{{{program}}}"), "{}", chain.name);
+                let known = chain.programs.iter().any(|name| name == program);
+                assert!(known || program == "threadwise", "{}: {program}", chain.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_chain_is_refused_with_what_is_wrong() {
+        let refused = |text: &str| read("x", text).unwrap_err().to_string();
+        let chain = |rest: &str| format!("name = 'x'\nabout = 'a'\nitems = 'text'\n{rest}");
+        let step = |command: &str| format!("[[step]]\nname = 's'\ncommand = {command}\n");
+        assert!(read("x", &chain(&step("['{item}']"))).is_ok());
+        assert!(refused(&chain("step = []")).contains("no step"));
+        assert!(refused(&chain(&step("[]"))).contains("step 's' has no command"));
+        assert!(refused(&chain(&step("['{gbak}']"))).contains("{gbak} is no placeholder"));
+        assert!(refused(&chain(&step("['a{']"))).contains("a brace stands alone"));
+        assert!(refused(&chain(&format!("programs = ['p']\n{}", step("['x']")))).contains("'p'"));
+        assert!(refused(&chain(&format!("result = '{{out}}'\n{}", step("['x']")))).contains("{out}"));
+        assert!(refused(&chain(&format!("{}stdin = '{{in}}'", step("['x']")))).contains("{in}"));
+        assert!(refused(&chain(&format!("colour = 1\n{}", step("['x']")))).contains("colour"));
+        assert!(refused("name = 'y'\nabout = 'a'\nitems = 'text'\nstep = []").contains("itself 'y'"));
+    }
+
+    #[test]
+    fn placeholders_of_runs_and_items_are_filled_in_one_after_the_other() {
+        let run = [("gbak", "/opt/{odd}/gbak"), ("page_size", "8192")];
+        let item = [("item", "a {index} b"), ("index", "7"), ("work", "/w")];
+        let words = ["{gbak}", "-p={page_size}", "{item}", "{work}/{index}", "{{x}}", "plain", ""];
+        let ready: Vec<String> = words.iter().map(|word| prepared(word, &run).unwrap()).collect();
+        assert_eq!(ready[0], "/opt/{{odd}}/gbak");
+        assert_eq!(ready[2..5], ["{item}", "{work}/{index}", "{{x}}"]);
+        let done = filled(&ready, &item).unwrap();
+        assert_eq!(done, ["/opt/{odd}/gbak", "-p=8192", "a {index} b", "/w/7", "{x}", "plain", ""]);
+        assert!(prepared("{gfix}", &run).unwrap_err().contains("{gfix} is no placeholder; there are {gbak}"));
+        assert!(filled_text("{job}", &item).unwrap_err().contains("{job} is no placeholder"));
+        for alone in ["{", "}", "a{b", "a}b", "{{}", "{item}}"] {
+            assert!(filled_text(alone, &item).is_err() && prepared(alone, &run).is_err(), "{alone}");
+        }
+    }
 }

@@ -1,9 +1,13 @@
 //! What one process does: the items, their order, and the chain. A JSON file between the engine, which
-//! writes it, and `threadwise worklist-run`, which does it.
+//! writes it, and `threadwise worklist-run`, which does it; and what comes back: the spans of the items,
+//! and the summary.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// One item of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +60,8 @@ pub struct Plan {
     pub result: Option<String>,
     /// Item whose folder is left for a check; the others' go as soon as they are done.
     pub keep: Option<usize>,
-    /// Folder in which each item has one of its own, `{work}`, while its chain runs.
+    /// Folder in which each job has one, `{work}`, that is empty when an item's chain begins; that of the
+    /// item to keep is then called `item-INDEX`.
     pub work: PathBuf,
     /// Folder in which the commands run; `None` for the item's own.
     pub folder: Option<PathBuf>,
@@ -80,4 +85,58 @@ pub struct Span {
     /// Why it failed, in one line; `None` where it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+}
+
+/// Writes anything of this module into a file as JSON.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn write(path: &Path, what: &impl Serialize) -> io::Result<()> {
+    fs::write(path, serde_json::to_string(what)?)
+}
+
+/// Reads what [`write`] wrote.
+///
+/// # Errors
+/// It is not there, or something else.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+    Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
+}
+
+/// Reads the spans of a run; none where none were written.
+///
+/// # Errors
+/// A line is no span, or the file cannot be read.
+pub(crate) fn spans(path: &Path) -> io::Result<Vec<Span>> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(text) => text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect(),
+    }
+}
+
+/// What a run of a work list was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Items of the list.
+    pub items: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// From the start of the first item to the end of the last.
+    pub elapsed_s: f64,
+    /// `elapsed_s` for one item.
+    pub item_s: f64,
+    /// Share of the jobs' time in which they had nothing left to do: from the end of a job's last item
+    /// to the end of the list. Time between two items of a job is not idle.
+    pub idle_share: f64,
+    /// From the moment in which the first job had nothing left to do to the end of the list.
+    pub tail_s: f64,
+}
+
+/// A plan, a span or a summary as JSON on one line, without its end.
+///
+/// # Errors
+/// A path in it is not UTF-8.
+pub fn line(value: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(value)?)
 }

@@ -3,7 +3,7 @@
 use super::Violation;
 
 /// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("machine", &[]),
     ("study", &["machine"]),
     ("telemetry", &["machine", "study"]),
@@ -16,6 +16,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("reload", &["server"]),
     ("engine-postgres", &["machine", "study", "engine", "server", "tpch"]),
     ("engine-mariadb", &["machine", "study", "engine", "server"]),
+    ("engine-firebird", &["machine", "study", "engine", "server"]),
     ("worklist", &["machine", "study", "engine", "server", "reload", "engine-postgres", "engine-mariadb"]),
     ("store", &["machine", "study"]),
     ("analysis", &["machine", "study"]),
@@ -32,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "engine",
             "engine-postgres",
             "engine-mariadb",
+            "engine-firebird",
             "analytics",
             "reload",
             "worklist",

@@ -99,14 +99,22 @@ impl Commands {
         self.baselines.iter().find(|(name, _)| name == group)?.1.get(metric)
     }
 
-    /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and 2 more)`.
+    /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not told by runs of
+    /// both sides)`. Of reasons of one kind, which differ by block and treatment, the first is told.
     pub fn gap_lines(&self) -> Vec<String> {
         let told = self.quantities.iter().filter_map(|quantity| {
-            let mut own = self.gaps.iter().filter(|gap| gap.metric == quantity.metric);
-            let first = own.next()?;
-            let others = own.filter(|gap| gap.reason != first.reason).count();
-            let others = if others > 0 { format!(", and {others} more") } else { String::new() };
-            Some(format!("{} ({}{others})", quantity.name, first.reason))
+            let mut reasons: Vec<&str> = Vec::new();
+            for gap in self.gaps.iter().filter(|gap| gap.metric == quantity.metric) {
+                if !reasons.contains(&gap.reason.as_str()) {
+                    reasons.push(&gap.reason);
+                }
+            }
+            let (first, rest) = reasons.split_first()?;
+            let mut text = (*first).to_owned();
+            let other = rest.iter().find(|own| is_told(own) != is_told(first)).or(rest.first());
+            text.extend(other.map(|own| format!(", and {own}")));
+            text.extend((rest.len() > 1).then(|| format!(", and {} more", rest.len() - 1)));
+            Some(format!("{} ({text})", quantity.name))
         });
         told.collect()
     }
@@ -115,6 +123,11 @@ impl Commands {
     pub fn gap(&self, comparison: &str, metric: &str) -> Option<&Gap> {
         self.gaps.iter().find(|gap| gap.comparison == comparison && gap.metric == metric)
     }
+}
+
+/// Whether a reason for no ratio is a number that was told, rather than one that was not.
+fn is_told(reason: &str) -> bool {
+    reason != ratios::NOT_TOLD
 }
 
 /// The word of an estimate's direction.

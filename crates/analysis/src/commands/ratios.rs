@@ -80,6 +80,9 @@ fn floors(study: &Study, quantities: &[Quantity], a_a: &Twins<'_>, alpha: f64) -
     floors
 }
 
+/// That runs of one side or both did not tell the number.
+pub(super) const NOT_TOLD: &str = "not told by runs of both sides";
+
 /// Why there is no number.
 enum Nothing {
     /// No block has usable runs of both sides: told with the treatment.
@@ -109,14 +112,20 @@ fn series(
         let Some(values) = values else { continue };
         if let Some(at) = values.iter().position(|value| *value <= 0.0) {
             let name = &study.treatments[all[at]].name;
-            return Err(Nothing::Because(format!("{} in block {block} of {name}", values[at])));
+            return Err(Nothing::Because(format!("{} in block {block} of {name}", shown(values[at]))));
         }
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         series.push(*block, logs[0] - logs[1..].iter().sum::<f64>() / below.len() as f64);
     }
     match (series.d.is_empty(), is_run) {
         (false, _) => Ok(series),
-        (true, true) => Err(Nothing::Because("not told by runs of both sides".to_owned())),
+        (true, true) => Err(Nothing::Because(NOT_TOLD.to_owned())),
         (true, false) => Err(Nothing::NoRun),
     }
+}
+
+/// A number of 0 or less, in a sentence that has no room for 300 digits.
+fn shown(value: f64) -> String {
+    let text = value.to_string();
+    if text.len() > 12 { format!("{value:.2e}") } else { text }
 }

@@ -171,6 +171,60 @@ fn a_zero_has_no_ratio_and_says_where_it_is() {
 }
 
 #[test]
+fn both_kinds_of_reasons_are_told() {
+    let (mut study, mut runs) = story(8);
+    study.comparisons.push(comparison("A'", &["A"], "own"));
+    study.comparisons.push(comparison("T", &["A'"], "own"));
+    let lines = |runs: &[Run]| {
+        let analysis = analyse_on(&study, None, runs, 1.0);
+        analysis.commands.as_ref().unwrap().gap_lines()
+    };
+    assert_eq!(lines(&runs), ["zero (0 in block 3 of A)"]);
+    for run in runs.iter_mut().filter(|run| run.treatment == "T") {
+        run.readings.retain(|reading| reading.metric != "zero");
+    }
+    assert_eq!(lines(&runs), ["zero (not told by runs of both sides, and 0 in block 3 of A)"]);
+    // Of several zeros the first, and how many more there are; the other kind comes before those.
+    for reading in runs.iter_mut().filter(|run| run.treatment == "A'").flat_map(|run| &mut run.readings) {
+        if reading.metric == "zero" {
+            reading.value = Some(-1e300);
+        }
+    }
+    study.comparisons.push(comparison("A", &["A'"], "own"));
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let told = analysis.commands.as_ref().unwrap().gap_lines();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("not told by runs of both sides, and -1.00e300 in block 0 of A'"), "{told:?}");
+}
+
+#[test]
+fn after_failures_and_zeros_more_blocks_are_not_what_helps() {
+    let topology = machine(1, 2, 1);
+    let scope = |study: &Study, runs: &[Run]| {
+        let findings = verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0));
+        of_kind(&findings, "scope")[0].to_owned()
+    };
+    let (mut study, mut runs) = story(8);
+    for treatment in &mut study.treatments {
+        treatment.options.insert("headline".to_owned(), OptionValue::Text("zero".to_owned()));
+    }
+    assert!(
+        scope(&study, &runs).ends_with(
+            "Next: find out why zero is 0 in block 3 of A, or ask for another headline (`--set \
+             headline=elapsed`)."
+        ),
+        "{}",
+        scope(&study, &runs)
+    );
+    for run in runs.iter_mut().filter(|run| run.treatment == "T") {
+        let message = "the command ended with exit code 3".to_owned();
+        run.status = RunStatus::Failed { kind: "exit-code".to_owned(), message };
+    }
+    let mend = "Next: mend what made runs of T fail (see Left out), then the same again.";
+    assert!(scope(&study, &runs).ends_with(mend), "{}", scope(&study, &runs));
+}
+
+#[test]
 fn a_failed_run_takes_its_pair_and_not_the_study() {
     let (study, mut runs) = story(8);
     for run in runs.iter_mut().filter(|run| run.block == 2 && run.treatment == "T") {

@@ -21,7 +21,7 @@ pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 
 use crate::Analysis;
 use crate::activity::Setting;
-use crate::{commands, queries};
+use crate::{commands, queries, worklist};
 pub(crate) use observed::Observed;
 pub(crate) use observed::{first_reason, is_throttled};
 pub(crate) use readings::mean;
@@ -74,6 +74,7 @@ pub fn analyse_probed(
         worklist: None,
     };
     commands::add(&mut analysis, &setting, &observed, runs);
+    worklist::add(&mut analysis, &setting, &observed, runs);
     analysis
 }
 

@@ -31,15 +31,15 @@ pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
     let Some(headline) = commands.headline() else { return Vec::new() };
     let mut findings = Vec::new();
     findings.extend(whole(facts, commands, headline, "command"));
-    findings.extend(others(facts, headline));
-    findings.extend(metrics(facts, commands));
+    findings.extend(others(facts, headline, &["baseline"]));
+    findings.extend(metrics(facts, commands, &[&headline.metric]));
     findings.extend(cost(facts, commands));
-    findings.extend(gaps(commands));
+    findings.extend(gaps(commands, &[]));
     findings
 }
 
 /// The headline: the baseline's value and every treatment against it.
-fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: &str) -> Option<Finding> {
+pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: &str) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut sentences = Vec::new();
     for group in facts.study.groups() {
@@ -58,22 +58,20 @@ fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: &str
     (!sentences.is_empty()).then(|| finding(kind, sentences.join(" "), &names(&evidence)))
 }
 
-/// Comparisons of the headline with something else than the baseline.
-fn others(facts: &Facts<'_>, headline: &Quantity) -> Option<Finding> {
-    let own: Vec<&Estimate> = facts.throughput().filter(|estimate| estimate.kind != "baseline").collect();
+/// Comparisons of the headline of other kinds than those that are told, such as with the baseline.
+pub fn others(facts: &Facts<'_>, headline: &Quantity, told: &[&str]) -> Option<Finding> {
+    let is_other = |estimate: &&Estimate| !told.contains(&estimate.kind.as_str());
+    let own: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
     let told = own.iter().map(|estimate| format!("{} {}", estimate.name, worded(estimate)));
     let told = limited(told.collect(), MAX_OTHERS)?;
     Some(finding("asked", format!("Other ratios of {}: {told}.", headline.name), &names(&own)))
 }
 
-/// Metrics of the output that differ, a sentence each, and those that do not.
-fn metrics(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
-    let headline = commands.headline().map(|own| own.metric.as_str());
-    let rest: Vec<&Quantity> = commands
-        .quantities
-        .iter()
-        .filter(|own| Some(own.metric.as_str()) != headline && ![CPU, MEMORY].contains(&own.metric.as_str()))
-        .collect();
+/// Metrics of the output that differ, a sentence each, and those that do not, but for what is `told`
+/// elsewhere.
+pub fn metrics(facts: &Facts<'_>, commands: &Commands, told: &[&str]) -> Vec<Finding> {
+    let is_told = |metric: &str| told.contains(&metric) || [CPU, MEMORY].contains(&metric);
+    let rest: Vec<&Quantity> = commands.quantities.iter().filter(|own| !is_told(&own.metric)).collect();
     // A tool that runs for a fixed time says nothing by its wall time: it is told where it differs.
     let differs = |own: &&Quantity| effects(facts, &own.metric) > 0;
     let (loud, quiet): (Vec<&Quantity>, Vec<&Quantity>) = rest.iter().partition(|own| differs(own));
@@ -137,7 +135,7 @@ fn sentences<'a>(
 }
 
 /// CPU of a run, how many logical CPUs that kept busy, and memory.
-fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
+pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut told = |metric: &str| {
         let quantity = commands.quantity(metric)?;
@@ -166,6 +164,8 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
     let most = several.iter().map(|(_, busy, _)| *busy).reduce(f64::max);
     if let Some(most) = most.filter(|most| ONE_CPU.contains(most))
         && !commands.is_per_session
+        // A work list does several things at a time, and may wait for a disk with all of them.
+        && facts.analysis.worklist.is_none()
         && several.iter().all(|(own, busy, cpus)| is_undisturbed(own, *busy, *cpus))
     {
         return Some(format!(
@@ -184,8 +184,10 @@ fn is_undisturbed(own: &TreatmentSummary, busy: f64, cpus: u32) -> bool {
     all.is_some_and(|all| all <= busy + OTHERS_CPUS)
 }
 
-/// Ratios that do not exist, with their reasons.
-fn gaps(commands: &Commands) -> Option<Finding> {
+/// Ratios that do not exist, with their reasons; nothing of metrics in `without`.
+pub fn gaps(commands: &Commands, without: &[&str]) -> Option<Finding> {
+    let mut commands = commands.clone();
+    commands.gaps.retain(|gap| !without.contains(&gap.metric.as_str()));
     let lines = commands.gap_lines();
     let evidence: Vec<&str> = commands.gaps.iter().map(|gap| gap.comparison.as_str()).collect();
     (!lines.is_empty()).then(|| {

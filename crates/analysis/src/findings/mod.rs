@@ -13,6 +13,7 @@ mod smt;
 mod sweep;
 mod trust;
 pub(crate) mod words;
+mod worklist;
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +65,10 @@ pub fn verdict_noted(
     findings.push(machine::machine(topology, hardware));
     findings.extend(hardware.and_then(trust::declared_wrongly));
     if let Some(of_commands) = analysis.commands.as_ref().filter(|_| analysis.blocks > 0) {
-        findings.extend(commands::commands(&facts, of_commands));
+        findings.extend(match &analysis.worklist {
+            Some(of_lists) => worklist::worklist(&facts, of_commands, of_lists),
+            None => commands::commands(&facts, of_commands),
+        });
         findings.push(trust::trust(&facts));
         findings.push(trust::scope(&facts, &[]));
         return findings;

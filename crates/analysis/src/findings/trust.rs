@@ -317,6 +317,9 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
         // More blocks under the same quota are left out just the same.
         return Some("take the CPU quota away or use a cpuset".to_owned());
     }
+    if let Some(mend) = what_to_mend(facts) {
+        return Some(mend);
+    }
     let open = facts.throughput().any(|estimate| !estimate.conclusive) || facts.throughput().next().is_none();
     if open {
         let target = percent(facts.study.design.target_half_width).replace(".0%", "%");
@@ -332,6 +335,27 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
         }
         engine => format!("`threadwise run session-sweep --engine {engine}`"),
     })
+}
+
+/// What more blocks would not mend: a treatment all of whose runs failed, and a headline that has no ratio
+/// since it was 0 or not told.
+fn what_to_mend(facts: &Facts<'_>) -> Option<String> {
+    let nothing = facts.throughput().next().is_none();
+    let lost = |own: &&TreatmentSummary| own.failed > 0 && (nothing || own.runs == 0);
+    let failed = facts.analysis.treatments.iter().filter(lost);
+    let failed: Vec<String> = failed.map(|own| own.name.clone()).collect();
+    if !failed.is_empty() {
+        let names = shortened(&failed);
+        return Some(format!("mend what made runs of {names} fail (see Left out), then the same again"));
+    }
+    let commands = facts.analysis.commands.as_ref()?;
+    let headline = commands.headline()?;
+    let gap = commands.gaps.iter().find(|gap| gap.metric == headline.metric)?;
+    let other = match headline.is_said {
+        true => ", or ask for another headline (`--set headline=elapsed`)",
+        false => "",
+    };
+    Some(format!("find out why {} is {}{other}", headline.name, gap.reason))
 }
 
 /// Whether more than half of the runs are left out, and most reasons for it are a CPU quota. Runs

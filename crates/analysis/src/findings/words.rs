@@ -64,6 +64,7 @@ impl Work {
         let text = match self.kind {
             // Its findings tell their own.
             Kind::Queries => return None,
+            Kind::Runs if study.workload == worklist::WORKLOAD => return super::worklist::scope(study),
             Kind::Runs => return Some(runs_scope(study)),
             Kind::Reads => "reads are rows read from the engine's cache",
             Kind::Inserts => "inserts are rows of committed transactions",
@@ -85,18 +86,19 @@ const MAX_COMMAND: usize = 80;
 
 /// What is run: the command, and how many of it at once.
 fn runs_scope(study: &Study) -> String {
-    let option = |name: &str| {
-        let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get(name));
-        all.next().map(OptionValue::to_string)
-    };
     let by_session = study.treatments.iter().any(|own| command::each(&own.options) == Each::Session);
     let each = if by_session { "one process a session" } else { "one process a treatment" };
-    let words = option("command").unwrap_or_default().replace('`', "'");
-    let cut = match words.chars().count() {
+    format!("{each} of: {}", command_words(study))
+}
+
+/// The first command, cut to a length that fits a sentence.
+pub fn command_words(study: &Study) -> String {
+    let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let words = all.next().map(OptionValue::to_string).unwrap_or_default().replace('`', "'");
+    match words.chars().count() {
         0..=MAX_COMMAND => words,
         _ => words.chars().take(MAX_COMMAND - 1).chain(['…']).collect(),
-    };
-    format!("{each} of: {cut}")
+    }
 }
 
 /// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.
@@ -164,8 +166,17 @@ fn signed_percent(share: f64) -> String {
     format!("{sign}{}", percent(share))
 }
 
+/// From here on a number is written with an exponent: a sentence has no room for 300 digits.
+const LONG: f64 = 1e9;
+
+/// Below this a number is written with an exponent: 0.000 says nothing of it.
+const SMALL: f64 = 1e-4;
+
 /// A number with so many decimals and never as `-0`.
 fn plain(value: f64, decimals: usize) -> String {
+    if value.is_finite() && value.abs() >= LONG {
+        return format!("{value:.2e}");
+    }
     let text = format!("{value:.decimals$}");
     if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
         text.trim_start_matches('-').to_owned()
@@ -174,8 +185,12 @@ fn plain(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A ratio's digits: hundredths, tenths from 10 on, thousandths below 0.1.
+/// A ratio's digits: hundredths, tenths from 10 on, thousandths below 0.1, and what would be 0.000 with an
+/// exponent.
 pub fn figure(value: f64) -> String {
+    if value > 0.0 && value < SMALL {
+        return format!("{value:.1e}");
+    }
     let decimals = if value >= 9.995 {
         1
     } else if value < 0.0995 {
@@ -300,11 +315,16 @@ pub fn seconds(elapsed: &Interval) -> String {
 
 /// An interval in a unit, with as many decimals as its mean has in three digits.
 pub fn scaled(value: &Interval, unit: f64, words: &str) -> String {
-    let [mean, low, high] = [value.mean, value.low, value.high].map(|part| part / unit);
-    let decimals = decimals(mean);
-    match high.is_finite() {
-        true => format!("{mean:.decimals$}{words} [{low:.decimals$}, {high:.decimals$}]"),
-        false => format!("{mean:.decimals$}{words} (1 block, no interval)"),
+    let parts = [value.mean, value.low, value.high].map(|part| part / unit);
+    let is_plain = parts[0] == 0.0 || (SMALL..LONG).contains(&parts[0].abs());
+    let decimals = decimals(parts[0]);
+    let [mean, low, high] = parts.map(|part| match is_plain && part.abs() < LONG {
+        true => format!("{part:.decimals$}"),
+        false => format!("{part:.2e}"),
+    });
+    match value.high.is_finite() {
+        true => format!("{mean}{words} [{low}, {high}]"),
+        false => format!("{mean}{words} (1 block, no interval)"),
     }
 }
 
@@ -346,6 +366,18 @@ mod tests {
         let one = Estimate { blocks: 1, ..estimate("x", 12.34, 0.0, f64::INFINITY) };
         assert_eq!(ratio(&one), "12.3x (1 block, no interval)");
         assert_eq!(interval(0.05, 0.041, 0.06), "0.050x [0.041, 0.060]");
+    }
+
+    #[test]
+    fn huge_and_tiny_numbers_have_an_exponent() {
+        let interval = |mean: f64| Interval { mean, low: mean * 0.5, high: mean * 1.5, unit: "1".to_owned() };
+        assert_eq!(number(&interval(1e300)), "1.00e300 [5.00e299, 1.50e300]");
+        assert_eq!(number(&interval(2e-12)), "2.00e-12 [1.00e-12, 3.00e-12]");
+        assert_eq!(number(&interval(1_234_000.0)), "1234000 [617000, 1851000]");
+        assert_eq!(number(&interval(0.0)), "0.00 [0.00, 0.00]");
+        assert_eq!([figure(1e300), figure(3e-9), figure(0.041)], ["1.00e300", "3.0e-9", "0.041"]);
+        assert_eq!(percent(1e300), "1.00e302%");
+        assert!(change(&estimate("x", 2.5, 1.1, 1e200)).len() < 30);
     }
 
     #[test]

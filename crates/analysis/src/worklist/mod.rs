@@ -5,7 +5,18 @@
 //! Ratios are ratios of speed: the inverse of those of seconds per item, whose logarithms they share, so
 //! that 1.83x is what the published table of a backup and restore calls the step from 1 to 2.
 
-use crate::Interval;
+pub(crate) mod items;
+pub(crate) mod schedule;
+pub(crate) mod series;
+
+#[cfg(test)]
+mod tests;
+
+use crate::activity::Setting;
+use crate::estimate::Observed;
+use crate::{Analysis, Interval};
+use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
+use threadwise_study::{Role, Run, Study};
 
 /// Metric name of seconds per item in estimates and summaries.
 pub const ITEM_S: &str = "metric/item_s";
@@ -127,4 +138,27 @@ pub struct Bar {
     pub start_s: f64,
     /// Its duration, seconds.
     pub elapsed_s: f64,
+}
+
+/// Puts what work lists say into an analysis that has what commands say.
+pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
+    let study = setting.study;
+    let Some(commands) = analysis.commands.as_ref().filter(|_| study.workload == WORKLOAD) else { return };
+    let series = series::series(analysis, commands, setting, observed, runs);
+    let pairs = series::pairs(study, &analysis.estimates);
+    let all: Vec<usize> = (0..study.treatments.len()).collect();
+    let told = items::Runs::of(observed, runs, &all).items();
+    let timelines = all
+        .into_iter()
+        .filter(|at| study.treatments[*at].role != Role::BaselineTwin)
+        .filter_map(|at| items::Runs::of(observed, runs, &[at]).timeline())
+        .collect();
+    let items = told.or_else(|| items::asked(study));
+    analysis.worklist = Some(Worklist { chain: chain(study), items, series, pairs, timelines });
+}
+
+/// The chain of all treatments, which is the same for all.
+fn chain(study: &Study) -> String {
+    let read = study.treatments.first().map(|first| WorklistOptions::read(&first.options));
+    read.and_then(Result::ok).map_or_else(String::new, |read| read.chain)
 }

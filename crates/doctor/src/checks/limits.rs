@@ -3,11 +3,12 @@
 //! Sources: kernel `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`, `memory.max`),
 //! `Documentation/scheduler/sched-bwc.rst`, `cpuset(7)`.
 
-use crate::answer::{Answer, bytes, cpus, plain, shell_path};
+use crate::answer::{Answer, cpus, plain, shell_path};
 use crate::case::Case;
 use crate::tree::Gap;
 use std::path::Path;
 use threadwise_machine::CpuSet;
+use threadwise_machine::words::bytes;
 
 const GROUPS: &str = "proc/self/cgroup";
 const MEMINFO: &str = "proc/meminfo";

@@ -3,10 +3,11 @@
 //! Sources: kernel `Documentation/admin-guide/sysctl/{kernel,vm}.rst`,
 //! `Documentation/admin-guide/mm/{transhuge,hugetlbpage,ksm}.rst`, `proc_meminfo(5)`, `proc_swaps(5)`.
 
-use crate::answer::{Answer, bytes};
+use crate::answer::Answer;
 use crate::case::Case;
 use crate::tree::{Gap, not};
 use std::collections::{BTreeMap, BTreeSet};
+use threadwise_machine::words::bytes;
 
 const NUMA_BALANCING: &str = "proc/sys/kernel/numa_balancing";
 const NODES: &str = "sys/devices/system/node";

@@ -223,6 +223,11 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
+    /// Its process.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
     /// Stops it in order: SHUTDOWN, then SIGTERM, then SIGKILL. `fast` is innodb_fast_shutdown: 0 cleans
     /// up everything for a template, 1 is the usual, 2 leaves it to a recovery that nobody will need.
     ///

@@ -235,7 +235,7 @@ pub fn sync(folder: &Path) {
 }
 
 fn free_bytes(folder: &Path) -> u64 {
-    rustix::fs::statvfs(folder).map_or(u64::MAX, |all| all.f_bavail.saturating_mul(all.f_frsize))
+    threadwise_server::room::free_bytes(folder).unwrap_or(u64::MAX)
 }
 
 /// Whether another user can get to a folder: every folder above must let it pass. Said here, since the

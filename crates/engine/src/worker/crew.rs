@@ -17,7 +17,7 @@ enum Event {
     /// Open, bound and warm; the thread's OS id.
     Ready(u32),
     /// A window is over.
-    Slice(SessionSlice),
+    Slice(Box<SessionSlice>),
 }
 
 type Handed = (usize, Result<Event, EngineError>);
@@ -90,7 +90,7 @@ impl Crew {
         let looked = during();
         // What a session says weighs more: it is what the work was about.
         let slices = self.collect(|event| match event {
-            Event::Slice(slice) => Some(slice),
+            Event::Slice(slice) => Some(*slice),
             Event::Ready(_) => None,
         })?;
         looked.map(|()| slices)
@@ -186,7 +186,7 @@ fn live(
             [] => session.slice(&window)?,
             queries => session.queries(&window, queries)?,
         };
-        event = Event::Slice(slice);
+        event = Event::Slice(Box::new(slice));
     }
 }
 

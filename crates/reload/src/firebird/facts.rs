@@ -75,6 +75,12 @@ fn parse(text: &str) -> Result<Facts, String> {
 }
 
 impl Facts {
+    /// The same without the facts of these names.
+    pub fn without(mut self, names: &[&str]) -> Self {
+        self.lines.retain(|line| !names.iter().any(|name| line.starts_with(&format!("{name} "))));
+        self
+    }
+
     /// Whether it can only be read and still says that its pages keep room for later versions of rows.
     pub fn is_reserved_read_only(&self) -> bool {
         ["read-only 1", "reserve 1"].iter().all(|wanted| self.lines.iter().any(|line| line == wanted))

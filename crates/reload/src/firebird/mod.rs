@@ -23,6 +23,7 @@ mod facts;
 mod fill;
 mod header;
 mod hold;
+mod same;
 mod tools;
 mod validate;
 
@@ -33,6 +34,7 @@ use crate::identity::Inode;
 pub(crate) use fill::fill;
 use hold::Hold;
 use rustix::fs::{FlockOperation, Mode, OFlags};
+pub use same::same_rows;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

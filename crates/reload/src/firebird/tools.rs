@@ -223,7 +223,7 @@ pub(super) fn plain_path(path: &Path) -> Result<(), String> {
 /// What is guessed of a program that ended by SIGBUS: that is what memory mapped from a file gives when
 /// there is no room for its pages (`mmap(2)`), and Firebird maps its lock table so.
 fn full(status: ExitStatus, folder: &Path) -> String {
-    let free = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let free = threadwise_server::room::free_bytes(folder);
     let by_bus = status.signal() == Some(rustix::process::Signal::BUS.as_raw());
     match free {
         Ok(free) if by_bus && free < LITTLE_BYTES => {

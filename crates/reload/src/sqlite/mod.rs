@@ -10,6 +10,7 @@
 mod compare;
 mod header;
 mod hold;
+mod same;
 mod verdict;
 
 use crate::chain::{Chain, Checked, Held, Settings, Work};
@@ -19,6 +20,7 @@ use header::{Header, Writable};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::Errno;
+pub use same::same_rows;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;

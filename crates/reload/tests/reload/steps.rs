@@ -94,6 +94,55 @@ fn a_file_that_somebody_put_in_its_place_is_not_touched() {
     });
 }
 
+/// Puts a file into the work folder as an exchange leaves one that got the name after the last look.
+fn theirs(path: &Path) -> std::path::PathBuf {
+    let left = path.with_file_name(".threadwise-reload-db").join("new");
+    fs::write(path.with_file_name("theirs"), "theirs").unwrap();
+    fs::rename(path.with_file_name("theirs"), &left).unwrap();
+    left
+}
+
+#[test]
+fn what_had_the_name_in_the_last_moment_is_told_and_stays() {
+    for originals in [Originals::Keep, Originals::Remove] {
+        // The run goes on after the exchange; and it is killed right after it.
+        for goes_on in [true, false] {
+            let bench = Bench::new();
+            let path = bench.database("db", "wal");
+            let before = contents(&path);
+            let mut options = options(originals);
+            options.hook = Some(Arc::new(move |at, path: &Path| {
+                if at == Step::Swapped {
+                    theirs(path);
+                }
+                goes_on || at != Step::Swapped
+            }));
+            let report = reloaded(&path, &options);
+            let left = path.with_file_name(".threadwise-reload-db").join("new");
+            assert!(report.left_behind, "{report:?}");
+            if goes_on {
+                let Outcome::Failed(why) = &report.outcome else { panic!("{:?}", report.outcome) };
+                assert!(why.contains("somebody gave the name") && why.contains("db.before-reload"), "{why}");
+            }
+            // However often, and by the next run too.
+            for _ in 0..2 {
+                let told = recover(&path, &settings()).unwrap_err().to_string();
+                assert!(told.contains(left.to_str().unwrap()) && !told.contains('\n'), "{told}");
+                let next = reloaded(&path, &options);
+                assert!(matches!(&next.outcome, Outcome::Skipped(why) if *why == told), "{:?}", next.outcome);
+                assert_eq!(fs::read(&left).unwrap(), b"theirs");
+                assert_eq!(rows(&path.with_file_name("db.before-reload")), rows(&path));
+            }
+            fs::rename(&left, path.with_file_name("theirs")).unwrap();
+            assert_eq!(recover(&path, &settings()), Ok(Recovered::Finished));
+            assert_eq!(contents(&path), before);
+            let kept = fs::exists(path.with_file_name("db.before-reload")).unwrap();
+            assert_eq!(kept, originals == Originals::Keep);
+            assert!(!bench.names().iter().any(|name| name.starts_with(".threadwise")));
+        }
+    }
+}
+
 #[test]
 fn a_state_that_is_not_ours_is_left_alone() {
     let bench = Bench::new();

@@ -6,6 +6,7 @@ use super::data::{ChartWords, Charts, RateChart, RatePoint, RatioChart, RatioRow
 use super::heat::pair_chart;
 use super::queries;
 use super::usage::usage;
+use super::worklist;
 use crate::text::ratio_interval;
 use crate::words::{has_queries, has_runs, words};
 use crate::{Document, THROUGHPUT};
@@ -38,6 +39,7 @@ pub fn charts(document: &Document) -> (Charts, usize) {
         hardware: document.probe.zip(document.hardware).map(|(probe, hardware)| pair_chart(probe, hardware)),
         labels: labels.names,
         queries: own.map(|own| queries::charts(document, own)),
+        worklist: document.analysis.worklist.as_ref().map(|own| worklist::charts(document, own)),
     };
     (charts, total)
 }

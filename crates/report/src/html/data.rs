@@ -32,6 +32,54 @@ pub struct Charts {
     /// Values of each quantity of commands, one chart a quantity and group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueChart>,
+    /// Charts of work lists, where the workload is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worklist: Option<WorklistCharts>,
+}
+
+/// Data of all charts of work lists.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorklistCharts {
+    /// Unit of rates.
+    pub unit: &'static str,
+    /// Rate by number of jobs, a line a series.
+    pub lines: Vec<JobLine>,
+    /// Number of jobs and rate from which perfect scaling is drawn.
+    pub perfect: Option<(u32, f64)>,
+    /// Runs item by item.
+    pub timelines: Vec<TimelineChart>,
+}
+
+/// Rate by number of jobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct JobLine {
+    /// Series.
+    pub name: String,
+    /// By number of jobs.
+    pub points: Vec<JobPoint>,
+    /// From point to point.
+    pub steps: Vec<JobStep>,
+}
+
+/// A point: jobs, rate, low, high (`None` of one block), figures as the table has them.
+pub type JobPoint = (u32, f64, Option<f64>, Option<f64>, String);
+
+/// A step: from, to, ratio in short, whether it is an effect, figures as the table has them.
+pub type JobStep = (u32, u32, String, bool, String);
+
+/// One run, item by item.
+#[derive(Debug, Clone, Serialize)]
+pub struct TimelineChart {
+    /// Treatment.
+    pub name: String,
+    /// Block, items, time.
+    pub about: String,
+    /// End of the last item, seconds since the start of the first.
+    pub end_s: f64,
+    /// When each job ended its last item, seconds.
+    pub ends: Vec<f64>,
+    /// Items: job, start, duration, name.
+    pub bars: Vec<(u32, f64, f64, String)>,
 }
 
 /// Values of a quantity of commands, treatment by treatment.

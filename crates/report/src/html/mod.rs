@@ -2,7 +2,7 @@
 //! scripts (every chart has a table).
 //!
 //! The charts are drawn by Observable Plot on d3 (assets/README.md). The page's Content Security
-//! Policy (W3C CSP Level 3) allows the five scripts of this program by their hashes and no network
+//! Policy (W3C CSP Level 3) allows the six scripts of this program by their hashes and no network
 //! at all, so that a text which slipped through escaping still could not run or send anything.
 
 mod activity;
@@ -18,6 +18,7 @@ mod page;
 mod queries;
 mod tables;
 mod usage;
+mod worklist;
 
 use crate::text::is_deceptive;
 use crate::{Document, ReportError};
@@ -32,9 +33,10 @@ const WATCH: &str = include_str!("../../assets/watch.js");
 const D3: &str = include_str!("../../assets/d3.min.js");
 const PLOT: &str = include_str!("../../assets/plot.umd.min.js");
 const QUERIES: &str = include_str!("../../assets/queries.js");
+const WORKLIST: &str = include_str!("../../assets/worklist.js");
 const CHARTS: &str = include_str!("../../assets/report.js");
 
-/// SHA-256 of the five scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
+/// SHA-256 of the six scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
 /// them and prints the right ones.
 const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
 
@@ -89,8 +91,9 @@ fn filled(page: &data::Page, charts: &data::Charts) -> Result<String, ReportErro
         ("watch_script", trusted(WATCH)),
         ("d3_script", trusted(D3)),
         ("plot_script", trusted(PLOT)),
-        // Only pages that have queries carry what draws them.
+        // Only pages that have queries, or work lists, carry what draws them.
         ("queries_script", charts.queries.as_ref().map_or(Value::UNDEFINED, |_| trusted(QUERIES))),
+        ("worklist_script", charts.worklist.as_ref().map_or(Value::UNDEFINED, |_| trusted(WORKLIST))),
         ("charts_script", trusted(CHARTS)),
         ("hashes", trusted(SCRIPT_HASHES.trim())),
         ("data", trusted(&data)),

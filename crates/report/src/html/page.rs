@@ -1,10 +1,11 @@
 //! The page's sections in order: verdict, throughput, comparison, CPUs, machine, hardware, time, table,
 //! method, configuration, failures. A study of queries begins with its treatments, and has sections of
-//! its own after the comparison; one of commands has the headline and its metrics in their place.
+//! its own after the comparison; one of commands has the headline and its metrics in their place, after
+//! the jobs of a work list.
 
 use super::charts::MAX_POINTS;
 use super::data::{Charts, Fact, Figure, Page, Part, Section};
-use super::{activity, commands, hardware, machine, method, queries, tables};
+use super::{activity, commands, hardware, machine, method, queries, tables, worklist};
 use crate::Document;
 use crate::activity::latency_gap;
 use crate::queries::{data_words, floor_words, noise_words, title};
@@ -40,7 +41,10 @@ fn sections(document: &Document, charts: &Charts, slices: usize) -> Vec<Section>
     let runs = document.analysis.commands.as_ref();
     let mut sections = match (own, runs) {
         (Some(own), _) => vec![queries::treatments(document, own, charts), comparison(document, charts)],
-        (None, Some(runs)) => commands::sections(document, runs, charts),
+        (None, Some(runs)) => match &document.analysis.worklist {
+            Some(own) => worklist::sections(document, own, runs, charts),
+            None => commands::sections(document, runs, charts),
+        },
         (None, None) => vec![throughput(document, charts), comparison(document, charts)],
     };
     sections.extend(own.into_iter().flat_map(|own| queries::sections(document, own, charts)));

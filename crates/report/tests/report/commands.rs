@@ -229,6 +229,39 @@ fn every_width_is_kept_and_colours_follow_the_meaning() {
 }
 
 #[test]
+fn numbers_of_any_size_keep_the_width() {
+    for (low, high) in [(1e-12, 1e300), (5e-324, 1.7e308), (0.02, 1e6), (1e15, 3e15), (-1e300, -1e-300)] {
+        for headline in ["elapsed", "tps"] {
+            let mut extreme = fixture(8, &[("headline", headline)]);
+            for run in &mut extreme.runs {
+                let factor = if run.treatment.starts_with("alone") { low } else { high };
+                for reading in run.readings.iter_mut().filter(|own| own.metric != "errors") {
+                    reading.value = reading.value.map(|value| factor * (value / 1e4));
+                }
+            }
+            let extreme = looked_at(extreme);
+            for width in [60, 80] {
+                let style = Style { width, ..UNICODE };
+                for text in [table(&extreme.document(), style), spoken(&extreme.document(), style)] {
+                    let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                    assert!(longest <= width, "{longest} of {width}:\n{text}");
+                    assert!(!text.contains("0000000"), "{text}");
+                }
+            }
+        }
+    }
+    let huge = |value: f64| {
+        let mut fixture = fixture(1, &[]);
+        let all = fixture.runs.iter_mut().flat_map(|run| &mut run.readings);
+        all.filter(|own| own.metric == "pages").for_each(|own| own.value = Some(value));
+        table(&looked_at(fixture).document(), UNICODE)
+    };
+    for (value, shown) in [(1e300, " 1.000e300 "), (1e-12, " 1.000e-12 "), (1_234_567.0, " 1.235M ")] {
+        assert!(huge(value).contains(shown), "{shown}: {}", huge(value));
+    }
+}
+
+#[test]
 fn the_page_draws_values_and_ratios_of_every_quantity() {
     let fixture = fixture(8, &[]);
     let page = html::render(&fixture.document()).unwrap();
@@ -240,7 +273,7 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
         "<h3>Elapsed</h3>",
         "<h3>Ratio of tps</h3>",
         "<h3>tps, tx&#x2f;s</h3>",
-        "of: errors (0 in block 0 of same-core, and 3 more).",
+        "of: errors (0 in block 0 of same-core, and 0 in block 0 of two, and 1 more).",
         "Elapsed of each block&#x27;s run, seconds",
         "120 MiB",
         "connection refused",

@@ -12,3 +12,4 @@ mod probes;
 mod queries;
 mod support;
 mod terminal;
+mod worklist;

@@ -6,7 +6,7 @@ use std::fs;
 use threadwise_machine::CpuSet;
 
 /// What every line begins with.
-const VERSION: &str = "v1";
+pub(super) const VERSION: &str = "v1";
 
 /// Where numbers of threads mean what they say.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 mod journal;
 mod living;
 mod masks;
+mod pinned;
 mod spawn;
 mod template;
 

@@ -79,23 +79,28 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
 
 /// A run of a command is one block's; what would cut it into slices is refused.
 fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
-    let refused =
-        |option: &str, why: &str| Err(LoadError::Override { option: option.to_owned(), why: why.to_owned() });
+    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
     let raw = &file.raw.design;
+    let what = if file.raw.workload.get_ref() == command::WORKLOAD { "a command" } else { "a work list" };
     match (&raw.rounds, &raw.slice_ms) {
         (Some(rounds), _) if *rounds.get_ref() != 1 => {
-            return Err(file.source.at(rounds.span(), "a command runs once in every block: rounds is 1"));
+            let why = format!("{what} runs once in every block: rounds is 1");
+            return Err(file.source.at(rounds.span(), why));
         }
         (_, Some(slice)) => {
-            return Err(file.source.at(slice.span(), "a command has no slices: timeout_s limits a run"));
+            return Err(file
+                .source
+                .at(slice.span(), format!("{what} has no slices: timeout_s limits a run")));
         }
         _ => {}
     }
     match (overrides.rounds, overrides.slice_ms) {
         (Some(2..), _) => {
-            refused("--rounds", "a command runs once in every block; --budget is for more blocks")
+            refused("--rounds", format!("{what} runs once in every block; --budget is for more blocks"))
         }
-        (_, Some(_)) => refused("--slice", "a command has no slices; --set timeout_s=SECONDS limits a run"),
+        (_, Some(_)) => {
+            refused("--slice", format!("{what} has no slices; --set timeout_s=SECONDS limits a run"))
+        }
         _ => Ok(()),
     }
 }

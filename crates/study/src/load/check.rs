@@ -6,7 +6,7 @@ use threadwise_machine::{Memory, Pin, Placement, PlacementError};
 use toml::{Spanned, Value};
 
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
-use super::{LoadError, MAX_SESSIONS, Source, dop};
+use super::{LoadError, MAX_SESSIONS, Source, dop, jobs};
 use crate::{OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
@@ -34,6 +34,9 @@ pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 /// and execute the same queries.
 const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
 
+/// The same of the workload `worklist`: all treatments do one list.
+const ONE_LIST: [&str; 4] = ["chain", "list", "files", "total_mib"];
+
 /// Name of the baseline where the file gives none.
 pub(super) const ALONE: &str = "alone";
 
@@ -50,8 +53,10 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         self::sweep(sweep, raw, source)?;
     }
     dop::check(raw, source)?;
+    jobs::check(raw, source)?;
     comparisons(raw, source)?;
-    if raw.treatments.is_empty() && raw.sweep.is_none() && raw.dop.is_none() {
+    let has_points = raw.sweep.is_some() || raw.dop.is_some() || raw.jobs.is_some();
+    if raw.treatments.is_empty() && !has_points {
         return Err(source.at(
             0..0,
             "there is nothing to compare with the baseline: add a [[treatment]] with a placement, or a [sweep]",
@@ -183,7 +188,12 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
 }
 
 fn study_wide(raw: &RawStudy, key: &str, span: Range<usize>, source: &Source) -> Result<(), LoadError> {
-    if raw.workload.get_ref() != tpch::WORKLOAD || !STUDY_WIDE.contains(&key) {
+    let wide: &[&str] = match raw.workload.get_ref().as_str() {
+        tpch::WORKLOAD => &STUDY_WIDE,
+        worklist::WORKLOAD => &ONE_LIST,
+        _ => &[],
+    };
+    if !wide.contains(&key) {
         return Ok(());
     }
     let message = format!("'{key}' is the same for all treatments of a study; put it into [options]");
@@ -273,7 +283,8 @@ pub(super) fn pin(word: Option<&Spanned<String>>, workload: &str, source: &Sourc
     match word.map(|word| (word.get_ref().as_str(), word.span())) {
         None if is_parallel => Ok(Pin::Set),
         Some(("each", span)) if is_parallel => {
-            Err(source.at(span, "pin is 'each', but the threads of a query share the placement; set is allowed"))
+            let who = if workload == tpch::WORKLOAD { "threads of a query" } else { "jobs of a work list" };
+            Err(source.at(span, format!("pin is 'each', but the {who} share the placement; set is allowed")))
         }
         None | Some(("each", _)) => Ok(Pin::Each),
         Some(("set", _)) => Ok(Pin::Set),
@@ -309,7 +320,8 @@ fn placeable(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) ->
 /// Why an engine's service threads cannot be placed, or nothing. A key that does nothing would
 /// mislead.
 pub(super) fn service_fault(engine: &str) -> Option<String> {
-    let has_none = matches!(engine, "sqlite" | "simulated" | "duckdb" | "datafusion" | "command");
+    let has_none =
+        matches!(engine, "sqlite" | "simulated" | "duckdb" | "datafusion" | "command" | "worklist");
     has_none.then(|| format!("engine {engine} has no service threads to place; leave out service"))
 }
 

@@ -1,13 +1,12 @@
 //! Degrees of parallelism: every placement of `[dop]` with 1, 2, 4, … and as many threads as it has
 //! cores and logical CPUs; for streams of queries their numbers beside it.
 
-use threadwise_machine::placement::{self, Resolved};
-use threadwise_machine::{CpuSet, Draw, Pin, Placement, PlacementError, Topology};
-use toml::{Spanned, Value};
+use threadwise_machine::{Draw, Pin, Topology};
 
 use super::expand::Seat;
 use super::policy::Policies;
-use super::raw::{RawDop, RawStudy};
+use super::raw::RawStudy;
+use super::sites::{self, Site, list_of};
 use super::sweep::is_same;
 use super::{LoadError, Overrides, Source, StudyFile};
 use crate::study::MIN_BLOCKS;
@@ -19,6 +18,10 @@ pub(super) const DOP: &str = "dop";
 /// Highest DOP that may be asked for: as many as a worker may have logical CPUs, and more than any
 /// machine has.
 const MAX_DOP: u32 = 4096;
+
+/// Names of the lists in errors.
+const LEVELS: &str = "levels of [dop]";
+const STREAMS: &str = "streams of [dop]";
 
 /// What the sides of a comparison of DOPs are found by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +36,6 @@ pub(super) struct Point {
     pub cores: u32,
     /// Logical CPUs of the placement.
     pub cpus: u32,
-}
-
-/// What one placement is here.
-struct Site {
-    text: String,
-    cores: u32,
-    cpus: u32,
 }
 
 /// Seats of `[dop]`, or of `--placement`, `--dop` and `--streams` where they are given; those that are
@@ -60,11 +56,11 @@ pub(super) fn seats(
             _ => Ok((Vec::new(), Vec::new())),
         };
     };
-    let sites = sites(file, raw, topology, overrides, policies, left_out)?;
-    let asked = list_of(raw.levels.as_ref(), &file.source, "levels", MAX_DOP)?;
+    let sites = sites::sites(&raw.placements, "", file, overrides, policies, left_out)?;
+    let asked = list_of(raw.levels.as_ref(), &file.source, LEVELS, MAX_DOP)?;
     let streams = match &overrides.sessions {
         Some(streams) => super::expand::session_list(streams)?,
-        None => list_of(raw.streams.as_ref(), &file.source, "streams", super::MAX_SESSIONS)?
+        None => list_of(raw.streams.as_ref(), &file.source, STREAMS, super::MAX_SESSIONS)?
             .unwrap_or_else(|| vec![1]),
     };
     let dops = overrides.dops.clone().or(asked);
@@ -73,7 +69,7 @@ pub(super) fn seats(
     }
     let mut found = (Vec::new(), Vec::new());
     for site in &sites {
-        let mut levels = dops.clone().unwrap_or_else(|| automatic(site));
+        let mut levels = dops.clone().unwrap_or_else(|| automatic(site.cores(topology), site.cpus()));
         levels.sort_unstable();
         levels.dedup();
         for (&dop, &count) in levels.iter().flat_map(|dop| streams.iter().map(move |count| (dop, count))) {
@@ -111,102 +107,18 @@ fn add(
         placement: site.text.clone(),
         dop,
         streams,
-        cores: site.cores,
-        cpus: site.cpus,
+        cores: site.cores(topology),
+        cpus: site.cpus(),
     });
     if !is_baseline {
         seats.push(seat);
     }
 }
 
-/// The placements that this machine has, each once: `all` is `no-smt` where there is no SMT.
-fn sites(
-    file: &StudyFile,
-    raw: &RawDop,
-    topology: &Topology,
-    overrides: &Overrides,
-    policies: &Policies,
-    left_out: &mut Vec<String>,
-) -> Result<Vec<Site>, LoadError> {
-    let asked: Vec<String> = match &overrides.placements {
-        Some(texts) => texts.iter().map(|text| text.trim().to_owned()).collect(),
-        None => raw.placements.get_ref().iter().map(|text| text.get_ref().clone()).collect(),
-    };
-    let mut sites: Vec<(Site, Vec<CpuSet>)> = Vec::new();
-    for text in asked {
-        let sets = match sets(&text, topology, policies.seed) {
-            Ok(sets) => sets,
-            Err(PlacementError::Lacking { lacks, .. }) if overrides.placements.is_none() => {
-                left_out.push(format!("{text}: {lacks}"));
-                continue;
-            }
-            Err(error) if overrides.placements.is_some() => {
-                return Err(refused("--placement", &error.to_string()));
-            }
-            Err(error) => return Err(file.source.at(raw.placements.span(), error.to_string())),
-        };
-        if let Some((other, _)) = sites.iter().find(|(_, earlier)| *earlier == sets) {
-            left_out.push(format!("{text}: the same as {} on this machine", other.text));
-            continue;
-        }
-        let cpus = sets.first().map_or(0, |set| set.len() as u32);
-        let cores = sets.first().map_or(cpus, |set| cores(set, topology));
-        sites.push((Site { text, cores, cpus }, sets));
-    }
-    Ok(sites.into_iter().map(|(site, _)| site).collect())
-}
-
-/// The logical CPUs of a placement in each of the first draws.
-fn sets(text: &str, topology: &Topology, seed: u64) -> Result<Vec<CpuSet>, PlacementError> {
-    let parsed: Placement = text.parse()?;
-    let set = |block| {
-        let draw = Draw::for_block(topology, seed, block);
-        placement::resolve(&parsed, topology, &draw, 1, Pin::Set).map(|found: Resolved| found.set())
-    };
-    (0..MIN_BLOCKS).map(set).collect()
-}
-
-/// Cores with a logical CPU in the set; a logical CPU whose core nobody knows counts as one.
-fn cores(set: &CpuSet, topology: &Topology) -> u32 {
-    let mut firsts: Vec<u32> = set
-        .iter()
-        .map(|cpu| topology.cpu(cpu).and_then(|known| known.siblings.iter().next()).unwrap_or(cpu))
-        .collect();
-    firsts.sort_unstable();
-    firsts.dedup();
-    firsts.len() as u32
-}
-
 /// 1, 2, 4, … below the logical CPUs of a placement, its cores, and its logical CPUs.
-fn automatic(site: &Site) -> Vec<u32> {
-    let powers = (0..32).map(|power| 1_u32 << power).take_while(|&dop| dop < site.cpus);
-    powers.chain([site.cores, site.cpus]).collect()
-}
-
-/// A list of numbers of the file; `None` for `auto` and where there is none.
-fn list_of(
-    value: Option<&Spanned<Value>>,
-    source: &Source,
-    key: &str,
-    most: u32,
-) -> Result<Option<Vec<u32>>, LoadError> {
-    let Some(value) = value else { return Ok(None) };
-    let wrong = || {
-        let why = format!("{key} of [dop]: \"auto\" or a list of 1 to {most} such as [1, 2, 4] is allowed");
-        source.at(value.span(), why)
-    };
-    let numbers = match value.get_ref() {
-        Value::String(word) if word == "auto" => return Ok(None),
-        Value::Array(numbers) if !numbers.is_empty() => numbers,
-        _ => return Err(wrong()),
-    };
-    let number = |value: &Value| {
-        value
-            .as_integer()
-            .and_then(|number| u32::try_from(number).ok())
-            .filter(|number| (1..=most).contains(number))
-    };
-    numbers.iter().map(number).collect::<Option<Vec<u32>>>().map(Some).ok_or_else(wrong)
+fn automatic(cores: u32, cpus: u32) -> Vec<u32> {
+    let powers = (0..32).map(|power| 1_u32 << power).take_while(|&dop| dop < cpus);
+    powers.chain([cores, cpus]).collect()
 }
 
 /// Checks what needs no machine.
@@ -215,14 +127,9 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     if raw.workload.get_ref() != tpch::WORKLOAD {
         return Err(foreign(raw, source));
     }
-    list_of(dop.levels.as_ref(), source, "levels", MAX_DOP)?;
-    list_of(dop.streams.as_ref(), source, "streams", super::MAX_SESSIONS)?;
-    for text in dop.placements.get_ref() {
-        if let Err(error) = text.get_ref().parse::<Placement>() {
-            return Err(source.at(text.span(), error.to_string()));
-        }
-    }
-    Ok(())
+    list_of(dop.levels.as_ref(), source, LEVELS, MAX_DOP)?;
+    list_of(dop.streams.as_ref(), source, STREAMS, super::MAX_SESSIONS)?;
+    sites::check(&dop.placements, source)
 }
 
 /// A workload that has no DOP; one that is almost spelt like the one that has is meant to be it.

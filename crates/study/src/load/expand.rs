@@ -8,12 +8,13 @@ use toml::Spanned;
 
 use super::check::{self, ALONE};
 use super::dop::{self, Point};
+use super::jobs;
 use super::policy::Policies;
 use super::raw::{RawOptions, RawTreatment, option_value};
 use super::sweep::{self, Sweep};
 use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
-use crate::study::MIN_BLOCKS;
-use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, command, tpch};
+use crate::study::{MIN_BLOCKS, runs_whole};
+use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, command, tpch, worklist};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -60,6 +61,9 @@ pub(super) fn expand(
     let mut seats = seats(file, topology, overrides, &policies, &mut left_out)?;
     let (dops, points) = dop::seats(file, topology, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(dops);
+    let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
+    seats.extend(of_jobs);
+    jobs::set_all(file, overrides, &mut seats);
     let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
     set_twice(overrides, &seats)?;
     one_stream(file, overrides, &seats)?;
@@ -74,8 +78,11 @@ pub(super) fn expand(
     {
         return Err(LoadError::Override { option: "service".to_owned(), why: fault });
     }
-    if raw.workload.get_ref() == command::WORKLOAD {
+    if runs_whole(raw.workload.get_ref()) {
         float_whole(&mut groups);
+    }
+    if raw.workload.get_ref() == worklist::WORKLOAD {
+        add_metrics(&mut groups, file)?;
     }
     if raw.workload.get_ref() == "logical-io" {
         let limit = overrides.memory_limit_bytes;
@@ -93,7 +100,7 @@ pub(super) fn expand(
         design: budget::design(file, overrides)?,
         left_out,
     };
-    assemble(&mut study, &groups, (sweep.as_ref(), &points), file)?;
+    assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points), file)?;
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
 }
@@ -108,6 +115,18 @@ fn float_whole(groups: &mut [Group]) {
             }
         }
     }
+}
+
+/// What every work list says at its end, beside what the study reads from it by itself.
+fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> {
+    let own = command::parsers::find(worklist::PARSER)
+        .map_err(|error| file.source.at(file.raw.workload.span(), error.to_string()))?;
+    for group in groups {
+        for (key, value) in &own.options {
+            group.options.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    Ok(())
 }
 
 /// The file's title, and what the command line changed in all treatments alike.
@@ -148,14 +167,16 @@ fn seats(
 ) -> Result<Vec<Seat>, LoadError> {
     let raw = &file.raw.baseline;
     let text = raw.placement.as_ref().map_or("1c1t", |text| text.get_ref());
-    default_sessions(text, topology).map_err(|error| {
+    let cpus = default_sessions(text, topology).map_err(|error| {
         let span = raw.placement.as_ref().map_or(0..0, Spanned::span);
         file.source.at(span, format!("the baseline: {error}"))
     })?;
+    let is_schedule = file.raw.workload.get_ref() == worklist::WORKLOAD && file.raw.jobs.is_none();
+    let sessions = if is_schedule { jobs::default_jobs(cpus) } else { 1 };
     let alone = Seat {
         name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
         placement: text.to_owned(),
-        sessions: raw.sessions.as_ref().map_or(1, |count| *count.get_ref()),
+        sessions: raw.sessions.as_ref().map_or(sessions, |count| *count.get_ref()),
         pin: check::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?,
         memory: policies.of(raw.memory.as_ref())?,
         service: policies.service(raw.service.as_ref())?,
@@ -172,7 +193,9 @@ fn seats(
     }
     let twin = Seat { name: format!("{}'", alone.name), role: Role::BaselineTwin, ..alone.clone() };
     let mut seats = vec![alone, twin];
-    if file.raw.dop.is_some() && (overrides.placements.is_some() || overrides.dops.is_some()) {
+    let is_dop = file.raw.dop.is_some() && (overrides.placements.is_some() || overrides.dops.is_some());
+    let is_jobs = file.raw.jobs.is_some() && (overrides.placements.is_some() || overrides.jobs.is_some());
+    if is_dop || is_jobs {
         return Ok(seats);
     }
     if let Some(placements) = &overrides.placements {
@@ -240,8 +263,12 @@ fn listed(
         }
     }
     let workload = file.raw.workload.get_ref();
-    // A query is one stream, however many threads it has.
-    let sessions = if workload == tpch::WORKLOAD { 1 } else { sessions };
+    let sessions = match workload.as_str() {
+        // A query is one stream, however many threads it has.
+        tpch::WORKLOAD => 1,
+        worklist::WORKLOAD => jobs::default_jobs(sessions),
+        _ => sessions,
+    };
     Ok(Ok(Seat {
         name,
         placement: text.get_ref().clone(),
@@ -395,7 +422,7 @@ fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &m
 fn assemble(
     study: &mut Study,
     groups: &[Group],
-    (sweep, points): (Option<&Sweep>, &[Point]),
+    (sweep, points, job_points): (Option<&Sweep>, &[Point], &[jobs::Point]),
     file: &StudyFile,
 ) -> Result<(), LoadError> {
     let varying: Vec<&String> = file
@@ -431,6 +458,7 @@ fn assemble(
             named.extend(comparisons::steps(sweep, group, &suffix));
         }
         named.extend(dop::comparisons(points, &group.seats, &suffix));
+        named.extend(jobs::comparisons(job_points, &group.seats, &suffix));
         comparisons::own_comparisons(&mut named, file, group, &suffix)?;
     }
     study.comparisons.extend(named);

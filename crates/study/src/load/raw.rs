@@ -37,6 +37,7 @@ pub(super) struct RawStudy {
     pub treatments: Vec<RawTreatment>,
     pub sweep: Option<RawSweep>,
     pub dop: Option<RawDop>,
+    pub jobs: Option<RawJobs>,
     #[serde(default, rename = "comparison")]
     pub comparisons: Vec<RawComparison>,
 }
@@ -105,6 +106,14 @@ pub(super) struct RawDop {
     pub placements: Spanned<Vec<Spanned<String>>>,
     pub levels: Option<Spanned<Value>>,
     pub streams: Option<Spanned<Value>>,
+}
+
+/// `[jobs]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawJobs {
+    pub placements: Spanned<Vec<Spanned<String>>>,
+    pub levels: Option<Spanned<Value>>,
 }
 
 /// `[[comparison]]`.

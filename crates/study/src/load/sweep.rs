@@ -31,8 +31,8 @@ pub(super) fn sweep(
     seats: &[Seat],
     left_out: &mut Vec<String>,
 ) -> Result<Option<Sweep>, LoadError> {
-    // With [dop], numbers of sessions are those of streams.
-    if file.raw.dop.is_some() {
+    // With [dop], numbers of sessions are those of streams, and with [jobs] those of jobs.
+    if file.raw.dop.is_some() || file.raw.jobs.is_some() {
         return Ok(None);
     }
     let asked_for = overrides.sessions.as_deref().map(session_list).transpose()?;

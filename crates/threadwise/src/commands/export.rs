@@ -14,6 +14,8 @@ pub fn export(args: &ExportArgs) -> Result<(), AppError> {
         (ExportFormat::Csv, ExportRows::Runs) => csv::runs_csv(&document, out),
         (ExportFormat::Csv, ExportRows::Slices) => csv::slices_csv(&document, out),
         (ExportFormat::Csv, ExportRows::Queries) => csv::queries_csv(&document, out),
+        (ExportFormat::Csv, ExportRows::Items) => csv::items_csv(&document, out),
+        (ExportFormat::Jsonl, ExportRows::Items) => json::items_jsonl(&document, out),
         (ExportFormat::Jsonl, ExportRows::Queries) => json::queries_jsonl(&document, out),
         (ExportFormat::Jsonl, ExportRows::Runs) => json::runs_jsonl(&document, out),
         (ExportFormat::Jsonl, ExportRows::Slices) => json::slices_jsonl(&document, out),

@@ -12,12 +12,13 @@ use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 
 /// Workloads and what they do.
-const WORKLOADS: [(&str, &str); 5] = [
+const WORKLOADS: [(&str, &str); 6] = [
     ("logical-io", "cached reads of consecutive keys from a random start"),
     ("insert", "a few rows a transaction into one table, keys ascending or random"),
     ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
     ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
     ("command", "a command of yours, one whole run after another"),
+    ("worklist", "a list of files or databases, N jobs, a chain of commands for each item"),
 ];
 
 /// Prints presets, engines, workloads and placements.
@@ -60,6 +61,9 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
         let others = known().iter().filter(|engine| engine.workloads.contains(&name));
         let with: Vec<&str> = with.chain(others.map(|engine| engine.name)).collect();
         entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
+    }
+    for chain in threadwise_worklist::chain::all().unwrap_or_default() {
+        entries.push(entry("chain", &chain.name, chain.about));
     }
     for parser in threadwise_study::command::parsers::all().unwrap_or_default() {
         entries.push(entry("parser", &parser.name, parser.about));

@@ -12,6 +12,7 @@ pub mod report;
 pub mod run;
 pub mod topology;
 pub mod worker;
+pub mod worklist;
 
 use crate::error::AppError;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use threadwise_machine::words::bytes;
 use threadwise_reload::chain::{Chain, Settings};
 use threadwise_reload::error::ReloadError;
 use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
@@ -276,7 +277,7 @@ impl<'a> View<'a> {
         let all_bytes = entries.iter().map(|entry| entry.size_bytes).sum();
         let progress = Progress::new(false);
         let files = shown::count(entries.len(), "file");
-        progress.step(&format!("{files}, {} with {tools}", shown::bytes(all_bytes)));
+        progress.step(&format!("{files}, {} with {tools}", bytes(all_bytes)));
         Self { entries, progress, begun: Instant::now(), files: 0, bytes: 0, all_bytes }
     }
 
@@ -312,7 +313,7 @@ fn dry_run(args: &ReloadArgs, entries: &[Entry], chain: &dyn Chain, tools: &str)
         false => {
             let all: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
             let files = shown::count(entries.len(), "file");
-            let head = format!("{files}, {} with {tools}\n", shown::bytes(all));
+            let head = format!("{files}, {} with {tools}\n", bytes(all));
             head + &shown::results(&looked, "would be reloaded")
         }
     })?;

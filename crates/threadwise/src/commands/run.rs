@@ -4,7 +4,9 @@ mod command;
 mod prepare;
 mod program;
 mod room;
+mod server;
 mod watch;
+mod worklist;
 
 use crate::cli::RunArgs;
 use crate::commands::{self, report, topology};
@@ -17,6 +19,7 @@ use std::path::Path;
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, RunnerError, guard};
+use threadwise_study::worklist::WORKLOAD as LIST;
 use threadwise_study::{plan_block, tpch};
 
 /// Measures, stores, analyses, reports.
@@ -88,9 +91,12 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     text.push_str("Treatments (logical CPUs of the first block; every block draws anew):\n");
     for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
         let seats: Vec<String> = placement.sessions.iter().map(ToString::to_string).collect();
-        let shown = if seats.len() > 16 { placement.set().to_string() } else { seats.join(" ") };
+        // Jobs of a list share their placement.
+        let is_shared = seats.len() > 16 || job.study.workload == LIST;
+        let shown = if is_shared { placement.set().to_string() } else { seats.join(" ") };
         let (one, many) = match job.study.workload.as_str() {
             tpch::WORKLOAD => ("stream ", "streams"),
+            LIST => ("job ", "jobs"),
             _ => ("session ", "sessions"),
         };
         let plural = if treatment.sessions == 1 { one } else { many };
@@ -105,6 +111,7 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     for line in &job.study.left_out {
         text.push_str(&format!("  left out: {line}\n"));
     }
+    text.push_str(&worklist::shown(&job.study));
     text.push_str(&command::shown(&job.study));
     text.push_str(&format!("{}\n", job.price()));
     for remark in &job.remarks {
@@ -128,8 +135,7 @@ fn closing(store: &Path, html: Option<&Path>) -> String {
 fn ended(outcome: &Outcome, job: &Job, allow_busy: bool) -> Result<(), AppError> {
     // What was allowed for this start is not allowed for the next one by itself.
     let busy = if allow_busy { " --allow-busy" } else { "" };
-    let commands =
-        if job.study.workload == threadwise_study::command::WORKLOAD { " --allow-commands" } else { "" };
+    let commands = if command::has_commands(&job.study) { " --allow-commands" } else { "" };
     let store = output::shell_word(&job.output);
     let resume = format!("go on with: threadwise run --resume {store}{busy}{commands}");
     match &outcome.reason {

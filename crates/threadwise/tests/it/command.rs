@@ -133,6 +133,13 @@ fn what_a_file_names_runs_only_when_it_is_allowed() {
         "{}",
         plan.stdout
     );
+    let terms =
+        "  one process a treatment; headline elapsed; at most 3600 s a command; exit code 0 is a success\n";
+    assert!(plan.stdout.contains(terms), "{}", plan.stdout);
+    let more = ["--each=session", "--set=timeout_s=5", "--set=success=0,3", "--set=headline=n"];
+    let plan = lab.ok(&[&["run", "mine.toml", "--plan"][..], &more].concat());
+    let terms = "  one process a session; headline n; at most 5 s a command; exit codes 0, 3 are a success\n";
+    assert!(plan.stdout.contains(terms), "{}", plan.stdout);
     assert_eq!((marker.exists(), lab.files()), (false, vec!["mine.toml".to_owned()]));
     // A command of the command line does not allow those of the file.
     let half = lab.run(&["run", "mine.toml", "--allow-busy", "--no-probe", "--", "true"]);
@@ -242,12 +249,19 @@ fn commands_have_the_environment_and_no_file_has_its_passwords() {
 fn what_cannot_be_is_refused_before_a_file_is_made() {
     let lab = Lab::new();
     let metric = "--metric=tps=tx/s higher regex:(";
-    let cases: [(&[&str], &str); 9] = [
+    let both = "--metric=tps=tx/s higher regex:x";
+    let cases: [(&[&str], &str); 14] = [
         (&["run", "command"], "after --"),
         (&["run", "command", "--", "no-such-program-here"], "on PATH"),
         (&["run", "command", "--", "echo", "{cpu}"], "is no placeholder"),
         (&["run", "command", "--setup=a | b", "--", "true"], "sh -c"),
         (&["run", "command", metric, "--", "true"], "unclosed group"),
+        (&["run", "command", "--parse=pgbench", both, "--", "true"], "--metric tps and --parse pgbench both"),
+        // An option is named as it was typed.
+        (&["run", "command", "--setup=", "--", "true"], ": --setup: it is empty"),
+        (&["run", "command", "--teardown='", "--", "true"], ": --teardown: "),
+        (&["run", "command", "--set=setup=", "--", "true"], "--set setup="),
+        (&["run", "command", "--setup=true", "--set=setup=", "--", "true"], "--set setup="),
         (&["run", "command", "--parse=oracle", "--", "true"], "parsers are pgbench"),
         (&["run", "command", "--rounds=3", "--", "true"], "once in every block"),
         (&["run", "command", "--slice=1s", "--", "true"], "timeout_s"),

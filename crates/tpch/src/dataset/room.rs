@@ -1,10 +1,10 @@
 //! How much disk a data set needs and its cache folder has, before anything is made.
 //!
-//! Source: `statvfs(3)` (`f_bavail`: what an ordinary user may still write), `access(2)`.
+//! Source: `access(2)`.
 
 use super::{Cluster, DatasetError, Key, expected_bytes, find};
 use crate::options::scale_fault;
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, access};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -89,9 +89,7 @@ pub(super) fn check_step(root: &Path, key: Key) -> Result<(), DatasetError> {
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, DatasetError> {
-    let system =
-        statvfs(folder).map_err(|error| DatasetError::file("see the free space of", folder)(error.into()))?;
-    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+    threadwise_server::room::free_bytes(folder).map_err(DatasetError::file("see the free space of", folder))
 }
 
 /// The folder itself, or the nearest one above it that is there.

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use threadwise_machine::CpuSet;
-use threadwise_study::command::{BLOCK, CommandOptions, Each, Values, fill, words};
+use threadwise_study::command::{BLOCK, CommandOptions, Each, SERVER_CPU_NS, Values, fill, words};
 use threadwise_study::{Counters, OptionValue, SessionSlice};
 
 use super::group::Group;
+use super::pin_server::Pinned;
 use super::progress::{Progress, Verdict};
 use super::session::{CommandSession, Job};
 use super::start::Used;
@@ -64,12 +65,14 @@ pub(super) struct AtWork {
     pub(super) group_before_ns: Mutex<u64>,
     /// Start of the run's window.
     pub(super) began_ns: Mutex<u64>,
+    /// A server of the user's that is bound for the runs.
+    pinned: Option<Pinned>,
     interrupted: Arc<AtomicBool>,
     over: AtomicBool,
 }
 
 impl AtWork {
-    /// Makes the folders, and runs `setup` and `warmup`.
+    /// Makes the folders, runs `setup`, binds the user's server, and runs `warmup`.
     pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Self, EngineError> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| failed("become the reaper of its processes", &error.to_string()))?;
@@ -90,7 +93,7 @@ impl AtWork {
             treatment: words::plain_name(&request.load.treatment),
             block,
         };
-        let work = Self {
+        let mut work = Self {
             options,
             home,
             cpus,
@@ -100,14 +103,21 @@ impl AtWork {
             group: Group::make(),
             group_before_ns: Mutex::new(0),
             began_ns: Mutex::new(0),
+            pinned: None,
             interrupted: interrupted()?,
             over: AtomicBool::new(false),
         };
         work.make_folders()?;
         // From here on an error drops what there is, which runs `teardown`.
         work.must("setup", work.options.setup.as_deref())?;
+        work.pinned = Pinned::of(&work.options, request, &work.cpus)?;
+        work.bind_server()?;
         work.must("warmup", work.options.warmup.as_deref())?;
         Ok(work)
+    }
+
+    fn bind_server(&self) -> Result<(), EngineError> {
+        self.pinned.as_ref().map_or(Ok(()), Pinned::bind)
     }
 
     fn make_folders(&self) -> Result<(), EngineError> {
@@ -192,7 +202,8 @@ impl AtWork {
                 seen_ns = clock::monotonic_ns();
             }
             let too_long = clock::monotonic_ns() > deadline_ns;
-            let verdict = match look.astray {
+            let astray = look.astray.or_else(|| self.pinned.as_ref().and_then(Pinned::look));
+            let verdict = match astray {
                 _ if self.is_interrupted() => Some(Verdict::Interrupted),
                 _ if too_long => Some(Verdict::TimedOut),
                 _ if self.has_written_too_much() => Some(Verdict::TooMuchOutput),
@@ -207,7 +218,17 @@ impl AtWork {
             let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
             pause = pause.min(Duration::from_nanos(left_ns) + Duration::from_millis(1));
         }
+        self.leave_server();
         self.clear_up();
+    }
+
+    /// After the command: what the server used, and whether it still was where it should be.
+    fn leave_server(&self) {
+        let Some(pinned) = &self.pinned else { return };
+        pinned.end();
+        if let Some(astray) = pinned.look() {
+            self.progress.lock().verdict.get_or_insert(Verdict::Astray(astray));
+        }
     }
 
     fn has_written_too_much(&self) -> bool {
@@ -248,11 +269,14 @@ impl AtWork {
         if self.over.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
+        // First of all: what follows is not measured, and may take its time.
+        let put_back = self.pinned.as_ref().map_or(Ok(()), Pinned::put_back);
         let limit = if self.is_interrupted() { self.timeout().min(HURRIED) } else { self.timeout() };
         let said = self.side("teardown", self.options.teardown.as_deref(), limit, true);
         let nobody = BTreeSet::new();
         let all_gone = tree::end(&nobody, &[], Some(ASK), ASK + KILL, &mut Used::default());
         let removed = fs::remove_dir_all(&self.home);
+        put_back?;
         match said? {
             Some(how) => Err(failed("run teardown", &how)),
             None if !all_gone => {
@@ -310,7 +334,9 @@ impl Running for AtWork {
                 "CPU time of the command is that of all processes that were waited for (no cgroup v2 of our own here); {memory}"
             ),
         };
-        Ok(Standing { placed: Vec::new(), notes: vec![note] })
+        let placed = self.pinned.as_ref().map(Pinned::placed).unwrap_or_default();
+        let notes = [note].into_iter().chain(self.pinned.as_ref().map(Pinned::note)).collect();
+        Ok(Standing { placed, notes })
     }
 
     fn before(&self) -> Result<(), EngineError> {
@@ -320,6 +346,8 @@ impl Running for AtWork {
         let counted = self.group.as_ref().and_then(Group::read).map_or(0, |own| own.cpu_ns);
         *self.group_before_ns.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         self.progress.begin(self.processes() as usize, spared);
+        self.bind_server()?;
+        self.pinned.iter().for_each(Pinned::begin);
         Ok(())
     }
 
@@ -331,7 +359,9 @@ impl Running for AtWork {
 
     fn after(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let measured = self.judge().and_then(|()| {
-            let counters = self.measure(slices)?;
+            let mut counters = self.measure(slices)?;
+            let server_ns = self.pinned.as_ref().and_then(Pinned::used_ns);
+            counters.extend(server_ns.map(|used_ns| (SERVER_CPU_NS.to_owned(), used_ns)));
             self.check(slices).map(|()| counters)
         });
         let after = match self.is_interrupted() {

@@ -3,9 +3,17 @@
 //! Sources: RFC 6901 for JSON pointers; the syntax of regular expressions is that of the crate `regex`,
 //! which takes time linear in the text whatever the expression.
 
-use regex::{Captures, Regex, RegexBuilder};
+use super::output::{self, SIZES, Sizes};
+use regex::{Regex, RegexBuilder};
 use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::ops::Range;
+use std::path::Path;
 use threadwise_study::command::{Extract, MetricSpec};
+
+/// Longest text that is read as a whole for JSON, and the end of a longer one whose lines are looked at.
+const JSON_BYTES: u64 = 16 << 20;
 
 /// Builds a metric's regular expression: `^` and `$` match at lines, whose ends may be those of Windows.
 ///
@@ -31,21 +39,96 @@ pub fn extract(spec: &MetricSpec, text: &str) -> Result<f64, String> {
     }
 }
 
+/// The number that a metric finds in a file. For a regular expression no more of it is in memory than a
+/// piece, from whose end a match goes no further than [`SIZES`] says.
+///
+/// # Errors
+/// As [`extract`]; or it cannot be read.
+pub(super) fn extract_file(spec: &MetricSpec, path: &Path, limit_bytes: u64) -> Result<f64, String> {
+    let unread = |error: io::Error| format!("it cannot be read: {error}");
+    let mut file = File::open(path).map_err(unread)?;
+    match &spec.extract {
+        Extract::Regex(pattern) => {
+            let found = last_of(&expression(pattern)?, &mut file, SIZES).map_err(unread)?;
+            matched(pattern, found)
+        }
+        Extract::Json(pointer) => pointed(pointer, document_of(&mut file, limit_bytes).map_err(unread)?),
+    }
+}
+
 fn by_expression(pattern: &str, text: &str) -> Result<f64, String> {
-    let found = expression(pattern)?.captures_iter(text).last();
-    let group = |found: Captures<'_>| {
-        let group = found.name("value").or_else(|| found.get(1)).or_else(|| found.get(0));
-        group.map(|group| group.as_str().to_owned())
-    };
-    let found = found.and_then(group).ok_or_else(|| format!("nothing matches regex:{pattern}"))?;
-    number(&found).ok_or_else(|| format!("regex:{pattern} found '{}', which is no number", shown(&found)))
+    matched(pattern, last_in(&expression(pattern)?, text, 0..text.len()))
+}
+
+fn matched(pattern: &str, found: Option<String>) -> Result<f64, String> {
+    let found = found.ok_or_else(|| format!("nothing matches regex:{pattern}"))?;
+    number(&found).ok_or_else(|| {
+        let why = if is_too_large(&found) { "is too large a number" } else { "is no number" };
+        format!("regex:{pattern} found '{}', which {why}", shown(&found))
+    })
+}
+
+/// What the last match of a file says.
+fn last_of(expression: &Regex, file: &mut (impl Read + Seek), sizes: Sizes) -> io::Result<Option<String>> {
+    output::from_the_end(file, sizes, |text, piece| last_in(expression, text, piece))
+}
+
+/// What the last match says that begins in a range of a text: its group `value`, or the first one, or all
+/// of it.
+fn last_in(expression: &Regex, text: &str, within: Range<usize>) -> Option<String> {
+    let mut last = None;
+    let mut at = within.start;
+    while let Some(found) = expression.find_at(text, at) {
+        // The end of a text is in its last piece.
+        if found.start() > within.end || found.start() == within.end && within.end < text.len() {
+            break;
+        }
+        // After a match, nothing at its end is no other one.
+        if !found.is_empty() || last.is_none_or(|(_, end)| found.end() > end) {
+            last = Some((found.start(), found.end()));
+        }
+        at = found.end();
+        if found.is_empty() {
+            let Some(next) = text[at..].chars().next() else { break };
+            at += next.len_utf8();
+        }
+    }
+    let found = expression.captures_at(text, last?.0)?;
+    let group = found.name("value").or_else(|| found.get(1)).or_else(|| found.get(0))?;
+    Some(group.as_str().to_owned())
 }
 
 fn by_pointer(pointer: &str, text: &str) -> Result<f64, String> {
-    let whole = serde_json::from_str::<Value>(text).ok();
-    let last = || text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
-    let document =
-        whole.or_else(last).ok_or_else(|| "neither the whole of it nor any line is JSON".to_owned())?;
+    pointed(pointer, document(text))
+}
+
+fn document(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().or_else(|| last_document(text))
+}
+
+fn last_document(text: &str) -> Option<Value> {
+    text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
+}
+
+/// The JSON that a file is, or the last line that is some: of a long one in its last 16 MiB.
+fn document_of(file: &mut File, limit_bytes: u64) -> io::Result<Option<Value>> {
+    let length = file.metadata()?.len();
+    if length <= JSON_BYTES {
+        return output::text(file, JSON_BYTES).map(|text| document(&text));
+    }
+    if length <= limit_bytes {
+        // Lines that are no one document are told at the second of them.
+        file.rewind()?;
+        let whole = serde_json::from_reader(BufReader::new(&mut *file));
+        if let Ok(whole) = whole {
+            return Ok(Some(whole));
+        }
+    }
+    output::last_text(file, JSON_BYTES).map(|text| last_document(&text))
+}
+
+fn pointed(pointer: &str, document: Option<Value>) -> Result<f64, String> {
+    let document = document.ok_or_else(|| "neither the whole of it nor any line is JSON".to_owned())?;
     let found = document.pointer(pointer).ok_or_else(|| format!("there is nothing at json:{pointer}"))?;
     let value = match found {
         Value::Number(value) => value.as_f64().filter(|value| value.is_finite()),
@@ -53,6 +136,12 @@ fn by_pointer(pointer: &str, text: &str) -> Result<f64, String> {
         _ => None,
     };
     value.ok_or_else(|| format!("json:{pointer} is '{}', which is no number", shown(&found.to_string())))
+}
+
+/// Whether digits are a number beyond what a double holds (1.8e308).
+fn is_too_large(text: &str) -> bool {
+    let text = text.trim();
+    text.contains(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
 /// A finite number, which may have commas between its thousands: `-1,234,567.8`. `0,123` is none: its
@@ -121,7 +210,76 @@ mod tests {
     }
 
     #[test]
+    fn pieces_say_what_the_whole_says() {
+        let text = "x\r\ntps = 1 \u{e4}\r\n\nTOTAL\r\n 17\nlast = 5 tps = 6\nend\n";
+        let patterns = [
+            "^tps = ([0-9]+)",
+            "tps = ([0-9]+)$",
+            "tps = ([0-9]+)",
+            "TOTAL\\s+([0-9]+)",
+            "\\Ax",
+            "\\Atps",
+            "[0-9]+",
+            "[0-9]*",
+            "^",
+            "$",
+            "\\bt",
+            "\\Bt",
+            "nd$",
+            "\\u{e4}",
+            "",
+            "(?s)x.*?(?<value>[0-9])",
+            "zz",
+            "^ps",
+            "^(?:x|tps.*|)$",
+            "d\\n\\z",
+        ];
+        for pattern in patterns {
+            let regex = expression(pattern).unwrap();
+            let plain = regex.captures_iter(text).last().map(|own| {
+                let group = own.name("value").or_else(|| own.get(1)).or_else(|| own.get(0));
+                group.unwrap().as_str().to_owned()
+            });
+            assert_eq!(last_in(&regex, text, 0..text.len()), plain, "{pattern}");
+            for piece_bytes in 1..60 {
+                let sizes = Sizes { piece_bytes, behind_bytes: 60 };
+                let found = last_of(&regex, &mut io::Cursor::new(text), sizes).unwrap();
+                // Where a character is cut there is none of it.
+                if plain.as_deref() != Some("\u{e4}") || piece_bytes > 13 {
+                    assert_eq!(found, plain, "{pattern}, pieces of {piece_bytes}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_file_is_read_from_its_end() {
+        use std::os::unix::fs::FileExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let file = File::create(&path).unwrap();
+        let length = JSON_BYTES * 2;
+        file.write_all_at(b"tps = 5\n{\"p\": 1}\n", 0).unwrap();
+        let end = b"\n{\"p\": 2}\nbye\n";
+        file.write_all_at(end, length - end.len() as u64).unwrap();
+        let read = |spec: &str| extract_file(&MetricSpec::parse("m", spec).unwrap(), &path, length);
+        // Between both is a line of 32 MiB.
+        assert_eq!(read("1 none regex:^tps = ([0-9]+)$"), Ok(5.0));
+        assert_eq!(read("1 none json:/p"), Ok(2.0));
+        assert!(read("1 none regex:^ps = ([0-9]+)").unwrap_err().contains("nothing matches"));
+        // A whole document, with lines that are JSON by themselves.
+        let lines = "1,\n".repeat((JSON_BYTES / 3) as usize + 1);
+        std::fs::write(&path, format!("{{\"a\": [\n{lines}2\n], \"p\":\n7}}\n")).unwrap();
+        assert_eq!(read("1 none json:/p"), Ok(7.0));
+        assert!(read("1 none json:/q").unwrap_err().contains("nothing at"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(read("1 none json:/q").unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
     fn what_is_not_there_is_said() {
+        assert!(found("1 none regex:(.+)", "1.8e308").unwrap_err().ends_with("which is too large a number"));
+        assert_eq!(found("1 none regex:(.+)", "1.7e308"), Ok(1.7e308));
         assert!(found("1 none regex:tps", "").unwrap_err().contains("nothing matches"));
         assert!(found("1 none regex:tps = (.*)", "tps = fast").unwrap_err().contains("'fast'"));
         assert!(found("1 none json:/a", "no").unwrap_err().contains("JSON"));

@@ -8,6 +8,7 @@ mod at_work;
 mod extract;
 mod group;
 mod output;
+pub mod pin_server;
 mod progress;
 mod result;
 mod session;
@@ -24,6 +25,8 @@ use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use at_work::AtWork;
 pub use extract::extract;
 pub use group::remove_stale_groups;
+pub use output::last_words;
+pub use side::how as ended;
 
 /// Name of the engine.
 pub const NAME: &str = "command";
@@ -97,6 +100,9 @@ fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
     }
     if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
         return Err(refuse("folder", format!("{} is not a folder", folder.display())));
+    }
+    if let Some(name) = &options.pin_server {
+        pin_server::find(name)?;
     }
     for (name, words) in options.commands() {
         // What setup makes is not there yet.

@@ -7,11 +7,12 @@ use threadwise_study::command::{Each, MetricSpec, PEAK_RSS_BYTES, Source};
 use threadwise_study::{Counters, SessionSlice};
 
 use super::at_work::{AtWork, LARGEST};
+use super::extract::extract_file;
 use super::group::Group;
+use super::output;
 use super::progress::Verdict;
 use super::side::how;
 use super::start::Used;
-use super::{extract, output};
 use crate::EngineError;
 
 /// Shortest run whose memory is known from looks at it: they come every 0.1 s.
@@ -72,9 +73,7 @@ impl AtWork {
             Source::Stderr => (stderr.clone(), "standard error".to_owned()),
             Source::File(name) => (self.out(session).join(name), format!("the file {name} in {{out}}")),
         };
-        let found = output::text(&path, self.options.output_limit_bytes)
-            .map_err(|error| format!("it cannot be read: {error}"))
-            .and_then(|text| extract(metric, &text));
+        let found = extract_file(metric, &path, self.options.output_limit_bytes);
         found.map_err(|why| {
             let said = output::last_words(&stdout, &stderr);
             let what =

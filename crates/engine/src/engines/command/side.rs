@@ -90,7 +90,7 @@ impl AtWork {
 }
 
 /// How a process ended, in words.
-pub(super) fn how(status: ExitStatus) -> String {
+pub fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use threadwise_runner::Deadlines;
 use threadwise_study::command::{
-    self, Better, CommandOptions, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers, quote,
+    self, Better, CommandOptions, Each, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers, quote,
 };
-use threadwise_study::{OptionValue, Options, Study};
+use threadwise_study::load::LoadError;
+use threadwise_study::{OptionValue, Options, Study, presets, worklist};
 
 /// Options of `run` for the workload `command`.
 #[derive(Debug, Args, Default)]
@@ -53,6 +54,11 @@ pub struct CommandArgs {
     /// Command at the very end, whatever happened
     #[arg(long, value_name = "CMD", help_heading = "Commands")]
     pub teardown: Option<String>,
+    /// A server that is already running: its process number, port:N, the path of its socket, or its systemd
+    /// unit. All its threads are bound to each treatment's logical CPUs for its runs, those that it starts
+    /// later too, and have their own again after each, also when threadwise is killed
+    #[arg(long, value_name = "PID|port:N|UNIT", value_parser = server, help_heading = "Commands")]
+    pub pin_server: Option<String>,
     /// Run the commands that a study file names, after they were shown
     #[arg(long, help_heading = "Commands")]
     pub allow_commands: bool,
@@ -74,14 +80,26 @@ fn metric(text: &str) -> Result<(String, String), String> {
     command::MetricSpec::parse(name, spec).map(|_| (name.to_owned(), spec.to_owned()))
 }
 
+/// Kept as it was typed, if it names a server.
+fn server(text: &str) -> Result<String, String> {
+    command::ServerName::parse(text).map(|_| text.to_owned())
+}
+
 /// Workload options that the command line gives by these options.
 ///
 /// # Errors
 /// There is no parser of that name, or two metrics have one name.
 pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     let mut options = Options::new();
-    if let Some(name) = &args.parse {
-        options.extend(parsers::find(name).map_err(AppError::input)?.options);
+    if let Some(parser) = &args.parse {
+        options.extend(parsers::find(parser).map_err(AppError::input)?.options);
+        let both = |(name, _): &&(String, String)| options.contains_key(&format!("{METRIC_PREFIX}{name}"));
+        if let Some((name, _)) = args.metric.iter().find(both) {
+            return Err(AppError::Input(format!(
+                "--metric {name} and --parse {parser} both have a metric '{name}': give yours another name, or \
+                 leave one of them out"
+            )));
+        }
     }
     let again = |(at, (name, _)): (usize, &(String, String))| {
         args.metric[..at].iter().any(|(earlier, _)| earlier == name).then(|| name.clone())
@@ -101,6 +119,7 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
         EachArg::Session => "session",
     });
     put("each", each.map(str::to_owned));
+    put(command::PIN_SERVER, args.pin_server.clone());
     let sides = [&args.setup, &args.warmup, &args.before, &args.after, &args.check, &args.teardown];
     for (key, text) in ["setup", "warmup", "before", "after", "check", "teardown"].into_iter().zip(sides) {
         put(key, text.clone());
@@ -108,13 +127,35 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     Ok(options)
 }
 
+/// An error about an option, by the name that the user typed: what is given by an option of its own becomes
+/// one of the workload's, as `--set` gives them.
+pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
+    let LoadError::Override { option, why } = error else { return error };
+    let key = option.strip_prefix("--set ").and_then(|set| set.split_once('=')).map(|(key, _)| key);
+    let is_own = |key: &&str| {
+        !args.set.iter().any(|(set, _)| set == key)
+            && options(&args.commands).is_ok_and(|own| own.contains_key(*key))
+    };
+    let Some(key) = key.filter(is_own) else { return LoadError::Override { option, why } };
+    let why = why.strip_prefix(&format!("{key}: ")).unwrap_or(&why).to_owned();
+    let option = match key.strip_prefix(METRIC_PREFIX) {
+        Some(name) => format!("--metric {name}"),
+        None if key == "command" => "the command after --".to_owned(),
+        None => format!("--{key}"),
+    };
+    LoadError::Override { option, why }
+}
+
 /// Refuses options of commands for another workload.
 ///
 /// # Errors
 /// There are some.
 pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppError> {
-    match options(args)?.keys().next() {
-        Some(key) if workload != WORKLOAD => Err(AppError::Input(format!(
+    // A work list may have a command of its own for each item, and metrics of what it says at its end.
+    let of_lists = |key: &str| key == "command" || key == "headline" || key.starts_with(METRIC_PREFIX);
+    let is_own = |key: &str| workload == WORKLOAD || (workload == worklist::WORKLOAD && of_lists(key));
+    match options(args)?.keys().find(|key| !is_own(key)) {
+        Some(key) => Err(AppError::Input(format!(
             "'{key}' is for studies of commands, and this one is of the workload {workload}: \
              threadwise run command -- CMD ARGS"
         ))),
@@ -125,19 +166,20 @@ pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppEr
 /// Most characters of a command that stand in a title.
 const TITLE: usize = 90;
 
-/// Completes a resolved study of commands: they run in the folder that the user is in, and the preset has
-/// the command as its title.
+/// Completes a resolved study of commands, or of a work list with one: they run in the folder that the user
+/// is in, and the preset has the command as its title.
 ///
 /// # Errors
 /// That folder is gone, or its name is not UTF-8.
 pub fn complete(study: &mut Study, args: &CommandArgs) -> Result<(), AppError> {
-    if study.workload != WORKLOAD {
+    if study.workload != WORKLOAD && !has_commands(study) {
         return Ok(());
     }
-    if study.name == WORKLOAD && !args.command.is_empty() {
+    if presets::get(&study.name).is_some() && !args.command.is_empty() {
         let text = clean(&quote(&args.command));
         let dots = if text.chars().count() > TITLE { "…" } else { "" };
-        study.title = format!("Command: {}{dots}", text.chars().take(TITLE).collect::<String>());
+        let what = if study.workload == WORKLOAD { "Command" } else { "Work list" };
+        study.title = format!("{what}: {}{dots}", text.chars().take(TITLE).collect::<String>());
     }
     let here =
         std::env::current_dir().map_err(|error| AppError::Input(format!("the present folder: {error}")))?;
@@ -151,13 +193,19 @@ pub fn complete(study: &mut Study, args: &CommandArgs) -> Result<(), AppError> {
     Ok(())
 }
 
+/// Whether a study runs commands that somebody wrote for it.
+pub(super) fn has_commands(study: &Study) -> bool {
+    let has = |options: &Options| !command::command_texts(options).is_empty();
+    study.runs_whole() && study.treatments.iter().any(|treatment| has(&treatment.options))
+}
+
 /// Refuses commands that are not the user's own words of this moment, unless they are allowed; the
 /// refusal shows them.
 ///
 /// # Errors
 /// There are such commands.
 pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
-    if study.workload != WORKLOAD || args.commands.allow_commands || args.plan {
+    if !has_commands(study) || args.commands.allow_commands || args.plan {
         return Ok(());
     }
     let given = options(&args.commands)?;
@@ -175,9 +223,9 @@ pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
     )))
 }
 
-/// The commands and metrics of a study, for people; nothing of another workload.
+/// The commands and metrics of a study, for people; nothing of one without commands.
 pub fn shown(study: &Study) -> String {
-    if study.workload != WORKLOAD {
+    if !has_commands(study) {
         return String::new();
     }
     let mut text = format!("Commands:\n{}", listed(study));
@@ -190,11 +238,31 @@ pub fn shown(study: &Study) -> String {
     for (metric, _) in metrics {
         text.push_str(&format!("  metric {}\n", clean(&metric)));
     }
+    for (terms, names) in distinct(study, |options| terms(options).into_iter().collect()) {
+        text.push_str(&format!("  {}{}\n", clean(&terms), clean(&whose(study, &names))));
+    }
     for warning in warnings(study) {
         text.push_str(&format!("  warning: {warning}\n"));
     }
     text.push('\n');
     text
+}
+
+/// What else decides over a run: `one process a treatment; headline elapsed; at most 3600 s each; exit code
+/// 0 is a success`. Nothing of options that are refused.
+fn terms(options: &Options) -> Option<String> {
+    let read = CommandOptions::read(options).ok()?;
+    let each = match read.each {
+        Each::Treatment => "one process a treatment",
+        Each::Session => "one process a session",
+    };
+    let codes: Vec<String> = read.success.iter().map(ToString::to_string).collect();
+    let success = match codes.as_slice() {
+        [one] => format!("exit code {one} is a success"),
+        several => format!("exit codes {} are a success", several.join(", ")),
+    };
+    let headline = read.headline.as_deref().unwrap_or("elapsed");
+    Some(format!("{each}; headline {headline}; at most {} s a command; {success}", read.timeout_s))
 }
 
 fn described(metric: &command::MetricSpec) -> String {
@@ -217,16 +285,18 @@ fn listed(study: &Study) -> String {
         let all = command::command_texts(options).into_iter();
         all.map(|(key, text)| format!("{key:<9}{text}")).collect()
     };
-    let line = |(text, names): (String, Vec<&str>)| {
-        let whole = names.len() == study.treatments.len();
-        let names = if whole { String::new() } else { format!("   ({})", names.join(", ")) };
-        format!("  {}{}\n", clean(&text), clean(&names))
-    };
+    let line =
+        |(text, names): (String, Vec<&str>)| format!("  {}{}\n", clean(&text), clean(&whose(study, &names)));
     distinct(study, texts).into_iter().map(line).collect()
 }
 
+/// The treatments that something is for, where it is not for all.
+pub(super) fn whose(study: &Study, names: &[&str]) -> String {
+    if names.len() == study.treatments.len() { String::new() } else { format!("   ({})", names.join(", ")) }
+}
+
 /// Every text of the treatments once, in order, and whose it is.
-fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> Vec<(String, Vec<&str>)> {
+pub(super) fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> Vec<(String, Vec<&str>)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for treatment in &study.treatments {
@@ -242,7 +312,7 @@ fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> Vec<(String,
 }
 
 /// What must not reach a terminal as it is: a file's words could change what is shown of them.
-fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
@@ -255,9 +325,9 @@ fn clean(text: &str) -> String {
 fn warnings(study: &Study) -> Vec<String> {
     let mut found = Vec::new();
     for treatment in &study.treatments {
-        let Ok(read) = CommandOptions::read(&treatment.options) else { continue };
-        for (name, words) in read.commands() {
-            let warning = command::password_word(words).map(|word| {
+        for (name, text) in command::command_texts(&treatment.options) {
+            let Ok(words) = command::split(&text) else { continue };
+            let warning = command::password_word(&words).map(|word| {
                 format!(
                     "{name}: {} looks like a password; the study file and the report hold the command, so \
                      put it into the environment instead",
@@ -302,6 +372,7 @@ mod tests {
             each: Some(EachArg::Session),
             metric: vec![metric("tps=tx/s higher regex:tps = ").unwrap()],
             setup: Some("true".to_owned()),
+            pin_server: Some("port:5432".to_owned()),
             ..CommandArgs::default()
         };
         let found = options(&args).unwrap();
@@ -309,11 +380,20 @@ mod tests {
         assert_eq!(found["command"], text(r"sh -c 'echo it'\''s'"));
         assert_eq!(found["metric.tps"], text("tx/s higher regex:tps = "));
         assert_eq!((&found["each"], &found["setup"]), (&text("session"), &text("true")));
+        assert_eq!(found["pin_server"], text("port:5432"));
+        assert!(server("812").is_ok() && server("db.example:5432").is_err());
         assert!(only_for_commands(&args, "insert").is_err() && only_for_commands(&args, WORKLOAD).is_ok());
+        assert!(only_for_commands(&args, worklist::WORKLOAD).unwrap_err().to_string().contains("'each'"));
+        let own = CommandArgs { command: vec!["true".to_owned()], ..CommandArgs::default() };
+        assert!(only_for_commands(&own, worklist::WORKLOAD).is_ok());
         assert!(metric("tps").is_err() && metric("Tps=x").is_err());
         let twice = ["x=s lower regex:a", "x=s lower regex:b"].map(|text| metric(text).unwrap()).to_vec();
         let twice = CommandArgs { metric: twice, ..CommandArgs::default() };
         assert!(options(&twice).unwrap_err().to_string().contains("--metric x is given twice"));
+        let both = vec![metric("tps=tx/s higher regex:tps = ").unwrap()];
+        let both = CommandArgs { metric: both, parse: Some("pgbench".to_owned()), ..CommandArgs::default() };
+        let told = options(&both).unwrap_err().to_string();
+        assert!(told.contains("--metric tps and --parse pgbench both have"), "{told}");
         let unknown = CommandArgs { parse: Some("slobb".to_owned()), ..CommandArgs::default() };
         assert!(options(&unknown).unwrap_err().to_string().contains("pgbench"));
     }

@@ -1,7 +1,7 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
 use super::program::{self, Program};
-use super::{command, room, runner_error};
+use super::{command, room, runner_error, server, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -16,6 +16,7 @@ use threadwise_runner::{self as runner, Settings, engine_version, guard};
 use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
 use threadwise_study::command::WORKLOAD;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
+use threadwise_study::worklist::WORKLOAD as LIST;
 use threadwise_study::{Options, Stopping, Study, presets, tpch};
 use threadwise_tpch::TpchOptions;
 
@@ -42,11 +43,16 @@ pub struct Job {
 impl Job {
     /// A new study.
     pub fn fresh(args: &RunArgs, topology: &Topology) -> Result<Self, AppError> {
-        let default = if args.commands.command.is_empty() { presets::DEFAULT } else { WORKLOAD };
+        let default = match args.commands.command.is_empty() {
+            _ if worklist::is_asked_for(args) => worklist::PRESET,
+            true => presets::DEFAULT,
+            false => WORKLOAD,
+        };
         let file = study_file(args.study.as_deref().unwrap_or(default))?;
         command::only_for_commands(&args.commands, file.workload())?;
-        let mut study =
-            file.resolve(topology, &overrides(args, &file, topology)?).map_err(AppError::input)?;
+        let resolved = file.resolve(topology, &overrides(args, &file, topology)?);
+        let mut study = resolved.map_err(|error| AppError::input(command::as_typed(error, args)))?;
+        worklist::check(&study)?;
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
@@ -68,7 +74,8 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
-        let remarks = remarks(args, &study, &program)?;
+        let mut remarks = remarks(args, &study, &program)?;
+        remarks.extend(server::remarks(&study, topology)?);
         Ok(Self { study, output, html, versions, program, store: None, state: EndState::Running, remarks })
     }
 
@@ -98,7 +105,7 @@ impl Job {
         check_data_dir(args)?;
         let remarks = match state {
             EndState::Complete => Vec::new(),
-            _ => remarks(args, &study, &program)?,
+            _ => [remarks(args, &study, &program)?, server::remarks(&study, topology)?].concat(),
         };
         let store = (!args.plan && state != EndState::Complete)
             .then(|| resume(file, topology, &versions))
@@ -113,7 +120,7 @@ impl Job {
 
     /// Whether a server of the user's is measured, which then runs here on purpose, if it runs here.
     pub fn is_users_server(&self) -> bool {
-        self.study.engine_options.contains_key("url")
+        self.study.engine_options.contains_key("url") || server::is_there(&self.study)
     }
 
     /// Scale factor of the data set, where the workload has one.
@@ -138,11 +145,10 @@ impl Job {
             Stopping::Blocks { blocks } => format!("{blocks} blocks"),
         };
         let treatments = self.study.treatments.len();
-        if self.study.workload == WORKLOAD {
+        if self.study.runs_whole() {
             let seed = self.study.seed;
-            return format!(
-                "{treatments} treatments, each runs the command once in a block, {stopping}; seed {seed}"
-            );
+            let what = if self.study.workload == LIST { "does the whole list" } else { "runs the command" };
+            return format!("{treatments} treatments, each {what} once in a block, {stopping}; seed {seed}");
         }
         if self.study.workload == tpch::WORKLOAD {
             let options = &self.study.treatments[0].options;
@@ -191,7 +197,10 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         Some(seed) => seed,
         None => commands::drawn_seed()?,
     };
-    let (engine, mut engine_options) = match args.engine.as_deref().map(engines::named).transpose()? {
+    let of_list = worklist::options(args, file.workload())?;
+    // Of a work list it names the chain.
+    let named = args.engine.as_deref().filter(|_| file.workload() != LIST).map(engines::named);
+    let (engine, mut engine_options) = match named.transpose()? {
         Some((engine, options)) => (Some(engine), options),
         None => (None, Options::new()),
     };
@@ -207,7 +216,12 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         slice_ms: args.slice.map(|seconds| seconds * 1e3),
         sessions: args.sessions.clone().or_else(|| args.streams.clone()),
         dops: args.dop.clone(),
-        options: command::options(&args.commands)?.into_iter().chain(args.set.iter().map(given)).collect(),
+        jobs: args.jobs.clone(),
+        options: [command::options(&args.commands)?, of_list]
+            .into_iter()
+            .flatten()
+            .chain(args.set.iter().map(given))
+            .collect(),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
         service: args.service.clone(),

@@ -5,6 +5,7 @@ use super::program::Program;
 use crate::error::AppError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use threadwise_machine::words::bytes;
 use threadwise_runner::{guard, known_bytes};
 use threadwise_study::Study;
 use threadwise_tpch::dataset::{self, DatasetError, Room};
@@ -26,10 +27,10 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
         Some((_, room)) if is_same_disk(&room.standing, data_root) => room.needed_bytes,
         _ => 0,
     };
-    let bytes = known_bytes(study);
+    let loaded = known_bytes(study);
     let free = guard::read_free_bytes(data_root).map(|free| free.saturating_sub(taken));
-    guard::check_disk(data_root, bytes, free).map_err(AppError::refused)?;
-    Ok(set.map(|(key, room)| line(key, &room, bytes, data_root)))
+    guard::check_disk(data_root, loaded, free).map_err(AppError::refused)?;
+    Ok(set.map(|(key, room)| line(key, &room, loaded, data_root)))
 }
 
 /// The data set that all treatments share.
@@ -56,15 +57,15 @@ fn line(key: Key, room: &Room, loaded: u64, data_root: &Path) -> String {
         0 => format!("Data set {key}: in {folder}"),
         needed => format!(
             "Data set {key}: made first in {folder}, {} of {} free there",
-            guard::bytes(needed),
-            guard::bytes(room.free_bytes)
+            bytes(needed),
+            bytes(room.free_bytes)
         ),
     };
     match loaded {
         0 => set,
-        bytes => format!(
+        loaded => format!(
             "{set}; loading it takes {} in {} while the study runs",
-            guard::bytes(bytes),
+            bytes(loaded),
             data_root.display()
         ),
     }

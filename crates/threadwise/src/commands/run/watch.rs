@@ -1,8 +1,8 @@
 //! The measuring itself: the study file, the runner's settings, progress and looks.
 
-use super::command;
 use super::prepare::Job;
 use super::runner_error;
+use super::{command, worklist};
 use crate::cli::RunArgs;
 use crate::error::AppError;
 use crate::opened::alpha_share;
@@ -69,6 +69,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
         settings.deadlines.prepare = settings.deadlines.prepare.mul_f64(scale.max(1.0));
     }
     command::deadlines(&job.study, &mut settings.deadlines);
+    worklist::deadlines(&job.study, &mut settings.deadlines);
     settings.allow_busy = args.allow_busy || job.is_simulated();
     settings
 }

@@ -1,0 +1,282 @@
+//! What a study of work lists says: seconds per item by number of jobs, where more jobs stop to help, both
+//! threads of every core against one, what the end of the list leaves idle, and what another schedule would
+//! have taken.
+
+use super::commands::{cost, gaps, metrics, others, whole};
+use super::facts::Facts;
+use super::finding;
+use super::smt;
+use super::words::{command_words, interval, list, number, percent, plural};
+use crate::commands::{Commands, ELAPSED};
+use crate::worklist::series::between;
+use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Speed, Step, Worklist};
+use crate::{Estimate, Finding, Interval};
+use threadwise_study::Study;
+use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
+
+/// Kinds of comparisons that sentences of their own tell of.
+const TOLD_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
+
+/// All of it.
+pub fn worklist(facts: &Facts<'_>, commands: &Commands, own: &Worklist) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(item_s(own));
+    findings.extend(steps(facts, own));
+    findings.extend(placements(facts, own));
+    findings.extend(idle(own));
+    findings.extend(schedules(facts, own));
+    if let Some(headline) = commands.headline() {
+        findings.extend(match headline.metric == ITEM_S {
+            true => others(facts, headline, &TOLD_KINDS),
+            false => whole(facts, commands, headline, "command"),
+        });
+    }
+    findings.extend(metrics(facts, commands, &[ITEM_S, IDLE_SHARE, ELAPSED]));
+    findings.extend(cost(facts, commands));
+    // With one job nothing is idle, so that there is never a ratio of it.
+    findings.extend(gaps(commands, &[IDLE_SHARE]));
+    findings
+}
+
+/// The point after which no step gains.
+fn knee(series: &Series) -> usize {
+    series.steps.iter().rposition(|step| step.speed.as_ref().is_some_and(gains)).map_or(0, |step| step + 1)
+}
+
+fn gains(speed: &Speed) -> bool {
+    speed.effect && speed.ratio.mean > 1.0
+}
+
+/// Seconds per item with the fewest jobs and with as many as were of use.
+fn item_s(own: &Worklist) -> Option<Finding> {
+    let with = |point: &Point| format!("{} with {}", number(&point.item_s), plural(point.jobs, "job"));
+    let told = |series: &Series| {
+        let (first, best) = (series.points.first()?, series.points.get(knee(series))?);
+        let total = |point: &Point| {
+            let total = point.total_s.as_ref().map(|total| format!(" (the list {} s)", number(total)));
+            total.unwrap_or_default()
+        };
+        let start = format!("{} on {}", with(first), series.label);
+        Some(match best.jobs == first.jobs {
+            true => format!("{start}{}", total(first)),
+            false => format!("{start}, {}{}", with(best), total(best)),
+        })
+    };
+    let all: Vec<String> = own.series.iter().filter_map(told).collect();
+    let items = own.items.map(|items| format!(", {}", plural(items, "item"))).unwrap_or_default();
+    let names: Vec<&str> =
+        own.series.iter().flat_map(|own| &own.points).map(|own| own.treatment.as_str()).collect();
+    (!all.is_empty()).then(|| {
+        let text = format!("Seconds per item (chain {}{items}): {}.", own.chain, all.join("; "));
+        finding("worklist", text, &names)
+    })
+}
+
+/// From each number of jobs to the next, and where that stops to help.
+fn steps(facts: &Facts<'_>, own: &Worklist) -> Option<Finding> {
+    let mut evidence = Vec::new();
+    let mut sentences = Vec::new();
+    for series in own.series.iter().filter(|series| !series.steps.is_empty()) {
+        let told = series.steps.iter().filter_map(|step| {
+            Some(format!("from {} to {} {}", step.from, step.to, judged(step.speed.as_ref()?)))
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() {
+            continue;
+        }
+        let end = end(facts, series);
+        sentences.push(format!("Speed by number of jobs on {}: {}. {end}", series.label, told.join("; ")));
+        let points = series.points.windows(2);
+        evidence.extend(points.filter_map(|pair| name(facts, &pair[1].treatment, &pair[0].treatment)));
+    }
+    (!sentences.is_empty()).then(|| finding("jobs-step", sentences.join(" "), &evidence))
+}
+
+/// What the first step behind the knee shows.
+fn end(facts: &Facts<'_>, series: &Series) -> String {
+    let Some(Step { from, to, speed }) = series.steps.get(knee(series)) else {
+        let most = series.points.last().map_or(0, |point| point.jobs);
+        return format!("Speed still grows at {}, the most that were tried.", plural(most, "job"));
+    };
+    let is_narrow = |speed: &Speed| {
+        // As an estimate is conclusive.
+        (speed.ratio.high / speed.ratio.low).sqrt() - 1.0 <= facts.study.design.target_half_width
+    };
+    match speed {
+        Some(speed) if speed.effect => format!("{} are slower than {from}.", plural(*to, "job")),
+        Some(speed) if is_narrow(speed) => format!("{} add nothing to {from}.", plural(*to, "job")),
+        _ => format!("Whether {} do more than {from} is not decided.", plural(*to, "job")),
+    }
+}
+
+/// Both threads of every core against one, and other placements beside each other; where there is no SMT,
+/// that there is none to compare.
+fn placements(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
+    let mut sides: Vec<(&str, &str)> = Vec::new();
+    let pairs = || own.pairs.iter().filter(|pair| pair.kind == "placement");
+    for pair in pairs() {
+        let side = (label(own, &pair.treatment), label(own, &pair.baseline));
+        if !sides.contains(&side) {
+            sides.push(side);
+        }
+    }
+    let sentence = |(top, under): (&str, &str)| {
+        let of_sides =
+            pairs().filter(|pair| (label(own, &pair.treatment), label(own, &pair.baseline)) == (top, under));
+        let (mut told, mut evidence) = (Vec::new(), Vec::new());
+        for pair in of_sides {
+            told.push(format!("with {} {}", plural(pair.jobs, "job"), judged(&pair.speed)));
+            evidence.extend(name(facts, &pair.treatment, &pair.baseline));
+        }
+        let (kind, what) = match (top, under) {
+            ("all", "no-smt") => ("smt-whole", "Both threads of every core against one of each".to_owned()),
+            _ => ("asked", format!("Speed of {top} over {under}")),
+        };
+        finding(kind, format!("{what}: {}.", told.join("; ")), &evidence)
+    };
+    let mut found: Vec<Finding> = sides.into_iter().map(sentence).collect();
+    let is_without = |line: &String| line.starts_with("no-smt: ") || line.starts_with("all: ");
+    if !found.iter().any(|own| own.kind == "smt-whole") && facts.study.left_out.iter().any(is_without) {
+        found.push(smt::not_measured(facts));
+    }
+    found
+}
+
+/// What jobs had nothing left to do.
+fn idle(own: &Worklist) -> Option<Finding> {
+    let mut names = Vec::new();
+    let mut all = Vec::new();
+    for series in &own.series {
+        let mut told = Vec::new();
+        for point in series.points.iter().filter(|point| point.jobs > 1) {
+            let Some(share) = &point.idle_share else { continue };
+            told.push(format!("{} with {}", shares(share), plural(point.jobs, "job")));
+            names.push(point.treatment.as_str());
+        }
+        all.extend((!told.is_empty()).then(|| format!("{} on {}", list(&told), series.label)));
+    }
+    (!all.is_empty()).then(|| {
+        let text = format!(
+            "Share of their time in which jobs had nothing left to do at the end: {}.",
+            all.join("; ")
+        );
+        finding("idle-tail", text, &names)
+    })
+}
+
+/// Other schedules: those that were run, and those that are computed.
+fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
+    let mut evidence = Vec::new();
+    let mut told = Vec::new();
+    for pair in own.pairs.iter().filter(|pair| pair.kind == "schedule") {
+        let (top, under) = (label(own, &pair.treatment), label(own, &pair.baseline));
+        let with = plural(pair.jobs, "job");
+        told.push(format!("{top} over {under} with {with} {}", judged(&pair.speed)));
+        evidence.extend(name(facts, &pair.treatment, &pair.baseline));
+    }
+    let text = || format!("Speed of schedules: {}.", told.join("; "));
+    let measured = (!told.is_empty()).then(|| finding("schedule", text(), &evidence));
+    // What was run needs no computing.
+    let computed = if measured.is_some() { None } else { computed(own) };
+    measured.into_iter().chain(computed).collect()
+}
+
+fn computed(own: &Worklist) -> Option<Finding> {
+    let several = |series: &&Series| series.points.iter().any(|point| point.jobs > 1);
+    let mut names = Vec::new();
+    let mut told = Vec::new();
+    for series in own.series.iter().filter(several) {
+        // As many jobs as were of use; where that is one, the fewest of which there is a schedule.
+        let points = || series.points.iter().filter(|point| !point.computed.is_empty());
+        let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
+        let Some(point) = best.or_else(|| points().next()) else { continue };
+        let each: Vec<String> = point.computed.iter().map(schedule).collect();
+        told.push(format!("with {} on {} {}", plural(point.jobs, "job"), series.label, list(&each)));
+        names.push(point.treatment.as_str());
+    }
+    if !told.is_empty() {
+        let text = format!(
+            "Time of other schedules over the one that was run, computed from each item's time and not run: {}.",
+            told.join("; ")
+        );
+        return Some(finding("schedule", text, &names));
+    }
+    own.series.iter().find(several)?;
+    let why = match own.items {
+        Some(items) if (items as usize) < MAX_SPANS => "no run told the times of its items".to_owned(),
+        _ => format!("of lists of {MAX_SPANS} items and more the times of items are not kept"),
+    };
+    let text = format!("What another schedule would have taken is not computed: {why}.");
+    Some(finding("not-measurable", text, &[]))
+}
+
+fn schedule(own: &Computed) -> String {
+    format!("{} ({})", judged_ratio(&own.ratio), own.schedule)
+}
+
+/// The series of a treatment.
+fn label<'a>(own: &'a Worklist, treatment: &'a str) -> &'a str {
+    let has = |series: &&Series| series.points.iter().any(|point| point.treatment == treatment);
+    own.series.iter().find(has).map_or(treatment, |series| &series.label)
+}
+
+/// The estimate that a speed comes from, by name.
+fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
+    let ((_, top), (_, under)) = facts.study.treatment(top).zip(facts.study.treatment(under))?;
+    let (comparison, _) = between(facts.study, top, under)?;
+    let is_own = |own: &&Estimate| own.metric == ITEM_S && own.name == comparison.name;
+    facts.analysis.estimates.iter().find(is_own).map(|own| own.name.as_str())
+}
+
+/// `1.83x [1.80, 1.86]`, and that no difference is shown where none is.
+fn judged(speed: &Speed) -> String {
+    let shown = if speed.effect { "" } else { ", no difference shown" };
+    format!("{}{shown}", judged_ratio(&speed.ratio))
+}
+
+fn judged_ratio(ratio: &Interval) -> String {
+    match ratio.high.is_finite() {
+        true => interval(ratio.mean, ratio.low, ratio.high),
+        false => format!("{:.2}x (1 block, no interval)", ratio.mean),
+    }
+}
+
+/// `12% [10, 14]`.
+fn shares(share: &Interval) -> String {
+    let end = |share: f64| percent(share).trim_end_matches('%').to_owned();
+    match share.high.is_finite() {
+        true => format!("{} [{}, {}]", percent(share.mean), end(share.low), end(share.high)),
+        false => format!("{} (1 block, no interval)", percent(share.mean)),
+    }
+}
+
+/// What is done for which items, and how, as far as it is the same for all treatments.
+pub fn scope(study: &Study) -> Option<String> {
+    let all: Vec<WorklistOptions> =
+        study.treatments.iter().filter_map(|own| WorklistOptions::read(&own.options).ok()).collect();
+    let first = all.first()?;
+    let alike = |is: fn(&WorklistOptions, &WorklistOptions) -> bool| all.iter().all(|own| is(own, first));
+    let chain = match &first.command {
+        Some(_) => format!("for each item: {}", command_words(study)),
+        None => format!("chain {}", first.chain),
+    };
+    let list = match &first.list {
+        Some(_) => "a list of yours".to_owned(),
+        None => format!("{} made items of {} MiB together", first.files, first.total_bytes >> 20),
+    };
+    let order = alike(|own, first| own.order == first.order).then_some(match first.order {
+        Order::Given => "in the order of the list",
+        Order::Largest => "the largest first",
+        Order::Shuffled => "in an order drawn for each block",
+    });
+    let feed = alike(|own, first| own.feed == first.feed).then_some(match first.feed {
+        Feed::Queue => "one queue",
+        Feed::Split => "fixed parts",
+    });
+    let cold = alike(|own, first| own.cold == first.cold).then_some(match first.cold {
+        true => "put out of the page cache before each run",
+        false => "as the run before left the page cache",
+    });
+    let how = [order, feed, cold].into_iter().flatten().map(str::to_owned);
+    Some([chain, list].into_iter().chain(how).collect::<Vec<String>>().join(", "))
+}

@@ -1,0 +1,182 @@
+//! Lines of points, the steps along them, and the pairs between them.
+
+use super::items::Runs;
+use super::{ITEM_S, Pair, Point, Series, Speed, Step};
+use crate::activity::Setting;
+use crate::commands::{Commands, ELAPSED};
+use crate::estimate::Observed;
+use crate::{Analysis, Estimate, Interval};
+use threadwise_study::{Comparison, Role, Run, Study, Treatment};
+
+/// Factors that are a schedule: their levels are words that need no name.
+const SCHEDULE: [&str; 2] = ["feed", "order"];
+
+/// Everything that differs in the number of jobs alone, in the order of the study.
+pub fn series(
+    analysis: &Analysis,
+    commands: &Commands,
+    setting: &Setting<'_>,
+    observed: &Observed,
+    runs: &[Run],
+) -> Vec<Series> {
+    let study = setting.study;
+    let mut lines: Vec<Vec<usize>> = Vec::new();
+    for (at, own) in study.treatments.iter().enumerate().filter(|(_, own)| own.role != Role::BaselineTwin) {
+        match lines.iter_mut().find(|line| is_beside(&study.treatments[line[0]], own)) {
+            Some(line) => line.push(at),
+            None => lines.push(vec![at]),
+        }
+    }
+    let line = |mut line: Vec<usize>| {
+        line.sort_by_key(|at| study.treatments[*at].sessions);
+        let first = &study.treatments[line[0]];
+        let told: Vec<(usize, Point)> = line
+            .into_iter()
+            .filter_map(|at| Some((at, point(analysis, commands, setting, at, (observed, runs))?)))
+            .collect();
+        let step = |pair: &[(usize, Point)]| {
+            let (from, to) = (&study.treatments[pair[0].0], &study.treatments[pair[1].0]);
+            let speed = speed(study, &analysis.estimates, to, from);
+            Step { from: from.sessions, to: to.sessions, speed }
+        };
+        let steps = told.windows(2).map(step).collect();
+        let points = told.into_iter().map(|(_, point)| point).collect();
+        Series { label: label(study, first), placement: first.placement.trim().to_owned(), points, steps }
+    };
+    lines.into_iter().map(line).filter(|line| !line.points.is_empty()).collect()
+}
+
+/// Whether two treatments differ in their number of jobs alone.
+fn is_beside(one: &Treatment, other: &Treatment) -> bool {
+    one.placement.trim() == other.placement.trim() && one.factors == other.factors
+}
+
+/// What tells a line from others: its placement, where that differs or nothing does, and its levels of
+/// factors that differ.
+fn label(study: &Study, own: &Treatment) -> String {
+    let others = || study.treatments.iter();
+    let level = |(factor, level): (&String, &String)| {
+        let differs = others().any(|other| other.factors.get(factor) != Some(level));
+        let word =
+            if SCHEDULE.contains(&factor.as_str()) { level.clone() } else { format!("{factor}={level}") };
+        differs.then_some(word)
+    };
+    let levels: Vec<String> = own.factors.iter().filter_map(level).collect();
+    let placement = own.placement.trim();
+    let is_placed = levels.is_empty() || others().any(|other| other.placement.trim() != placement);
+    let placement = is_placed.then(|| placement.to_owned());
+    placement.into_iter().chain(levels).collect::<Vec<String>>().join(", ")
+}
+
+fn point(
+    analysis: &Analysis,
+    commands: &Commands,
+    setting: &Setting<'_>,
+    at: usize,
+    (observed, runs): (&Observed, &[Run]),
+) -> Option<Point> {
+    let study = setting.study;
+    let own = &study.treatments[at];
+    let figure = |metric: &str| match own.role {
+        Role::Compared => analysis.treatments.get(at)?.metrics.get(metric),
+        _ => commands.baseline(&own.group, metric),
+    };
+    let seconds = |ns: &Interval| Interval {
+        mean: ns.mean / 1e9,
+        low: ns.low / 1e9,
+        high: ns.high / 1e9,
+        unit: "s".to_owned(),
+    };
+    Some(Point {
+        treatment: own.name.clone(),
+        jobs: own.sessions,
+        item_s: figure(ITEM_S)?.clone(),
+        total_s: figure(ELAPSED).map(seconds),
+        idle_share: figure(super::IDLE_SHARE).cloned(),
+        computed: Runs::of(observed, runs, &alike(study, at)).computed(own.sessions, setting.alpha),
+    })
+}
+
+/// A treatment, and of the baseline its twin as well.
+pub fn alike(study: &Study, at: usize) -> Vec<usize> {
+    let own = &study.treatments[at];
+    let twin = |other: &&(usize, &Treatment)| {
+        own.role == Role::Baseline && other.1.role == Role::BaselineTwin && other.1.group == own.group
+    };
+    let all: Vec<(usize, &Treatment)> = study.treatments.iter().enumerate().collect();
+    [at].into_iter().chain(all.iter().find(twin).map(|(at, _)| *at)).collect()
+}
+
+/// The comparison of two treatments, and whether `top` is its upper side.
+pub(crate) fn between<'a>(
+    study: &'a Study,
+    top: &Treatment,
+    under: &Treatment,
+) -> Option<(&'a Comparison, bool)> {
+    let is = |comparison: &&Comparison, top: &Treatment, under: &Treatment| {
+        comparison.treatment == top.name && is_below(study, comparison, under)
+    };
+    let upper = study.comparisons.iter().find(|comparison| is(comparison, top, under));
+    let lower = || study.comparisons.iter().find(|comparison| is(comparison, under, top));
+    upper.map(|found| (found, true)).or_else(|| Some((lower()?, false)))
+}
+
+/// Whether a comparison's lower side is this treatment, or it and its twin.
+fn is_below(study: &Study, comparison: &Comparison, under: &Treatment) -> bool {
+    comparison.baseline.first() == Some(&under.name)
+        && comparison.baseline[1..]
+            .iter()
+            .all(|name| study.treatment(name).is_some_and(|(_, twin)| twin.role == Role::BaselineTwin))
+}
+
+/// Speed of one treatment over another.
+fn speed(study: &Study, estimates: &[Estimate], top: &Treatment, under: &Treatment) -> Option<Speed> {
+    let (comparison, is_upper) = between(study, top, under)?;
+    let own = estimates.iter().find(|own| own.metric == ITEM_S && own.name == comparison.name)?;
+    // Seconds per item of the upper side over the lower: the speed of the lower over the upper.
+    let ends = [own.value, own.low, own.high];
+    let [mean, low, high] = if is_upper { [1.0 / ends[0], 1.0 / ends[2], 1.0 / ends[1]] } else { ends };
+    Some(Speed { ratio: Interval { mean, low, high, unit: "1".to_owned() }, effect: own.effect })
+}
+
+/// Comparisons of two treatments with the same number of jobs, which differ in their placement or in their
+/// schedule. Of `all` and `no-smt` the former is on top.
+pub fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
+    let mut found: Vec<Pair> = Vec::new();
+    for comparison in &study.comparisons {
+        let sides = study
+            .treatment(&comparison.treatment)
+            .zip(comparison.baseline.first().and_then(|name| study.treatment(name)));
+        let Some(((_, top), (_, under))) = sides else { continue };
+        let Some(kind) = kind(top, under).filter(|_| top.sessions == under.sessions) else { continue };
+        let is_turned = top.placement.trim() == "no-smt" && under.placement.trim() == "all";
+        let (top, under) = if is_turned { (under, top) } else { (top, under) };
+        let Some(speed) = speed(study, estimates, top, under) else { continue };
+        let pair = Pair {
+            kind: kind.to_owned(),
+            treatment: top.name.clone(),
+            baseline: under.name.clone(),
+            jobs: top.sessions,
+            speed,
+        };
+        if !found.iter().any(|own| own.treatment == pair.treatment && own.baseline == pair.baseline) {
+            found.push(pair);
+        }
+    }
+    found.sort_by(|one, other| one.kind.cmp(&other.kind).then(one.jobs.cmp(&other.jobs)));
+    found
+}
+
+/// What two treatments differ in, where it is one thing.
+fn kind(one: &Treatment, other: &Treatment) -> Option<&'static str> {
+    let same_place = one.placement.trim() == other.placement.trim();
+    let mut others =
+        one.factors.keys().chain(other.factors.keys()).filter(|key| {
+            !SCHEDULE.contains(&key.as_str()) && one.factors.get(*key) != other.factors.get(*key)
+        });
+    match (same_place, one.factors == other.factors) {
+        (false, true) => Some("placement"),
+        (true, false) if others.next().is_none() => Some("schedule"),
+        _ => None,
+    }
+}

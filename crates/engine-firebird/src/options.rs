@@ -1,0 +1,60 @@
+//! The engine's options.
+
+use std::path::PathBuf;
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::{only, refuse, whole};
+use threadwise_study::{OptionValue, Options};
+
+/// Fewest and most pages of a cache that are accepted; Firebird itself takes no fewer than 50.
+const CACHE_PAGES: (u64, u64) = (50, 1 << 27);
+
+/// The engine's options, checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Own {
+    /// Folder of the programs.
+    pub bin: Option<PathBuf>,
+    /// Pages of each session's cache; absent: as many as the data needs.
+    pub cache_pages: Option<u64>,
+}
+
+/// Reads and checks them.
+///
+/// # Errors
+/// The first that is unknown or impossible.
+pub(crate) fn parse(options: &Options) -> Result<Own, EngineError> {
+    if options.contains_key("url") {
+        let why = "a running Firebird server is not measured; leave it out: sessions have the engine inside";
+        return Err(refuse("url", why.into()));
+    }
+    only(options, "firebird", &["bin", "cache_pages"])?;
+    let bin = match options.get("bin") {
+        None => None,
+        Some(OptionValue::Text(text)) if text.starts_with('/') => Some(PathBuf::from(text)),
+        Some(other) => return Err(refuse("bin", format!("'{other}' is not the absolute path of a folder"))),
+    };
+    let cache_pages = whole(options, "cache_pages", CACHE_PAGES.0, CACHE_PAGES.1)?;
+    Ok(Own { bin, cache_pages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        let options = |name: &str, value: OptionValue| Options::from([(name.to_owned(), value)]);
+        let text = |text: &str| OptionValue::Text(text.into());
+        for (name, value, part) in [
+            ("url", text("firebird://db/x"), "not measured"),
+            ("bin", text("bin"), "absolute path"),
+            ("cache_pages", OptionValue::Integer(49), "from 50"),
+            ("restart", text("study"), "allowed: bin, cache_pages"),
+        ] {
+            let message = parse(&options(name, value)).unwrap_err().to_string();
+            assert!(message.contains(name) && message.contains(part), "{message}");
+        }
+        assert_eq!(parse(&Options::new()).unwrap(), Own::default());
+        let own = parse(&options("bin", text("/opt/firebird/bin"))).unwrap();
+        assert_eq!(own.bin, Some(PathBuf::from("/opt/firebird/bin")));
+    }
+}

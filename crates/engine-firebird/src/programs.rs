@@ -1,0 +1,130 @@
+//! Firebird's programs and its engine: where they are, and which version.
+//!
+//! Source: Debian's firebird3.0-utils and firebird3.0-server-core; Firebird's own archives, which unpack
+//! to /opt/firebird.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use threadwise_engine::EngineError;
+use threadwise_server::programs;
+
+use crate::error::failed;
+
+/// Where installations outside PATH have their programs.
+const FOLDERS: [&str; 2] = ["/opt/firebird/bin", "/usr/lib*/firebird/bin"];
+
+/// Where the engine's folder (`plugins`, `firebird.msg`) is, newest version first.
+const ROOTS: [&str; 5] = [
+    "/usr/lib/*/firebird/*",
+    "/opt/firebird",
+    "/usr/lib64/firebird",
+    "/usr/lib/firebird",
+    "/usr/local/firebird",
+];
+
+/// What is said about a missing part.
+const ADVICE: &str = "install Firebird's tools and engine (Debian: firebird3.0-utils and \
+                      firebird3.0-server-core), or name their folder: --engine-option bin=FOLDER";
+
+/// The programs and the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Programs {
+    /// Runs SQL, with the engine inside.
+    pub isql: PathBuf,
+    /// Sets what a database says of itself.
+    pub gfix: PathBuf,
+    /// The folder with the engine.
+    pub root: PathBuf,
+}
+
+impl Programs {
+    /// Looks for them, in `bin` and beside it alone where it is given.
+    ///
+    /// # Errors
+    /// Which one is missing, and what to do.
+    pub(crate) fn find(bin: Option<&Path>) -> Result<Self, EngineError> {
+        let action = "find its programs";
+        let path = env::var_os("PATH").unwrap_or_default();
+        let find = |name: &str| match bin {
+            Some(folder) => Some(folder.join(name)).filter(|program| programs::is_program(program)),
+            None => programs::find(&[name], &FOLDERS, &path),
+        };
+        let missing = |name: &str| failed(action, format!("there is no {name}; {ADVICE}"));
+        let gfix = find("gfix").ok_or_else(|| missing("gfix"))?;
+        // A program `isql` on PATH may be unixODBC's; beside gfix it is Firebird's.
+        let beside = gfix.with_file_name("isql");
+        let isql = find("isql-fb").or_else(|| Some(beside).filter(|isql| programs::is_program(isql)));
+        let isql = isql.ok_or_else(|| missing("isql-fb"))?;
+        let above = bin.and_then(Path::parent).map(Path::to_owned);
+        let usual = ROOTS.iter().flat_map(|pattern| programs::expand(Path::new(pattern)));
+        let root = above.into_iter().chain(usual).find(|root| has_engine(root));
+        Ok(Self { isql, gfix, root: root.ok_or_else(|| missing("libEngine (the engine itself)"))? })
+    }
+
+    /// The version, such as `3.0.11.33637`.
+    ///
+    /// # Errors
+    /// The program cannot be run, or tells none.
+    pub(crate) fn version(&self) -> Result<String, EngineError> {
+        let action = format!("ask {} for its version", self.isql.display());
+        let output = Command::new(&self.isql)
+            .args(["-z", "-q"])
+            .env_clear()
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|cause| failed(action.clone(), cause))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        version_of(&said).ok_or_else(|| failed(action, format!("it said '{}'", said.trim())))
+    }
+}
+
+fn has_engine(root: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(root.join("plugins")) else { return false };
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libEngine"))
+}
+
+/// `3.0.11.33637` of `ISQL Version: LI-V3.0.11.33637 Firebird 3.0`.
+fn version_of(said: &str) -> Option<String> {
+    let word = said.split_whitespace().find(|word| word.contains("-V") || word.contains("-T"))?;
+    Some(word.split_once('-')?.1.get(1..)?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_version_is_a_word_of_what_isql_says() {
+        let said = "ISQL Version: LI-V3.0.11.33637 Firebird 3.0\n";
+        assert_eq!(version_of(said).as_deref(), Some("3.0.11.33637"));
+        assert_eq!(version_of("unixODBC 2.3"), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_packages() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let program = |name: &str| {
+            fs::write(bin.join(name), "#!/bin/sh\necho 'ISQL Version: LI-V9.0.1.2 Firebird 9.0'\n").unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let missing = || Programs::find(Some(&bin)).unwrap_err().to_string();
+        assert!(
+            missing().contains("no gfix") && missing().contains("firebird3.0-server-core"),
+            "{}",
+            missing()
+        );
+        program("gfix");
+        assert!(missing().contains("no isql-fb") && missing().contains("firebird3.0-utils"), "{}", missing());
+        program("isql");
+        fs::create_dir(folder.path().join("plugins")).unwrap();
+        fs::write(folder.path().join("plugins/libEngine19.so"), "").unwrap();
+        let found = Programs::find(Some(&bin)).unwrap();
+        assert_eq!((found.isql.clone(), found.root.as_path()), (bin.join("isql"), folder.path()));
+        assert_eq!(found.version().unwrap(), "9.0.1.2");
+    }
+}

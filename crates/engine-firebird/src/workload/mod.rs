@@ -1,0 +1,132 @@
+//! The workloads on Firebird: their data, their loops inside the engine, and what is counted.
+
+mod clock;
+mod counters;
+mod insert;
+mod logical_io;
+mod session;
+mod treatment;
+
+use threadwise_engine::workloads::insert::{Durability, Insert, NAME as INSERT, Table};
+use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
+use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
+use threadwise_engine::{EngineError, LoadRequest, Loaded};
+
+use crate::home::Home;
+use crate::isql::Isql;
+use crate::programs::Programs;
+pub(crate) use treatment::Treatment;
+
+/// Workloads of this engine.
+pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT];
+
+/// Bytes of a page, the default of Firebird 3.0 and later.
+pub(crate) const PAGE_BYTES: u64 = 8192;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Work {
+    /// Reads of cached blocks.
+    LogicalIo(LogicalIo),
+    /// Inserts into one table.
+    Insert(Insert),
+}
+
+impl Work {
+    /// Reads and checks a request's workload options.
+    ///
+    /// # Errors
+    /// The first that cannot be.
+    pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
+        if load.sessions == 0 {
+            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+        }
+        let work = match load.workload.as_str() {
+            LOGICAL_IO => Self::LogicalIo(readable(LogicalIo::parse(&load.options)?)?),
+            INSERT => Self::Insert(insertable(Insert::parse(&load.options, &[])?)?),
+            other => {
+                let why = format!("firebird has no '{other}'; it has: {}", NAMES.join(", "));
+                return Err(refuse("workload", why));
+            }
+        };
+        match place_of_loop(&load.options)? {
+            Loop::Server => Ok(work),
+            Loop::Client => {
+                let why = "firebird's sessions are told their window once, and have no client that steps";
+                Err(refuse("loop", format!("{why}; leave it out")))
+            }
+        }
+    }
+
+    /// Pages that each session's cache has to have, about.
+    pub(crate) fn cache_pages(&self, sessions: u32) -> u64 {
+        match self {
+            // Its own table, the pages of the index, and those that describe the rest.
+            Self::LogicalIo(spec) => spec.blocks * 21 / 20 + 1024,
+            Self::Insert(spec) => insert::pages(spec, sessions) + 1024,
+        }
+    }
+
+    /// Whether treatments must not share their data.
+    pub(crate) fn changes_data(&self) -> bool {
+        match self {
+            Self::LogicalIo(spec) => spec.updates(),
+            Self::Insert(_) => true,
+        }
+    }
+
+    /// Whether commits wait for the disk.
+    pub(crate) fn forced_writes(&self) -> bool {
+        matches!(self, Self::Insert(Insert { durability: Durability::Full, .. }))
+    }
+}
+
+/// Refuses what Firebird's loops cannot do.
+fn readable(spec: LogicalIo) -> Result<LogicalIo, EngineError> {
+    if spec.think_time_us > 0 {
+        let why = "firebird's procedures have no pause before version 5; leave it out";
+        return Err(refuse("think_time_us", why.into()));
+    }
+    if spec.shared && spec.updates() {
+        let why = "with update_pct it is not to be had with firebird: the loop's one transaction would hold rows \
+                   that another session changes, which ends in an update conflict";
+        return Err(refuse("shared", why.into()));
+    }
+    Ok(spec)
+}
+
+fn insertable(spec: Insert) -> Result<Insert, EngineError> {
+    spec.no_single_batch("firebird")?;
+    match spec.table {
+        Table::Durable => Ok(spec),
+        Table::Unlogged => {
+            let why =
+                "unlogged is not to be had with firebird: it has no such tables; take durability=relaxed";
+            Err(refuse("table", why.into()))
+        }
+    }
+}
+
+/// Makes the database of a template with all that the workload needs.
+///
+/// # Errors
+/// Firebird's, or data that did not come out as it has to be.
+pub(crate) fn load(
+    home: &Home,
+    programs: &Programs,
+    work: &Work,
+    request: &LoadRequest,
+) -> Result<Loaded, EngineError> {
+    let create = format!("create database '{}' page_size {PAGE_BYTES}", crate::home::DATABASE);
+    Isql::start(home, &programs.isql, None)?.run("make a database", &create)?;
+    home.set_forced_writes(programs, false)?;
+    match work {
+        Work::LogicalIo(spec) => logical_io::load(home, programs, spec, request),
+        Work::Insert(spec) => insert::load(home, programs, spec, request),
+    }
+}
+
+/// A statement with its places filled in.
+fn fill(sql: &str, places: &[(&str, &str)]) -> String {
+    places.iter().fold(sql.to_owned(), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
+}

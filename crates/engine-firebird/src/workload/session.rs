@@ -1,0 +1,225 @@
+//! One session: a program with the engine inside, and its loop.
+//!
+//! A loop counts what ended inside the window. CPU time and switches are those of all threads of the
+//! program over the whole call, re-warm included, scaled by steps in the window over steps of the call.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
+use threadwise_engine::workloads::insert::{Insert, first_key};
+use threadwise_engine::workloads::logical_io::LogicalIo;
+use threadwise_engine::{EngineError, Session, Window};
+use threadwise_server::proc;
+use threadwise_study::SessionSlice;
+
+use super::insert::Draws;
+use super::{Work, clock, insert, logical_io};
+use crate::error::failed;
+use crate::isql::Isql;
+
+/// What a session tells its treatment besides its slices.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Steps of the last call, in the window and outside of it.
+    pub calls: AtomicU64,
+    /// Rows inserted so far.
+    pub inserted: AtomicI64,
+    /// Sum of the checks of their keys.
+    pub key_sum: AtomicI64,
+    /// Whether it could not do something, so that the data is not to be trusted.
+    pub failed: AtomicBool,
+}
+
+/// An open session.
+#[derive(Debug)]
+pub(super) struct FirebirdSession {
+    isql: Isql,
+    work: Work,
+    number: u32,
+    told: Arc<Told>,
+    random: ChaCha8Rng,
+    draws: Draws,
+    next_row: i64,
+}
+
+impl FirebirdSession {
+    /// The session of this number, with the block's seed.
+    pub(super) fn new(isql: Isql, work: Work, number: u32, seed: u64, told: Arc<Told>) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(u64::from(number));
+        let draws = Draws::new(seed, u64::from(number) + 1);
+        Self { isql, work, number, told, random, draws, next_row: 0 }
+    }
+
+    fn table(&self, spec: &LogicalIo) -> u32 {
+        if spec.shared { 0 } else { self.number }
+    }
+
+    fn read(&mut self, spec: LogicalIo, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (start_ms, end_ms) = clock::window_ms(window, clock::offset_ns());
+        let x = self.random.next_u64() % 2_147_483_646 + 1;
+        let table = self.table(&spec);
+        let sql = format!("select * from read_blocks_{table}({start_ms}, {end_ms}, {x})");
+        let before = Usage::of(self.isql.pid());
+        let [steps, calls, wrong] = self.isql.numbers("run its loop", &sql, ["STEPS", "CALLS", "WRONG"])?;
+        if wrong > 0 {
+            return Err(EngineError::WrongAnswer(format!(
+                "{wrong} of {calls} steps on table {table} gave another number of rows or another sum"
+            )));
+        }
+        let call = Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.work_unit };
+        self.told.calls.store(call.calls, Ordering::Relaxed);
+        Ok(call.slice(before, Usage::of(self.isql.pid())))
+    }
+
+    fn insert(&mut self, spec: Insert, window: &Window) -> Result<SessionSlice, EngineError> {
+        let wanted = spec.rows_per_session.unwrap_or(0);
+        if wanted > 0 {
+            sleep_until_ns(window.start_ns);
+        }
+        let (start_ms, end_ms) = clock::window_ms(window, clock::offset_ns());
+        let sql = format!(
+            "select * from insert_rows({}, {}, {}, {}, {start_ms}, {end_ms}, {wanted})",
+            self.number + 1,
+            first_key(self.number) + self.next_row,
+            self.draws.x,
+            self.draws.y
+        );
+        let columns = ["STEPS", "CALLS", "KEY_SUM", "LAST_X", "LAST_Y"];
+        let before = Usage::of(self.isql.pid());
+        let [steps, calls, key_sum, x, y] = self.isql.numbers("run its loop", &sql, columns)?;
+        let ended_ns = monotonic_ns();
+        let mut call = Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.rows_per_tx };
+        self.draws = Draws { x, y };
+        self.next_row += call.all_rows() as i64;
+        self.told.calls.store(call.calls, Ordering::Relaxed);
+        self.told.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
+        self.told.key_sum.fetch_add(key_sum, Ordering::Relaxed);
+        if wanted == 0 {
+            return Ok(call.slice(before, Usage::of(self.isql.pid())));
+        }
+        if call.all_rows() < wanted || ended_ns > window.end_ns {
+            let why = format!("{} of {wanted} rows were inserted when the time was over", call.all_rows());
+            return Err(failed("finish its part", why));
+        }
+        // All of them: the first may have ended in the millisecond that the window began in.
+        call.steps = call.calls;
+        let mut slice = call.slice(before, Usage::of(self.isql.pid()));
+        slice.finished_ns = Some(ended_ns.saturating_sub(window.start_ns).max(1));
+        Ok(slice)
+    }
+}
+
+impl Session for FirebirdSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        let warm = match self.work {
+            Work::LogicalIo(spec) => {
+                let table = self.table(&spec);
+                logical_io::warm(&mut self.isql, table, spec.blocks)
+            }
+            Work::Insert(_) => insert::held(&mut self.isql).map(drop),
+        };
+        self.told.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
+        warm
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let slice = match self.work {
+            Work::LogicalIo(spec) => self.read(spec, window),
+            Work::Insert(spec) => self.insert(spec, window),
+        };
+        self.told.failed.fetch_or(slice.is_err(), Ordering::Relaxed);
+        slice
+    }
+}
+
+/// What the threads of a program used since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Usage {
+    cpu_ns: u64,
+    wait_ns: u64,
+    voluntary: u64,
+    involuntary: u64,
+}
+
+impl Usage {
+    /// Zeros where it has ended; its next answer tells about that.
+    fn of(pid: u32) -> Self {
+        threads(pid).into_iter().fold(Self::default(), |sum, tid| {
+            let times = proc::thread_times(pid, tid).unwrap_or_default();
+            let switches = proc::switches(pid, tid).unwrap_or_default();
+            Self {
+                cpu_ns: sum.cpu_ns + times.cpu_ns,
+                wait_ns: sum.wait_ns + times.wait_ns,
+                voluntary: sum.voluntary + switches.voluntary,
+                involuntary: sum.involuntary + switches.involuntary,
+            }
+        })
+    }
+}
+
+/// Threads of a process; none where it has ended.
+pub(super) fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut threads: Vec<u32> =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// What one call of a loop did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Call {
+    /// Steps that ended inside the window.
+    steps: u64,
+    /// All steps.
+    calls: u64,
+    rows_per_step: u64,
+}
+
+impl Call {
+    fn all_rows(&self) -> u64 {
+        self.calls * self.rows_per_step
+    }
+
+    fn slice(&self, before: Usage, after: Usage) -> SessionSlice {
+        let since = |read: fn(&Usage) -> u64| {
+            share(read(&after).saturating_sub(read(&before)), self.steps, self.calls)
+        };
+        SessionSlice {
+            steps: self.steps,
+            rows: self.steps * self.rows_per_step,
+            answers_checked: self.steps,
+            cpu_ns: since(|usage| usage.cpu_ns),
+            voluntary_switches: since(|usage| usage.voluntary),
+            involuntary_switches: since(|usage| usage.involuntary),
+            run_queue_wait_ns: Some(since(|usage| usage.wait_ns)),
+            ..SessionSlice::default()
+        }
+    }
+}
+
+/// The share of an amount of a whole call that belongs to the steps of the window.
+pub(super) fn share(amount: u64, steps: u64, calls: u64) -> u64 {
+    u64::try_from(u128::from(amount) * u128::from(steps) / u128::from(calls.max(1))).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_scaled_to_the_steps_of_the_window() {
+        let call = Call { steps: 30, calls: 40, rows_per_step: 64 };
+        let before = Usage { cpu_ns: 1000, voluntary: 1, involuntary: 2, wait_ns: 10 };
+        let after = Usage { cpu_ns: 5000, voluntary: 5, involuntary: 6, wait_ns: 50 };
+        let slice = call.slice(before, after);
+        assert_eq!((slice.rows, slice.steps, slice.cpu_ns), (1920, 30, 3000));
+        assert_eq!((slice.voluntary_switches, slice.involuntary_switches), (3, 3));
+        assert_eq!(slice.run_queue_wait_ns, Some(30));
+        assert_eq!(share(7, 0, 0), 0);
+    }
+}

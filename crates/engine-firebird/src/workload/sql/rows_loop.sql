@@ -1,0 +1,42 @@
+-- Transactions until end_ms (since 1970), or until rows_wanted rows where that is not 0; counts those that
+-- ended in [start_ms, end_ms). A procedure cannot commit its own transaction, so each step has an
+-- autonomous one, which commits at its END. x and y are the states of the two generators whose numbers
+-- side by side are a random key of 62 bits (L'Ecuyer, CACM 31, 1988; Park, Miller and Stockmeyer).
+CREATE PROCEDURE insert_rows(
+    owner_ INTEGER, next_key BIGINT, x BIGINT, y BIGINT, start_ms BIGINT, end_ms BIGINT, rows_wanted BIGINT)
+RETURNS (steps BIGINT, calls BIGINT, key_sum BIGINT, last_x BIGINT, last_y BIGINT, in_time INTEGER) AS
+    DECLARE i INTEGER;
+    DECLARE k BIGINT;
+    DECLARE now_ TIMESTAMP;
+    DECLARE start_ TIMESTAMP;
+    DECLARE end_ TIMESTAMP;
+BEGIN
+    start_ = DATEADD(start_ms MILLISECOND TO TIMESTAMP '1970-01-01 00:00:00');
+    end_ = DATEADD(end_ms MILLISECOND TO TIMESTAMP '1970-01-01 00:00:00');
+    steps = 0;
+    calls = 0;
+    key_sum = 0;
+    now_ = start_;
+    WHILE (now_ < end_ AND (rows_wanted = 0 OR calls * {per_tx} < rows_wanted)) DO
+    BEGIN
+        IN AUTONOMOUS TRANSACTION DO
+        BEGIN
+            i = 0;
+            WHILE (i < {per_tx}) DO
+            BEGIN
+                {draw}
+                INSERT INTO inserted (c1, c2, c3, c4, c5, c6)
+                VALUES (:k, CAST('NOW' AS TIMESTAMP), '{text}', :owner_, :i, :k);
+                key_sum = key_sum + MOD(k, {modulus});
+                i = i + 1;
+            END
+        END
+        calls = calls + 1;
+        now_ = CAST('NOW' AS TIMESTAMP);
+        IF (now_ >= start_ AND now_ < end_) THEN steps = steps + 1;
+    END
+    in_time = IIF(now_ < end_, 1, 0);
+    last_x = x;
+    last_y = y;
+    SUSPEND;
+END

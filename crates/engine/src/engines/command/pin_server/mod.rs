@@ -1,0 +1,310 @@
+//! A server of the user's that is already running, bound to the placement for a run and put back after
+//! it.
+//!
+//! Every thread of every process is written down and bound, then looked for again until nothing new is
+//! found. What starts later inherits its mask, and is looked for all the same, in the watch's looks at
+//! the command: one that is new and elsewhere is bound, and one that was bound and is elsewhere has
+//! lost its place, which fails the run. Who belongs to the server is said in `threadwise_server::find`,
+//! how masks come back when everything of ours was killed in `threadwise_server::journal`. Source:
+//! `sched_setaffinity(2)`, `fork(2)`.
+
+mod cpu;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use threadwise_machine::{CpuSet, pin};
+use threadwise_server::find::{self, FindError, Identity, Member, Server};
+use threadwise_server::journal::{self, Journal};
+use threadwise_server::masks::{self, MaskError};
+use threadwise_server::proc;
+use threadwise_study::command::{CommandOptions, PIN_SERVER, ServerName};
+
+use super::at_work::failed;
+use crate::workloads::options::refuse;
+use crate::{EngineError, Placed, StartRequest};
+
+/// Looks after which a server counts as one that starts threads faster than they can be bound.
+const LOOKS: u32 = 100;
+
+/// Finds a server and refuses one that must not or cannot be bound. Changes nothing.
+///
+/// # Errors
+/// The option `pin_server` and what is wrong with it.
+pub fn find(name: &ServerName) -> Result<Server, EngineError> {
+    let server = match name {
+        ServerName::Pid(pid) => find::by_pid(*pid),
+        ServerName::Port(port) => find::by_port(*port),
+        ServerName::Socket(path) => find::by_socket(path),
+        ServerName::Unit(unit) => find::by_unit(unit),
+    };
+    let server = server.map_err(|error| match (&error, name) {
+        // A number alone is a process; perhaps it was meant to be a port.
+        (FindError::Absent { .. }, ServerName::Pid(pid)) => match u16::try_from(*pid).map(find::by_port) {
+            Ok(Ok(_)) => {
+                refuse(PIN_SERVER, format!("there is no process {pid}; the TCP port is named port:{pid}"))
+            }
+            _ => refuse(PIN_SERVER, error.to_string()),
+        },
+        _ => refuse(PIN_SERVER, error.to_string()),
+    })?;
+    match server.refusal() {
+        Some(why) => Err(refuse(PIN_SERVER, why)),
+        None => Ok(server),
+    }
+}
+
+/// Refuses logical CPUs that the control groups of a server keep from it. Changes nothing.
+///
+/// # Errors
+/// The option `pin_server`, and which CPUs it may use.
+pub fn expect_room(server: &Server, cpus: &CpuSet) -> Result<(), EngineError> {
+    let members = server.members(&BTreeSet::new());
+    let room = |member: &Member| Some((member.process.0, find::allowed_cpus(member.process.0)?));
+    match members.iter().filter_map(room).find(|(_, allowed)| !cpus.is_subset(allowed)) {
+        None => Ok(()),
+        Some((pid, allowed)) => Err(refuse(
+            PIN_SERVER,
+            format!(
+                "process {pid} of the server is kept to logical CPUs {allowed} by its control group, and \
+                 {cpus} are wanted: choose placements inside, or change the group's cpuset"
+            ),
+        )),
+    }
+}
+
+/// A server and where it belongs.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    name: ServerName,
+    cpus: CpuSet,
+    journal: Journal,
+    /// The journal's file.
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    server: Server,
+    /// Threads that were seen in their place, by process and thread.
+    bound: BTreeSet<(u32, u32)>,
+    /// Its processes at the last look.
+    seen: BTreeSet<Identity>,
+    /// Those that were written down since they descend from nobody any more.
+    orphans: BTreeSet<Identity>,
+    /// CPU time that it had used when the run began, and what it used in it.
+    before_ns: Option<u64>,
+    used_ns: Option<u64>,
+}
+
+impl State {
+    fn of(server: Server) -> Self {
+        let (bound, seen, orphans) = Default::default();
+        Self { server, bound, seen, orphans, before_ns: None, used_ns: None }
+    }
+}
+
+/// A thread of the server and its mask.
+struct Seen {
+    pid: u32,
+    tid: u32,
+    name: String,
+    mask: CpuSet,
+}
+
+impl Pinned {
+    /// Finds the server that the options name, if they name one, and binds nothing yet.
+    ///
+    /// # Errors
+    /// It is not there, must not be bound, or nobody would put its masks back.
+    pub fn of(
+        options: &CommandOptions,
+        request: &StartRequest,
+        cpus: &CpuSet,
+    ) -> Result<Option<Self>, EngineError> {
+        let Some(name) = options.pin_server.clone() else { return Ok(None) };
+        let Some(path) = request.journal.clone() else {
+            return Err(refuse(PIN_SERVER, "nobody would put its masks back (no journal)".into()));
+        };
+        let server = find(&name)?;
+        let journal = Journal::open(&path).map_err(|error| failed("bind the server", &error.to_string()))?;
+        if let ServerName::Pid(pid) = name {
+            let first = journal.server_start(pid);
+            let first = first.map_err(|error| failed("bind the server", &error.to_string()))?;
+            if first.is_some_and(|start| start != server.root.1) {
+                let why = "is another one than at the study's beginning: name the server by its port or unit";
+                return Err(refuse(PIN_SERVER, format!("process {pid} {why}")));
+            }
+        }
+        let state = Mutex::new(State::of(server));
+        Ok(Some(Self { name, cpus: cpus.clone(), journal, path, state }))
+    }
+
+    /// Binds all of the server, until a look finds everything in its place.
+    ///
+    /// # Errors
+    /// It has ended, something may not be bound, or it starts threads too fast.
+    pub fn bind(&self) -> Result<(), EngineError> {
+        let mut state = self.lock();
+        if !state.server.is_alive() {
+            // A command may have started it anew.
+            self.write_orphans(&mut state)?;
+            *state = State::of(find(&self.name)?);
+        }
+        expect_room(&state.server, &self.cpus)?;
+        for _ in 0..LOOKS {
+            let (threads, _) = look(&mut state);
+            let is_first = state.bound.is_empty();
+            if !is_first && threads.iter().all(|thread| thread.mask == self.cpus) {
+                state.bound.extend(threads.iter().map(|thread| (thread.pid, thread.tid)));
+                return Ok(());
+            }
+            // Before anything is bound, every mask is one that somebody else gave.
+            let written: Vec<&Seen> =
+                threads.iter().filter(|thread| is_first || thread.mask != self.cpus).collect();
+            self.bind_all(&mut state, &written)?;
+        }
+        Err(self.lost("it starts threads faster than they can be bound".into()))
+    }
+
+    /// Writes threads down and binds those that are elsewhere.
+    fn bind_all(&self, state: &mut State, threads: &[&Seen]) -> Result<(), EngineError> {
+        let numbers: Vec<(u32, u32)> = threads.iter().map(|thread| (thread.pid, thread.tid)).collect();
+        let written = self
+            .journal
+            .record_server(&state.server, &self.cpus, &numbers)
+            .map_err(|error| failed("bind the server", &error.to_string()))?;
+        let written: BTreeSet<(u32, u32)> = written.into_iter().collect();
+        for thread in threads.iter().filter(|thread| written.contains(&(thread.pid, thread.tid))) {
+            let there = thread.mask == self.cpus;
+            match if there { Ok(()) } else { masks::set_thread(thread.tid, &self.cpus) } {
+                Ok(()) => drop(state.bound.insert((thread.pid, thread.tid))),
+                Err(MaskError::Ended { .. }) => {}
+                Err(error) => return Err(self.lost(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// One look during a run: binds what is new and elsewhere. Gives what has lost its place, in words.
+    pub fn look(&self) -> Option<String> {
+        let mut state = self.lock();
+        if !state.server.is_alive() {
+            return Some(format!("the server of {} has ended", self.name));
+        }
+        let (threads, orphans) = look(&mut state);
+        let new = |thread: &&Seen| !state.bound.contains(&(thread.pid, thread.tid));
+        let astray: Vec<&Seen> = threads.iter().filter(|thread| thread.mask != self.cpus).collect();
+        if let Some(Seen { tid, name, mask, .. }) = astray.iter().copied().find(|thread| !new(thread)) {
+            let cpus = &self.cpus;
+            return Some(format!(
+                "thread {tid} ({name}) of the server may run on CPUs {mask} instead of {cpus}"
+            ));
+        }
+        let is_orphan = |thread: &Seen| orphans.iter().any(|(pid, _)| *pid == thread.pid);
+        let written: Vec<&Seen> =
+            threads.iter().filter(|thread| thread.mask != self.cpus || is_orphan(thread)).collect();
+        if !written.is_empty()
+            && let Err(error) = self.bind_all(&mut state, &written)
+        {
+            return Some(error.to_string());
+        }
+        state.orphans.extend(orphans);
+        state.bound.extend(threads.iter().map(|thread| (thread.pid, thread.tid)));
+        None
+    }
+
+    /// Notes what the server has used before a run.
+    pub fn begin(&self) {
+        let mut state = self.lock();
+        state.before_ns = cpu::used_ns(&state.server, &state.seen);
+        state.used_ns = None;
+    }
+
+    /// Takes what it used since, right after a run.
+    pub fn end(&self) {
+        let mut state = self.lock();
+        let now_ns = cpu::used_ns(&state.server, &state.seen);
+        state.used_ns = now_ns.zip(state.before_ns).and_then(|(now, before)| now.checked_sub(before));
+    }
+
+    /// CPU time that the server used in the run that has ended, where that is known.
+    pub fn used_ns(&self) -> Option<u64> {
+        self.lock().used_ns
+    }
+
+    /// The server's threads that are bound, for the runner to read back.
+    pub fn placed(&self) -> Vec<Placed> {
+        let state = self.lock();
+        let place = |&(pid, tid): &(u32, u32)| Placed {
+            name: proc::comm(pid).unwrap_or_else(|| "server".into()),
+            pid,
+            tid,
+            cpus: self.cpus.clone(),
+        };
+        state.bound.iter().map(place).collect()
+    }
+
+    /// What a reader must know; the same for every run.
+    pub fn note(&self) -> String {
+        format!(
+            "the server of {} was bound to the placement too; the counter server_cpu_ns has its CPU time",
+            self.name
+        )
+    }
+
+    /// Gives every thread its first mask again.
+    ///
+    /// # Errors
+    /// One has not got it.
+    pub fn put_back(&self) -> Result<(), EngineError> {
+        let fail = |why: &str| failed("put the server's masks back", why);
+        self.write_orphans(&mut self.lock())?;
+        let restored = journal::restore(&self.path).map_err(|error| fail(&error.to_string()))?;
+        restored.failed.first().map_or(Ok(()), |why| Err(fail(why)))
+    }
+
+    /// Writes down who has lost its parents since the last look, and is known to us alone.
+    fn write_orphans(&self, state: &mut State) -> Result<(), EngineError> {
+        let (threads, orphans) = look(state);
+        let is_orphan = |thread: &&Seen| orphans.iter().any(|(pid, _)| *pid == thread.pid);
+        let numbers: Vec<(u32, u32)> =
+            threads.iter().filter(is_orphan).map(|thread| (thread.pid, thread.tid)).collect();
+        if !numbers.is_empty() {
+            let written = self.journal.record_server(&state.server, &self.cpus, &numbers);
+            written.map_err(|error| failed("put the server's masks back", &error.to_string()))?;
+        }
+        state.orphans.extend(orphans);
+        Ok(())
+    }
+
+    fn lost(&self, why: String) -> EngineError {
+        EngineError::Command { kind: "lost-pin", what: format!("the server of {}: {why}", self.name) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What a thread that panicked left is at worst the look before.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All threads of the server now, and those of its processes that have to be written down since their
+/// parents have ended.
+fn look(state: &mut State) -> (Vec<Seen>, Vec<Identity>) {
+    let members = state.server.members(&state.seen);
+    state.seen = members.iter().map(|member| member.process).collect();
+    let is_new = |member: &&Member| member.is_orphan && !state.orphans.contains(&member.process);
+    let orphans = members.iter().filter(is_new).map(|member| member.process).collect();
+    let threads = members.iter().flat_map(|member| {
+        let pid = member.process.0;
+        proc::threads(pid).into_iter().filter_map(move |(tid, name)| {
+            let mask = pin::thread_affinity(pid, tid).ok()?;
+            Some(Seen { pid, tid, name, mask })
+        })
+    });
+    (threads.collect(), orphans)
+}
+
+#[cfg(test)]
+mod tests;

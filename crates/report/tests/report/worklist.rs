@@ -1,0 +1,276 @@
+//! A study of work lists in every form: terminal, page (in a browser too), JSON, CSV.
+
+mod fixture;
+
+use crate::chromium::opened;
+use crate::page::HOSTILE;
+use crate::support::Fixture;
+use crate::terminal::regexless_strip;
+use fixture::{NAMES, fixture, schedules};
+use serde_json::Value;
+use threadwise_report::terminal::{Style, table};
+use threadwise_report::{csv, html, json};
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
+
+/// What the terminal shows of the list, without what every command has.
+fn told(fixture: &Fixture, width: usize) -> String {
+    let text = table(&fixture.document(), Style { width, ..UNICODE });
+    let end = text.find("\ntreatment").expect("the table of treatments follows");
+    text[..end].to_owned()
+}
+
+#[test]
+fn a_terminal_shows_the_published_table_first() {
+    insta::assert_snapshot!(told(&fixture(8), 140), @r"
+    work list: firebird, 40 items
+                        no-smt                                                      all
+    jobs                s/item   list  idle  step                                s/item   list  idle  step                  all/no-smt
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+       1  22.41 [22.19, 22.63]  14:56  0.0%  -                     22.95 [22.72, 23.18]  15:18  0.0%  -                     = 0.98x [0.96, 1.00]
+       2  12.24 [12.12, 12.36]   8:10  2.0%  ▲ 1.83x [1.79, 1.87]  12.57 [12.44, 12.70]   8:23  2.0%  ▲ 1.83x [1.79, 1.86]  = 0.97x [0.95, 0.99]
+       4  10.77 [10.66, 10.88]   7:11  6.0%  ▲ 1.14x [1.11, 1.16]  9.560 [9.464, 9.656]   6:22  6.0%  ▲ 1.31x [1.29, 1.34]  ▲ 1.13x [1.10, 1.15]
+    time of the list by other schedules over that of the one that was run: computed from the same runs' items, not run
+                      queue, as given     fixed parts, as given
+      no-smt, 2 jobs  1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
+      no-smt, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      all, 2 jobs     1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
+      all, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+    list: time of the whole list
+    idle: share of the jobs' time in which nothing was left to do
+    step: speed over the row above
+    ");
+    insta::assert_snapshot!(told(&fixture(8), 80), @r"
+    work list: firebird, 40 items
+    jobs       s/item   list  idle  step                  over no-smt
+    ──────────────────────────────────────────────────────────────────────────
+    no-smt
+       1  22.41 ±1.0%  14:56  0.0%  -                     -
+       2  12.24 ±1.0%   8:10  2.0%  ▲ 1.83x [1.79, 1.87]  -
+       4  10.77 ±1.0%   7:11  6.0%  ▲ 1.14x [1.11, 1.16]  -
+    all
+       1  22.95 ±1.0%  15:18  0.0%  -                     = 0.98x [0.96, 1.00]
+       2  12.57 ±1.0%   8:23  2.0%  ▲ 1.83x [1.79, 1.86]  = 0.97x [0.95, 0.99]
+       4  9.560 ±1.0%   6:22  6.0%  ▲ 1.31x [1.29, 1.34]  ▲ 1.13x [1.10, 1.15]
+    time of the list by other schedules over that of the one that was run: computed
+    from the same runs' items, not run
+                      queue, as given     fixed parts, as given
+      no-smt, 2 jobs  1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
+      no-smt, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      all, 2 jobs     1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
+      all, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+    list: time of the whole list
+    idle: share of the jobs' time in which nothing was left to do
+    step: speed over the row above
+    ");
+    insta::assert_snapshot!(told(&fixture(8), 60), @r"
+    work list: firebird, 40 items
+    jobs       s/item   list  idle  step
+    ────────────────────────────────────────────────────
+    no-smt
+       1  22.41 ±1.0%  14:56  0.0%  -
+       2  12.24 ±1.0%   8:10  2.0%  ▲ 1.83x [1.79, 1.87]
+       4  10.77 ±1.0%   7:11  6.0%  ▲ 1.14x [1.11, 1.16]
+    all
+       1  22.95 ±1.0%  15:18  0.0%  -
+       2  12.57 ±1.0%   8:23  2.0%  ▲ 1.83x [1.79, 1.86]
+       4  9.560 ±1.0%   6:22  6.0%  ▲ 1.31x [1.29, 1.34]
+    speed at the same number of jobs
+      all over no-smt, 1 job   = 0.98x [0.96, 1.00]
+      all over no-smt, 2 jobs  = 0.97x [0.95, 0.99]
+      all over no-smt, 4 jobs  ▲ 1.13x [1.10, 1.15]
+    time of the list by other schedules over that of the one
+    that was run: computed from the same runs' items, not run
+                      queue, as given     fixed parts, as given
+      no-smt, 2 jobs  1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
+      no-smt, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      all, 2 jobs     1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
+      all, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+    list: time of the whole list
+    idle: share of the jobs' time in which nothing was left to
+    do
+    step: speed over the row above
+    ");
+}
+
+#[test]
+fn one_series_and_one_block_are_a_table_too() {
+    let mut one = fixture(1);
+    one.analysis.worklist.as_mut().unwrap().series.truncate(1);
+    one.analysis.worklist.as_mut().unwrap().pairs.clear();
+    insta::assert_snapshot!(told(&one, 80), @r"
+    work list: firebird, 40 items
+    jobs  s/item   list  idle  step
+    ──────────────────────────────────
+    no-smt
+       1   22.41  14:56  0.0%  -
+       2   12.24   8:10  2.0%  ? 1.83x
+       4   10.77   7:11  6.0%  ? 1.14x
+    time of the list by other schedules over that of the one that was run: computed
+    from the same runs' items, not run
+                      queue, as given  fixed parts, as given
+      no-smt, 2 jobs  1.01x            1.08x
+      no-smt, 4 jobs  1.03x            1.24x
+    list: time of the whole list
+    idle: share of the jobs' time in which nothing was left to do
+    step: speed over the row above
+    ");
+    insta::assert_snapshot!(told(&schedules(), 80), @r"
+    work list: firebird, 40 items
+    jobs                s/item  list  idle  over all, as given
+    ────────────────────────────────────────────────────────────
+    all
+       4  9.560 [9.464, 9.656]  6:22  6.0%  ▲ 1.13x [1.10, 1.15]
+    all, as given
+       4  9.560 [9.464, 9.656]  6:22  6.0%  -
+    all, split
+       4  9.560 [9.464, 9.656]  6:22  6.0%  -
+    time of the list by other schedules over that of the one that was run: computed
+    from the same runs' items, not run
+                             queue, as given     fixed parts, as given
+      all, 4 jobs            1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      all, as given, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      all, split, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+    list: time of the whole list
+    idle: share of the jobs' time in which nothing was left to do
+    ");
+}
+
+#[test]
+fn every_width_is_kept_and_nothing_is_told_twice() {
+    let mut long = fixture(8);
+    long.analysis.worklist.as_mut().unwrap().series[0].label =
+        "a label that is too long for any column".to_owned();
+    for fixture in [fixture(8), fixture(1), schedules(), long] {
+        for width in [48, 60, 80, 100, 140, 200] {
+            let text = table(&fixture.document(), Style { width, ..UNICODE });
+            let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest <= width, "{longest} of {width}:\n{text}");
+        }
+        let plain = table(&fixture.document(), UNICODE);
+        let colored = table(&fixture.document(), Style { color: true, ..UNICODE });
+        assert_eq!(regexless_strip(&colored), plain);
+        assert!(table(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
+    }
+    // Steps and pairs stand in the table of jobs, not as ratios of seconds once more.
+    let plain = table(&fixture(8).document(), UNICODE);
+    assert!(!plain.contains("comparisons\n"), "{plain}");
+}
+
+#[test]
+fn the_page_begins_with_the_jobs() {
+    let page = html::render(&fixture(8).document()).unwrap();
+    let ids = ["verdict", "worklist", "comparison", "metrics", "cpus", "machine", "time", "table", "method"];
+    let places: Vec<usize> = ids.map(|id| page.find(&format!("<section id=\"{id}\"")).expect(id)).into();
+    assert!(places.is_sorted(), "sections in order");
+    for text in [
+        "40 items in the list. Chain: firebird.",
+        "<h3>Items by number of jobs</h3>",
+        "<h3>One run, item by item</h3>",
+        "no-smt: s&#x2f;item",
+        "<th scope=\"row\">4</th><td class=\"n\">10.77 [10.66, 10.88]</td><td class=\"n\">1.14x [1.11, 1.16] faster</td>",
+        "all over no-smt",
+        "computed from the same runs&#x27; items, not run",
+        "fixed parts, as given",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let own = page.split_once("<section id=\"worklist\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!(own.matches("data-chart=\"").count(), 2);
+    // Other pages do not carry what draws it.
+    let other = html::render(&Fixture::generated(2, 2).document()).unwrap();
+    assert!(page.contains("globalThis.worklistCharts =") && !other.contains("globalThis.worklistCharts ="));
+}
+
+/// The part of a document that a chart was drawn into.
+fn drawn<'d>(dom: &'d str, chart: &str) -> &'d str {
+    let (_, rest) = dom.split_once(&format!("data-chart=\"{chart}\"")).expect(chart);
+    rest.split("<details").next().unwrap()
+}
+
+#[test]
+fn a_browser_draws_lines_slopes_and_idle_tails() {
+    let Some((dom, root, errors)) = opened(&html::render(&fixture(8).document()).unwrap()) else { return };
+    assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
+    let jobs = drawn(&dom, "jobs");
+    for text in [">1.83x<", ">1.14x<", ">1.31x<", ">perfect scaling<", ">items/min<", " no-smt<", " all<"] {
+        assert!(jobs.contains(text), "{text} in {jobs}");
+    }
+    let runs = drawn(&dom, "timelines");
+    assert_eq!(runs.matches("class=\"panel\"").count(), 4);
+    // 40 items and as many tails as jobs that ended early, in each of four runs of 2 and 4 jobs.
+    let tails = (1 + 3) * 2;
+    assert_eq!(runs.matches("<rect").count(), 4 * 40 + tails + 3, "swatches are 3");
+}
+
+#[test]
+fn one_block_schedules_and_hostile_names_are_drawn_too() {
+    let mut evil = fixture(8);
+    let own = evil.analysis.worklist.as_mut().unwrap();
+    own.chain = HOSTILE.to_owned();
+    own.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
+    own.timelines.iter_mut().flat_map(|own| &mut own.bars).for_each(|bar| bar.name.push_str(HOSTILE));
+    for fixture in [fixture(1), schedules(), evil] {
+        let page = html::render(&fixture.document()).unwrap();
+        let Some((dom, root, errors)) = opened(&page) else { return };
+        assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
+        assert!(!dom.contains("<img"), "a text became an element");
+        assert!(!page.contains('\u{202e}') && !page.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn json_has_the_documented_form() {
+    let report: Value = serde_json::from_str(&json::report(&fixture(8).document())).unwrap();
+    let own = &report["worklist"];
+    assert_eq!((&own["chain"], &own["items"]), (&"firebird".into(), &40.into()));
+    let series = &own["series"][1];
+    assert_eq!((&series["label"], &series["placement"]), (&"all".into(), &"all".into()));
+    let point = &series["points"][2];
+    assert_eq!((&point["treatment"], &point["jobs"]), (&"all j4".into(), &4.into()));
+    assert_eq!(point["item_s"]["unit"], "s/item");
+    assert!(point["total_s"]["mean"].is_number() && point["idle_share"]["low"].is_number());
+    assert_eq!(point["computed"][1]["schedule"], "fixed parts, as given");
+    assert!(point["computed"][1]["ratio"]["mean"].as_f64().unwrap() > 1.0);
+    let step = &series["steps"][0];
+    assert_eq!((&step["from_jobs"], &step["to_jobs"]), (&1.into(), &2.into()));
+    assert_eq!((&step["speed"]["effect"], &step["speed"]["mark"]), (&true.into(), &"higher".into()));
+    let pair = &own["pairs"][2];
+    assert_eq!((&pair["kind"], &pair["jobs"]), (&"placement".into(), &4.into()));
+    assert_eq!((&pair["treatment"], &pair["baseline"]), (&"all j4".into(), &"no-smt j4".into()));
+    let run = &own["timelines"][0];
+    assert_eq!(run["items"].as_array().unwrap().len(), 40);
+    assert!(run["items"][0]["elapsed_s"].is_number() && run["block"].is_number());
+    // One block has no interval; other workloads do not have the field at all.
+    let one: Value = serde_json::from_str(&json::report(&fixture(1).document())).unwrap();
+    assert_eq!(one["worklist"]["series"][0]["points"][0]["item_s"]["high"], Value::Null);
+    let other: Value = serde_json::from_str(&json::report(&Fixture::generated(2, 2).document())).unwrap();
+    assert!(!other.as_object().unwrap().contains_key("worklist"));
+}
+
+#[test]
+fn items_are_exported_one_by_one() {
+    let fixture = fixture(2);
+    let mut text = Vec::new();
+    csv::items_csv(&fixture.document(), &mut text).unwrap();
+    let mut reader = ::csv::Reader::from_reader(text.as_slice());
+    let head = reader.headers().unwrap().clone();
+    let column = |name: &str| head.iter().position(|own| own == name).expect(name);
+    let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    // Of each run the items that were told; the last run failed before any.
+    assert_eq!(rows.len(), (fixture.runs.len() - 1) * NAMES.len());
+    let second = &rows[1];
+    assert_eq!(&second[column("treatment")], "all j1");
+    assert_eq!([&second[column("index")], &second[column("job")], &second[column("jobs")]], ["1", "0", "1"]);
+    assert_eq!(&second[column("item")], NAMES[1]);
+    assert_eq!([&second[column("started_ns")], &second[column("elapsed_ns")]], ["1000000000", "1000000000"]);
+    let names: Vec<&str> = rows[..NAMES.len()].iter().map(|row| &row[column("item")]).collect();
+    assert_eq!(names[2], format!("'{}", NAMES[2]), "no cell is a formula");
+    let mut lines = Vec::new();
+    json::items_jsonl(&fixture.document(), &mut lines).unwrap();
+    let lines: Vec<Value> =
+        String::from_utf8(lines).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), rows.len());
+    assert_eq!((&lines[2]["item"], &lines[2]["index"]), (&NAMES[2].into(), &2.into()));
+    assert_eq!(lines[2]["started_ns"], 2_000_000_000_u64);
+}

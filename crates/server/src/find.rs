@@ -1,0 +1,263 @@
+//! A server that is already running: found by its process number, by a socket that it listens on or by
+//! its systemd unit, and which processes it has.
+//!
+//! A server is a process and all that descend from it, and where a unit was named, all processes of
+//! that unit's control group. Source: `proc_pid_stat(5)`, `proc_pid_net(5)`, `proc_pid_fd(5)`,
+//! `unix(7)`, `systemd.resource-control(5)` (a unit has a group of its name), kernel
+//! `Documentation/admin-guide/cgroup-v2.rst` (`cgroup.procs`).
+
+mod cpuset;
+mod listening;
+mod unit;
+
+use crate::{proc, users};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use cpuset::allowed_cpus;
+pub use listening::{by_port, by_socket};
+pub use unit::by_unit;
+
+/// A process by number and start time, which together no other has.
+pub type Identity = (u32, u64);
+
+/// Flag of kernel threads in field 9 of a stat file (`PF_KTHREAD` of the kernel's sched.h).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Why there is no server to speak of.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// Nothing has that name.
+    #[error("{what}: {next}")]
+    Absent {
+        /// What was looked for and not found.
+        what: String,
+        /// What to do.
+        next: &'static str,
+    },
+    /// It is not clear which is meant.
+    #[error("{what} is several servers: {found}; name one of them by its process number")]
+    Several {
+        /// What was looked for.
+        what: String,
+        /// The processes.
+        found: String,
+    },
+    /// Its processes cannot be seen.
+    #[error("{what} belongs to a process of {owner} that we may not look into: run as that user or as root")]
+    Hidden {
+        /// What was looked for.
+        what: String,
+        /// The user.
+        owner: String,
+    },
+}
+
+/// A server, by the process that all others of it come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Its first process.
+    pub root: Identity,
+    /// Folder of its control group, where that is its own.
+    pub group: Option<PathBuf>,
+}
+
+/// A process of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// Number and start time.
+    pub process: Identity,
+    /// Whether only our memory tells that it is one: its parent has ended.
+    pub is_orphan: bool,
+}
+
+/// The server of a process that its user names.
+///
+/// # Errors
+/// There is no such process.
+pub fn by_pid(pid: u32) -> Result<Server, FindError> {
+    match proc::start_time(pid, pid).filter(|_| !proc::has_ended(pid)) {
+        Some(start) => Ok(Server { root: (pid, start), group: None }),
+        None => Err(FindError::Absent {
+            what: format!("there is no process {pid}"),
+            next: "look its number up again, or name its port as port:N",
+        }),
+    }
+}
+
+impl Server {
+    /// Whether its first process, or any of its group, is still there.
+    pub fn is_alive(&self) -> bool {
+        let (pid, start) = self.root;
+        let is_there = || proc::start_time(pid, pid) == Some(start) && !proc::has_ended(pid);
+        self.group.as_deref().map_or_else(is_there, |group| !unit::processes(group).is_empty())
+    }
+
+    /// Its processes; also those of `known` that still live and what came of them, since one whose
+    /// parent has ended descends from nobody.
+    pub fn members(&self, known: &BTreeSet<Identity>) -> Vec<Member> {
+        let table = table();
+        let group = self.group.as_deref().map(unit::processes).unwrap_or_default();
+        let is_own = |process: Identity| process == self.root || group.contains(&process.0);
+        let is_known = |process: Identity| is_own(process) || known.contains(&process);
+        let is_member = |pid: u32| ancestors(&table, pid).any(is_known);
+        let members = table.iter().filter(|(pid, _)| is_member(**pid));
+        members
+            .map(|(&pid, row)| {
+                let process = (pid, row.start);
+                Member { process, is_orphan: !is_own(process) && !is_member(row.parent) }
+            })
+            .collect()
+    }
+
+    /// Why its masks may not be changed, or could not be put back.
+    pub fn refusal(&self) -> Option<String> {
+        let (root, own) = (self.root.0, std::process::id());
+        if root == 1 {
+            return Some("process 1 has started everything else: name the server itself".into());
+        }
+        let table = table();
+        if table.get(&root).is_some_and(|row| row.is_kernel) {
+            return Some(format!("process {root} is a thread of the kernel, which places it itself"));
+        }
+        if ancestors(&table, root).any(|(pid, _)| pid == own) {
+            return Some(format!("process {root} was started by threadwise and has its placement already"));
+        }
+        let members = self.members(&BTreeSet::new());
+        if members.iter().any(|member| member.process.0 == own) {
+            return Some(format!("threadwise itself has been started by process {root}, or is in its unit"));
+        }
+        members.iter().find_map(|member| {
+            let (pid, uid) = (member.process.0, proc::owner(member.process.0)?.uid);
+            let may = users::is_root() || uid == rustix::process::geteuid().as_raw();
+            (!may).then(|| {
+                format!(
+                    "{} (process {pid}) belongs to {}: run as that user or as root",
+                    proc::comm(pid).unwrap_or_default(),
+                    user(uid)
+                )
+            })
+        })
+    }
+
+    /// In words: `postgres (process 812), 9 threads in 7 processes`.
+    pub fn described(&self) -> String {
+        let members = self.members(&BTreeSet::new());
+        let threads: usize = members.iter().map(|member| proc::threads(member.process.0).len()).sum();
+        let plural =
+            |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        format!(
+            "{} (process {}), {} in {}",
+            proc::comm(self.root.0).unwrap_or_default(),
+            self.root.0,
+            plural(threads, "thread", "threads"),
+            plural(members.len(), "process", "processes")
+        )
+    }
+
+    /// CPU time of its control group since that was made; `None` where it has none of its own, or the
+    /// group does not count.
+    pub fn group_cpu_ns(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.group.as_ref()?.join("cpu.stat")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        line.trim().parse::<u64>().ok()?.checked_mul(1000)
+    }
+}
+
+/// A user by name where it has one here.
+fn user(uid: u32) -> String {
+    users::name_of(uid).map_or_else(|| format!("user number {uid}"), |name| format!("user {name}"))
+}
+
+/// What one look at all processes gives of each.
+struct Row {
+    parent: u32,
+    start: u64,
+    is_kernel: bool,
+}
+
+fn table() -> BTreeMap<u32, Row> {
+    let row = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let number = |field: usize| proc::stat_field(&stat, field)?.parse::<u64>().ok();
+        let parent = u32::try_from(number(4)?).ok()?;
+        Some((pid, Row { parent, start: number(22)?, is_kernel: number(9)? & KERNEL_THREAD != 0 }))
+    };
+    proc::processes().into_iter().filter_map(row).collect()
+}
+
+/// A process, its parent, that one's parent and so on, as far as the table has them.
+fn ancestors(table: &BTreeMap<u32, Row>, pid: u32) -> impl Iterator<Item = Identity> + '_ {
+    let mut next = Some(pid);
+    // Rows are of different moments, so that numbers which were given again could make a ring.
+    (0..table.len()).map_while(move |_| {
+        let pid = next?;
+        let row = table.get(&pid)?;
+        next = Some(row.parent);
+        Some((pid, row.start))
+    })
+}
+
+/// The nearest of a process and its ancestors of which `of` knows something.
+pub(crate) fn nearest<T>(pid: u32, of: impl Fn(Identity) -> Option<T>) -> Option<T> {
+    let table = table();
+    ancestors(&table, pid).find_map(of)
+}
+
+/// Whether a process is in a control group or in one below it.
+pub(crate) fn is_in_group(pid: u32, group: &Path) -> bool {
+    unit::processes(group).contains(&pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn the_own_process_is_found_and_refused() {
+        let own = std::process::id();
+        let server = by_pid(own).unwrap();
+        assert!(server.is_alive());
+        assert!(server.described().contains(&format!("process {own}")), "{}", server.described());
+        assert!(server.refusal().unwrap().contains("started by threadwise"));
+        let parent = by_pid(proc::parent(own).unwrap()).unwrap();
+        assert!(parent.refusal().unwrap().contains(if parent.root.0 == 1 { "process 1" } else { "itself" }));
+        assert!(by_pid(1).unwrap().refusal().unwrap().contains("process 1"));
+        assert!(by_pid(u32::MAX).unwrap_err().to_string().contains("port:N"));
+        let again = Server { root: (own, server.root.1 + 1), group: None };
+        assert!(!again.is_alive() && again.members(&BTreeSet::new()).is_empty());
+    }
+
+    #[test]
+    fn members_are_descendants_and_what_is_remembered() {
+        let mut child =
+            Command::new("sh").args(["-c", "sleep 600 & wait"]).stdin(Stdio::null()).spawn().unwrap();
+        let server = by_pid(child.id()).unwrap();
+        let grandchild = loop {
+            if let Some(pid) = proc::children(child.id()).first() {
+                break *pid;
+            }
+            std::thread::yield_now();
+        };
+        let known: BTreeSet<Identity> =
+            server.members(&BTreeSet::new()).iter().map(|own| own.process).collect();
+        assert!(known.iter().any(|(pid, _)| *pid == grandchild) && known.len() == 2, "{known:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!server.is_alive() && server.members(&BTreeSet::new()).is_empty());
+        let orphans = server.members(&known);
+        assert_eq!(orphans.len(), 1);
+        assert!(orphans[0].process.0 == grandchild && orphans[0].is_orphan);
+        let process = orphans[0].process;
+        let _ = proc::signal_if(grandchild, crate::Signal::KILL, || known.contains(&process));
+    }
+
+    #[test]
+    fn a_ring_of_numbers_has_an_end() {
+        let row = |parent| Row { parent, start: 1, is_kernel: false };
+        let table = BTreeMap::from([(7, row(8)), (8, row(7))]);
+        assert_eq!(ancestors(&table, 7).count(), 2);
+    }
+}

@@ -1,0 +1,264 @@
+//! A server whose processes are all bound, those that it starts later too.
+//!
+//! Such processes have no line of their own, and there may be thousands in the time of a study. One line
+//! for the server and each mask that it is given covers them: `server BOOT PIDNS PID START FIRST GIVEN
+//! GROUP`. Who belongs to the server, has no line and has just a mask that was given inherited that, and
+//! gets the first mask of its nearest ancestor with a line (of the first process in the same control
+//! group, where none has one). Whoever has another mask set it himself and keeps it.
+
+use super::entry::{self, Entry, Here, Thread};
+use super::{Journal, JournalError, Restored, agrees, append, file_error, look, online, put_back, read};
+use crate::find::{self, Identity, Server};
+use crate::proc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+use threadwise_machine::CpuSet;
+
+/// First word of such a line.
+const WORD: &str = "server";
+/// Looks after which a server counts as one that starts processes faster than they can be put back.
+const LOOKS: u32 = 200;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ServerEntry {
+    pub(super) here: Here,
+    pub(super) server: Server,
+    /// Mask that its first process had.
+    pub(super) first: CpuSet,
+    /// Mask that its processes are given.
+    pub(super) given: CpuSet,
+}
+
+/// Whether a line is one of a server, and what it says.
+pub(super) fn parse(line: &str) -> Option<Result<ServerEntry, String>> {
+    let rest = line.strip_prefix(WORD)?.strip_prefix(' ')?;
+    Some(ServerEntry::parse(rest))
+}
+
+impl ServerEntry {
+    fn line(&self) -> String {
+        let Self { here: Here { boot, pid_namespace }, server, first, given } = self;
+        let (pid, start) = server.root;
+        let group = server.group.as_ref().map_or_else(|| "-".to_owned(), |group| group.display().to_string());
+        format!("{WORD} {boot} {pid_namespace} {pid} {start} {first} {given} {group}\n")
+    }
+
+    fn parse(rest: &str) -> Result<Self, String> {
+        let words: Vec<&str> = rest.split(' ').collect();
+        let [boot, pid_namespace, pid, start, first, given, group] = words[..] else {
+            return Err(format!("it is not '{WORD}' and seven words"));
+        };
+        // Its numbers and its first mask have the form of those of a thread.
+        let of_thread = format!("{} {boot} {pid_namespace} {pid} {pid} {start}", entry::VERSION);
+        let Entry { here, thread, mask: first } = Entry::parse(&format!("{of_thread} {first}"))?;
+        let given = Entry::parse(&format!("{of_thread} {given}"))?.mask;
+        let group = match group {
+            "-" => None,
+            path if is_group(Path::new(path)) => Some(PathBuf::from(path)),
+            _ => return Err("its control group is none".into()),
+        };
+        Ok(Self { here, server: Server { root: (thread.pid, thread.start), group }, first, given })
+    }
+}
+
+/// Whether a path can be that of a group, and be written in one word.
+fn is_group(path: &Path) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_graphic();
+    path.starts_with("/sys/fs/cgroup")
+        && path.components().all(|step| step != Component::ParentDir)
+        && path.to_str().is_some_and(|text| text.bytes().all(is_plain))
+}
+
+/// What the lines of a journal say of a place.
+struct Known<'a> {
+    threads: BTreeSet<Thread>,
+    /// First masks of processes: those of their first threads.
+    processes: BTreeMap<Identity, &'a CpuSet>,
+    servers: &'a [ServerEntry],
+}
+
+impl<'a> Known<'a> {
+    fn of(entries: &'a [Entry], servers: &'a [ServerEntry]) -> Self {
+        let mut processes = BTreeMap::new();
+        for Entry { thread, mask, .. } in entries.iter().filter(|entry| entry.thread.pid == entry.thread.tid)
+        {
+            processes.entry((thread.pid, thread.start)).or_insert(mask);
+        }
+        Self { threads: entries.iter().map(|entry| entry.thread).collect(), processes, servers }
+    }
+
+    fn was_given(&self, mask: &CpuSet) -> bool {
+        self.servers.iter().any(|own| own.given == *mask)
+    }
+
+    /// The mask that a process without a line would have had without us.
+    fn inherited(&self, pid: u32) -> Option<CpuSet> {
+        let of_ancestor = || find::nearest(pid, |process| self.processes.get(&process).copied().cloned());
+        let of_group = || {
+            let is_in = |own: &&ServerEntry| {
+                own.server.group.as_deref().is_some_and(|group| find::is_in_group(pid, group))
+            };
+            self.servers.iter().find(is_in).map(|own| own.first.clone())
+        };
+        of_ancestor().or_else(of_group)
+    }
+}
+
+impl Journal {
+    /// Writes down, durably, that all of a server is about to be bound to `given`, and the present masks
+    /// of some of its threads (process, thread). Gives those that are in the journal now; the others
+    /// have ended. At its first call for a server nothing of it may have been bound yet. A process whose
+    /// parents are gone is taken for one that came of the server's first process.
+    ///
+    /// # Errors
+    /// The journal cannot be written, and no mask may be changed.
+    pub fn record_server(
+        &self,
+        server: &Server,
+        given: &CpuSet,
+        threads: &[(u32, u32)],
+    ) -> Result<Vec<(u32, u32)>, JournalError> {
+        if let Some(group) = server.group.as_deref().filter(|group| !is_group(group)) {
+            let why = format!("the control group {} cannot be written down", group.display());
+            return Err(JournalError::Unsafe { path: self.path.clone(), why });
+        }
+        let mut file = self.open_file()?;
+        file.lock().map_err(|source| file_error("lock", &self.path, source))?;
+        let text = read(&mut file, &self.path)?;
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        let here = Here::now();
+        let (entries, servers) = of_here(&text[..whole], &here);
+        let known = Known::of(&entries, &servers);
+        let of_server = || servers.iter().find(|own| own.server == *server).map(|own| own.first.clone());
+        let (mut lines, mut added, mut recorded) = (String::new(), BTreeSet::new(), Vec::new());
+        for &(pid, tid) in threads {
+            let Some((thread, present)) = look(pid, tid) else { continue };
+            recorded.push((pid, tid));
+            if known.threads.contains(&thread) || !added.insert(thread) {
+                continue;
+            }
+            let inherited = || known.inherited(pid).or_else(of_server);
+            let mask = known.was_given(&present).then(inherited).flatten().unwrap_or(present);
+            lines.push_str(&Entry { here: here.clone(), thread, mask }.line());
+        }
+        let is_there = servers.iter().any(|own| own.server == *server && own.given == *given);
+        let root = look(server.root.0, server.root.0).filter(|(thread, _)| thread.start == server.root.1);
+        if let (false, Some((_, present))) = (is_there, root) {
+            let first = known.processes.get(&server.root).map_or(present, |mask| (*mask).clone());
+            let entry = ServerEntry { here, server: server.clone(), first, given: given.clone() };
+            lines.push_str(&entry.line());
+        }
+        if !lines.is_empty() {
+            append(&mut file, whole as u64, &lines)
+                .map_err(|source| file_error("write", &self.path, source))?;
+        }
+        Ok(recorded)
+    }
+
+    /// Start time of the process of that number that a line is about, if any is.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn server_start(&self, pid: u32) -> Result<Option<u64>, JournalError> {
+        let mut file = self.open_file()?;
+        let text = read(&mut file, &self.path)?;
+        let (_, servers) = of_here(&text, &Here::now());
+        Ok(servers.iter().map(|own| own.server.root).find(|root| root.0 == pid).map(|root| root.1))
+    }
+}
+
+fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>) {
+    let entries = text.lines().filter_map(|line| Entry::parse(line).ok());
+    let servers = text.lines().filter_map(|line| parse(line)?.ok());
+    (entries.filter(|own| own.here == *here).collect(), servers.filter(|own| own.here == *here).collect())
+}
+
+/// Puts back what has no line, again and again until two looks find nothing: a process that is not put
+/// back yet may start another meanwhile, and whoever was put back starts only such as are in order.
+pub(super) fn put_back_heirs(entries: &[Entry], servers: &[ServerEntry], restored: &mut Restored) {
+    let known = Known::of(entries, servers);
+    let mut in_vain = BTreeSet::new();
+    let mut quiet = 0;
+    for _ in 0..LOOKS {
+        let found = heirs(&known, &in_vain);
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 {
+            return;
+        }
+        for entry in found {
+            match put_back(&entry) {
+                Ok(true) => restored.put_back += 1,
+                Ok(false) => {}
+                Err(why) => {
+                    in_vain.insert(entry.thread);
+                    let Thread { pid, tid, .. } = entry.thread;
+                    restored.failed.push(format!("thread {tid} of process {pid}: {why}"));
+                }
+            }
+        }
+    }
+    restored.failed.push("the server starts processes faster than their masks can be put back".to_owned());
+}
+
+/// Threads that have inherited a mask of ours, with the one that they should have.
+fn heirs(known: &Known<'_>, in_vain: &BTreeSet<Thread>) -> Vec<Entry> {
+    let processes: BTreeSet<Identity> = known.processes.keys().copied().collect();
+    let (online, here) = (online(), Here::now());
+    let members = known.servers.iter().flat_map(|own| own.server.members(&processes));
+    let pids: BTreeSet<u32> = members.map(|member| member.process.0).collect();
+    let mut found = Vec::new();
+    for pid in pids {
+        let threads = proc::threads(pid).into_iter().filter_map(|(tid, _)| look(pid, tid));
+        let ours = threads.filter(|(thread, mask)| {
+            !known.threads.contains(thread) && !in_vain.contains(thread) && known.was_given(mask)
+        });
+        let ours: Vec<(Thread, CpuSet)> = ours.collect();
+        let Some(mask) = (!ours.is_empty()).then(|| known.inherited(pid)).flatten() else { continue };
+        let astray = ours.into_iter().filter(|(_, present)| !agrees(&mask, present, online.as_ref()));
+        found.extend(astray.map(|(thread, _)| Entry { here: here.clone(), thread, mask: mask.clone() }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(group: Option<&str>) -> ServerEntry {
+        let set = |list| CpuSet::parse_list(list).unwrap();
+        let here = Here { boot: "3f2a-b".into(), pid_namespace: "4026531836".into() };
+        let server = Server { root: (77, 1234), group: group.map(PathBuf::from) };
+        ServerEntry { here, server, first: set("0-3,8"), given: set("1") }
+    }
+
+    #[test]
+    fn a_line_reads_back() {
+        assert_eq!(entry(None).line(), "server 3f2a-b 4026531836 77 1234 0-3,8 1 -\n");
+        let group = "/sys/fs/cgroup/system.slice/db@1\\x2d.service";
+        for group in [None, Some(group)] {
+            let line = entry(group).line();
+            assert_eq!(parse(line.trim_end()).unwrap().unwrap(), entry(group));
+            assert!(Entry::parse(line.trim_end()).is_err(), "it is no line of a thread");
+        }
+    }
+
+    #[test]
+    fn every_damaged_line_is_refused() {
+        assert_eq!(parse("v1 b 1 77 78 1234 0"), None);
+        for rest in [
+            "",
+            "b 1 77 1234 0 1",
+            "b 1 77 1234 0 1 - -",
+            "b 1 0 1234 0 1 -",
+            "b 1 77 soon 0 1 -",
+            "b 1 77 1234  1 -",
+            "b 1 77 1234 0 x -",
+            "b 1 77 1234 0 1 /etc",
+            "b 1 77 1234 0 1 /sys/fs/cgroup/../../etc",
+            "../b 1 77 1234 0 1 -",
+        ] {
+            assert!(parse(&format!("server {rest}")).unwrap().is_err(), "{rest}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Numbers of jobs of work lists: every placement of `[jobs]` with 1, 2, 4, … jobs, up to twice its logical
+//! CPUs.
+//!
+//! A published work list of backup and restore was run with 1, 2, 4 and 8 jobs on two processors of two
+//! threads, which is twice the logical CPUs; beyond that its author expected no gain.
+
+use threadwise_machine::{Draw, Pin};
+
+use super::expand::Seat;
+use super::policy::Policies;
+use super::raw::RawStudy;
+use super::sites::{self, Site, list_of};
+use super::sweep::is_same;
+use super::{LoadError, Overrides, Source, StudyFile};
+use crate::study::MIN_BLOCKS;
+use crate::worklist::{MAX_JOBS, WORKLOAD};
+use crate::{Comparison, Role};
+
+/// Name of the list in errors.
+const LEVELS: &str = "levels of [jobs]";
+
+/// Most jobs where nobody names their numbers.
+const MOST_AUTOMATIC: u32 = 64;
+
+/// What the sides of a comparison are found by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Point {
+    /// Seat name.
+    name: String,
+    /// Placement text.
+    placement: String,
+    jobs: u32,
+}
+
+/// Seats of `[jobs]`, or of `--placement` and `--jobs` where they are given; those that are the baseline
+/// itself are points without a seat.
+pub(super) fn seats(
+    file: &StudyFile,
+    overrides: &Overrides,
+    policies: &Policies,
+    baseline: &Seat,
+    left_out: &mut Vec<String>,
+) -> Result<(Vec<Seat>, Vec<Point>), LoadError> {
+    refuse_foreign(file, overrides)?;
+    let Some(raw) = &file.raw.jobs else { return Ok((Vec::new(), Vec::new())) };
+    let base = baseline.placement.trim();
+    let mut sites = sites::sites(&raw.placements, base, file, overrides, policies, left_out)?;
+    // Under two names one placement would be two lines of a chart.
+    let own = Site::of(base, policies);
+    for site in sites.iter_mut().filter(|site| site.text != base) {
+        if own.as_ref().is_ok_and(|own| own.sets == site.sets) {
+            left_out.push(format!("{}: the same as {base} on this machine", site.text));
+            site.text = base.to_owned();
+        }
+    }
+    let asked = match &overrides.jobs {
+        Some(jobs) => Some(jobs.clone()),
+        None => list_of(raw.levels.as_ref(), &file.source, LEVELS, MAX_JOBS)?,
+    };
+    let mut found = (Vec::new(), Vec::new());
+    for site in &sites {
+        if let Some(lacks) = policies.lacks(&baseline.memory, &site.text) {
+            left_out.push(format!("{}: {lacks}", site.text));
+            continue;
+        }
+        let mut levels = asked.clone().unwrap_or_else(|| automatic(site.cpus()));
+        levels.sort_unstable();
+        levels.dedup();
+        levels.iter().for_each(|&jobs| add(&mut found, site, jobs, baseline, policies));
+    }
+    Ok(found)
+}
+
+fn add(
+    (seats, points): &mut (Vec<Seat>, Vec<Point>),
+    site: &Site,
+    jobs: u32,
+    baseline: &Seat,
+    policies: &Policies,
+) {
+    let seat = Seat {
+        name: format!("{} j{jobs}", site.text),
+        placement: site.text.clone(),
+        sessions: jobs,
+        pin: Pin::Set,
+        role: Role::Compared,
+        ..baseline.clone()
+    };
+    let draws: Vec<Draw> =
+        (0..MIN_BLOCKS).map(|block| Draw::for_block(policies.topology, policies.seed, block)).collect();
+    let is_baseline = is_same(baseline, &seat, policies.topology, &draws);
+    let name = if is_baseline { baseline.name.clone() } else { seat.name.clone() };
+    points.push(Point { name, placement: site.text.clone(), jobs });
+    if !is_baseline {
+        seats.push(seat);
+    }
+}
+
+/// 1, 2, 4, … up to twice the logical CPUs of a placement, and 4 at least.
+fn automatic(cpus: u32) -> Vec<u32> {
+    let most = cpus.saturating_mul(2).clamp(4, MOST_AUTOMATIC);
+    (0..32).map(|power| 1_u32 << power).take_while(|&jobs| jobs <= most).collect()
+}
+
+/// Numbers on the command line that this study has no place for.
+fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
+    let workload = file.raw.workload.get_ref();
+    let Some(jobs) = &overrides.jobs else {
+        return match &overrides.sessions {
+            Some(_) if workload == WORKLOAD => {
+                refused("--sessions", "a work list has jobs: --jobs LIST names their numbers".to_owned())
+            }
+            _ => Ok(()),
+        };
+    };
+    if workload != WORKLOAD {
+        let way = "threadwise run reload";
+        return refused(
+            "--jobs",
+            format!("it is for work lists, and this study's workload is {workload}: {way}"),
+        );
+    }
+    if let Some(bad) = jobs.iter().find(|jobs| !(1..=MAX_JOBS).contains(*jobs)) {
+        return refused("--jobs", format!("{bad}; 1 to {MAX_JOBS} is allowed"));
+    }
+    match (jobs.len(), &file.raw.jobs) {
+        (0, _) => refused("--jobs", "no number is given".to_owned()),
+        (2.., None) => {
+            let way = "give one number, or take the preset reload";
+            refused("--jobs", format!("all treatments of this study have the same number of jobs: {way}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One number of jobs for all treatments of a study of work lists that has no `[jobs]`.
+pub(super) fn set_all(file: &StudyFile, overrides: &Overrides, seats: &mut [Seat]) {
+    let Some(&[jobs]) = overrides.jobs.as_deref().filter(|_| file.raw.jobs.is_none()) else { return };
+    seats.iter_mut().for_each(|seat| seat.sessions = jobs);
+}
+
+/// Jobs of a treatment for which nobody says: one for each logical CPU, and two at least, since with one
+/// there is nothing to schedule.
+pub(super) fn default_jobs(cpus: u32) -> u32 {
+    cpus.clamp(2, MAX_JOBS)
+}
+
+/// Checks what needs no machine.
+pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
+    if raw.workload.get_ref() == WORKLOAD {
+        let counts = raw.treatments.iter().map(|treatment| &treatment.sessions);
+        for count in counts.chain([&raw.baseline.sessions]).flatten() {
+            if *count.get_ref() > MAX_JOBS {
+                let why = format!("{} jobs; at most {MAX_JOBS} are allowed", count.get_ref());
+                return Err(source.at(count.span(), why));
+            }
+        }
+    }
+    let Some(jobs) = &raw.jobs else { return Ok(()) };
+    let place = jobs.placements.span();
+    if raw.workload.get_ref() != WORKLOAD {
+        let own = raw.workload.get_ref();
+        let why = format!("workload '{own}' has no [jobs]: it is for {WORKLOAD}; leave the section out");
+        return Err(source.at(raw.workload.span(), why));
+    }
+    if raw.sweep.is_some() {
+        return Err(source.at(place, "a work list has [jobs] or [sweep], which is one of sessions; keep one"));
+    }
+    if jobs.placements.get_ref().is_empty() {
+        return Err(source.at(place, "placements of [jobs]: the list is empty; \"all\" is a placement"));
+    }
+    list_of(jobs.levels.as_ref(), source, LEVELS, MAX_JOBS)?;
+    sites::check(&jobs.placements, source)
+}
+
+/// What is compared beside the baseline: each number of jobs with the next lower one, and both threads of
+/// every core with one at the same number of jobs.
+pub(super) fn comparisons(points: &[Point], baseline: &[Seat], suffix: &str) -> Vec<Comparison> {
+    let alone = &baseline[0].name;
+    let compare = |kind: &str, name: String, top: &Point, under: &Point| Comparison {
+        name: format!("{name}{suffix}"),
+        treatment: format!("{}{suffix}", top.name),
+        baseline: vec![format!("{}{suffix}", under.name)],
+        kind: kind.to_owned(),
+    };
+    let mut found = Vec::new();
+    for top in points {
+        let lower = points.iter().filter(|other| other.placement == top.placement && other.jobs < top.jobs);
+        if let Some(under) = lower.max_by_key(|other| other.jobs) {
+            let name = format!("jobs {}-{} {}", under.jobs, top.jobs, top.placement);
+            found.push((compare("jobs-step", name, top, under), top, under));
+        }
+        let is_one_thread = |other: &&Point| other.placement == "no-smt" && other.jobs == top.jobs;
+        if let Some(under) = points.iter().find(is_one_thread).filter(|_| top.placement == "all") {
+            let name = format!("all over no-smt, j{}", top.jobs);
+            found.push((compare("smt-whole", name, top, under), top, under));
+        }
+    }
+    // With the baseline every treatment is compared already.
+    found.retain(|(_, top, under)| top.name != *alone && under.name != *alone);
+    found.into_iter().map(|(comparison, ..)| comparison).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::automatic;
+
+    #[test]
+    fn automatic_numbers_end_at_twice_the_logical_cpus() {
+        assert_eq!(automatic(1), [1, 2, 4]);
+        assert_eq!(automatic(2), [1, 2, 4]);
+        assert_eq!(automatic(4), [1, 2, 4, 8]);
+        assert_eq!(automatic(6), [1, 2, 4, 8], "12 is no power of two");
+        assert_eq!(automatic(768), [1, 2, 4, 8, 16, 32, 64]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Placements of a section (`[dop]`, `[jobs]`), each once, with what it is on this machine, and the lists
+//! of levels beside them.
+
+use threadwise_machine::placement::{self, Resolved};
+use threadwise_machine::{CpuSet, Draw, Pin, Placement, PlacementError, Topology};
+use toml::{Spanned, Value};
+
+use super::policy::Policies;
+use super::{LoadError, Overrides, Source, StudyFile};
+use crate::study::MIN_BLOCKS;
+
+/// Placements as a section writes them.
+pub(super) type Placements = Spanned<Vec<Spanned<String>>>;
+
+/// What one placement is here.
+#[derive(Debug, Clone)]
+pub(super) struct Site {
+    pub text: String,
+    /// Its logical CPUs in each of the first draws.
+    pub sets: Vec<CpuSet>,
+}
+
+impl Site {
+    /// The placement on this machine.
+    pub fn of(text: &str, policies: &Policies) -> Result<Self, PlacementError> {
+        let parsed: Placement = text.parse()?;
+        let set = |block| {
+            let draw = Draw::for_block(policies.topology, policies.seed, block);
+            placement::resolve(&parsed, policies.topology, &draw, 1, Pin::Set)
+                .map(|found: Resolved| found.set())
+        };
+        let sets = (0..MIN_BLOCKS).map(set).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), sets })
+    }
+
+    /// Logical CPUs of the placement.
+    pub fn cpus(&self) -> u32 {
+        self.sets.first().map_or(0, |set| set.len() as u32)
+    }
+
+    /// Physical cores of the placement.
+    pub fn cores(&self, topology: &Topology) -> u32 {
+        self.sets.first().map_or(0, |set| cores(set, topology))
+    }
+}
+
+/// The placements that this machine has, each once: `all` is `no-smt` where there is no SMT. Those of the
+/// command line stand in the place of the file's; `first` comes before others that are the same.
+pub(super) fn sites(
+    placements: &Placements,
+    first: &str,
+    file: &StudyFile,
+    overrides: &Overrides,
+    policies: &Policies,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<Site>, LoadError> {
+    let mut asked: Vec<String> = match &overrides.placements {
+        Some(texts) => texts.iter().map(|text| text.trim().to_owned()).collect(),
+        None => placements.get_ref().iter().map(|text| text.get_ref().clone()).collect(),
+    };
+    asked.sort_by_key(|text| text != first);
+    let mut sites: Vec<Site> = Vec::new();
+    for text in asked {
+        let site = match Site::of(&text, policies) {
+            Ok(site) => site,
+            Err(PlacementError::Lacking { lacks, .. }) if overrides.placements.is_none() => {
+                left_out.push(format!("{text}: {lacks}"));
+                continue;
+            }
+            Err(error) if overrides.placements.is_some() => {
+                return Err(LoadError::Override { option: "--placement".into(), why: error.to_string() });
+            }
+            Err(error) => return Err(file.source.at(placements.span(), error.to_string())),
+        };
+        match sites.iter().find(|earlier| earlier.sets == site.sets) {
+            Some(other) => left_out.push(format!("{text}: the same as {} on this machine", other.text)),
+            None => sites.push(site),
+        }
+    }
+    Ok(sites)
+}
+
+/// Cores with a logical CPU in the set; a logical CPU whose core nobody knows counts as one.
+fn cores(set: &CpuSet, topology: &Topology) -> u32 {
+    let mut firsts: Vec<u32> = set
+        .iter()
+        .map(|cpu| topology.cpu(cpu).and_then(|known| known.siblings.iter().next()).unwrap_or(cpu))
+        .collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    firsts.len() as u32
+}
+
+/// Checks placements that no machine is needed for.
+pub(super) fn check(placements: &Placements, source: &Source) -> Result<(), LoadError> {
+    for text in placements.get_ref() {
+        if let Err(error) = text.get_ref().parse::<Placement>() {
+            return Err(source.at(text.span(), error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// A list of numbers of the file, `what` being such as `levels of [dop]`; `None` for `auto` and where there
+/// is none.
+pub(super) fn list_of(
+    value: Option<&Spanned<Value>>,
+    source: &Source,
+    what: &str,
+    most: u32,
+) -> Result<Option<Vec<u32>>, LoadError> {
+    let Some(value) = value else { return Ok(None) };
+    let wrong = || {
+        let why = format!("{what}: \"auto\" or a list of 1 to {most} such as [1, 2, 4] is allowed");
+        source.at(value.span(), why)
+    };
+    let numbers = match value.get_ref() {
+        Value::String(word) if word == "auto" => return Ok(None),
+        Value::Array(numbers) if !numbers.is_empty() => numbers,
+        _ => return Err(wrong()),
+    };
+    let number = |value: &Value| {
+        value
+            .as_integer()
+            .and_then(|number| u32::try_from(number).ok())
+            .filter(|number| (1..=most).contains(number))
+    };
+    numbers.iter().map(number).collect::<Option<Vec<u32>>>().map(Some).ok_or_else(wrong)
+}

@@ -1,0 +1,43 @@
+//! The server that a study of commands binds too: what is refused of it, and shown, before anything runs.
+
+use super::command::clean;
+use crate::error::AppError;
+use std::collections::BTreeSet;
+use threadwise_engine::engines::command::pin_server;
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::command::{CommandOptions, WORKLOAD};
+use threadwise_study::{Study, Treatment, plan_block};
+
+/// Whether a study has such a server.
+pub fn is_there(study: &Study) -> bool {
+    study.workload == WORKLOAD && study.treatments.iter().any(|own| options(own).is_some())
+}
+
+/// What is bound, one line a server. Nothing of a study without one.
+///
+/// # Errors
+/// There is none of that name, it must not be bound, or may not use the logical CPUs of the first block.
+pub fn remarks(study: &Study, topology: &Topology) -> Result<Vec<String>, AppError> {
+    if !is_there(study) {
+        return Ok(Vec::new());
+    }
+    let plan = plan_block(study, topology, 0).map_err(AppError::refused)?;
+    let mut found = BTreeSet::new();
+    for (treatment, placement) in study.treatments.iter().zip(&plan.placements) {
+        let Some(name) = options(treatment).and_then(|options| options.pin_server) else { continue };
+        let server = pin_server::find(&name).map_err(AppError::input)?;
+        let cpus: CpuSet = placement.set();
+        pin_server::expect_room(&server, &cpus).map_err(AppError::refused)?;
+        found.insert(format!(
+            "Server of {name}: {} will be bound to each treatment's logical CPUs for its runs, and put back \
+             after each",
+            server.described()
+        ));
+    }
+    // A process chooses its own name.
+    Ok(found.iter().map(|line| clean(line)).collect())
+}
+
+fn options(treatment: &Treatment) -> Option<CommandOptions> {
+    CommandOptions::read(&treatment.options).ok().filter(|options| options.pin_server.is_some())
+}

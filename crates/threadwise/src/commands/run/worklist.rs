@@ -1,0 +1,205 @@
+//! `threadwise run reload`: chain and list from the command line, and what is shown of a work list before it
+//! is done.
+
+use super::command;
+use crate::cli::RunArgs;
+use crate::error::AppError;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use threadwise_machine::words::bytes;
+use threadwise_runner::Deadlines;
+use threadwise_study::worklist::{Feed, Order, WORKLOAD, WorklistOptions};
+use threadwise_study::{OptionValue, Options, Study};
+use threadwise_worklist::chain;
+
+/// Preset that is meant where a list or numbers of jobs are given and no study.
+pub const PRESET: &str = "reload";
+
+/// Bytes a second at which a list can be made at least: the time to wait for it.
+const MADE_BYTES_PER_S: u64 = 5 << 20;
+
+/// How long a list of the user's own may take to copy: nobody knows its size yet.
+const COPY: Duration = Duration::from_secs(6 * 3600);
+
+/// Time around a run: what the last one left goes, `sync`, one item is checked, databases are dropped.
+const AROUND: Duration = Duration::from_secs(900);
+
+/// Whether the arguments are for a work list.
+pub fn is_asked_for(args: &RunArgs) -> bool {
+    args.list.is_some() || args.jobs.is_some()
+}
+
+/// Workload options that `--engine` and `--list` give to a work list: its engine is always the same, and
+/// what is named is its chain.
+///
+/// # Errors
+/// There is no such chain or list, or the study is of another workload.
+pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
+    let mut options = Options::new();
+    if workload != WORKLOAD {
+        return match &args.list {
+            Some(_) => Err(AppError::Input(format!(
+                "--list is for work lists, and this study is of the workload {workload}: threadwise run {PRESET} \
+                 --list FILE"
+            ))),
+            None => Ok(options),
+        };
+    }
+    if let Some(name) = args.engine.as_deref().filter(|name| *name != WORKLOAD) {
+        if name.contains("://") {
+            let why = "a work list has a private server; give the chain's name, such as postgres or mariadb";
+            return Err(AppError::Input(format!("--engine: {why}")));
+        }
+        let chain = chain::find(name).map_err(|error| AppError::Input(format!("--engine: {error}")))?;
+        options.insert("chain".to_owned(), OptionValue::Text(chain.name));
+    }
+    if let Some(list) = &args.list {
+        options.insert("list".to_owned(), OptionValue::Text(path(list)?));
+    }
+    Ok(options)
+}
+
+/// A list's full path.
+fn path(list: &Path) -> Result<String, AppError> {
+    let refused = |why: String| AppError::Input(format!("--list {}: {why}", list.display()));
+    let found = list.metadata().map_err(|error| refused(error.to_string()))?;
+    if !found.is_file() {
+        return Err(refused("it is not a file: a text file with one item a line is needed".to_owned()));
+    }
+    let full: PathBuf = std::path::absolute(list).map_err(|error| refused(error.to_string()))?;
+    full.to_str().map(str::to_owned).ok_or_else(|| refused("its name is not UTF-8".to_owned()))
+}
+
+/// Refuses options of a work list that cannot be together, before anybody is asked about its programs.
+///
+/// # Errors
+/// The first that cannot be.
+pub fn check(study: &Study) -> Result<(), AppError> {
+    let mut own = study.treatments.iter().filter(|_| study.workload == WORKLOAD);
+    own.try_for_each(|treatment| read(&treatment.options).map(|_| ()))
+}
+
+fn read(options: &Options) -> Result<WorklistOptions, AppError> {
+    WorklistOptions::read(options).map_err(AppError::input)
+}
+
+/// The list, the chain and its schedule, for people; nothing of another workload.
+pub fn shown(study: &Study) -> String {
+    if study.workload != WORKLOAD {
+        return String::new();
+    }
+    let mut text = "Work list:\n".to_owned();
+    for of in [items, chain_words, schedule] {
+        let lines = |options: &Options| read(options).ok().map(|read| of(&read)).into_iter().collect();
+        for (line, names) in command::distinct(study, lines) {
+            let whose = command::whose(study, &names);
+            text.push_str(&format!("  {}{}\n", command::clean(&line), command::clean(&whose)));
+        }
+    }
+    // What comes after is set apart by the commands' own empty line.
+    if command::has_commands(study) { text } else { text + "\n" }
+}
+
+fn items(own: &WorklistOptions) -> String {
+    match (&own.list, &own.command) {
+        (Some(list), Some(_)) => format!("items: the lines of {}", list.display()),
+        (Some(list), None) => {
+            format!("items: copies of those in {}; the originals are left alone", list.display())
+        }
+        (None, _) => format!("items: {} made for the study, {} together", own.files, bytes(own.total_bytes)),
+    }
+}
+
+fn chain_words(own: &WorklistOptions) -> String {
+    let about = chain::find(&own.chain).map_or_else(|_| "your own command".to_owned(), |found| found.about);
+    format!("chain {}: {about}", own.chain)
+}
+
+fn schedule(own: &WorklistOptions) -> String {
+    let order = match own.order {
+        Order::Given => "in the order of the list",
+        Order::Largest => "the largest first",
+        Order::Shuffled => "in an order drawn for each block",
+    };
+    let feed = match own.feed {
+        Feed::Queue => "from one queue",
+        Feed::Split => "in fixed parts, one for each job",
+    };
+    let cold =
+        if own.cold { "out of the page cache before each run" } else { "cached as the run before left them" };
+    format!("{order}, {feed}; {cold}; pause {} s; at most {} s a run", own.settle_s, own.timeout_s)
+}
+
+/// How long workers of work lists may take: as long as a list may, and to make or copy it once.
+pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
+    if study.workload != WORKLOAD {
+        return;
+    }
+    for own in study.treatments.iter().filter_map(|treatment| read(&treatment.options).ok()) {
+        let run = Duration::from_secs(own.timeout_s);
+        let load = match own.list {
+            Some(_) => COPY,
+            None => Duration::from_secs(own.total_bytes / MADE_BYTES_PER_S) + AROUND,
+        };
+        deadlines.load = deadlines.load.max(load);
+        deadlines.prepare = deadlines.prepare.max(AROUND);
+        // The engine ends a run after its time; what is done before and after it may take as long again.
+        deadlines.slice = deadlines.slice.max(run * 2 + Duration::from_secs(own.settle_s) + AROUND);
+        deadlines.stop = deadlines.stop.max(Duration::from_secs(120));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn args(engine: Option<&str>, list: Option<&Path>) -> RunArgs {
+        RunArgs { engine: engine.map(str::to_owned), list: list.map(Path::to_owned), ..RunArgs::default() }
+    }
+
+    #[test]
+    fn an_engine_is_the_chain_of_a_work_list_and_a_list_has_its_full_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("a list");
+        std::fs::write(&list, "x\n").unwrap();
+        let found = options(&args(Some("firebird"), Some(&list)), WORKLOAD).unwrap();
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let expected = [("chain", text("firebird")), ("list", text(list.to_str().unwrap()))];
+        assert_eq!(found, BTreeMap::from(expected.map(|(key, value)| (key.to_owned(), value))));
+        assert_eq!(options(&args(Some(WORKLOAD), None), WORKLOAD).unwrap(), Options::new());
+        assert_eq!(options(&args(Some("postgres"), None), "insert").unwrap(), Options::new());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let why = |engine: Option<&str>, list: Option<&Path>, workload: &str| {
+            options(&args(engine, list), workload).unwrap_err().to_string()
+        };
+        assert!(why(Some("oracle"), None, WORKLOAD).contains("chains are sqlite, firebird"));
+        assert!(why(Some("postgres://me@db/x"), None, WORKLOAD).contains("private server"));
+        assert!(why(None, Some(Path::new("/no/such/list")), WORKLOAD).contains("--list /no/such/list: "));
+        assert!(why(None, Some(folder.path()), WORKLOAD).contains("not a file"));
+        assert!(why(None, Some(folder.path()), "insert").contains("threadwise run reload --list FILE"));
+    }
+
+    #[test]
+    fn deadlines_are_as_long_as_a_list_may_be() {
+        let file = threadwise_study::load::StudyFile::preset(PRESET).unwrap();
+        let topology = crate::commands::topology::live().unwrap();
+        let mut study = file.resolve(&topology, &Default::default()).unwrap();
+        for treatment in &mut study.treatments {
+            treatment.options.insert("timeout_s".to_owned(), OptionValue::Integer(100));
+            treatment.options.insert("total_mib".to_owned(), OptionValue::Integer(100 << 10));
+        }
+        let mut own = Deadlines::default();
+        deadlines(&study, &mut own);
+        assert_eq!(own.slice, Duration::from_secs(200 + 1 + 900));
+        assert_eq!(own.load, Duration::from_secs(20 * 1024 + 900), "100 GiB at 5 MiB/s");
+        study.workload = "insert".to_owned();
+        let mut other = Deadlines::default();
+        deadlines(&study, &mut other);
+        assert_eq!(other, Deadlines::default());
+    }
+}

@@ -1,0 +1,297 @@
+//! `threadwise run command --pin-server`: a real server of several processes and threads that is already
+//! running is bound for every run, what it starts meanwhile too, and every thread has its own mask again,
+//! whatever was killed.
+
+use crate::harness::{Lab, Said};
+use crate::killed::{living, wait_until_clean};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use threadwise_machine::{CpuSet, pin};
+
+/// Listens with two more threads and a child that has a mask of its own; starts a thread and a process
+/// for everybody who connects.
+const SERVER: &str = r#"
+import os, socket, sys, threading, time
+def wait(): time.sleep(600)
+def thread(): threading.Thread(target=wait, daemon=True).start()
+def process(mask=None):
+    pid = os.fork()
+    if pid: return pid
+    if mask: os.sched_setaffinity(0, mask)
+    thread()
+    wait()
+listener = socket.create_server(("127.0.0.1", 0))
+thread(); thread()
+special = process({int(sys.argv[1])})
+unix = socket.socket(socket.AF_UNIX); unix.bind(os.path.abspath("socket")); unix.listen()
+with open("ready.new", "w") as file: file.write(f"{listener.getsockname()[1]} {special}\n")
+os.rename("ready.new", "ready")
+while True:
+    client, _ = listener.accept()
+    thread(); process()
+    client.sendall(b"started\n"); client.close()
+"#;
+
+/// Has the server start more, and prints how many threads of it exist and how many are elsewhere.
+const CLIENT: &str = r#"
+import glob, os, re, socket, sys, time
+port, root, cpus = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+with socket.create_connection(("127.0.0.1", port)) as server:
+    assert server.makefile().readline() == "started\n"
+time.sleep(0.15)
+def field(path, name): return re.search(rf"^{name}:\s*(\S+)", open(path).read(), re.M).group(1)
+def of_server(pid):
+    while pid not in (root, "0"): pid = field(f"/proc/{pid}/status", "PPid")
+    return pid == root
+seen = astray = 0
+for task in glob.glob("/proc/[0-9]*/task/[0-9]*/status"):
+    try:
+        if not of_server(task.split("/")[2]): continue
+        seen += 1
+        astray += field(task, "Cpus_allowed_list") != cpus
+    except (OSError, AttributeError): pass
+print(f"seen = {seen}\nastray = {astray}")
+"#;
+
+struct Server {
+    child: Child,
+    port: u16,
+    /// The child with a mask of its own.
+    special: u32,
+    /// What it had at first.
+    whole: CpuSet,
+    /// The mask of the special one.
+    own: CpuSet,
+}
+
+impl Server {
+    fn start(lab: &Lab) -> Self {
+        let whole = pin::current_affinity().unwrap();
+        assert!(whole.len() > 1, "this takes two logical CPUs");
+        let last = whole.iter().last().unwrap();
+        std::fs::write(lab.path().join("client.py"), CLIENT).unwrap();
+        let mut command = Command::new("python3");
+        command.args(["-c", SERVER, &last.to_string()]).current_dir(lab.path()).process_group(0);
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
+        let ready = lab.path().join("ready");
+        until("the server", || ready.exists());
+        let text = std::fs::read_to_string(ready).unwrap();
+        let numbers: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let own = [last].into_iter().collect();
+        Self { child, port: numbers[0] as u16, special: numbers[1], whole, own }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Masks of all its threads by process and thread: of the process and all below it.
+    fn masks(&self) -> BTreeMap<(u32, u32), CpuSet> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![self.pid()];
+        while let Some(pid) = open.pop() {
+            for entry in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+                let tid: u32 = entry.file_name().to_str().unwrap().parse().unwrap();
+                found.extend(pin::thread_affinity(pid, tid).ok().map(|mask| ((pid, tid), mask)));
+                let children = std::fs::read_to_string(entry.path().join("children")).unwrap_or_default();
+                open.extend(children.split_whitespace().map(|word| word.parse::<u32>().unwrap()));
+            }
+        }
+        found
+    }
+
+    /// Those that have not the mask that they should have by themselves.
+    fn astray(&self) -> Vec<((u32, u32), CpuSet)> {
+        let wanted = |pid: u32| if pid == self.special { &self.own } else { &self.whole };
+        self.masks().into_iter().filter(|((pid, _), mask)| mask != wanted(*pid)).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Its group is its own as long as it is not waited for.
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for something that must come; a bound, not a measurement.
+fn until(what: &str, is_there: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_there() {
+        assert!(Instant::now() < end, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const QUICK: [&str; 10] = [
+    "run",
+    "command",
+    "--allow-busy",
+    "--no-probe",
+    "--no-html",
+    "--budget=2s",
+    "--seed=7",
+    "--output=s.threadwise",
+    "--placement=1c1t",
+    "--placement=2c1t",
+];
+
+fn quick(lab: &Lab, name: &str, more: &[&str]) -> Said {
+    lab.run(&[&QUICK[..], &["--pin-server", name], more].concat())
+}
+
+fn client(server: &Server) -> Vec<String> {
+    let (port, pid) = (server.port.to_string(), server.pid().to_string());
+    let metrics = ["seen", "astray"].map(|name| format!("--metric={name}=1 none regex:{name} = ([0-9]+)"));
+    let words = ["--", "python3", "client.py", &port, &pid, "{cpus}"].map(str::to_owned);
+    [&metrics[..], &words].concat()
+}
+
+#[test]
+fn everything_of_a_server_is_bound_for_every_run_and_has_its_own_mask_afterwards() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    let threads = server.masks().len();
+    assert_eq!(threads, 5, "{:?}", server.masks());
+    let names = [server.pid().to_string(), format!("port:{}", server.port)];
+    let more = client(&server);
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    for name in names {
+        let said = quick(&lab, &name, &more);
+        assert_eq!(said.code, Some(0), "{name}: {}\n{}", said.stdout, said.stderr);
+        assert!(said.stdout.contains(&format!("python3 (process {}), ", server.pid())), "{}", said.stdout);
+        let report: Value =
+            serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
+        for treatment in report["treatments"].as_array().unwrap() {
+            assert_eq!(treatment["failed"], 0, "{treatment}");
+            let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
+            assert!(mean("metric/astray") < 1e-9, "{treatment}");
+            assert!(mean("metric/seen") > threads as f64, "it started some in each run: {treatment}");
+        }
+        assert_eq!(server.astray(), [], "{name}");
+        assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()));
+        std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
+    }
+    assert!(server.masks().len() > threads + 20);
+}
+
+/// Starts a study whose command has the server start more and then waits for ever.
+fn start_waiting(lab: &Lab, server: &Server) -> Child {
+    let script =
+        format!("python3 client.py {} {} {{cpus}} && touch at-work && sleep 1000", server.port, server.pid());
+    let name = format!("port:{}", server.port);
+    let args = [&QUICK[..], &["--pin-server", &name, "--", "sh", "-c", &script]].concat();
+    let child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the command", || lab.path().join("at-work").exists());
+    let given = server.masks().into_values().next().unwrap();
+    assert!(server.masks().values().all(|mask| *mask == given), "{:?}", server.masks());
+    child
+}
+
+fn kill(pids: &[String]) {
+    let words = [&["-9".to_owned()], pids].concat();
+    assert!(Command::new("kill").args(words).stderr(Stdio::null()).status().is_ok());
+}
+
+/// All of ours but the janitor, which has no environment.
+fn without_janitor(lab: &Lab) -> Vec<String> {
+    let command = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let is_janitor = |pid: &String| command(pid).split(|&byte| byte == 0).any(|word| word == b"janitor");
+    living(lab).into_iter().filter(|pid| !is_janitor(pid)).collect()
+}
+
+#[test]
+fn killed_with_a_server_bound_every_thread_has_its_own_mask_again() {
+    for everything in [false, true] {
+        let lab = Lab::new();
+        let server = Server::start(&lab);
+        let mut child = start_waiting(&lab, &server);
+        match everything {
+            // The runner alone; its worker and the command go with it.
+            false => child.kill().unwrap(),
+            true => {
+                let ours = without_janitor(&lab);
+                assert!(ours.len() >= 4, "runner, worker, sh and sleep: {ours:?}");
+                kill(&ours);
+            }
+        }
+        child.wait().unwrap();
+        wait_until_clean(&lab);
+        assert_eq!(server.astray(), [], "everything: {everything}");
+        assert!(server.masks().len() > 5);
+        until("the end of all processes", || living(&lab).is_empty());
+    }
+}
+
+#[test]
+fn a_killed_worker_is_a_failed_run_and_ctrl_c_puts_everything_back() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    let child = start_waiting(&lab, &server);
+    let interrupted = Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let mut child = child;
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!((server.astray(), lab.leftovers(), living(&lab)), (vec![], vec![], vec![]));
+
+    std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
+    let name = format!("port:{}", server.port);
+    let said = quick(&lab, &name, &["--", "sh", "-c", "kill -9 $PPID; sleep 1000"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("ended by signal 9"), "{}", said.stderr);
+    assert_eq!((server.astray(), lab.leftovers(), living(&lab)), (vec![], vec![], vec![]));
+}
+
+#[test]
+fn a_thread_that_leaves_its_place_fails_the_run() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    // From any placement to another one.
+    let script = "import os, sys, time; own = os.sched_getaffinity(0); pid = int(sys.argv[1]); \
+                  os.sched_setaffinity(pid, {min(own)} if len(own) > 1 else set(range(os.cpu_count())) - own); time.sleep(600)"
+        .replace('{', "{{")
+        .replace('}', "}}");
+    let said =
+        quick(&lab, &server.pid().to_string(), &["--", "python3", "-c", &script, &server.pid().to_string()]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let told = format!("thread {} (python3) of the server may run on CPUs", server.pid());
+    assert!(said.stderr.contains(&told) && said.stderr.contains("lost-pin"), "{}", said.stderr);
+    assert_eq!((server.astray(), lab.leftovers()), (vec![], vec![]));
+}
+
+#[test]
+fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    let own = std::process::id().to_string();
+    let unheard = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let unheard = format!("port:{unheard}");
+    let cases = [
+        ("4194305", "there is no process 4194305"),
+        (unheard.as_str(), "nothing listens on TCP port"),
+        ("no-such-unit", "no unit no-such-unit.service"),
+        ("1", "process 1"),
+        (own.as_str(), "threadwise itself"),
+        ("db.example:5432", "another machine"),
+        ("a b", "systemd unit"),
+    ];
+    for (name, part) in cases {
+        let said = quick(&lab, name, &["--", "touch", "it-ran"]);
+        assert!(said.code == Some(2) && said.stderr.contains(part), "{name}: {}", said.stderr);
+    }
+    let plan = quick(&lab, &server.pid().to_string(), &["--plan", "--", "touch", "it-ran"]);
+    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
+    let told =
+        format!("Server of process {0}: python3 (process {0}), 5 threads in 2 processes", server.pid());
+    assert!(plan.stdout.contains(&told), "{}", plan.stdout);
+    let socket = lab.path().join("socket");
+    let plan = quick(&lab, socket.to_str().unwrap(), &["--plan", "--", "touch", "it-ran"]);
+    assert!(plan.stdout.contains("5 threads in 2 processes"), "{}{}", plan.stdout, plan.stderr);
+    assert!(!lab.path().join("it-ran").exists() && !lab.path().join("s.threadwise").exists());
+    assert_eq!(server.astray(), []);
+}

@@ -1,0 +1,258 @@
+//! Studies of work lists with the real programs of each chain: what they leave, what they compare, and what
+//! happens where an item is damaged, a program is missing, or everything is killed.
+
+use crate::harness::{Lab, Said, said};
+use crate::killed::{living, wait_until_clean};
+use rusqlite::Connection;
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Chains with a program that each needs and its Debian package.
+const CHAINS: [(&str, &str, &str); 4] = [
+    ("sqlite", "true", "coreutils"),
+    ("firebird", "gbak", "firebird3.0-utils"),
+    ("postgres", "pg_dump", "postgresql"),
+    ("mariadb", "mariadbd", "mariadb-server"),
+];
+
+/// One and two jobs on one logical CPU, two blocks.
+fn study(chain: &str, options: &str) -> String {
+    format!(
+        "version = 1\nname = \"short\"\nengine = \"worklist\"\nworkload = \"worklist\"\n\n\
+         [options]\nchain = \"{chain}\"\nsettle_s = 0\n{options}\n\n[design]\nblocks = 2\n\n\
+         [baseline]\nplacement = \"1c1t\"\nsessions = 1\n\n\
+         [[treatment]]\nname = \"two\"\nplacement = \"1c1t\"\nsessions = 2\n"
+    )
+}
+
+/// A lab in which another user may reach the temporary folder, as a server that root starts has to.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    for folder in [lab.path(), &lab.tmp()] {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
+    }
+    lab
+}
+
+const ARGS: [&str; 9] =
+    ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "--seed", "5", "-o", "s.threadwise"];
+
+fn run(lab: &Lab, text: &str, more: &[&str]) -> Said {
+    std::fs::write(lab.path().join("short.toml"), text).unwrap();
+    said(lab.command(&[&ARGS[..], more].concat()).output().unwrap())
+}
+
+/// Whether the chain's programs are installed; says so loudly where they are not, and fails in CI.
+fn is_there((chain, program, package): (&str, &str, &str)) -> bool {
+    let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/libexec"];
+    let found = folders.iter().any(|folder| Path::new(folder).join(program).exists());
+    if !found {
+        assert!(std::env::var_os("CI").is_none(), "no {program}: apt-get install {package}");
+        // Not by the macro, whose output the test program keeps back.
+        let line = format!("SKIPPED: a work list of {chain}: no {program} here (Debian: {package})\n");
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+    }
+    found
+}
+
+fn rows(lab: &Lab, sql: &str) -> Vec<(String, f64)> {
+    let store = Connection::open(lab.path().join("s.threadwise")).unwrap();
+    let mut statement = store.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn runs(lab: &Lab) -> Vec<Value> {
+    let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
+    runs.lines().map(|run| serde_json::from_str(run).unwrap()).collect()
+}
+
+fn nothing_is_left(lab: &Lab) {
+    assert!(lab.leftovers().is_empty() && living(lab).is_empty(), "{:?} {:?}", lab.leftovers(), living(lab));
+}
+
+fn databases(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
+    let make = |(number, name): (usize, &&str)| {
+        let path = folder.join(name);
+        let made = Connection::open(&path).unwrap();
+        made.execute_batch(
+            "create table t (x integer primary key, y text);
+             with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000)
+             insert into t select i, hex(randomblob(40)) from n; create index ty on t (y);",
+        )
+        .unwrap();
+        made.execute("insert into t (y) values (?1)", [number as i64]).unwrap();
+        path
+    };
+    names.iter().enumerate().map(make).collect()
+}
+
+#[test]
+fn every_chain_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
+    for chain in CHAINS {
+        if !is_there(chain) {
+            continue;
+        }
+        let lab = lab();
+        let metric = "\"metric.item_s\" = \"s/item lower json:/item_s\"";
+        let done = run(&lab, &study(chain.0, &format!("files = 6\ntotal_mib = 3\n{metric}")), &[]);
+        assert_eq!(done.code, Some(0), "{}: {}\n{}", chain.0, done.stderr, done.stdout);
+        for run in runs(&lab) {
+            assert_eq!(run["status"], "valid", "{} {}: {}", chain.0, run["kind"], run["message"]);
+        }
+        let checked =
+            rows(&lab, "select 'run ' || slice, sum(answers_checked) from session_slices group by slice");
+        assert!(checked.len() >= 4 && checked.iter().all(|(_, checked)| *checked == 1.0), "{checked:?}");
+        let items = rows(
+            &lab,
+            "select metrics.metric, count(*) from readings join metrics on metrics.id = readings.metric
+             where sampler = 'item' group by 1 order by 1",
+        );
+        assert_eq!(items.len(), 6, "{}: {items:?}", chain.0);
+        assert!(items.iter().all(|(_, runs)| *runs == checked.len() as f64), "{items:?}");
+        assert!(items[0].0.starts_with("00000 base"), "{items:?}");
+        let jobs = rows(
+            &lab,
+            "select 'most', max(value) from readings join metrics on metrics.id = readings.metric
+             where sampler = 'item'",
+        );
+        assert_eq!(jobs[0].1, 1.0, "two jobs, from 0");
+        let notes = rows(&lab, "select text, 0.0 from notes");
+        for begin in ["work list: 6 items", "cold: before every run", "work list: sizes were drawn"] {
+            assert!(notes.iter().any(|(note, _)| note.contains(begin)), "{}: {begin}: {notes:?}", chain.0);
+        }
+        let is_server = ["postgres", "mariadb"].contains(&chain.0);
+        assert_eq!(notes.iter().any(|(note, _)| note.contains("one private server")), is_server);
+        nothing_is_left(&lab);
+    }
+}
+
+#[test]
+fn a_list_of_odd_names_is_done_and_its_files_stay_as_they_are() {
+    let lab = lab();
+    let folder = lab.path().join("my data");
+    std::fs::create_dir(&folder).unwrap();
+    let odd = ["it's \"one\".db", "new\nline.db", "spa ce {item}.db", "-dash.db", "ä%s:$x.db"];
+    let paths = databases(&folder, &odd);
+    let before: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let list: String = paths.iter().map(|path| format!("{}\0", path.display())).collect();
+    std::fs::write(lab.path().join("list"), list).unwrap();
+    let options = format!("list = \"{}\"", lab.path().join("list").display());
+    let done = run(&lab, &study("sqlite", &options), &[]);
+    assert_eq!(done.code, Some(0), "{}\n{}", done.stderr, done.stdout);
+    for (path, bytes) in paths.iter().zip(&before) {
+        assert_eq!(&std::fs::read(path).unwrap(), bytes, "{}", path.display());
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), odd.len(), "no side file is left");
+    let names = rows(
+        &lab,
+        "select distinct metrics.metric, 0.0 from readings join metrics on metrics.id = readings.metric
+         where sampler = 'item' order by 1",
+    );
+    let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names.len(), odd.len());
+    assert_eq!((names[0], names[1]), ("00000 it's \"one\".db", "00001 new?line.db"));
+    nothing_is_left(&lab);
+}
+
+#[test]
+fn a_damaged_item_fails_the_run_by_its_name() {
+    let lab = lab();
+    let paths = databases(lab.path(), &["a.db", "bad.db", "c.db"]);
+    let mut bytes = std::fs::read(&paths[1]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle - 8192..middle + 8192].fill(0xa5);
+    std::fs::write(&paths[1], &bytes).unwrap();
+    std::fs::write(lab.path().join("list"), "a.db\nbad.db\nc.db\n").unwrap();
+    let options = format!("list = \"{}\"", lab.path().join("list").display());
+    let done = run(&lab, &study("sqlite", &options), &[]);
+    assert_ne!(done.code, Some(0), "{}", done.stdout);
+    let runs = runs(&lab);
+    assert!(!runs.is_empty());
+    for run in runs {
+        assert_eq!((&run["status"], &run["kind"]), (&"failed".into(), &"item".into()), "{run}");
+        let message = run["message"].as_str().unwrap();
+        assert!(message.starts_with("1 of 3 items failed: bad.db: vacuum-into"), "{message}");
+    }
+    assert_eq!(std::fs::read(&paths[1]).unwrap(), bytes);
+    nothing_is_left(&lab);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
+    let lab = lab();
+    std::fs::write(lab.path().join("text"), "no database").unwrap();
+    let list = |text: &str| {
+        std::fs::write(lab.path().join("list"), text).unwrap();
+        format!("list = \"{}\"", lab.path().join("list").display())
+    };
+    let bin = format!("bin={}", lab.tmp().display());
+    let cases = [
+        (study("firebird", ""), vec!["--engine-option", bin.as_str()], "gbak"),
+        (study("oracle", ""), vec![], "sqlite, firebird"),
+        (study("sqlite", &list("text\n")), vec![], "is no database of SQLite"),
+        (study("sqlite", "page_size = 8192"), vec![], "page_size"),
+        (study("sqlite", "list = \"/no/such/list\""), vec![], "/no/such/list"),
+    ];
+    for (text, more, word) in cases {
+        let said = run(&lab, &text, &more);
+        assert!(
+            said.code != Some(0) && said.stderr.contains(word),
+            "{word}: {:?} {}",
+            said.code,
+            said.stderr
+        );
+        assert!(!lab.path().join("s.threadwise").exists(), "{word}");
+        nothing_is_left(&lab);
+    }
+}
+
+#[test]
+fn a_kill_leaves_neither_servers_nor_folders() {
+    for chain in CHAINS.into_iter().skip(1) {
+        if !is_there(chain) {
+            continue;
+        }
+        let lab = lab();
+        std::fs::write(lab.path().join("short.toml"), study(chain.0, "files = 12\ntotal_mib = 40")).unwrap();
+        let mut child = lab
+            .command(&ARGS)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let end = Instant::now() + Duration::from_secs(120);
+        // The folder of a run's work: its items are being done.
+        while !has_work(&lab.tmp()) {
+            assert!(Instant::now() < end && child.try_wait().unwrap().is_none(), "{}: no run began", chain.0);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait_until_clean(&lab);
+        let end = Instant::now() + Duration::from_secs(20);
+        while !living(&lab).is_empty() {
+            assert!(Instant::now() < end, "{}: {:?} live on", chain.0, living(&lab));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether a folder below, four steps at most, is that of an item at work.
+fn has_work(root: &Path) -> bool {
+    let mut open = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with("item-") && folder.ends_with("work") {
+                return true;
+            }
+            if depth < 4 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push((entry.path(), depth + 1));
+            }
+        }
+    }
+    false
+}

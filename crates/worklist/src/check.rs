@@ -1,0 +1,78 @@
+//! Compares what a chain made of one item with the item itself.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use crate::chain::Kind;
+use crate::plan::Item;
+use crate::servers::{RESTORED, Server};
+
+/// Compares one item with its result: every value of SQLite's; settings, objects and rows of Firebird's;
+/// rows, checksum and indices of a server's. Gives whether there was anything to compare.
+///
+/// # Errors
+/// The difference, or what could not be read; one line.
+pub(crate) fn compare(
+    kind: Kind,
+    (index, item): (usize, &Item),
+    result: Option<&Path>,
+    server: Option<&Server>,
+    bin: Option<&Path>,
+) -> Result<bool, String> {
+    match (kind, result, server) {
+        (Kind::Sqlite, Some(result), _) => {
+            let checked = threadwise_reload::sqlite::same_rows(Path::new(&item.text), result);
+            checked.map(|_| true).map_err(|error| error.to_string())
+        }
+        (Kind::Firebird, Some(result), _) => firebird(Path::new(&item.text), result, bin).map(|()| true),
+        (Kind::Postgres | Kind::Mariadb, _, Some(server)) => {
+            let before = server.digest(&item.text)?;
+            let after = server.digest(&format!("{RESTORED}{index}"))?;
+            match before == after {
+                true => Ok(true),
+                false => Err(format!("rows, checksum and indices were {before} and are {after}")),
+            }
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Firebird's tools work in one folder: both files get a second name in one of their own.
+fn firebird(item: &Path, result: &Path, bin: Option<&Path>) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("a folder for the comparison: {error}");
+    let folder = result.with_extension("check");
+    DirBuilder::new().mode(0o700).create(&folder).map_err(said)?;
+    fs::hard_link(item, folder.join("old")).map_err(said)?;
+    fs::hard_link(result, folder.join("new")).map_err(said)?;
+    let options: BTreeMap<String, String> =
+        bin.into_iter().map(|bin| ("bin".to_owned(), bin.display().to_string())).collect();
+    let checked = threadwise_reload::firebird::same_rows(&folder, "old", "new", &options);
+    let cleared = fs::remove_dir_all(&folder).map_err(said);
+    checked.map_err(|error| error.to_string()).and(cleared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::Connection;
+
+    #[test]
+    fn a_copy_of_sqlite_is_the_same_until_a_value_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["old", "new"] {
+            let made = Connection::open(at(name)).unwrap();
+            made.execute_batch("create table t (x); insert into t values (1), (2.5), ('a')").unwrap();
+        }
+        let item = Item { name: "old".into(), text: at("old").display().to_string(), size_bytes: 1 };
+        let same = || compare(Kind::Sqlite, (0, &item), Some(&at("new")), None, None);
+        assert_eq!(same(), Ok(true));
+        Connection::open(at("new")).unwrap().execute_batch("update t set x = 2 where x = 1").unwrap();
+        assert!(same().unwrap_err().contains("row 1 of table t"));
+        fs::remove_file(at("new")).unwrap();
+        assert!(same().unwrap_err().contains("cannot be opened"));
+        assert_eq!(compare(Kind::Text, (0, &item), None, None, None), Ok(false));
+    }
+}

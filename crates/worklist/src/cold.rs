@@ -1,0 +1,221 @@
+//! Puts the items out of the page cache, and looks whether they are gone.
+//!
+//! Sources: `posix_fadvise(2)`, POSIX_FADV_DONTNEED (only clean pages go, hence the sync before; pages
+//! that others have mapped stay; POSIX_FADV_RANDOM: no more is read than was asked for); `preadv2(2)`,
+//! RWF_NOWAIT: what is not in the page cache is refused with EAGAIN. The kernel begins to read it all the
+//! same (`filemap_get_pages` in mm/filemap.c), so what was looked at is put out once more. What was never
+//! written needs no reading and is left out (`lseek(2)`, SEEK_DATA).
+
+use rustix::fs::{Advice, SeekFrom, fadvise, fstatfs, seek};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::fs::{self, File};
+use std::io::{self, IoSliceMut};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Files of which pages are looked at.
+const FILES: usize = 64;
+/// Pages of a file that are looked at.
+const PAGES: u64 = 16;
+/// Bytes of a page; on machines with larger ones some are looked at twice.
+const PAGE_BYTES: u64 = 4096;
+/// Time for pages that are being read.
+const READING: Duration = Duration::from_millis(20);
+/// `TMPFS_MAGIC` of `statfs(2)`.
+const TMPFS: i64 = 0x0102_1994;
+
+/// What a look at pages gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Seen {
+    /// Pages that were looked at.
+    pub pages: u64,
+    /// Those of them that were in the page cache.
+    pub cached: u64,
+    /// Whether files lie on a file system that is itself in memory.
+    pub in_memory: bool,
+}
+
+impl Seen {
+    /// The share of pages that were cached, in thousandths; `None` where none could be looked at.
+    pub fn cached_permille(&self) -> Option<u64> {
+        (self.pages > 0).then(|| self.cached * 1000 / self.pages)
+    }
+
+    /// How cold it is, for the reader of a report.
+    pub fn told(&self) -> String {
+        let how = "cold: before every run its files are put out of the page cache (posix_fadvise)";
+        match (self.in_memory, self.cached_permille()) {
+            (true, _) => {
+                "not cold: the files lie in memory (tmpfs), where nothing can be put out of it; give a data \
+                          folder on a disk, or say cold=no"
+                    .to_owned()
+            }
+            (false, None) => format!("{how}; whether they are gone cannot be seen here"),
+            // In words, since every run's trial would give another figure; the figures are counters of runs.
+            (false, Some(permille)) => {
+                let stayed = match permille {
+                    0 => "none",
+                    1..=100 => "up to a tenth",
+                    _ => "more than a tenth",
+                };
+                format!("{how}; of the pages that were looked at after a trial, {stayed} had stayed")
+            }
+        }
+    }
+}
+
+/// Every regular file below a folder; links are not followed.
+///
+/// # Errors
+/// A folder cannot be read.
+pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            match entry.file_type()? {
+                kind if kind.is_dir() => open.push(entry.path()),
+                kind if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Puts files out of the page cache, and looks at some of them. What is not there any more is cold.
+///
+/// # Errors
+/// A file cannot be opened, or the kernel refuses.
+pub(crate) fn evict(files: &[PathBuf]) -> io::Result<Seen> {
+    rustix::fs::sync();
+    files.iter().try_for_each(|path| put_out(path))?;
+    let mut seen = Seen::default();
+    let step = files.len().div_ceil(FILES).max(1);
+    let looked = files.iter().step_by(step);
+    for path in looked.clone() {
+        if let Some(file) = open(path)? {
+            look(&file, &mut seen)?;
+        }
+    }
+    // A page that is just being read cannot be put out.
+    std::thread::sleep(READING);
+    for path in looked {
+        put_out(path)?;
+    }
+    Ok(seen)
+}
+
+/// Puts one file out; one that is not there any more is.
+fn put_out(path: &Path) -> io::Result<()> {
+    let Some(file) = open(path)? else { return Ok(()) };
+    fadvise(&file, 0, None, Advice::DontNeed)
+        .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        // A server removes files of its own accord.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+    }
+}
+
+/// Looks at pages of a file at even distances.
+fn look(file: &File, seen: &mut Seen) -> io::Result<()> {
+    seen.in_memory |= fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == i128::from(TMPFS));
+    let pages = file.metadata()?.len() / PAGE_BYTES;
+    let looked = pages.min(PAGES);
+    // Without it more would be read; what it is about is looked at all the same.
+    let _ = fadvise(file, 0, None, Advice::Random);
+    let mut byte = [0];
+    for number in 0..looked {
+        let at = number * pages / looked * PAGE_BYTES;
+        if !is_written(file, at) {
+            continue;
+        }
+        match preadv2(file, &mut [IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT) {
+            Ok(read) => {
+                seen.pages += 1;
+                seen.cached += u64::from(read > 0);
+            }
+            Err(Errno::AGAIN) => seen.pages += 1,
+            // The file system cannot tell.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a page has data of its own, as far as the file system tells.
+fn is_written(file: &File, at: u64) -> bool {
+    match seek(file, SeekFrom::Data(at)) {
+        Ok(data) => data < at + PAGE_BYTES,
+        Err(Errno::NXIO) => false,
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_below_and_links_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("a")).unwrap();
+        fs::write(at("a/x"), "").unwrap();
+        fs::write(at("y"), "").unwrap();
+        std::os::unix::fs::symlink(at("y"), at("z")).unwrap();
+        assert_eq!(files_below(folder.path()).unwrap(), [at("a/x"), at("y")]);
+        assert!(files_below(&at("absent")).is_err());
+    }
+
+    #[test]
+    fn what_was_just_written_is_cached_and_gone_after_eviction() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let mut before = Seen::default();
+        look(&File::open(&path).unwrap(), &mut before).unwrap();
+        let after = evict(&[path.clone(), folder.path().join("gone")]).unwrap();
+        match (before.cached_permille(), after.in_memory) {
+            (Some(cached), false) => {
+                assert_eq!((cached, before.pages), (1000, PAGES));
+                assert_eq!(after.cached_permille(), Some(0));
+                assert!(after.told().ends_with("none had stayed"), "{}", after.told());
+                let mut again = Seen::default();
+                look(&File::open(&path).unwrap(), &mut again).unwrap();
+                assert_eq!(again.cached, 0, "to look makes nothing warm");
+            }
+            // Nothing can be put out here; then it has to say so.
+            _ => assert!(after.told().contains("not cold") || after.told().contains("cannot be seen")),
+        }
+    }
+
+    #[test]
+    fn what_was_never_written_is_not_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, vec![7; 4096]).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(1 << 20).unwrap();
+        rustix::fs::sync();
+        let mut seen = Seen::default();
+        look(&File::open(&path).unwrap(), &mut seen).unwrap();
+        assert!(seen.pages <= 1, "{seen:?}");
+    }
+
+    #[test]
+    fn files_in_memory_are_said_not_to_be_cold() {
+        let seen = Seen { pages: 4, cached: 4, in_memory: true };
+        assert!(seen.told().starts_with("not cold"));
+        assert_eq!(seen.cached_permille(), Some(1000));
+        assert_eq!(Seen::default().cached_permille(), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! The engine `worklist`: a treatment's run is one process that does the whole list, `threadwise
+//! worklist-run`, under the treatment's placement, as the engine `command` runs any command.
+//!
+//! The items lie in a folder of the study that all treatments with the same list share; treatments take
+//! turns, so that one private server at a time works on a shared data directory.
+
+mod asked;
+mod at_work;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use threadwise_engine::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_study::Options;
+use threadwise_study::worklist::WORKLOAD;
+
+use crate::chain::Kind;
+use crate::error::{ENGINE, failed, refuse};
+use crate::list;
+use asked::Asked;
+use at_work::AtWork;
+
+/// The engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Worklist;
+
+impl Engine for Worklist {
+    fn name(&self) -> &'static str {
+        ENGINE
+    }
+
+    fn version(&self, _: &Options) -> Result<String, EngineError> {
+        Ok(env!("CARGO_PKG_VERSION").to_owned())
+    }
+
+    fn about(&self) -> &'static str {
+        "a list of files or databases, N jobs, a chain of commands for each item"
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        &[WORKLOAD]
+    }
+
+    /// Every variable: a command may be the user's own, and passwords come to it this way.
+    fn environment(&self) -> &'static [&'static str] {
+        &[""]
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        let asked = Asked::read(request)?;
+        let Some(list) = &asked.options.list else { return Ok(()) };
+        match asked.chain.items {
+            Kind::Text => list::lines(list).map(drop),
+            Kind::Sqlite | Kind::Firebird => {
+                let (files, _) = list::files(list)?;
+                files.iter().try_for_each(|path| list::expect_kind(path, asked.chain.items))
+            }
+            Kind::Postgres | Kind::Mariadb => Err(refuse(
+                "list",
+                format!(
+                    "the chain '{}' makes databases of its own in a private server; for databases of yours give a \
+                     command of your own for each, after --",
+                    asked.chain.name
+                ),
+            )),
+        }
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        let asked = Asked::read(request)?;
+        let home = list::home(request, &asked.options, asked.chain.items);
+        let listed = match list::found(&home) {
+            Some(listed) => listed,
+            None => {
+                let listed = list::make(&home, request, &asked.options, asked.chain.items)?;
+                list::finish(&home, &listed)?;
+                listed
+            }
+        };
+        Ok(Loaded { notes: listed.notes, ..Loaded::default() })
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        let load = &request.load;
+        let asked = Asked::read(load)?;
+        let home = list::home(load, &asked.options, asked.chain.items);
+        let listed = list::found(&home).ok_or_else(|| {
+            failed("find its items", "there are none for these options; load comes before start")
+        })?;
+        Ok(Box::new(AtWork::start(asked, home, listed, request)?))
+    }
+}

@@ -1,0 +1,121 @@
+//! What a treatment asks for: its options, its chain, and the chain's programs.
+
+use std::path::{Path, PathBuf};
+use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_study::OptionValue;
+use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
+
+use crate::chain::{self, Chain, Kind, OF_ITEMS, OWN};
+use crate::error::{ENGINE, refuse};
+use crate::plan::Step;
+use crate::programs::{self, Programs};
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub options: WorklistOptions,
+    pub chain: Chain,
+    pub programs: Programs,
+    /// Folder of programs that the user named.
+    pub bin: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Reads a treatment's options, and finds the programs; nothing is touched.
+    ///
+    /// # Errors
+    /// The first option that is unknown or impossible, or a program that is missing.
+    pub fn read(request: &LoadRequest) -> Result<Self, EngineError> {
+        if request.workload != WORKLOAD {
+            let why = format!("{ENGINE} cannot do '{}'; it can do: {WORKLOAD}", request.workload);
+            return Err(refuse("workload", why));
+        }
+        let bin = bin(request)?;
+        let options =
+            WorklistOptions::read(&request.options).map_err(|fault| refuse(&fault.option, fault.why))?;
+        let chain = chain(&options)?;
+        if options.page_size_bytes.is_some() && chain.items != Kind::Firebird {
+            let why = format!("the chain '{}' has none: it is Firebird's", chain.name);
+            return Err(refuse("page_size", why));
+        }
+        if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(refuse("folder", format!("{} is not a folder", folder.display())));
+        }
+        let programs = programs::find(&chain, bin.as_deref())?;
+        Ok(Self { options, chain, programs, bin })
+    }
+
+    /// The chain's commands with everything filled in but what hangs on the item.
+    ///
+    /// # Errors
+    /// A path of a program is not UTF-8.
+    pub fn steps(&self, defaults: Option<&Path>) -> Result<(Vec<Step>, Option<String>), EngineError> {
+        let text = |path: &Path| {
+            let why = || refuse("chain", format!("the path {} is not UTF-8", path.display()));
+            path.to_str().map(str::to_owned).ok_or_else(why)
+        };
+        let own =
+            std::env::current_exe().map_err(|error| crate::error::failed("find its own program", error))?;
+        let mut values = vec![("threadwise".to_owned(), text(&own)?)];
+        values.extend(self.options.page_size_bytes.map(|size| ("page_size".to_owned(), size.to_string())));
+        for (name, path) in &self.programs {
+            values.push((name.clone(), text(path)?));
+        }
+        if let Some(path) = defaults {
+            values.push(("defaults".to_owned(), text(path)?));
+        }
+        let values: Vec<(&str, &str)> =
+            values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let fill = |text: &String| chain::prepared(text, &values).map_err(|why| refuse("chain", why));
+        let step = |step: &Step| {
+            let words = without_page_size(&step.command, self.options.page_size_bytes.is_some());
+            Ok(Step {
+                name: step.name.clone(),
+                command: words.iter().map(fill).collect::<Result<_, EngineError>>()?,
+                stdin: step.stdin.as_ref().map(fill).transpose()?,
+            })
+        };
+        let steps = self.chain.steps.iter().map(step).collect::<Result<_, EngineError>>()?;
+        Ok((steps, self.chain.result.as_ref().map(fill).transpose()?))
+    }
+}
+
+/// A command without its option for the page size, where none is asked for.
+fn without_page_size(words: &[String], is_asked: bool) -> Vec<String> {
+    match words.iter().position(|word| word == "{page_size}") {
+        Some(at) if !is_asked && at > 0 => [&words[..at - 1], &words[at + 1..]].concat(),
+        _ => words.to_vec(),
+    }
+}
+
+/// The chain of this name, or one of the user's command.
+fn chain(options: &WorklistOptions) -> Result<Chain, EngineError> {
+    let Some(command) = &options.command else {
+        return chain::find(&options.chain).map_err(|error| refuse("chain", error.to_string()));
+    };
+    let values = OF_ITEMS.map(|name| (name, ""));
+    chain::filled(command, &values).map_err(|why| refuse("command", why))?;
+    programs::expect_own(command, options.folder.as_deref())?;
+    let step = Step { name: OWN.to_owned(), command: command.clone(), stdin: None };
+    Ok(Chain {
+        name: OWN.to_owned(),
+        about: "a command of yours".to_owned(),
+        items: Kind::Text,
+        programs: Vec::new(),
+        steps: vec![step],
+        result: None,
+    })
+}
+
+fn bin(request: &LoadRequest) -> Result<Option<PathBuf>, EngineError> {
+    if let Some(name) = request.engine_options.keys().find(|name| *name != "bin") {
+        return Err(refuse(name, format!("unknown to engine {ENGINE}; there is: bin=FOLDER")));
+    }
+    match request.engine_options.get("bin") {
+        None => Ok(None),
+        Some(OptionValue::Text(folder)) if folder.starts_with('/') && Path::new(folder).is_dir() => {
+            Ok(Some(PathBuf::from(folder)))
+        }
+        Some(other) => Err(refuse("bin", format!("'{other}' is no absolute path of a folder"))),
+    }
+}

@@ -1,0 +1,181 @@
+//! Copies of the user's files, made while nobody can write half of something into them.
+//!
+//! SQLite's by its own backup API, whose read transaction sees one state, the write-ahead log included
+//! (sqlite.org/backup.html): the file is opened read-only and nobody is shut out. Firebird's as bytes under
+//! the lock that Firebird itself takes (see `threadwise_reload::firebird`).
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use threadwise_engine::EngineError;
+use threadwise_reload::chain::Settings;
+
+use super::{Listed, expect_room, files, left_out, name};
+use crate::chain::Kind;
+use crate::error::{failed, refuse};
+use crate::plan::Item;
+
+/// How long a file that is in use is waited for.
+const WAIT: Duration = Duration::from_secs(5);
+/// How often its lock is tried again.
+const STEP: Duration = Duration::from_millis(50);
+/// What a file of SQLite begins with (sqlite.org/fileformat.html).
+const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Copies the files of a list into the folder.
+///
+/// # Errors
+/// The first file that cannot be copied, and why.
+pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Result<Listed, EngineError> {
+    let (files, repeated) = files(list)?;
+    let sizes: Vec<u64> = files.iter().map(|path| path.metadata().map_or(0, |entry| entry.len())).collect();
+    expect_room(home, &sizes, sessions)?;
+    let width = files.len().to_string().len();
+    let one = |(index, path): (usize, &std::path::PathBuf)| {
+        let copy = home.join(format!("item-{index:0width$}"));
+        let copied = match kind {
+            Kind::Firebird => copy_locked(path, &copy),
+            _ => copy_sqlite(path, &copy),
+        };
+        copied.map_err(|why| failed(format!("copy {}", path.display()), why))?;
+        let size_bytes = fs::metadata(&copy).map_or(0, |entry| entry.len());
+        Ok(Item { name: name(&path.display().to_string()), text: copy.display().to_string(), size_bytes })
+    };
+    let items = files.iter().enumerate().map(one).collect::<Result<Vec<_>, EngineError>>()?;
+    let copied = "work list: copies of your files are worked on; the files themselves are only read, once";
+    Ok(Listed { items, notes: std::iter::once(copied.to_owned()).chain(left_out(repeated)).collect() })
+}
+
+/// Refuses a file that is not of the chain's engine.
+///
+/// # Errors
+/// Which one, and why.
+pub(crate) fn expect_kind(path: &Path, kind: Kind) -> Result<(), EngineError> {
+    let said = |why: String| {
+        refuse("list", format!("{}: {why}; mend that, or take it out of the list", path.display()))
+    };
+    match kind {
+        Kind::Firebird => {
+            let chain = threadwise_reload::firebird::chain(&Settings::default());
+            // Its advice about those in use is that of a reload.
+            let reason = |text: &str| text.split("; end what uses it").next().unwrap_or(text).to_owned();
+            chain.look(path).map_err(|error| said(reason(&error.to_string())))
+        }
+        Kind::Sqlite => is_sqlite(path)
+            .map_err(|error| said(format!("cannot be read: {error}")))?
+            .then_some(())
+            .ok_or_else(|| said("is no database of SQLite".to_owned())),
+        Kind::Postgres | Kind::Mariadb | Kind::Text => Ok(()),
+    }
+}
+
+fn is_sqlite(path: &Path) -> io::Result<bool> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut begin = Vec::new();
+    File::open(path)?.take(SQLITE_MAGIC.len() as u64).read_to_end(&mut begin)?;
+    Ok(begin == SQLITE_MAGIC)
+}
+
+fn copy_sqlite(from: &Path, to: &Path) -> Result<(), String> {
+    let copy = || -> rusqlite::Result<StepResult> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let old = Connection::open_with_flags(from, flags)?;
+        old.busy_timeout(WAIT)?;
+        let mut new = Connection::open(to)?;
+        // What is half copied after a crash is copied anew.
+        new.execute_batch("pragma synchronous = off")?;
+        let backup = Backup::new(&old, &mut new)?;
+        let until = Instant::now() + WAIT;
+        loop {
+            match backup.step(-1)? {
+                StepResult::Busy | StepResult::Locked if Instant::now() < until => std::thread::sleep(STEP),
+                ended => return Ok(ended),
+            }
+        }
+    };
+    match copy() {
+        Ok(StepResult::Done) => Ok(()),
+        Ok(_) => Err("it is in use: end what writes to it, or take it out of the list".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Copies a file of Firebird while it is locked for us alone.
+fn copy_locked(from: &Path, to: &Path) -> Result<(), String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file =
+        File::from(rustix::fs::open(from, flags, Mode::empty()).map_err(|error| error.to_string())?);
+    let until = Instant::now() + WAIT;
+    loop {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(
+                    "a process of Firebird has it open: end what uses it, or take it out of the list".into(),
+                );
+            }
+            Err(error) => return Err(format!("it cannot be locked (flock): {error}")),
+        }
+    }
+    let mut copy = || {
+        let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+        io::copy(&mut file, &mut copy)
+    };
+    copy().map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_a_log_is_copied_in_one_state_and_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("it's \"ä\"\n.db"), folder.path().join("copy"));
+        let writer = Connection::open(&from).unwrap();
+        writer
+            .execute_batch("pragma journal_mode = wal; create table t (x); insert into t values (1), (2)")
+            .unwrap();
+        let before = fs::read(&from).unwrap();
+        copy_sqlite(&from, &to).unwrap();
+        assert_eq!(fs::read(&from).unwrap(), before);
+        let rows: i64 =
+            Connection::open(&to).unwrap().query_row("select count(*) from t", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 2, "those in the log are there too");
+        expect_kind(&from, Kind::Sqlite).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_of_the_engine_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("text");
+        fs::write(&text, "SQLite format 4, and more").unwrap();
+        for kind in [Kind::Sqlite, Kind::Firebird] {
+            let error = expect_kind(&text, kind).unwrap_err().to_string();
+            assert!(error.contains("text") && error.contains("or take it out"), "{error}");
+        }
+        assert!(expect_kind(folder.path(), Kind::Sqlite).unwrap_err().to_string().contains("regular"));
+    }
+
+    #[test]
+    fn a_locked_file_of_firebird_is_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a"), folder.path().join("b"));
+        fs::write(&from, "x").unwrap();
+        copy_locked(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"x");
+        assert!(copy_locked(&from, &to).unwrap_err().contains("exists"));
+        let held = File::open(&from).unwrap();
+        rustix::fs::flock(&held, FlockOperation::LockShared).unwrap();
+        assert!(copy_locked(&from, &folder.path().join("c")).unwrap_err().contains("open"));
+        assert!(!folder.path().join("c").exists());
+    }
+}

@@ -1,0 +1,58 @@
+//! CPU time of a server: of its first process, of the children that live, and of those that it has
+//! waited for.
+//!
+//! Source: `proc_pid_stat(5)`: `utime` and `stime` are those of all threads, ended ones included; `cutime`
+//! and `cstime` those of children that were waited for. All are told in clock ticks of 10 ms, so a
+//! difference may be wrong by some of these either way.
+
+use threadwise_server::proc;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// CPU time so far, nanoseconds; `None` where the process has ended.
+pub(crate) fn used_ns(pid: u32) -> Option<u64> {
+    let own = stat(pid)?;
+    let children = proc::children(pid).into_iter().filter_map(stat);
+    let ticks = own.own + own.waited + children.map(|child| child.own + child.waited).sum::<u64>();
+    Some(ticks * (NS_PER_S / rustix::param::clock_ticks_per_second().max(1)))
+}
+
+/// Ticks of a process and of the children that it has waited for.
+struct Ticks {
+    own: u64,
+    waited: u64,
+}
+
+fn stat(pid: u32) -> Option<Ticks> {
+    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name in brackets may itself have brackets and spaces; behind it comes the third field.
+fn parse(stat: &str) -> Option<Ticks> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
+    let own = fields.next()? + fields.next()?;
+    Some(Ticks { own, waited: proc::ended_children_ticks(stat)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_and_waited_ticks_are_found_behind_any_name() {
+        let ticks = parse("7 (post) gres) S 1 2 3 4 5 6 7 8 9 10 11 12 130 24 20 0 1 0").unwrap();
+        assert_eq!((ticks.own, ticks.waited), (11 + 12, 130 + 24));
+        assert!(parse("7 (x) S 1").is_none());
+    }
+
+    #[test]
+    fn a_child_that_worked_and_was_waited_for_is_counted() {
+        let own = std::process::id();
+        let before_ns = used_ns(own).unwrap();
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", busy]).status().unwrap().success());
+        assert!(used_ns(own).unwrap() - before_ns >= 10_000_000);
+        assert_eq!(used_ns(u32::MAX), None);
+    }
+}

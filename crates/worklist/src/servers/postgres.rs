@@ -1,0 +1,136 @@
+//! A private PostgreSQL for lists of databases, by `threadwise_engine_postgres::cluster`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+use threadwise_engine::EngineError;
+use threadwise_engine_postgres::cluster::{self, Cluster, Ending, Home};
+use threadwise_engine_postgres::options::Managed;
+use threadwise_server::living;
+
+use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
+use crate::error::failed;
+use crate::plan::Item;
+use crate::programs::{Programs, Way, ask};
+
+/// Superuser of the cluster, which its making names.
+const USER: &str = "threadwise";
+/// How long processes of a killed server may take to go.
+const CLEAR: Duration = Duration::from_secs(10);
+/// Bytes of a row with its places in two indices, about.
+const ROW_BYTES: u64 = 190;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    cluster: Cluster,
+    home: Home,
+    programs: Programs,
+    /// Kept open where programs reach the socket through it.
+    _folder: Option<File>,
+    /// How its programs reach it.
+    pub way: Way,
+}
+
+fn home(place: &Place<'_>) -> Home {
+    Home::of(place.home, "list", 0)
+}
+
+/// Makes an empty cluster.
+pub(super) fn make(place: &Place<'_>) -> Result<(), EngineError> {
+    let programs = cluster::Programs::find(place.bin.as_deref())?;
+    let home = home(place);
+    cluster::prepare(&home, &programs, &Managed::default(), place.total_bytes, CONNECTIONS)
+}
+
+impl Postgres {
+    /// Starts the server, which replays its log where the last one was killed.
+    pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
+        let programs = cluster::Programs::find(place.bin.as_deref())?;
+        let home = home(place);
+        living::end_in_folder(&home.data(), CLEAR).map_err(|error| failed("end an earlier server", error))?;
+        let user = cluster::server_user();
+        let cluster = Cluster::start(&programs, &home.data(), &home.log(), user.as_ref())?;
+        let (host, folder) = socket_folder(&home.data(), ".s.PGSQL.5432")?;
+        let set =
+            [("PGHOST", host.display().to_string()), ("PGPORT", "5432".into()), ("PGUSER", USER.into())];
+        let environment: BTreeMap<String, String> =
+            set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let way = Way { environment, without: &["PG"] };
+        Ok(Self { cluster, home, programs: place.programs.clone(), _folder: folder, way })
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.home.data()
+    }
+
+    pub(super) fn process(&self) -> u32 {
+        self.cluster.postmaster()
+    }
+
+    /// Asks in a database: rows as lines, columns parted by `|`.
+    fn sql(&self, database: &str, sql: &str) -> Result<String, String> {
+        let database = format!("--dbname={database}");
+        let args =
+            ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", &database];
+        ask(program(&self.programs, "psql")?, &args, &self.way, sql).map(|said| said.trim().to_owned())
+    }
+
+    /// Makes databases with a table and two indices of about these sizes, and gives their real ones.
+    pub(super) fn fill(&self, sizes: &[u64], seed: u64) -> Result<Vec<Item>, String> {
+        let one = |(index, &size): (usize, &u64)| {
+            let name = database(index, sizes.len());
+            self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"))?;
+            let said = self.sql(&name, &filled(size / ROW_BYTES + 1, index, seed))?;
+            said.lines()
+                .last()
+                .and_then(|line| line.parse::<u64>().ok())
+                .ok_or_else(|| format!("no size in: {said}"))
+        };
+        let made: Result<Vec<u64>, String> = sizes.iter().enumerate().map(one).collect();
+        made.map(items)
+    }
+
+    pub(super) fn drop_restored(&self) -> Result<(), String> {
+        let named = format!("SELECT datname FROM pg_database WHERE starts_with(datname, '{RESTORED}')");
+        let names = self.sql("postgres", &named)?;
+        let drops = names.lines().map(|name| format!("DROP DATABASE \"{name}\" WITH (FORCE);\n"));
+        let drops: String = drops.collect();
+        // FORCE came with release 13; a client of a chain that has ended is gone by itself.
+        let drops = if self.major()? < 13 { drops.replace(" WITH (FORCE)", "") } else { drops };
+        if drops.is_empty() { Ok(()) } else { self.sql("postgres", &drops).map(drop) }
+    }
+
+    fn major(&self) -> Result<u32, String> {
+        let said = self.sql("postgres", "SHOW server_version_num")?;
+        said.parse::<u32>()
+            .map(|number| number / 10_000)
+            .map_err(|error| format!("version '{said}': {error}"))
+    }
+
+    pub(super) fn digest(&self, database: &str) -> Result<String, String> {
+        self.sql(
+            database,
+            "SELECT count(*), sum(hashtextextended(items::text, 0)), \
+             (SELECT count(*) FROM pg_indexes WHERE schemaname = 'public') FROM items",
+        )
+    }
+
+    pub(super) fn stop(self) -> Result<(), EngineError> {
+        self.cluster.stop(Ending::Keep)
+    }
+}
+
+/// The table of one item, the same for the same seed; answers with its size.
+fn filled(rows: u64, index: usize, seed: u64) -> String {
+    format!(
+        "CREATE TABLE items (id bigint PRIMARY KEY, day integer NOT NULL, amount numeric(12, 2) NOT NULL, note text);\n\
+         INSERT INTO items SELECT i, abs(hashtext('{seed} {index} ' || i)) % 10000, \
+         (abs(hashtext(i || ' {seed}')) % 1000000) / 100.0, repeat(md5('{seed} {index} ' || i), 1 + (i % 4)::integer) \
+         FROM generate_series(1::bigint, {rows}) AS all_of(i);\n\
+         CREATE INDEX items_day ON items (day);\n\
+         ANALYZE items;\n\
+         SELECT pg_total_relation_size('items');\n"
+    )
+}

@@ -1,0 +1,205 @@
+//! One job, and what it does for one item: a folder, the steps of the chain, a look at the result.
+
+use super::feed::Feed;
+use super::process::Place;
+use super::summary::plain;
+use super::{WorkError, at, create};
+use crate::chain;
+use crate::plan::{Plan, Span, Step};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use threadwise_engine::clock;
+use threadwise_engine::engines::command::{ended, last_words};
+
+/// One of N that take items.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    plan: &'a Plan,
+    /// The plan's steps with the paths of their programs.
+    steps: &'a [Step],
+    pub number: u32,
+    stop: &'a AtomicBool,
+    /// Folder of the item that it is at.
+    folder: PathBuf,
+    stdout: Log,
+    stderr: Log,
+    place: Place,
+}
+
+impl<'a> Job<'a> {
+    pub fn new(
+        plan: &'a Plan,
+        steps: &'a [Step],
+        number: u32,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, WorkError> {
+        let log = |end: &str| Log::new(plan.work.join(format!("job-{number}.{end}")));
+        let (stdout, stderr) = (log("out")?, log("err")?);
+        let folder = plan.work.join(format!("job-{number}"));
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| at("make the folder", &folder, error))?;
+        Ok(Self { plan, steps, number, stop, folder, stdout, stderr, place: Place::default() })
+    }
+
+    /// Does items until there are no more, or the work is to stop. An item that was cut short is left out.
+    pub fn work(&self, feed: &Feed<'_>) -> Vec<Span> {
+        let mut spans = Vec::new();
+        while !self.stop.load(Ordering::Relaxed) {
+            let Some(index) = feed.next(self.number) else { break };
+            let start_ns = clock::monotonic_ns();
+            let did = self.item(index);
+            let end_ns = clock::monotonic_ns();
+            if did.is_err() && self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let fault = did.err().map(|fault| plain(&fault));
+            spans.push(Span { index, job: self.number, start_ns, end_ns, fault });
+        }
+        spans
+    }
+
+    /// Kills what the job has running.
+    pub fn kill(&self) {
+        self.place.kill();
+    }
+
+    /// All for one item, or why it failed.
+    fn item(&self, index: usize) -> Result<(), String> {
+        let why = |error: io::Error| format!("its folder {}: {error}", self.folder.display());
+        fresh(&self.folder).map_err(why)?;
+        let did = self.chain(index, &self.folder);
+        if did.is_ok() && self.plan.keep == Some(index) {
+            let kept = self.plan.work.join(format!("item-{index}"));
+            return fs::rename(&self.folder, kept).map_err(why);
+        }
+        // What went wrong first is the reason to tell.
+        did.and(fresh(&self.folder).map_err(why))
+    }
+
+    fn chain(&self, index: usize, folder: &Path) -> Result<(), String> {
+        let item = &self.plan.items[index];
+        let (place, job) = (index.to_string(), self.number.to_string());
+        let work = folder.to_str().ok_or("the path of the work folder is not UTF-8")?;
+        let values = [
+            ("item", item.text.as_str()),
+            ("name", item.name.as_str()),
+            ("index", place.as_str()),
+            ("work", work),
+            ("job", job.as_str()),
+        ];
+        let at = self.plan.folder.as_deref().unwrap_or(folder);
+        for step in self.steps {
+            self.step(step, at, &values).map_err(|why| format!("{}: {why}", step.name))?;
+        }
+        let Some(result) = &self.plan.result else { return Ok(()) };
+        let result = at.join(chain::filled_text(result, &values)?);
+        look_at(&result).map_err(|why| format!("its result {} {why}", result.display()))
+    }
+
+    fn step(&self, step: &Step, at: &Path, values: &[(&str, &str)]) -> Result<(), String> {
+        let words = chain::filled(&step.command, values)?;
+        let (program, arguments) = words.split_first().ok_or("there is no command")?;
+        let stdin = match &step.stdin {
+            None => Stdio::null(),
+            Some(stdin) => {
+                let path = at.join(chain::filled_text(stdin, values)?);
+                let opened = File::open(&path);
+                opened
+                    .map_err(|error| format!("its input {} cannot be read: {error}", path.display()))?
+                    .into()
+            }
+        };
+        let logs = self.stdout.emptied().and_then(|stdout| Ok((stdout, self.stderr.emptied()?)));
+        let (stdout, stderr) = logs.map_err(|error| format!("its output cannot be kept: {error}"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(at).stdin(stdin).stdout(stdout).stderr(stderr);
+        command.envs(&self.plan.environment);
+        let name = Path::new(program).file_name().unwrap_or_default().display();
+        let ran = self.place.run(&mut command, self.stop);
+        let status = ran.map_err(|error| format!("{name} cannot be started: {error}"))?;
+        match status {
+            None => Err("stopped".to_owned()),
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let said = last_words(&self.stdout.path, &self.stderr.path);
+                Err(format!("{name} {}: {said}", ended(status)))
+            }
+        }
+    }
+}
+
+/// Whether a chain's result is there.
+fn look_at(result: &Path) -> Result<(), String> {
+    match fs::metadata(result) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("was not made".to_owned()),
+        Err(error) => Err(format!("cannot be looked at: {error}")),
+        Ok(found) if found.is_file() && found.len() == 0 => Err("is empty".to_owned()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Makes a folder that is there and empty. One for all items of a job: to make and remove one for each
+/// would wait for the disk more than for a small process.
+fn fresh(folder: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return DirBuilder::new().mode(0o700).create(folder);
+        }
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let removed = match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path()),
+            false => fs::remove_file(entry.path()),
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        // The work folder is its maker's, who removes what is left in it.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A file for what a job's processes write, one after the other; it goes when the job is dropped. One for
+/// all items of a job: two new files for each would cost more than a small process.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    fn new(path: PathBuf) -> Result<Self, WorkError> {
+        create(&path).map(|file| Self { path, file })
+    }
+
+    /// The file for the next process, without what the last one wrote. Writing appends, so that the next
+    /// one begins at its start.
+    fn emptied(&self) -> io::Result<Stdio> {
+        if self.file.metadata()?.len() > 0 {
+            self.file.set_len(0)?;
+        }
+        self.file.try_clone().map(Stdio::from)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // As above.
+        let _ = fs::remove_file(&self.path);
+    }
+}
