@@ -28,6 +28,9 @@ const CLEAN: &str = "clean";
 /// Files of the installation's folder that are ours instead.
 const OURS: [&str; 2] = ["firebird.conf", "databases.conf"];
 
+/// The log of the installation, which is not for us to write into; there will be one of our own.
+const LOG: &str = "firebird.log";
+
 /// How long programs of an earlier run may take to end.
 const END_LIMIT: Duration = Duration::from_secs(20);
 
@@ -52,7 +55,9 @@ impl Home {
         }
         let entries =
             fs::read_dir(&programs.root).map_err(|cause| io_error("read", &programs.root, &cause))?;
-        for entry in entries.flatten().filter(|entry| !OURS.iter().any(|ours| entry.file_name() == *ours)) {
+        let is_linked =
+            |entry: &fs::DirEntry| !OURS.iter().chain([&LOG]).any(|own| entry.file_name() == *own);
+        for entry in entries.flatten().filter(is_linked) {
             let link = root.join(entry.file_name());
             symlink(entry.path(), &link).map_err(|cause| io_error("make", &link, &cause))?;
         }

@@ -40,7 +40,8 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Looks for them, in `bin` and beside it alone where it is given.
+    /// Looks for them: the programs in `bin` alone where it is given, the engine beside it, or where it
+    /// usually is.
     ///
     /// # Errors
     /// Which one is missing, and what to do.

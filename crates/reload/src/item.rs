@@ -305,8 +305,13 @@ impl Way<'_> {
                 folder::kept_of(&work.database).display()
             )));
         }
-        swap::take_name(&work.new, &work.database)
-            .map_err(|error| ItemError::failed(format!("the new file cannot take the name: {error}")))
+        swap::take_name(&work.new, &work.database).map_err(|error| {
+            let original = match inode_at(&work.database) {
+                Ok(None) => format!("; the original is {}", folder::kept_of(&work.database).display()),
+                _ => String::new(),
+            };
+            ItemError::failed(format!("the new file cannot take the name: {error}{original}"))
+        })
     }
 
     /// What comes after the swap: nothing of it may end with the original back under its name.

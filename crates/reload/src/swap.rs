@@ -6,6 +6,7 @@
 
 use crate::chain::Work;
 use crate::error::ItemError;
+use crate::folder::kept_of;
 use crate::identity::{Inode, inode_at};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -25,22 +26,34 @@ pub fn take_name(new: &Path, database: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes the original out of the work folder, where an exchange left it: it has its second name. May be called
-/// before an exchange and at any time after it.
+/// Takes the original out of the work folder, where an exchange left it, unless that is its only name. May
+/// be called before an exchange and at any time after it.
 ///
 /// # Errors
-/// What is there is neither the original nor the new file: it is somebody's, and nothing of the folder must
-/// go.
+/// What is there is neither the original nor the new file, and so somebody's, or the original has no other
+/// name any more: nothing of the folder must go.
 pub fn clear(work: &Work, original: Inode, new: Inode) -> Result<(), ItemError> {
-    match inode_at(&work.new)? {
-        Some(found) if found == original => fs::remove_file(&work.new)
-            .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", work.new.display()))),
-        Some(found) if found != new => Err(ItemError::Undecided(format!(
-            "somebody gave the name to another file right before the swap; nothing was removed, and that file \
-             is {0} now: move it to a name of its own; then `threadwise reload --recover {1}`",
+    let undecided = |what: &str| {
+        Err(ItemError::Undecided(format!(
+            "{what} is {0} now, and nothing was removed: move it to a name of its own, or remove it; then \
+             `threadwise reload --recover {1}`",
             work.new.display(),
             work.database.display()
-        ))),
+        )))
+    };
+    match inode_at(&work.new)? {
+        Some(found) if found == original => {
+            // The second name was durable before the exchange, but anybody may have removed it since.
+            let others = [inode_at(&kept_of(&work.database))?, inode_at(&work.database)?];
+            if !others.contains(&Some(original)) {
+                return undecided("the original, which has lost its second name,");
+            }
+            fs::remove_file(&work.new)
+                .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", work.new.display())))
+        }
+        Some(found) if found != new => {
+            undecided("somebody gave the name to another file right before the swap; that file")
+        }
         _ => Ok(()),
     }
 }
@@ -62,6 +75,8 @@ mod tests {
         assert!(take_name(&work.new, &work.database).is_err(), "the name is gone");
         fs::write(&work.database, "original").unwrap();
         let (new, original) = (inode(&work.new).unwrap(), inode(&work.database).unwrap());
+        let kept = kept_of(&work.database);
+        fs::hard_link(&work.database, &kept).unwrap();
         clear(&work, original, new).unwrap();
         assert_eq!(inode(&work.new), Some(new), "before the exchange nothing goes");
         take_name(&work.new, &work.database).unwrap();
@@ -69,6 +84,10 @@ mod tests {
         let theirs = clear(&work, new, new).unwrap_err().to_string();
         assert!(theirs.contains("somebody gave the name"), "{theirs}");
         assert_eq!(fs::read(&work.new).unwrap(), b"original");
+        fs::rename(&kept, folder.path().join("elsewhere")).unwrap();
+        let only = clear(&work, original, new).unwrap_err().to_string();
+        assert!(only.contains("lost its second name"), "{only}");
+        fs::rename(folder.path().join("elsewhere"), &kept).unwrap();
         clear(&work, original, new).unwrap();
         assert_eq!(inode(&work.new), None);
         clear(&work, original, new).unwrap();

@@ -44,8 +44,11 @@ fn ascii(c: char) -> &'static str {
     }
 }
 
-/// Decimal exponents of numbers that are written without one.
-const PLAIN_EXPONENTS: std::ops::Range<i32> = -4..6;
+/// Least decimal exponent of a number that is written without one.
+const LEAST_EXPONENT: i32 = -4;
+
+/// Whole numbers from here on are written with an exponent.
+const LONG: f64 = 1e6;
 
 /// A number with so many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`; with an exponent
 /// where there is no suffix for it.
@@ -77,7 +80,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     // The exponent after rounding: 9.9996 has four digits as 10.00.
     let rounded = format!("{value:.*e}", digits.saturating_sub(1));
     let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-    if !PLAIN_EXPONENTS.contains(&exponent) {
+    if exponent < LEAST_EXPONENT || value.abs().round() >= LONG {
         return rounded;
     }
     let decimals = (digits as i32 - 1 - exponent).clamp(0, 6) as usize;

@@ -1,8 +1,9 @@
 //! What a study of work lists shows beside its commands' quantities: the rows, pairs and words that
 //! terminal and page share, and the items of runs for the exports.
 
-use crate::text::{ratio, ratio_interval, share, significant};
+use crate::text::{nanoseconds, ratio, ratio_interval, share, significant};
 use crate::{Document, Mark};
+use threadwise_analysis::commands::{ELAPSED, Quantity};
 use threadwise_analysis::worklist::{ITEM_S, Pair, Point, Series, Speed, Worklist};
 use threadwise_analysis::{Analysis, Estimate, Interval};
 use threadwise_study::{Run, worklist};
@@ -87,6 +88,17 @@ pub fn is_shown(analysis: &Analysis, estimate: &Estimate) -> bool {
     estimate.kind == "jobs-step" || own.pairs.iter().any(is_pair)
 }
 
+/// Whether the headline's values stand in the table of jobs.
+pub fn tells_headline(analysis: &Analysis) -> bool {
+    analysis.headline() == ITEM_S && analysis.worklist.as_ref().is_some_and(|own| !rows(own).is_empty())
+}
+
+/// Whether the table of jobs and the headline tell all of a quantity: elapsed time is seconds per item times
+/// items.
+pub fn is_told(analysis: &Analysis, quantity: &Quantity) -> bool {
+    quantity.metric == ELAPSED && tells_headline(analysis)
+}
+
 /// The list in a few words: `sqlite, 40 items`.
 pub fn list_words(own: &Worklist) -> String {
     let items = own.items.map(|items| format!(", {}", crate::text::counted(items as usize, "item")));
@@ -107,6 +119,9 @@ pub fn seconds(value: f64) -> String {
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "n/a".to_owned();
+    }
+    if seconds > 0.0 && seconds < 1e-3 {
+        return nanoseconds(seconds * 1e9);
     }
     if seconds < 99.95 {
         return format!("{} s", significant(seconds, 3));
@@ -207,8 +222,8 @@ mod tests {
     #[test]
     fn times_of_a_list_read_as_people_write_them() {
         assert_eq!(
-            [0.0123, 8.32, 99.94, 99.96, 1083.0, 3729.4, f64::INFINITY].map(duration),
-            ["0.0123 s", "8.32 s", "99.9 s", "1:40", "18:03", "1:02:09", "n/a"]
+            [0.0, 9.16e-5, 0.0123, 8.32, 99.94, 99.96, 1083.0, 3729.4, f64::INFINITY].map(duration),
+            ["0 s", "91.6 µs", "0.0123 s", "8.32 s", "99.9 s", "1:40", "18:03", "1:02:09", "n/a"]
         );
     }
 

@@ -117,6 +117,7 @@ pub fn run_block(
     let same = alive == lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
     let used = used.map(|used| command::without_waits(input.study, used));
+    let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
     look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes, input.study.workload == CACHED_READS);
     let mut notes: Vec<String> = Vec::new();

@@ -44,6 +44,19 @@ pub enum FindError {
         /// The processes.
         found: String,
     },
+    /// What listens is no server itself.
+    #[error(
+        "{what} belongs to {program} (process {pid}), which passes connections on: name the process of the server \
+         itself, if it is on this machine"
+    )]
+    Proxy {
+        /// What was looked for.
+        what: String,
+        /// Name of the program that listens.
+        program: String,
+        /// Its process.
+        pid: u32,
+    },
     /// Its processes cannot be seen.
     #[error("{what} belongs to a process of {owner} that we may not look into: run as that user or as root")]
     Hidden {
@@ -75,8 +88,13 @@ pub struct Member {
 /// The server of a process that its user names.
 ///
 /// # Errors
-/// There is no such process.
+/// There is no such process, or it is a thread of one.
 pub fn by_pid(pid: u32) -> Result<Server, FindError> {
+    // A thread's number is good as a process number below /proc (`proc_tid(5)`), and has no members.
+    if let Some(process) = proc::process_of(pid).filter(|&process| process != pid) {
+        let what = format!("{pid} is a thread of process {process}");
+        return Err(FindError::Absent { what, next: "name the process" });
+    }
     match proc::start_time(pid, pid).filter(|_| !proc::has_ended(pid)) {
         Some(start) => Ok(Server { root: (pid, start), group: None }),
         None => Err(FindError::Absent {
@@ -144,7 +162,7 @@ impl Server {
     /// In words: `postgres (process 812), 9 threads in 7 processes`.
     pub fn described(&self) -> String {
         let members = self.members(&BTreeSet::new());
-        let threads: usize = members.iter().map(|member| proc::threads(member.process.0).len()).sum();
+        let threads: usize = members.iter().map(|member| proc::thread_numbers(member.process.0).len()).sum();
         let plural =
             |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         format!(
@@ -199,10 +217,18 @@ fn ancestors(table: &BTreeMap<u32, Row>, pid: u32) -> impl Iterator<Item = Ident
     })
 }
 
-/// The nearest of a process and its ancestors of which `of` knows something.
-pub(crate) fn nearest<T>(pid: u32, of: impl Fn(Identity) -> Option<T>) -> Option<T> {
-    let table = table();
-    ancestors(&table, pid).find_map(of)
+/// Who came of whom at one moment, for many questions: one look at all processes takes long.
+pub(crate) struct Families(BTreeMap<u32, Row>);
+
+impl Families {
+    pub(crate) fn now() -> Self {
+        Self(table())
+    }
+
+    /// The nearest of a process and its ancestors of which `of` knows something.
+    pub(crate) fn nearest<T>(&self, pid: u32, of: impl Fn(Identity) -> Option<T>) -> Option<T> {
+        ancestors(&self.0, pid).find_map(of)
+    }
 }
 
 /// Whether a process is in a control group or in one below it.
@@ -226,6 +252,11 @@ mod tests {
         assert!(parent.refusal().unwrap().contains(if parent.root.0 == 1 { "process 1" } else { "itself" }));
         assert!(by_pid(1).unwrap().refusal().unwrap().contains("process 1"));
         assert!(by_pid(u32::MAX).unwrap_err().to_string().contains("port:N"));
+        let of_thread = std::thread::spawn(|| {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+            by_pid(tid).unwrap_err().to_string()
+        });
+        assert!(of_thread.join().unwrap().contains(&format!("is a thread of process {own}")));
         let again = Server { root: (own, server.root.1 + 1), group: None };
         assert!(!again.is_alive() && again.members(&BTreeSet::new()).is_empty());
     }

@@ -139,6 +139,19 @@ pub fn threads(pid: u32) -> Vec<(u32, String)> {
     threads
 }
 
+/// Numbers of the threads of a process, in order; none where it has ended.
+pub fn thread_numbers(pid: u32) -> Vec<u32> {
+    let mut threads = numbers(&format!("/proc/{pid}/task"));
+    threads.sort_unstable();
+    threads
+}
+
+/// The process of a thread, which is a process's own number where that is its first one.
+pub fn process_of(tid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    field(&status, "Tgid:")?.trim().parse().ok()
+}
+
 /// Numbers of all processes that /proc shows.
 pub(crate) fn processes() -> Vec<u32> {
     numbers("/proc")

@@ -204,7 +204,7 @@ impl CommandOptions {
 }
 
 /// The word for elapsed time in the option `headline`.
-const ELAPSED: &str = "elapsed";
+pub(crate) const ELAPSED: &str = "elapsed";
 
 /// What one process stands for; an unknown word is refused by [`option_fault`].
 pub fn each(options: &Options) -> Each {

@@ -136,6 +136,7 @@ impl WorklistOptions {
             page_size_bytes: options.get("page_size").and_then(whole).map(|size| size as u32),
             folder: text("folder").map(PathBuf::from),
         };
+        headline_fault(options).map_or(Ok(()), |why| Err(fault("headline", why)))?;
         read.agree().map(|()| read)
     }
 
@@ -158,6 +159,16 @@ impl WorklistOptions {
             _ => Ok(()),
         }
     }
+}
+
+/// A headline that no metric is.
+fn headline_fault(options: &Options) -> Option<String> {
+    let name = options.get("headline")?.to_string();
+    let metrics = command::metrics(options);
+    let mut known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+    known.insert(0, command::ELAPSED);
+    (!known.contains(&name.as_str()))
+        .then(|| format!("there is no metric '{name}'; there are: {}", known.join(", ")))
 }
 
 /// An unknown word is refused by [`option_fault`].
@@ -260,6 +271,7 @@ mod tests {
             ("settle_s", OptionValue::Integer(601), "from 0 to 600"),
             ("list", text("list.txt"), "not an absolute path"),
             ("jobs", OptionValue::Integer(2), "unknown to worklist"),
+            ("headline", text("item"), "there are: elapsed"),
         ] {
             let error = WorklistOptions::read(&options(&[(key, value)])).unwrap_err().to_string();
             assert!(error.contains(key) && error.contains(said), "{error}");

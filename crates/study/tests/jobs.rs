@@ -7,7 +7,7 @@ mod support;
 use support::{names, server, small_guest, treatment};
 use threadwise_machine::{Pin, Topology};
 use threadwise_study::load::{Overrides, StudyFile, option_value};
-use threadwise_study::{OptionValue, Role, Study, plan_block};
+use threadwise_study::{OptionValue, Role, Stopping, Study, plan_block};
 
 fn resolve(preset: &str, topology: &Topology, overrides: &Overrides) -> Result<Study, String> {
     StudyFile::preset(preset).unwrap().resolve(topology, overrides).map_err(|error| error.to_string())
@@ -107,6 +107,17 @@ fn schedules_have_as_many_jobs_as_logical_cpus() {
     let one_cpu = support::machine(1, 1, 1, None, None);
     let study = resolve("reload-schedule", &one_cpu, &Overrides::default()).unwrap();
     assert!(study.treatments.iter().all(|own| own.sessions == 2), "with one job there is no schedule");
+}
+
+#[test]
+fn until_has_time_for_more_than_the_fewest_blocks() {
+    let until = Overrides { until: Some(0.05), ..Overrides::default() };
+    let stopping = |preset: &str| resolve(preset, &small_guest(), &until).unwrap().design.stopping;
+    // Runs have no windows from which a budget could be reckoned: eight times the preset's own.
+    assert_eq!(stopping("reload"), Stopping::Until { half_width: 0.05, budget_s: 2400.0 });
+    let asked = Overrides { budget_s: Some(60.0), ..until.clone() };
+    let study = resolve("reload", &small_guest(), &asked).unwrap();
+    assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.05, budget_s: 60.0 });
 }
 
 #[test]

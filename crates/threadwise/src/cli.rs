@@ -83,7 +83,7 @@ Examples:
   threadwise run --placement 2c1t --placement 1c2t --sessions 2
   threadwise run --set data_mib=1024 --set work_unit=16
   threadwise run --memory interleave
-  threadwise run logical-io-placement --engine postgres
+  threadwise run logical-io-placement --engine postgres                 also firebird, mariadb
   threadwise run insert-smt --engine postgres://app@db.example/shop     password: PGPASSWORD, ~/.pgpass
   threadwise run insert-smt --engine mariadb --set rows_per_session=2000000
   threadwise run log-writer --service near
@@ -102,10 +102,10 @@ pub struct RunArgs {
     /// A preset (see `threadwise list`) or a study file ending in .toml [default: placement]
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
-    /// Engine: sqlite, native, postgres, mariadb (a server of our own for the study), the address of a
-    /// running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or datafusion (see
-    /// `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH. Of a work list its
-    /// chain: sqlite, firebird, postgres, mariadb
+    /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
+    /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or
+    /// datafusion (see `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH. Of a
+    /// work list its chain: sqlite, firebird, postgres, mariadb
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
     /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or
@@ -147,7 +147,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub jobs: Option<Vec<u32>>,
     /// The items of a work list: a text file, one item a line. Database files are copied first, and the
-    /// originals left alone [default: a list is made]
+    /// originals left alone; for a command after -- lines are taken as they are [default: a list is made]
     #[arg(long, value_name = "FILE")]
     pub list: Option<PathBuf>,
     /// Placement to measure instead of the preset's; may be given several times

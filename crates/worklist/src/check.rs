@@ -9,8 +9,9 @@ use crate::chain::Kind;
 use crate::plan::Item;
 use crate::servers::{RESTORED, Server};
 
-/// Compares one item with its result: every value of SQLite's; settings, objects and rows of Firebird's;
-/// rows, checksum and indices of a server's. Gives whether there was anything to compare.
+/// Compares one item with its result: every value of SQLite's; settings, objects, rows and sums over their
+/// contents of Firebird's; rows, checksum and indices of a server's. Gives whether there was anything to
+/// compare.
 ///
 /// # Errors
 /// The difference, or what could not be read; one line.
@@ -39,12 +40,13 @@ pub(crate) fn compare(
     }
 }
 
-/// Firebird's tools work in one folder: both files get a second name in one of their own.
+/// Firebird's tools work in one folder: a copy of the item and a second name of the result get one.
 fn firebird(item: &Path, result: &Path, bin: Option<&Path>) -> Result<(), String> {
     let said = |error: std::io::Error| format!("a folder for the comparison: {error}");
     let folder = result.with_extension("check");
     DirBuilder::new().mode(0o700).create(&folder).map_err(said)?;
-    fs::hard_link(item, folder.join("old")).map_err(said)?;
+    // A program of Firebird writes into what it opens, and the next run is to find the item as this one did.
+    fs::copy(item, folder.join("old")).map_err(said)?;
     fs::hard_link(result, folder.join("new")).map_err(said)?;
     let options: BTreeMap<String, String> =
         bin.into_iter().map(|bin| ("bin".to_owned(), bin.display().to_string())).collect();

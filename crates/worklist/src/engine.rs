@@ -16,7 +16,7 @@ use threadwise_study::worklist::WORKLOAD;
 
 use crate::chain::Kind;
 use crate::error::{ENGINE, failed, refuse};
-use crate::list;
+use crate::{list, versions};
 use asked::Asked;
 use at_work::AtWork;
 
@@ -77,7 +77,9 @@ impl Engine for Worklist {
                 listed
             }
         };
-        Ok(Loaded { notes: listed.notes, ..Loaded::default() })
+        let mut notes = listed.notes;
+        notes.extend(versions::told(asked.chain.items, &asked.programs));
+        Ok(Loaded { notes, ..Loaded::default() })
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {

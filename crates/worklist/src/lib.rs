@@ -4,8 +4,9 @@
 //! `chain` reads the chains, which are data (`chains/*.toml`); `plan` is what one process is to do;
 //! `work` does it, in a process of its own (`threadwise worklist-run PLAN`); `sqlite` has the steps that
 //! such processes do with the built-in SQLite; `list` makes or copies the items; `cold` puts them out of
-//! the page cache; `servers` has the private servers of chains that need one; `programs` finds programs; `check` compares one item of each run with its source; `engine` is the engine `worklist`, which
-//! runs such a process under a treatment's placement as the engine `command` runs any.
+//! the page cache; `servers` has the private servers of chains that need one; `programs` finds programs;
+//! `check` compares one item of each run with its source; `engine` is the engine `worklist`, which runs
+//! such a process under a treatment's placement as the engine `command` runs any.
 
 pub mod chain;
 mod check;
@@ -17,6 +18,7 @@ pub mod plan;
 mod programs;
 mod servers;
 pub mod sqlite;
+mod versions;
 pub mod work;
 
 pub use engine::Worklist;

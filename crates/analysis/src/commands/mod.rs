@@ -19,7 +19,7 @@ use crate::estimate::Observed;
 use crate::{Analysis, Interval, NoiseFloor};
 use std::collections::BTreeMap;
 use threadwise_study::command::{self, Better, Each, MetricSpec};
-use threadwise_study::{OptionValue, Run, Study};
+use threadwise_study::{OptionValue, Role, Run, Study, worklist};
 
 /// Metric name of the elapsed time.
 pub const ELAPSED: &str = "elapsed_ns";
@@ -221,11 +221,21 @@ fn quantities(study: &Study, is_per_session: bool) -> Vec<Quantity> {
     let asked = study.treatments.iter().find_map(|treatment| treatment.options.get("headline"));
     let asked = asked.map(OptionValue::to_string).unwrap_or_default();
     let asked = asked.strip_prefix(SAID).unwrap_or(&asked);
+    if is_never_idle(study) {
+        all.retain(|own| own.metric != crate::worklist::IDLE_SHARE || own.name == asked);
+    }
     if let Some(at) = all.iter().position(|own| own.is_said && own.name == asked) {
         let headline = all.remove(at);
         all.insert(0, headline);
     }
     all
+}
+
+/// Whether the baseline is one job of a work list: it has nothing left to do only when the list is done, so
+/// that its idle share is 0, and no ratio is over that.
+fn is_never_idle(study: &Study) -> bool {
+    let is_one = |own: &threadwise_study::Treatment| own.role == Role::Baseline && own.sessions == 1;
+    study.workload == worklist::WORKLOAD && study.treatments.iter().any(is_one)
 }
 
 /// Metrics of all treatments, which mostly have the same.

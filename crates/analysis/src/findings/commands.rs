@@ -34,7 +34,7 @@ pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
     findings.extend(others(facts, headline, &["baseline"]));
     findings.extend(metrics(facts, commands, &[&headline.metric]));
     findings.extend(cost(facts, commands));
-    findings.extend(gaps(commands, &[]));
+    findings.extend(gaps(commands));
     findings
 }
 
@@ -184,10 +184,8 @@ fn is_undisturbed(own: &TreatmentSummary, busy: f64, cpus: u32) -> bool {
     all.is_some_and(|all| all <= busy + OTHERS_CPUS)
 }
 
-/// Ratios that do not exist, with their reasons; nothing of metrics in `without`.
-pub fn gaps(commands: &Commands, without: &[&str]) -> Option<Finding> {
-    let mut commands = commands.clone();
-    commands.gaps.retain(|gap| !without.contains(&gap.metric.as_str()));
+/// Ratios that do not exist, with their reasons.
+pub fn gaps(commands: &Commands) -> Option<Finding> {
     let lines = commands.gap_lines();
     let evidence: Vec<&str> = commands.gaps.iter().map(|gap| gap.comparison.as_str()).collect();
     (!lines.is_empty()).then(|| {

@@ -5,6 +5,7 @@ use super::finding;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
 use super::words::{Work, by_group, capital, data_words, levels, list, percent, plural, shortened};
+use crate::commands::BUSY_CPUS;
 use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE, first_reason, is_throttled};
 use crate::hardware::Hardware;
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
@@ -15,11 +16,21 @@ use threadwise_study::study::MIN_BLOCKS;
 const STRAGGLER_TOLD_SHARE: f64 = 0.01;
 const TELEMETRY_TOLD_SHARE: f64 = 0.005;
 
+/// From this share on of a work list's logical CPUs somebody else was at work there: what the kernel does for
+/// the list by itself, such as writing its pages, is less.
+const CROWD_TOLD_SHARE: f64 = 0.15;
+
+/// Most blocks that `--until` looks at (docs/METHODOLOGY.md).
+const UNTIL_BLOCKS: f64 = 64.0;
+
 /// Noise floor, disturbances, what was left out, what is inconclusive.
 pub fn trust(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
     let mut parts = vec![noise_floor(facts), blocks(facts)];
     parts.extend(disturbances(facts));
+    parts.extend(
+        crowd(facts).map(|share| format!("others kept the list's logical CPUs {} busy", percent(share))),
+    );
     let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.conclusive).collect();
     if !open.is_empty() {
         let names: Vec<String> = open.iter().map(|estimate| inconclusive(estimate)).collect();
@@ -237,6 +248,20 @@ pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<String> {
     parts
 }
 
+/// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a chain does
+/// is done by processes of the study, so that the rest of the busy time is somebody else's; a command of the
+/// user's may have a server that works for it.
+fn crowd(facts: &Facts<'_>) -> Option<f64> {
+    facts.analysis.worklist.as_ref().filter(|own| own.chain != "command")?;
+    let cpus = &facts.analysis.commands.as_ref()?.cpus;
+    let others = |(own, cpus): (&TreatmentSummary, &Option<u32>)| {
+        let (all, ours) = (own.metrics.get("busy_share")?, own.metrics.get(BUSY_CPUS)?);
+        Some(all.mean - ours.mean / f64::from((*cpus)?))
+    };
+    let most = facts.analysis.treatments.iter().zip(cpus).filter_map(others).reduce(f64::max);
+    most.filter(|share| *share >= CROWD_TOLD_SHARE)
+}
+
 /// What blocks are flagged for: what happened, where that is known, else all that it can be.
 fn flags(covariates: &Covariates) -> String {
     let happened = |cause: &str| covariates.blocks.iter().any(|block| block.causes.contains(&cause));
@@ -322,8 +347,7 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
     }
     let open = facts.throughput().any(|estimate| !estimate.conclusive) || facts.throughput().next().is_none();
     if open {
-        let target = percent(facts.study.design.target_half_width).replace(".0%", "%");
-        return Some(format!("the same with `--until {target}`"));
+        return Some(narrower(facts));
     }
     let swept = !sweeps.is_empty() || facts.topology.allowed().len() < 2;
     // The preset sweeps cached reads: of another workload it would tell nothing.
@@ -335,6 +359,25 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
         }
         engine => format!("`threadwise run session-sweep --engine {engine}`"),
     })
+}
+
+/// What makes intervals narrow enough: more blocks, where as many as `--until` looks at may do; else a quieter
+/// machine, since a half-width falls by the root of the number of blocks.
+fn narrower(facts: &Facts<'_>) -> String {
+    let half_width = facts.study.design.target_half_width;
+    let target = percent(half_width).replace(".0%", "%");
+    if crowd(facts).is_some() {
+        return "the same when nobody else is at work here".to_owned();
+    }
+    let needed = |own: &Estimate| f64::from(own.blocks) * (own.half_width() / half_width).powi(2);
+    let open = facts.throughput().filter(|own| !own.conclusive && own.blocks >= 2);
+    match open.map(needed).reduce(f64::max) {
+        Some(blocks) if blocks > UNTIL_BLOCKS => format!(
+            "the same on a quieter machine or with longer runs: ±{target} would take more than the \
+             {UNTIL_BLOCKS} blocks at which `--until` ends"
+        ),
+        _ => format!("the same with `--until {target}`"),
+    }
 }
 
 /// What more blocks would not mend: a treatment all of whose runs failed, and a headline that has no ratio

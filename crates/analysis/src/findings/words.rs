@@ -118,7 +118,7 @@ pub fn interval(value: f64, low: f64, high: f64) -> String {
 pub fn judged(estimate: &Estimate) -> String {
     let mut text = ratio(estimate);
     if !estimate.effect {
-        text += not_shown(estimate);
+        text += reason(estimate);
     }
     if !estimate.conclusive && estimate.blocks >= 2 {
         // That there is an effect is decided; how large it is, is not.
@@ -128,11 +128,17 @@ pub fn judged(estimate: &Estimate) -> String {
     text
 }
 
-/// That no difference is shown, and why where the interval alone would show one.
-fn not_shown(estimate: &Estimate) -> &'static str {
-    if estimate.holm_low > 1.0 || estimate.holm_high < 1.0 {
+fn reason(estimate: &Estimate) -> &'static str {
+    not_shown((estimate.low, estimate.high), (estimate.holm_low, estimate.holm_high))
+}
+
+/// That no difference is shown, and why where the interval alone would show one; of what is no effect, by
+/// its own interval and Holm's.
+pub fn not_shown(own: (f64, f64), holm: (f64, f64)) -> &'static str {
+    let leaves_out_1 = |(low, high): (f64, f64)| low > 1.0 || high < 1.0;
+    if leaves_out_1(holm) {
         ", no difference shown (within the noise floor)"
-    } else if estimate.low > 1.0 || estimate.high < 1.0 {
+    } else if leaves_out_1(own) {
         ", no difference shown (not after adjusting for all comparisons)"
     } else {
         ", no difference shown"
@@ -144,7 +150,7 @@ pub fn change(estimate: &Estimate) -> String {
     if estimate.blocks < 2 {
         return format!("{} (1 block, no interval)", signed_percent(estimate.value - 1.0));
     }
-    let reason = if estimate.effect { "" } else { not_shown(estimate) };
+    let reason = if estimate.effect { "" } else { reason(estimate) };
     if estimate.value >= 3.0 {
         // Beyond that a factor is read more easily than hundreds of percent.
         return format!("{}{reason}", ratio(estimate));

@@ -6,11 +6,12 @@ use super::commands::{cost, gaps, metrics, others, whole};
 use super::facts::Facts;
 use super::finding;
 use super::smt;
-use super::words::{command_words, interval, list, number, percent, plural};
+use super::words::{command_words, interval, list, not_shown, number, percent, plural};
 use crate::commands::{Commands, ELAPSED};
 use crate::worklist::series::between;
 use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Speed, Step, Worklist};
 use crate::{Estimate, Finding, Interval};
+use threadwise_machine::words::bytes;
 use threadwise_study::Study;
 use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
 
@@ -26,21 +27,30 @@ pub fn worklist(facts: &Facts<'_>, commands: &Commands, own: &Worklist) -> Vec<F
     findings.extend(idle(own));
     findings.extend(schedules(facts, own));
     if let Some(headline) = commands.headline() {
-        findings.extend(match headline.metric == ITEM_S {
+        // Treatments that differ in jobs and placement at once are neither steps nor pairs.
+        let is_told = !own.pairs.is_empty() || own.series.iter().any(|series| !series.steps.is_empty());
+        findings.extend(match headline.metric == ITEM_S && is_told {
             true => others(facts, headline, &TOLD_KINDS),
             false => whole(facts, commands, headline, "command"),
         });
+        findings.extend(metrics(facts, commands, &[ITEM_S, IDLE_SHARE, ELAPSED, &headline.metric]));
     }
-    findings.extend(metrics(facts, commands, &[ITEM_S, IDLE_SHARE, ELAPSED]));
     findings.extend(cost(facts, commands));
-    // With one job nothing is idle, so that there is never a ratio of it.
-    findings.extend(gaps(commands, &[IDLE_SHARE]));
+    findings.extend(gaps(commands));
     findings
 }
 
 /// The point after which no step gains.
 fn knee(series: &Series) -> usize {
     series.steps.iter().rposition(|step| step.speed.as_ref().is_some_and(gains)).map_or(0, |step| step + 1)
+}
+
+/// ` on all`; of a series that its schedule alone tells from others, `, one queue, as given`.
+fn place(series: &Series) -> String {
+    match series.label.starts_with(&series.placement) {
+        true => format!(" on {}", series.label),
+        false => format!(", {}", series.label),
+    }
 }
 
 fn gains(speed: &Speed) -> bool {
@@ -56,7 +66,7 @@ fn item_s(own: &Worklist) -> Option<Finding> {
             let total = point.total_s.as_ref().map(|total| format!(" (the list {} s)", number(total)));
             total.unwrap_or_default()
         };
-        let start = format!("{} on {}", with(first), series.label);
+        let start = format!("{}{}", with(first), place(series));
         Some(match best.jobs == first.jobs {
             true => format!("{start}{}", total(first)),
             false => format!("{start}, {}{}", with(best), total(best)),
@@ -85,7 +95,7 @@ fn steps(facts: &Facts<'_>, own: &Worklist) -> Option<Finding> {
             continue;
         }
         let end = end(facts, series);
-        sentences.push(format!("Speed by number of jobs on {}: {}. {end}", series.label, told.join("; ")));
+        sentences.push(format!("Speed by number of jobs{}: {}. {end}", place(series), told.join("; ")));
         let points = series.points.windows(2);
         evidence.extend(points.filter_map(|pair| name(facts, &pair[1].treatment, &pair[0].treatment)));
     }
@@ -98,13 +108,11 @@ fn end(facts: &Facts<'_>, series: &Series) -> String {
         let most = series.points.last().map_or(0, |point| point.jobs);
         return format!("Speed still grows at {}, the most that were tried.", plural(most, "job"));
     };
-    let is_narrow = |speed: &Speed| {
-        // As an estimate is conclusive.
-        (speed.ratio.high / speed.ratio.low).sqrt() - 1.0 <= facts.study.design.target_half_width
-    };
+    // Narrow alone would not do: 1.07x [1.03, 1.11] may be within the noise floor.
+    let is_bounded = |speed: &Speed| speed.ratio.high - 1.0 <= facts.study.design.target_half_width;
     match speed {
         Some(speed) if speed.effect => format!("{} are slower than {from}.", plural(*to, "job")),
-        Some(speed) if is_narrow(speed) => format!("{} add nothing to {from}.", plural(*to, "job")),
+        Some(speed) if is_bounded(speed) => format!("{} add nothing to {from}.", plural(*to, "job")),
         _ => format!("Whether {} do more than {from} is not decided.", plural(*to, "job")),
     }
 }
@@ -153,7 +161,7 @@ fn idle(own: &Worklist) -> Option<Finding> {
             told.push(format!("{} with {}", shares(share), plural(point.jobs, "job")));
             names.push(point.treatment.as_str());
         }
-        all.extend((!told.is_empty()).then(|| format!("{} on {}", list(&told), series.label)));
+        all.extend((!told.is_empty()).then(|| format!("{}{}", list(&told), place(series))));
     }
     (!all.is_empty()).then(|| {
         let text = format!(
@@ -166,17 +174,24 @@ fn idle(own: &Worklist) -> Option<Finding> {
 
 /// Other schedules: those that were run, and those that are computed.
 fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
-    let mut evidence = Vec::new();
-    let mut told = Vec::new();
-    for pair in own.pairs.iter().filter(|pair| pair.kind == "schedule") {
-        let (top, under) = (label(own, &pair.treatment), label(own, &pair.baseline));
-        let with = plural(pair.jobs, "job");
-        told.push(format!("{top} over {under} with {with} {}", judged(&pair.speed)));
-        evidence.extend(name(facts, &pair.treatment, &pair.baseline));
+    let pairs = || own.pairs.iter().filter(|pair| pair.kind == "schedule");
+    let mut sides: Vec<(&str, u32)> = Vec::new();
+    for pair in pairs() {
+        let side = (label(own, &pair.baseline), pair.jobs);
+        if !sides.contains(&side) {
+            sides.push(side);
+        }
     }
-    let text = || format!("Speed of schedules: {}.", told.join("; "));
-    let measured = (!told.is_empty()).then(|| finding("schedule", text(), &evidence));
-    // What was run needs no computing.
+    let sentence = |(under, jobs): &(&str, u32)| {
+        let same = pairs().filter(|pair| (label(own, &pair.baseline), pair.jobs) == (*under, *jobs));
+        let told: Vec<String> =
+            same.map(|pair| format!("{} {}", label(own, &pair.treatment), judged(&pair.speed))).collect();
+        format!("Speed of schedules over {under}, with {}: {}.", plural(*jobs, "job"), told.join("; "))
+    };
+    let told: Vec<String> = sides.iter().map(sentence).collect();
+    let evidence: Vec<&str> =
+        pairs().filter_map(|pair| name(facts, &pair.treatment, &pair.baseline)).collect();
+    let measured = (!told.is_empty()).then(|| finding("schedule", told.join(" "), &evidence));
     let computed = if measured.is_some() { None } else { computed(own) };
     measured.into_iter().chain(computed).collect()
 }
@@ -191,7 +206,7 @@ fn computed(own: &Worklist) -> Option<Finding> {
         let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
         let Some(point) = best.or_else(|| points().next()) else { continue };
         let each: Vec<String> = point.computed.iter().map(schedule).collect();
-        told.push(format!("with {} on {} {}", plural(point.jobs, "job"), series.label, list(&each)));
+        told.push(format!("with {}{} {}", plural(point.jobs, "job"), place(series), list(&each)));
         names.push(point.treatment.as_str());
     }
     if !told.is_empty() {
@@ -204,7 +219,7 @@ fn computed(own: &Worklist) -> Option<Finding> {
     own.series.iter().find(several)?;
     let why = match own.items {
         Some(items) if (items as usize) < MAX_SPANS => "no run told the times of its items".to_owned(),
-        _ => format!("of lists of {MAX_SPANS} items and more the times of items are not kept"),
+        _ => format!("of lists of {MAX_SPANS} items and more not every item's time is kept"),
     };
     let text = format!("What another schedule would have taken is not computed: {why}.");
     Some(finding("not-measurable", text, &[]))
@@ -228,10 +243,14 @@ fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
     facts.analysis.estimates.iter().find(is_own).map(|own| own.name.as_str())
 }
 
-/// `1.83x [1.80, 1.86]`, and that no difference is shown where none is.
+/// `1.83x [1.80, 1.86]`; where no difference is shown, that, and why where the interval alone would show one.
 fn judged(speed: &Speed) -> String {
-    let shown = if speed.effect { "" } else { ", no difference shown" };
-    format!("{}{shown}", judged_ratio(&speed.ratio))
+    let ratio = &speed.ratio;
+    let shown = match speed.effect {
+        true => "",
+        false => not_shown((ratio.low, ratio.high), (speed.holm_low, speed.holm_high)),
+    };
+    format!("{}{shown}", judged_ratio(ratio))
 }
 
 fn judged_ratio(ratio: &Interval) -> String {
@@ -262,7 +281,9 @@ pub fn scope(study: &Study) -> Option<String> {
     };
     let list = match &first.list {
         Some(_) => "a list of yours".to_owned(),
-        None => format!("{} made items of {} MiB together", first.files, first.total_bytes >> 20),
+        None if first.chain == "noop" => format!("{} numbers", first.files),
+        // What was made may be more: an engine's smallest database has a size.
+        None => format!("{} made items ({} asked for)", first.files, bytes(first.total_bytes)),
     };
     let order = alike(|own, first| own.order == first.order).then_some(match first.order {
         Order::Given => "in the order of the list",

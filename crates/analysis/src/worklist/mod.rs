@@ -42,7 +42,7 @@ pub struct Worklist {
 /// Treatments that differ in their number of jobs alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What tells it from the others: `all`, `no-smt, split`.
+    /// What tells it from the others: `all`, `no-smt, fixed parts`.
     pub label: String,
     /// Its placement.
     pub placement: String,
@@ -84,9 +84,13 @@ pub struct Computed {
 /// A ratio of speeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speed {
-    /// Ratio, and its interval (simultaneous where the study's are).
+    /// Ratio, and its interval.
     pub ratio: Interval,
-    /// Whether it is an effect: outside its interval and above the noise floor.
+    /// Lower end of Holm's interval, which decides about 1 (docs/METHODOLOGY.md).
+    pub holm_low: f64,
+    /// Upper end of it.
+    pub holm_high: f64,
+    /// Whether it is an effect: 1 is outside of Holm's interval, and it is above the noise floor.
     pub effect: bool,
 }
 
@@ -144,8 +148,12 @@ pub struct Bar {
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
     let study = setting.study;
     let Some(commands) = analysis.commands.as_ref().filter(|_| study.workload == WORKLOAD) else { return };
-    let series = series::series(analysis, commands, setting, observed, runs);
+    let mut series = series::series(analysis, commands, setting, observed, runs);
     let pairs = series::pairs(study, &analysis.estimates);
+    if pairs.iter().any(|pair| pair.kind == "schedule") {
+        // What was run needs no computing.
+        series.iter_mut().flat_map(|own| &mut own.points).for_each(|point| point.computed.clear());
+    }
     let all: Vec<usize> = (0..study.treatments.len()).collect();
     let told = items::Runs::of(observed, runs, &all).items();
     let timelines = all

@@ -8,7 +8,7 @@ use crate::estimate::Observed;
 use crate::{Analysis, Estimate, Interval};
 use threadwise_study::{Comparison, Role, Run, Study, Treatment};
 
-/// Factors that are a schedule: their levels are words that need no name.
+/// Factors that are a schedule.
 const SCHEDULE: [&str; 2] = ["feed", "order"];
 
 /// Everything that differs in the number of jobs alone, in the order of the study.
@@ -57,15 +57,26 @@ fn label(study: &Study, own: &Treatment) -> String {
     let others = || study.treatments.iter();
     let level = |(factor, level): (&String, &String)| {
         let differs = others().any(|other| other.factors.get(factor) != Some(level));
-        let word =
-            if SCHEDULE.contains(&factor.as_str()) { level.clone() } else { format!("{factor}={level}") };
-        differs.then_some(word)
+        differs.then(|| level_words(factor, level))
     };
     let levels: Vec<String> = own.factors.iter().filter_map(level).collect();
     let placement = own.placement.trim();
     let is_placed = levels.is_empty() || others().any(|other| other.placement.trim() != placement);
     let placement = is_placed.then(|| placement.to_owned());
     placement.into_iter().chain(levels).collect::<Vec<String>>().join(", ")
+}
+
+/// A level as people say it: those of a schedule need no name of their factor.
+fn level_words(factor: &str, level: &str) -> String {
+    let words = match (factor, level) {
+        ("feed", "queue") => "one queue",
+        ("feed", "split") => "fixed parts",
+        ("order", "largest") => "largest first",
+        ("order", "given") => "as given",
+        ("order", "shuffled") => "shuffled",
+        _ => return format!("{factor}={level}"),
+    };
+    words.to_owned()
 }
 
 fn point(
@@ -134,9 +145,12 @@ fn speed(study: &Study, estimates: &[Estimate], top: &Treatment, under: &Treatme
     let (comparison, is_upper) = between(study, top, under)?;
     let own = estimates.iter().find(|own| own.metric == ITEM_S && own.name == comparison.name)?;
     // Seconds per item of the upper side over the lower: the speed of the lower over the upper.
-    let ends = [own.value, own.low, own.high];
-    let [mean, low, high] = if is_upper { [1.0 / ends[0], 1.0 / ends[2], 1.0 / ends[1]] } else { ends };
-    Some(Speed { ratio: Interval { mean, low, high, unit: "1".to_owned() }, effect: own.effect })
+    let turned = |low: f64, high: f64| if is_upper { (1.0 / high, 1.0 / low) } else { (low, high) };
+    let mean = if is_upper { 1.0 / own.value } else { own.value };
+    let ((low, high), (holm_low, holm_high)) =
+        (turned(own.low, own.high), turned(own.holm_low, own.holm_high));
+    let ratio = Interval { mean, low, high, unit: "1".to_owned() };
+    Some(Speed { ratio, holm_low, holm_high, effect: own.effect })
 }
 
 /// Comparisons of two treatments with the same number of jobs, which differ in their placement or in their

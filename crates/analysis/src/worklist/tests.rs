@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::findings::verdict;
-use crate::fixtures::{comparison, machine, study};
+use crate::fixtures::{comparison, cpu_times, machine, study};
 use crate::{Finding, analyse_on};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,
@@ -311,7 +311,7 @@ fn the_verdict_of_a_work_list() {
              1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50.0 MiB [50.0, 50.0] on all j1; no \
              difference shown in 5 comparisons.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; no difference shown in 2 of 10 comparisons.",
-            "Scope: engine worklist, workload worklist, chain sqlite, 40 made items of 64 MiB together, the largest \
+            "Scope: engine worklist, workload worklist, chain sqlite, 40 made items (64.0 MiB asked for), the largest \
              first, one queue, put out of the page cache before each run.",
         ]
     );
@@ -373,7 +373,8 @@ fn schedules_that_were_run_are_pairs() {
         .collect();
     let own = list_of(&study, &runs);
     let labels: Vec<&str> = own.series.iter().map(|own| own.label.as_str()).collect();
-    assert_eq!(labels, ["queue, largest", "split, given"]);
+    assert_eq!(labels, ["one queue, largest first", "fixed parts, as given"]);
+    assert!(own.series.iter().flat_map(|own| &own.points).all(|point| point.computed.is_empty()));
     assert_eq!((own.pairs.len(), own.pairs[0].kind.as_str(), own.pairs[0].jobs), (1, "schedule", 2));
     close(own.pairs[0].speed.ratio.mean, 0.8);
     let topology = machine(1, 2, 1);
@@ -381,9 +382,13 @@ fn schedules_that_were_run_are_pairs() {
     let text = of_kind(&findings, "schedule");
     assert_eq!(text.len(), 1, "what was run needs no computing");
     assert!(
-        text[0].starts_with("Speed of schedules: split, given over queue, largest with 2 jobs 0.80x ["),
+        text[0].starts_with(
+            "Speed of schedules over one queue, largest first, with 2 jobs: fixed parts, as given 0.80x ["
+        ),
         "{text:?}"
     );
+    let idle = of_kind(&findings, "idle-tail")[0];
+    assert!(idle.contains("20% [20, 20] with 2 jobs, one queue, largest first; 20%"), "{idle}");
 }
 
 #[test]
@@ -400,6 +405,99 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     assert!(nothing.series.is_empty() && nothing.pairs.is_empty() && nothing.timelines.is_empty());
     let other = Study { workload: command::WORKLOAD.to_owned(), ..study };
     assert_eq!(analyse_on(&other, None, &story(2), 1.0).worklist, None);
+}
+
+/// Two jobs that are seldom alike, on logical CPUs of which others may have a share.
+fn noisy(others: f64) -> (Study, Vec<Run>) {
+    let study = lists(&[("all j1", "all", 1, &[]), ("all j2", "all", 2, &[])]);
+    let of_block = |block: u32| {
+        let far = [0.7, 1.5, 1.0][block as usize % 3];
+        let of = |(name, by): (&str, f64)| {
+            let mut run = run(block, name, 0.0, &stretched(&ONE, by));
+            // Its own processes keep one of two busy.
+            let busy = 50 + (100.0 * others) as u64;
+            run.slices[0].cpu_times = vec![cpu_times(0, busy, 0), cpu_times(1, busy, 0)];
+            run
+        };
+        [("all j1", 1.0), ("all j1'", 1.0 / far), ("all j2", far)].map(of)
+    };
+    (study, (0..8).flat_map(of_block).collect())
+}
+
+#[test]
+fn what_more_blocks_would_not_mend_is_not_answered_with_more_blocks() {
+    let topology = machine(1, 2, 1);
+    let told = |others: f64| {
+        let (study, runs) = noisy(others);
+        let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+        ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].to_owned())
+    };
+    let [trust, scope] = told(0.0);
+    assert!(!trust.contains("others kept"), "{trust}");
+    assert!(scope.ends_with("more than the 64 blocks at which `--until` ends."), "{scope}");
+    let [trust, scope] = told(0.4);
+    assert!(trust.contains("others kept the list's logical CPUs 40% busy"), "{trust}");
+    assert!(scope.ends_with("Next: the same when nobody else is at work here."), "{scope}");
+}
+
+#[test]
+fn why_no_difference_is_shown_and_what_is_not_decided() {
+    let (study, runs) = noisy(0.0);
+    let topology = machine(1, 2, 1);
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let own = analysis.worklist.as_ref().unwrap();
+    let speed = own.series[0].steps[0].speed.as_ref().unwrap();
+    let estimate = analysis.estimates.iter().find(|own| own.metric == ITEM_S).unwrap();
+    // One comparison: Holm's ends are its own, upside down as well.
+    assert_eq!((speed.holm_low, speed.holm_high), (1.0 / estimate.holm_high, 1.0 / estimate.holm_low));
+    let mut steady = analysis.clone();
+    let point = &mut steady.worklist.as_mut().unwrap().series[0].steps[0];
+    let ratio = Interval { mean: 1.07, low: 1.04, high: 1.10, unit: "1".to_owned() };
+    point.speed = Some(Speed { ratio, holm_low: 1.04, holm_high: 1.10, effect: false });
+    let findings = verdict(&study, &topology, &steady);
+    assert_eq!(
+        of_kind(&findings, "jobs-step"),
+        [
+            "Speed by number of jobs on all: from 1 to 2 1.07x [1.04, 1.10], no difference shown (within the noise \
+              floor). Whether 2 jobs do more than 1 is not decided."
+        ]
+    );
+}
+
+#[test]
+fn one_job_has_no_idle_share_to_compare_with() {
+    let (study, runs) = (reload(), story(8));
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let of_idle = |analysis: &Analysis| {
+        let commands = analysis.commands.as_ref().unwrap();
+        let has_gap = commands.gaps.iter().any(|gap| gap.metric == IDLE_SHARE);
+        (commands.quantity(IDLE_SHARE).is_some(), has_gap)
+    };
+    assert_eq!(of_idle(&analysis), (false, false));
+    assert!(!analysis.estimates.iter().any(|own| own.metric == IDLE_SHARE), "a family without it");
+    close(analysis.treatments[2].metrics[IDLE_SHARE].mean, 0.2);
+    let two = lists(&[("all j2", "all", 2, &[]), ("all j4", "all", 4, &[])]);
+    let runs: Vec<Run> = (0..8)
+        .flat_map(|block| ["all j2", "all j2'", "all j4"].map(|name| run(block, name, 0.2, &TWO)))
+        .collect();
+    assert!(of_idle(&analyse_on(&two, None, &runs, 1.0)).0);
+}
+
+#[test]
+fn jobs_and_placement_at_once_are_told_against_the_baseline() {
+    let study = lists(&[("one", "1c1t", 1, &[]), ("many", "all", 4, &[])]);
+    let runs: Vec<Run> = (0..8)
+        .flat_map(|block| {
+            let run = |(salt, name, items): (u32, &str, &[(u32, f64, f64)])| {
+                run(block, name, 0.0, &stretched(items, wobble(block, salt)))
+            };
+            [(0, "one", &ONE[..]), (1, "one'", &ONE[..]), (2, "many", &TWO[..])].map(run)
+        })
+        .collect();
+    let topology = machine(1, 2, 1);
+    let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let text = of_kind(&findings, "command");
+    assert!(text[0].contains("Against it: many (all) 0.63x ["), "{findings:?}");
 }
 
 #[test]

@@ -5,7 +5,6 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
@@ -148,7 +147,7 @@ struct Usage {
 impl Usage {
     /// Zeros where it has ended; its next answer tells about that.
     fn of(pid: u32) -> Self {
-        threads(pid).into_iter().fold(Self::default(), |sum, tid| {
+        proc::thread_numbers(pid).into_iter().fold(Self::default(), |sum, tid| {
             let times = proc::thread_times(pid, tid).unwrap_or_default();
             let switches = proc::switches(pid, tid).unwrap_or_default();
             Self {
@@ -159,15 +158,6 @@ impl Usage {
             }
         })
     }
-}
-
-/// Threads of a process; none where it has ended.
-pub(super) fn threads(pid: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let mut threads: Vec<u32> =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    threads.sort_unstable();
-    threads
 }
 
 /// What one call of a loop did.

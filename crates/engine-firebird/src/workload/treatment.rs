@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest};
 use threadwise_machine::CpuSet;
 use threadwise_server::masks;
+use threadwise_server::proc::thread_numbers;
 use threadwise_study::{Counters, SessionSlice};
 
 use super::counters::{self, Pages};
 use super::insert::Content;
-use super::session::{FirebirdSession, Told, share, threads};
+use super::session::{FirebirdSession, Told, share};
 use super::{Work, insert, logical_io};
 use crate::error::failed;
 use crate::home::{DATABASE, Home};
@@ -64,7 +65,7 @@ impl Treatment {
     ) -> Result<Self, EngineError> {
         home.set_forced_writes(&programs, work.forced_writes())?;
         let mut isql = Isql::start(&home, &programs.isql, Some(DATABASE))?;
-        for tid in threads(isql.pid()) {
+        for tid in thread_numbers(isql.pid()) {
             masks::set_thread(tid, &request.service)
                 .map_err(|cause| failed("place the control session", cause))?;
         }
@@ -116,7 +117,7 @@ fn placed(name: &str, pid: u32, cpus: &CpuSet) -> Vec<Placed> {
         let name = if tid == pid { name.to_owned() } else { format!("thread of {name}") };
         Placed { name, pid, tid, cpus: cpus.clone() }
     };
-    threads(pid).into_iter().map(entry).collect()
+    thread_numbers(pid).into_iter().map(entry).collect()
 }
 
 impl Running for Treatment {

@@ -33,26 +33,40 @@ pub(super) fn ask(
     file: &str,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Facts, ToolError> {
+    let text = answer(tools, folder, (file, "facts", SCRIPT), is_stopped)?;
+    parse(&text).map_err(ToolError::Failed)
+}
+
+/// What `isql` answers to a script about a database in the work folder; `name` is the script's.
+///
+/// # Errors
+/// See [`ToolError`].
+pub(super) fn answer(
+    tools: &Tools,
+    folder: &Path,
+    (file, name, script): (&str, &str, &str),
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<String, ToolError> {
     let failed = |why: &dyn std::fmt::Display| ToolError::Failed(why.to_string());
-    fs::write(folder.join("facts.sql"), SCRIPT).map_err(|error| failed(&error))?;
-    let output = format!("{file}.facts");
+    fs::write(folder.join(format!("{name}.sql")), script).map_err(|error| failed(&error))?;
+    let output = format!("{file}.{name}");
     let answer = folder.join(&output);
     match fs::remove_file(&answer) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&error)),
         // isql-fb would add to the file of an earlier question.
         _ => {}
     }
-    let database = format!("./{file}");
+    let (database, input) = (format!("./{file}"), format!("./{name}.sql"));
     // -nod: no trigger of the database may run at our connecting. The engine embedded takes SYSDBA's
     // name from whoever can open the file.
     #[rustfmt::skip]
     let args = [
         "-q", "-b", "-nod", "-ch", "UTF8", "-sql_dialect", "3", "-user", "SYSDBA",
-        "-i", "./facts.sql", "-o", &output, &database,
+        "-i", &input, "-o", &output, &database,
     ];
-    tools.run(folder, Tool::Isql, &args, &format!("facts-{file}"), is_stopped)?;
+    tools.run(folder, Tool::Isql, &args, &format!("{name}-{file}"), is_stopped)?;
     let text = fs::read(&answer).map_err(|error| failed(&error))?;
-    parse(&String::from_utf8_lossy(&text)).map_err(|why| failed(&why))
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn parse(text: &str) -> Result<Facts, String> {

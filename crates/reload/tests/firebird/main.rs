@@ -6,6 +6,7 @@ mod generated;
 mod kills;
 mod refused;
 mod room;
+mod same;
 mod steps;
 mod support;
 mod whole;

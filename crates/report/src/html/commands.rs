@@ -10,6 +10,7 @@ use crate::commands::{
     Row, better, bounds, floor_words, heading, mark_words, ratio_words, rows, value, with_interval,
 };
 use crate::text::{ratio, runs_words, set_share, share, significant};
+use crate::worklist::is_told;
 use threadwise_analysis::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
 use threadwise_analysis::{Estimate, Interval, TreatmentSummary};
 
@@ -106,7 +107,8 @@ fn figures_of(estimate: &Estimate) -> String {
 
 /// The headline's section, and that of everything else.
 pub fn sections(document: &Document, commands: &Commands, charts: &Charts) -> Vec<Section> {
-    let mut each = commands.quantities.iter().map(|quantity| figures(document, quantity, charts));
+    let shown = commands.quantities.iter().filter(|own| !is_told(document.analysis, own));
+    let mut each = shown.map(|quantity| figures(document, quantity, charts));
     let headline = Section {
         id: "comparison",
         title: "Outcome",
@@ -179,14 +181,21 @@ fn figures(document: &Document, quantity: &Quantity, charts: &Charts) -> Vec<Fig
             wide: false,
             title: titled(document, &format!("Ratio of {}", quantity.name), &chart.group),
             description: format!(
-                "With {level} intervals. A filled dot is an effect, a hollow one is not. The band around 1 is the \
-                 {}.",
-                floor_words(document, &chart.group, &quantity.metric)
+                "With {level} intervals. A filled dot is an effect, a hollow one is not. {}",
+                band_words(document, &chart.group, &quantity.metric)
             ),
             table: ratio_table(document, quantity, own),
         });
     }
     figures
+}
+
+/// What the band of a chart of ratios is; without A/A there is none.
+fn band_words(document: &Document, group: &str, metric: &str) -> String {
+    match floor_words(document, group, metric).as_str() {
+        known if known.contains('±') => format!("The band around 1 is the {known}."),
+        unknown => format!("{}.", capital(unknown)),
+    }
 }
 
 fn value_table(document: &Document, quantity: &Quantity, chart: &ValueChart) -> TableView {

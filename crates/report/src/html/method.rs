@@ -62,7 +62,7 @@ fn paragraphs(document: &Document) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines.extend(has_runs(document.study).then(|| COMMANDS.to_owned()));
+    lines.extend(has_runs(document.study).then(|| runs_words(document)));
     if !analysis.excluded_blocks.is_empty() {
         let left_out: Vec<String> =
             analysis.excluded_blocks.iter().map(|line| reason(document, line)).collect();
@@ -75,11 +75,19 @@ fn paragraphs(document: &Document) -> Vec<String> {
 }
 
 /// What is said of the method where the work is runs of a command.
-const COMMANDS: &str = "A run of the command is a whole run, so a block has one number of each treatment, and of the \
+const COMMANDS: &str = "is a whole run, so a block has one number of each treatment, and of the \
      baseline two, whose logarithms are averaged: in figures of its own too. The ratios of the headline are a family of \
      their own for Holm's method; those of all other quantities together are another one. Each quantity has its own noise \
      floor. A number of 0 or less has no ratio: then there is none of that comparison, since leaving the block out would \
      leave out just what is small.";
+
+fn runs_words(document: &Document) -> String {
+    format!("A run of the {} {COMMANDS}", if is_list(document) { "list" } else { "command" })
+}
+
+fn is_list(document: &Document) -> bool {
+    document.study.workload == threadwise_study::worklist::WORKLOAD
+}
 
 /// What a treatment does in a round.
 fn turn(document: &Document) -> String {
@@ -89,6 +97,7 @@ fn turn(document: &Document) -> String {
         true if has_queries(&document.study.workload) => {
             format!("{}, within {slice}", queries_turn(document))
         }
+        true if is_list(document) => "does the whole list once".to_owned(),
         true if has_runs(document.study) => "runs its command once, to the end".to_owned(),
         true => format!(
             "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time \

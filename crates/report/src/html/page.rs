@@ -220,9 +220,14 @@ fn usage(document: &Document, charts: &Charts) -> Section {
     if usage.rows.is_empty() {
         paragraphs.push("No readings of /proc/stat were taken.".to_owned());
     } else {
+        let around = match has_runs(document.study) {
+            // A run of half a second after a pause of one looks idle here.
+            true => " What is done before and after a run is in it: pauses, checks, further commands.",
+            false => "",
+        };
         let words = format!(
             "Mean busy share while the treatment's slices ran: of the logical CPUs that its {} used, of the idle siblings \
-             of their cores, and of all others. Blocks draw different cores.",
+             of their cores, and of all others. Blocks draw different cores.{around}",
             words(document.study).sessions,
         );
         figures.push(figure("roles", "Busy time by use", words, tables::roles(usage)));

@@ -126,8 +126,8 @@ fn label<'a>(document: &Document<'a>, treatment: &'a str) -> &'a str {
 /// The section of jobs, then those that every command has.
 pub fn sections(document: &Document, own: &Worklist, runs: &Commands, charts: &Charts) -> Vec<Section> {
     let mut sections = commands::sections(document, runs, charts);
-    if let Some(outcome) = sections.first_mut().filter(|_| runs.command.is_empty()) {
-        outcome.paragraphs.remove(0);
+    if let Some(outcome) = sections.first_mut() {
+        outcome.paragraphs = outcome_words(runs);
     }
     if rows(own).is_empty() {
         return sections;
@@ -148,6 +148,17 @@ pub fn sections(document: &Document, own: &Worklist, runs: &Commands, charts: &C
     };
     sections.insert(0, jobs);
     sections
+}
+
+/// What stands above the headline's figures.
+fn outcome_words(runs: &Commands) -> Vec<String> {
+    let others = if runs.differs { " (the first of several, which differ by treatment)" } else { "" };
+    let command =
+        (!runs.command.is_empty()).then(|| format!("The command for each item{others}: {}", runs.command));
+    let ratios = "A run is the whole list. A ratio is a treatment over its baseline, which runs twice in every \
+                  block; one of seconds per item is the inverse of a speed. Better and worse say which side of 1 \
+                  is meant.";
+    command.into_iter().chain([ratios.to_owned()]).collect()
 }
 
 fn about(own: &Worklist) -> Vec<String> {

@@ -49,8 +49,8 @@ fn point(own: &Point) -> Value {
 fn speed(document: &Document, own: &Speed) -> Value {
     let ratio = &own.ratio;
     json!({
-        "value": ratio.mean, "low": ratio.low, "high": ratio.high, "effect": own.effect,
-        "mark": mark(document, own).words(),
+        "value": ratio.mean, "low": ratio.low, "high": ratio.high, "holm_low": own.holm_low,
+        "holm_high": own.holm_high, "effect": own.effect, "mark": mark(document, own).words(),
     })
 }
 

@@ -6,6 +6,7 @@ use crate::commands::{
     Row, better, floor_words, heading, mark_words, ratio_words, rows, runs, summary, value, with_interval,
 };
 use crate::text::{counted, plain, set_share, share, significant};
+use crate::worklist::{is_told, tells_headline};
 use crate::{Document, Mark};
 use threadwise_analysis::Interval;
 use threadwise_analysis::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
@@ -18,7 +19,9 @@ pub fn table(document: &Document, commands: &Commands, style: Style) -> String {
     let Some(headline) = commands.headline() else { return String::new() };
     let mut text = painted(&treatments(document, commands, headline, style), style);
     text.push_str(&comparisons(document, style));
-    let rest: Vec<&Quantity> = commands.quantities.iter().skip(1).collect();
+    // What no run told is a line of the verdict.
+    let is_shown = |own: &&Quantity| !is_told(document.analysis, own) && has_values(document, own);
+    let rest: Vec<&Quantity> = commands.quantities.iter().skip(1).filter(is_shown).collect();
     for quantity in rest.iter().take(MAX_QUANTITIES) {
         text.push_str(&painted(&one(document, quantity, style), style));
     }
@@ -31,6 +34,12 @@ pub fn table(document: &Document, commands: &Commands, style: Style) -> String {
     }
     text.push_str(&activity::activity(document, style));
     text + &style.paint(super::DIM, &legend(document, style).join("\n"))
+}
+
+/// Whether any treatment has a value.
+fn has_values(document: &Document, quantity: &Quantity) -> bool {
+    let groups = document.groups();
+    groups.iter().any(|(group, _)| rows(document, group, quantity).iter().any(|row| row.value.is_some()))
 }
 
 /// Colours after the layout, so that escapes do not count as columns; by what a difference means, since
@@ -81,9 +90,15 @@ impl Grid<'_> {
     fn is_used(&self, column: Column) -> bool {
         match column {
             Processes => self.commands.is_per_session,
-            Elapsed => self.headline.metric != ELAPSED,
+            Headline => !self.has_jobs(),
+            Elapsed => self.headline.metric != ELAPSED && !self.has_jobs(),
             _ => true,
         }
+    }
+
+    /// Whether the table of a work list's jobs stands above.
+    fn has_jobs(&self) -> bool {
+        tells_headline(self.document.analysis)
     }
 
     fn header(&self, column: Column) -> String {
@@ -91,6 +106,7 @@ impl Grid<'_> {
             Named | Name => "treatment".to_owned(),
             Processes => "processes".to_owned(),
             Headline => heading(self.headline),
+            Ratio if self.has_jobs() => format!("s/item over {}", self.document.common_baseline()),
             Ratio => format!("ratio to {}", self.document.common_baseline()),
             Elapsed => "elapsed".to_owned(),
             Cpu => "CPU/run".to_owned(),
@@ -202,6 +218,9 @@ fn list(grid: &Grid<'_>) -> String {
             let shown = SHAPES[0].iter().skip(1).filter(|column| grid.is_used(**column));
             let parts: Vec<String> = shown
                 .map(|column| match column {
+                    Ratio if grid.has_jobs() && row.estimate.is_some() => {
+                        format!("s/item {}", grid.cell(*column, &row))
+                    }
                     Ratio => grid.cell(*column, &row),
                     _ => format!("{} {}", grid.header(*column), grid.cell(*column, &row)),
                 })
@@ -257,9 +276,10 @@ fn one(document: &Document, quantity: &Quantity, style: Style) -> String {
 fn legend(document: &Document, style: Style) -> Vec<String> {
     let level = set_share(document.level());
     let blocks = counted(document.analysis.blocks as usize, "block");
+    let what = if document.analysis.worklist.is_some() { "list" } else { "command" };
     let mut parts = vec![
         format!("±, [low, high]: {level} interval over {blocks}, a run of each treatment in each."),
-        "CPU/run: CPU time of one run of the command; busy CPUs: CPU time over elapsed time.".to_owned(),
+        format!("CPU/run: CPU time of one run of the {what}; busy CPUs: CPU time over elapsed time."),
     ];
     let marks = [Mark::Higher, Mark::Lower, Mark::NoEffect, Mark::Inconclusive];
     parts.extend(marks.map(|mark| format!("{} {}", style.sign(mark), mark.words())));

@@ -155,6 +155,12 @@ fn every_width_is_kept_and_nothing_is_told_twice() {
     // Steps and pairs stand in the table of jobs, not as ratios of seconds once more.
     let plain = table(&fixture(8).document(), UNICODE);
     assert!(!plain.contains("comparisons\n"), "{plain}");
+    // Nor do seconds per item, the whole list and the idle share.
+    for told in ["item_s", "elapsed", "idle_share", "run of the command"] {
+        let (_, rest) = plain.split_once("\ntreatment").unwrap();
+        assert!(!rest.replace("over elapsed time", "").contains(told), "{told} in {rest}");
+    }
+    assert!(plain.contains("s/item over all j1") && plain.contains("run of the list"), "{plain}");
 }
 
 #[test]
@@ -177,6 +183,10 @@ fn the_page_begins_with_the_jobs() {
     }
     let own = page.split_once("<section id=\"worklist\"").unwrap().1.split_once("</section>").unwrap().0;
     assert_eq!(own.matches("data-chart=\"").count(), 2);
+    let outcome =
+        page.split_once("<section id=\"comparison\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert!(outcome.contains("A run is the whole list. A ratio") && !outcome.contains("One process"));
+    assert!(!page.contains("<h3>Elapsed</h3>") && page.contains("does the whole list once"), "told above");
     // Other pages do not carry what draws it.
     let other = html::render(&Fixture::generated(2, 2).document()).unwrap();
     assert!(page.contains("globalThis.worklistCharts =") && !other.contains("globalThis.worklistCharts ="));

@@ -10,7 +10,7 @@ use threadwise_engine::protocol::{WireLoad, WireValue};
 use threadwise_server::marked;
 use threadwise_study::{Reading, Slice, Study, command, worklist};
 
-use crate::guard::BlockUse;
+use crate::guard::{BlockUse, ThreadTimes};
 use crate::load::Folders;
 
 /// How long processes may take to go when they are killed.
@@ -76,5 +76,34 @@ pub(super) fn without_waits(study: &Study, used: BlockUse) -> BlockUse {
     match one_by_one(study) {
         true => BlockUse { some_ns: None, ..used },
         false => used,
+    }
+}
+
+/// Takes what a server of the user's used in runs that it was bound for from what others used.
+pub(super) fn with_server<'a>(used: BlockUse, slices: impl Iterator<Item = &'a Slice>) -> BlockUse {
+    let server_ns: u64 = slices.map(|slice| slice.counter(command::SERVER_CPU_NS)).sum();
+    let ours = ThreadTimes { cpu_ns: used.ours.cpu_ns.saturating_add(server_ns), ..used.ours };
+    BlockUse { ours, ..used }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_bound_server_used_is_not_that_of_others() {
+        let slice = |counters: &[(&str, u64)]| Slice {
+            sequence: 0,
+            round: 0,
+            start_ns: 0,
+            window_ns: 1,
+            sessions: Vec::new(),
+            counters: counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            cpu_times: Vec::new(),
+        };
+        let slices = [slice(&[(command::SERVER_CPU_NS, 300)]), slice(&[("read_bytes", 9)])];
+        let used = BlockUse { ours: ThreadTimes { cpu_ns: 50, wait_ns: 7 }, ..BlockUse::default() };
+        let ours = with_server(used, slices.iter()).ours;
+        assert_eq!((ours.cpu_ns, ours.wait_ns), (350, 7));
     }
 }

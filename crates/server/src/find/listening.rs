@@ -17,6 +17,19 @@ const LISTENS: &str = "0A";
 /// Flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`).
 const ACCEPTS: u64 = 0x1_0000;
 
+/// Programs that listen for a server elsewhere, by their names in /proc/PID/comm: forwarders of ports into
+/// containers, of sockets of units, and tunnels.
+const PROXIES: [&str; 8] = [
+    "docker-proxy",
+    "rootlesskit",
+    "rootlessport",
+    "slirp4netns",
+    "pasta",
+    "pasta.avx2",
+    "systemd-socket-",
+    "ssh",
+];
+
 /// A listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Socket {
@@ -95,7 +108,10 @@ fn holder(what: &str, sockets: &[Socket]) -> Result<Server, FindError> {
             let owner = owner.map_or_else(|| "another user".to_owned(), user);
             Err(FindError::Hidden { what: what.to_owned(), owner })
         }
-        [root] => Ok(Server { root, group: None }),
+        [root] => match proc::comm(root.0).filter(|name| PROXIES.contains(&name.as_str())) {
+            Some(program) => Err(FindError::Proxy { what: what.to_owned(), program, pid: root.0 }),
+            None => Ok(Server { root, group: None }),
+        },
         _ => {
             let name = |(pid, _): &Identity| format!("{} ({pid})", proc::comm(*pid).unwrap_or_default());
             let found: Vec<String> = tops.iter().map(name).collect();

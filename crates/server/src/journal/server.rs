@@ -8,8 +8,9 @@
 
 use super::entry::{self, Entry, Here, Thread};
 use super::{Journal, JournalError, Restored, agrees, append, file_error, look, online, put_back, read};
-use crate::find::{self, Identity, Server};
+use crate::find::{self, Families, Identity, Server};
 use crate::proc;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use threadwise_machine::CpuSet;
@@ -93,8 +94,8 @@ impl<'a> Known<'a> {
     }
 
     /// The mask that a process without a line would have had without us.
-    fn inherited(&self, pid: u32) -> Option<CpuSet> {
-        let of_ancestor = || find::nearest(pid, |process| self.processes.get(&process).copied().cloned());
+    fn inherited(&self, families: &Families, pid: u32) -> Option<CpuSet> {
+        let of_ancestor = || families.nearest(pid, |process| self.processes.get(&process).copied().cloned());
         let of_group = || {
             let is_in = |own: &&ServerEntry| {
                 own.server.group.as_deref().is_some_and(|group| find::is_in_group(pid, group))
@@ -132,13 +133,14 @@ impl Journal {
         let known = Known::of(&entries, &servers);
         let of_server = || servers.iter().find(|own| own.server == *server).map(|own| own.first.clone());
         let (mut lines, mut added, mut recorded) = (String::new(), BTreeSet::new(), Vec::new());
+        let families = OnceCell::new();
         for &(pid, tid) in threads {
             let Some((thread, present)) = look(pid, tid) else { continue };
             recorded.push((pid, tid));
             if known.threads.contains(&thread) || !added.insert(thread) {
                 continue;
             }
-            let inherited = || known.inherited(pid).or_else(of_server);
+            let inherited = || known.inherited(families.get_or_init(Families::now), pid).or_else(of_server);
             let mask = known.was_given(&present).then(inherited).flatten().unwrap_or(present);
             lines.push_str(&Entry { here: here.clone(), thread, mask }.line());
         }
@@ -207,14 +209,17 @@ fn heirs(known: &Known<'_>, in_vain: &BTreeSet<Thread>) -> Vec<Entry> {
     let (online, here) = (online(), Here::now());
     let members = known.servers.iter().flat_map(|own| own.server.members(&processes));
     let pids: BTreeSet<u32> = members.map(|member| member.process.0).collect();
+    let families = Families::now();
     let mut found = Vec::new();
     for pid in pids {
-        let threads = proc::threads(pid).into_iter().filter_map(|(tid, _)| look(pid, tid));
+        let threads = proc::thread_numbers(pid).into_iter().filter_map(|tid| look(pid, tid));
         let ours = threads.filter(|(thread, mask)| {
             !known.threads.contains(thread) && !in_vain.contains(thread) && known.was_given(mask)
         });
         let ours: Vec<(Thread, CpuSet)> = ours.collect();
-        let Some(mask) = (!ours.is_empty()).then(|| known.inherited(pid)).flatten() else { continue };
+        let Some(mask) = (!ours.is_empty()).then(|| known.inherited(&families, pid)).flatten() else {
+            continue;
+        };
         let astray = ours.into_iter().filter(|(_, present)| !agrees(&mask, present, online.as_ref()));
         found.extend(astray.map(|(thread, _)| Entry { here: here.clone(), thread, mask: mask.clone() }));
     }

@@ -19,9 +19,10 @@ struct Bench {
     pids: Vec<u32>,
 }
 
-/// Notes its own number; for each line that it reads it starts a process that does so too.
-const SERVER: &str = "echo $$ >> pids; mkfifo go; sh -c 'echo $$ >> pids; exec sleep 600' & \
-     while read line < go; do sh -c 'echo $$ >> pids; exec sleep 600' & done";
+/// Notes its own number; for each line that it reads it starts a process that does so too. The pipe is opened
+/// once, for both directions: opened anew for each line it would end with the writer before.
+const SERVER: &str = "echo $$ >> pids; mkfifo go; exec 3<>go; sh -c 'echo $$ >> pids; exec sleep 600' & \
+     while read line <&3; do sh -c 'echo $$ >> pids; exec sleep 600' & done";
 
 impl Bench {
     fn new() -> Self {

@@ -20,7 +20,7 @@ pub enum ServerName {
 const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
 
 /// Hosts that are this machine.
-const HERE: [&str; 5] = ["", "localhost", "127.0.0.1", "[::1]", "*"];
+const HERE: [&str; 8] = ["", "localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::1", "[::]", "*"];
 
 impl ServerName {
     /// Reads `pid:N`, `port:N`, `socket:PATH`, `unit:NAME`, or one without its first word: a number is a
@@ -102,7 +102,7 @@ mod tests {
     fn every_way_to_name_a_server_is_read() {
         let read = |text: &str| ServerName::parse(text).unwrap();
         assert_eq!((read("812"), read("pid:812")), (ServerName::Pid(812), ServerName::Pid(812)));
-        for text in ["port:5432", ":5432", "localhost:5432", "127.0.0.1:5432", "[::1]:5432"] {
+        for text in ["port:5432", ":5432", "localhost:5432", "127.0.0.1:5432", "[::1]:5432", "::1:5432"] {
             assert_eq!(read(text), ServerName::Port(5432), "{text}");
         }
         let socket = ServerName::Socket("/run/postgresql/.s.PGSQL.5432".into());

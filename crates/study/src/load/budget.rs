@@ -179,7 +179,14 @@ fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Resu
 /// Fits the budget to the treatments: raises one that nobody asked for, refuses one that somebody did.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
-    let until_s = needed_s(study, UNTIL_BLOCKS, ROOMY);
+    let until_s = match study.is_fixed_work() {
+        // Nobody knows how long a run takes: the file's own budget is for the fewest blocks at least.
+        true => {
+            let own_s = file.raw.design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |own| *own.get_ref());
+            own_s * f64::from(UNTIL_BLOCKS / MIN_BLOCKS)
+        }
+        false => needed_s(study, UNTIL_BLOCKS, ROOMY),
+    };
     let (budget_s, default_s) = match &mut study.design.stopping {
         Stopping::Budget { budget_s } => (budget_s, DEFAULT_BUDGET_S),
         Stopping::Until { budget_s, .. } => (budget_s, until_s),

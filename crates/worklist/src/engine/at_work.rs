@@ -127,7 +127,7 @@ impl AtWork {
         if self.server().is_some() {
             notes.push(
                 "one private server, started anew for each run under the treatment's placement; its CPU time, in \
-                 steps of 10 ms, counts as the run's"
+                 steps of 10 ms, counts as the run's, its memory does not"
                     .to_owned(),
             );
         }

@@ -1,15 +1,18 @@
 //! Copies of the user's files, made while nobody can write half of something into them.
 //!
 //! SQLite's by its own backup API, whose read transaction sees one state, the write-ahead log included
-//! (sqlite.org/backup.html): the file is opened read-only and nobody is shut out. Firebird's as bytes under
-//! the lock that Firebird itself takes (see `threadwise_reload::firebird`).
+//! (sqlite.org/backup.html): the file is opened read-only and nobody is shut out. A copy leaves the
+//! write-ahead log (sqlite.org/pragma.html#pragma_journal_mode): with one, the first run would leave side
+//! files beside it, and find another state than the next. Firebird's as bytes under the lock that Firebird
+//! itself takes (see `threadwise_reload::firebird`).
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
@@ -84,27 +87,74 @@ fn is_sqlite(path: &Path) -> io::Result<bool> {
 }
 
 fn copy_sqlite(from: &Path, to: &Path) -> Result<(), String> {
-    let copy = || -> rusqlite::Result<StepResult> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let old = Connection::open_with_flags(from, flags)?;
-        old.busy_timeout(WAIT)?;
-        let mut new = Connection::open(to)?;
-        // What is half copied after a crash is copied anew.
-        new.execute_batch("pragma synchronous = off")?;
-        let backup = Backup::new(&old, &mut new)?;
-        let until = Instant::now() + WAIT;
-        loop {
-            match backup.step(-1)? {
-                StepResult::Busy | StepResult::Locked if Instant::now() < until => std::thread::sleep(STEP),
-                ended => return Ok(ended),
-            }
-        }
-    };
-    match copy() {
+    // Empty is a database too; made by us, since SQLite would let others read it.
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
+    made.map(drop).map_err(|error| error.to_string())?;
+    match copied(from, to) {
         Ok(StepResult::Done) => Ok(()),
         Ok(_) => Err("it is in use: end what writes to it, or take it out of the list".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Any reader of a file that uses a write-ahead log makes one beside it, and one that may not write leaves
+/// it there. So a file that nobody has open is read as one that nobody changes (`immutable` of
+/// sqlite.org/uri.html), and looked at once more whether that was so.
+fn copied(from: &Path, to: &Path) -> rusqlite::Result<StepResult> {
+    if let Some(before) = at_rest(from) {
+        let copied = backed_up(immutable(from), OpenFlags::SQLITE_OPEN_URI, to);
+        if at_rest(from) == Some(before) {
+            return copied;
+        }
+    }
+    backed_up(from, OpenFlags::empty(), to)
+}
+
+/// A file that uses a write-ahead log and has none: its number, size, and times of change.
+fn at_rest(path: &Path) -> Option<[i64; 6]> {
+    let mut header = [0; 19];
+    File::open(path).and_then(|mut file| file.read_exact(&mut header)).ok()?;
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    // The write version (sqlite.org/fileformat.html, "File format version numbers").
+    let is_free = header[18] == 2 && fs::symlink_metadata(log).is_err();
+    let found = fs::metadata(path).ok().filter(|_| is_free)?;
+    let (number, size) = (found.ino().cast_signed(), found.size().cast_signed());
+    Some([number, size, found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()])
+}
+
+/// A name of a file as a URI, all of it in percent signs but what is certain to mean itself.
+fn immutable(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
+    let letter = |&byte: &u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    let name: String = path.as_os_str().as_bytes().iter().map(letter).collect();
+    format!("file://{name}?immutable=1")
+}
+
+fn backed_up(from: impl AsRef<Path>, more: OpenFlags, to: &Path) -> rusqlite::Result<StepResult> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let old = Connection::open_with_flags(from, flags | more)?;
+    old.busy_timeout(WAIT)?;
+    let mut new = Connection::open(to)?;
+    // What is half copied after a crash is copied anew.
+    new.execute_batch("pragma synchronous = off")?;
+    let backup = Backup::new(&old, &mut new)?;
+    let until = Instant::now() + WAIT;
+    let ended = loop {
+        match backup.step(-1)? {
+            StepResult::Busy | StepResult::Locked if Instant::now() < until => std::thread::sleep(STEP),
+            ended => break ended,
+        }
+    };
+    drop(backup);
+    if ended == StepResult::Done {
+        // The answer is the mode; nobody else has the copy open, so that it cannot stay.
+        new.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0))?;
+    }
+    Ok(ended)
 }
 
 /// Copies a file of Firebird while it is locked for us alone.
@@ -135,6 +185,7 @@ fn copy_locked(from: &Path, to: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_with_a_log_is_copied_in_one_state_and_stays_as_it_was() {
@@ -150,7 +201,26 @@ mod tests {
         let rows: i64 =
             Connection::open(&to).unwrap().query_row("select count(*) from t", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 2, "those in the log are there too");
+        let result = folder.path().join("result");
+        crate::sqlite::vacuum_into(&to, &result).unwrap();
+        threadwise_reload::sqlite::same_rows(&to, &result).unwrap();
+        let side = ["copy-wal", "copy-shm", "copy-journal"].map(|name| folder.path().join(name).exists());
+        assert_eq!(side, [false; 3], "runs are alike");
+        let mode = fs::metadata(&to).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         expect_kind(&from, Kind::Sqlite).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_nobody_has_open_gets_no_log_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("100%?a=b #\"ä\"\n.db");
+        let script = "pragma journal_mode = wal; create table t (x); insert into t values (1), (2)";
+        Connection::open(&from).unwrap().execute_batch(script).unwrap();
+        let before = fs::read(&from).unwrap();
+        copy_sqlite(&from, &folder.path().join("copy")).unwrap();
+        assert_eq!((fs::read(&from).unwrap(), fs::read_dir(folder.path()).unwrap().count()), (before, 2));
+        threadwise_reload::sqlite::same_rows(&folder.path().join("copy"), &from).unwrap();
     }
 
     #[test]

@@ -9,12 +9,25 @@ use threadwise_server::proc;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
+/// Tries to see a server between two ends of children.
+const TRIES: usize = 5;
+
 /// CPU time so far, nanoseconds; `None` where the process has ended.
 pub(crate) fn used_ns(pid: u32) -> Option<u64> {
-    let own = stat(pid)?;
-    let children = proc::children(pid).into_iter().filter_map(stat);
-    let ticks = own.own + own.waited + children.map(|child| child.own + child.waited).sum::<u64>();
-    Some(ticks * (NS_PER_S / rustix::param::clock_ticks_per_second().max(1)))
+    let mut own = stat(pid)?;
+    let mut children = 0;
+    for _ in 0..TRIES {
+        let living = proc::children(pid).into_iter().filter_map(stat);
+        children = living.map(|child| child.own + child.waited).sum::<u64>();
+        let now = stat(pid)?;
+        // A child that ended in between would be in neither of the two, or in both.
+        let is_whole = now.waited == own.waited;
+        own = now;
+        if is_whole {
+            break;
+        }
+    }
+    Some((own.own + own.waited + children) * (NS_PER_S / rustix::param::clock_ticks_per_second().max(1)))
 }
 
 /// Ticks of a process and of the children that it has waited for.

@@ -20,12 +20,18 @@ const USER: &str = "threadwise";
 const CLEAR: Duration = Duration::from_secs(10);
 /// Bytes of a row with its places in two indices, about.
 const ROW_BYTES: u64 = 190;
+/// Nothing waits for the disk: for the time in which databases are dropped, each with a checkpoint that
+/// would write what the others still have (PostgreSQL documentation, "DROP DATABASE" and "fsync").
+const UNSYNCED: &str = "ALTER SYSTEM SET fsync = off;\nSELECT pg_reload_conf();\n";
+/// As the runs have it again.
+const SYNCED: &str = "ALTER SYSTEM RESET fsync;\nSELECT pg_reload_conf();\n";
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Postgres {
     cluster: Cluster,
     home: Home,
+    major: u32,
     programs: Programs,
     /// Kept open where programs reach the socket through it.
     _folder: Option<File>,
@@ -58,7 +64,11 @@ impl Postgres {
         let environment: BTreeMap<String, String> =
             set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let way = Way { environment, without: &["PG"] };
-        Ok(Self { cluster, home, programs: place.programs.clone(), _folder: folder, way })
+        let major = programs.major;
+        let server = Self { cluster, home, major, programs: place.programs.clone(), _folder: folder, way };
+        // Where the last one was killed while it dropped databases.
+        server.sql("postgres", SYNCED).map_err(|why| failed("set it up", why))?;
+        Ok(server)
     }
 
     pub(super) fn data(&self) -> PathBuf {
@@ -95,18 +105,16 @@ impl Postgres {
     pub(super) fn drop_restored(&self) -> Result<(), String> {
         let named = format!("SELECT datname FROM pg_database WHERE starts_with(datname, '{RESTORED}')");
         let names = self.sql("postgres", &named)?;
-        let drops = names.lines().map(|name| format!("DROP DATABASE \"{name}\" WITH (FORCE);\n"));
-        let drops: String = drops.collect();
         // FORCE came with release 13; a client of a chain that has ended is gone by itself.
-        let drops = if self.major()? < 13 { drops.replace(" WITH (FORCE)", "") } else { drops };
-        if drops.is_empty() { Ok(()) } else { self.sql("postgres", &drops).map(drop) }
-    }
-
-    fn major(&self) -> Result<u32, String> {
-        let said = self.sql("postgres", "SHOW server_version_num")?;
-        said.parse::<u32>()
-            .map(|number| number / 10_000)
-            .map_err(|error| format!("version '{said}': {error}"))
+        let force = if self.major < 13 { "" } else { " WITH (FORCE)" };
+        let drops: String = names.lines().map(|name| format!("DROP DATABASE \"{name}\"{force};\n")).collect();
+        if drops.is_empty() {
+            return Ok(());
+        }
+        let dropped = self.sql("postgres", &format!("{UNSYNCED}{drops}"));
+        // After an error too, which is the one to tell.
+        let synced = self.sql("postgres", SYNCED);
+        dropped.and(synced).map(drop)
     }
 
     pub(super) fn digest(&self, database: &str) -> Result<String, String> {

@@ -30,6 +30,8 @@ const FIRST_LOOKS: [Duration; 3] =
 const LOOK: Duration = Duration::from_millis(100);
 /// A look is followed by a pause of so many times its own length at least: two percents of a CPU.
 const LOOK_SHARE: u32 = 50;
+/// The same for looks at a server of the user's, which may have thousands of threads: one percent more.
+const SERVER_LOOK_SHARE: u64 = 100;
 /// How long processes may outlive the last one that we started.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long processes may take to go when they are killed.
@@ -176,6 +178,7 @@ impl AtWork {
         let mut looks = FIRST_LOOKS.into_iter();
         let mut pause = looks.next().unwrap_or(LOOK);
         let mut seen_ns = clock::monotonic_ns();
+        let mut server_due_ns = 0;
         loop {
             let (unstarted, unended, spared, roots) = {
                 let state = self.progress.wait(pause);
@@ -201,8 +204,9 @@ impl AtWork {
                 state.unseen_ns = state.unseen_ns.max(unseen_ns);
                 seen_ns = clock::monotonic_ns();
             }
+            let cost = Duration::from_nanos(clock::monotonic_ns().saturating_sub(began_ns));
             let too_long = clock::monotonic_ns() > deadline_ns;
-            let astray = look.astray.or_else(|| self.pinned.as_ref().and_then(Pinned::look));
+            let astray = look.astray.or_else(|| self.look_at_server(&mut server_due_ns));
             let verdict = match astray {
                 _ if self.is_interrupted() => Some(Verdict::Interrupted),
                 _ if too_long => Some(Verdict::TimedOut),
@@ -213,13 +217,26 @@ impl AtWork {
             if let Some(verdict) = verdict {
                 self.progress.end(verdict, KILL);
             }
-            let cost = Duration::from_nanos(clock::monotonic_ns().saturating_sub(began_ns));
             pause = looks.next().unwrap_or(LOOK).max(cost * LOOK_SHARE);
             let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
             pause = pause.min(Duration::from_nanos(left_ns) + Duration::from_millis(1));
         }
         self.leave_server();
         self.clear_up();
+    }
+
+    /// A look at the user's server where one is due. Looks at the command do not wait for it: a large server
+    /// takes long to be looked at, and memory is known from looks that come often.
+    fn look_at_server(&self, due_ns: &mut u64) -> Option<String> {
+        let pinned = self.pinned.as_ref()?;
+        let began_ns = clock::monotonic_ns();
+        if began_ns < *due_ns {
+            return None;
+        }
+        let astray = pinned.look();
+        let now_ns = clock::monotonic_ns();
+        *due_ns = now_ns.saturating_add(now_ns.saturating_sub(began_ns) * SERVER_LOOK_SHARE);
+        astray
     }
 
     /// After the command: what the server used, and whether it still was where it should be.

@@ -174,7 +174,9 @@ fn interval(mean: f64, half: f64, unit: &str, blocks: u32) -> Interval {
 }
 
 fn speed(ratio: f64, blocks: u32) -> Speed {
-    Speed { ratio: interval(ratio, 0.02, "ratio", blocks), effect: blocks > 1 && (ratio - 1.0).abs() > 0.04 }
+    let own = interval(ratio, 0.02, "ratio", blocks);
+    let effect = blocks > 1 && (ratio - 1.0).abs() > 0.04;
+    Speed { holm_low: own.low, holm_high: own.high, ratio: own, effect }
 }
 
 /// Treatments with this placement, the twin apart.

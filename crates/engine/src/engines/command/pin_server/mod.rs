@@ -109,7 +109,6 @@ impl State {
 struct Seen {
     pid: u32,
     tid: u32,
-    name: String,
     mask: CpuSet,
 }
 
@@ -157,7 +156,7 @@ impl Pinned {
             let (threads, _) = look(&mut state);
             let is_first = state.bound.is_empty();
             if !is_first && threads.iter().all(|thread| thread.mask == self.cpus) {
-                state.bound.extend(threads.iter().map(|thread| (thread.pid, thread.tid)));
+                state.bound = numbers_of(&threads);
                 return Ok(());
             }
             // Before anything is bound, every mask is one that somebody else gave.
@@ -196,8 +195,9 @@ impl Pinned {
         let (threads, orphans) = look(&mut state);
         let new = |thread: &&Seen| !state.bound.contains(&(thread.pid, thread.tid));
         let astray: Vec<&Seen> = threads.iter().filter(|thread| thread.mask != self.cpus).collect();
-        if let Some(Seen { tid, name, mask, .. }) = astray.iter().copied().find(|thread| !new(thread)) {
-            let cpus = &self.cpus;
+        if let Some(Seen { tid, mask, .. }) = astray.iter().copied().find(|thread| !new(thread)) {
+            // A thread's number is good as a process number below /proc, too (`proc_tid(5)`).
+            let (cpus, name) = (&self.cpus, proc::comm(*tid).unwrap_or_default());
             return Some(format!(
                 "thread {tid} ({name}) of the server may run on CPUs {mask} instead of {cpus}"
             ));
@@ -211,7 +211,8 @@ impl Pinned {
             return Some(error.to_string());
         }
         state.orphans.extend(orphans);
-        state.bound.extend(threads.iter().map(|thread| (thread.pid, thread.tid)));
+        // Without those that have ended: their numbers may be given again.
+        state.bound = numbers_of(&threads);
         None
     }
 
@@ -260,8 +261,10 @@ impl Pinned {
     /// One has not got it.
     pub fn put_back(&self) -> Result<(), EngineError> {
         let fail = |why: &str| failed("put the server's masks back", why);
-        self.write_orphans(&mut self.lock())?;
+        // What is written down is put back also where no more can be, as on a full disk.
+        let written = self.write_orphans(&mut self.lock());
         let restored = journal::restore(&self.path).map_err(|error| fail(&error.to_string()))?;
+        written?;
         restored.failed.first().map_or(Ok(()), |why| Err(fail(why)))
     }
 
@@ -289,6 +292,10 @@ impl Pinned {
     }
 }
 
+fn numbers_of(threads: &[Seen]) -> BTreeSet<(u32, u32)> {
+    threads.iter().map(|thread| (thread.pid, thread.tid)).collect()
+}
+
 /// All threads of the server now, and those of its processes that have to be written down since their
 /// parents have ended.
 fn look(state: &mut State) -> (Vec<Seen>, Vec<Identity>) {
@@ -298,9 +305,9 @@ fn look(state: &mut State) -> (Vec<Seen>, Vec<Identity>) {
     let orphans = members.iter().filter(is_new).map(|member| member.process).collect();
     let threads = members.iter().flat_map(|member| {
         let pid = member.process.0;
-        proc::threads(pid).into_iter().filter_map(move |(tid, name)| {
+        proc::thread_numbers(pid).into_iter().filter_map(move |tid| {
             let mask = pin::thread_affinity(pid, tid).ok()?;
-            Some(Seen { pid, tid, name, mask })
+            Some(Seen { pid, tid, mask })
         })
     });
     (threads.collect(), orphans)

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use threadwise_study::{OptionValue, Options};
 
-/// For each line of a pipe it starts a process that notes its number; `out` has it leave its parent.
-const SERVER: &str = "mkfifo go; echo $$ >> pids; while read line < go; do \
+/// For each line of a pipe it starts a process that notes its number; `out` has it leave its parent. The pipe is
+/// opened once, for both directions: opened anew for each line it would end with the writer before.
+const SERVER: &str = "mkfifo go; exec 3<>go; echo $$ >> pids; while read line <&3; do \
      if [ \"$line\" = out ]; then (sh -c 'echo $$ >> pids; exec sleep 600' &); \
      else sh -c 'echo $$ >> pids; exec sleep 600' & fi; done";
 

@@ -1,0 +1,51 @@
+//! Which versions of a chain's programs are at work, for the reader of a report.
+//!
+//! gbak tells its version by `-z`, and then that names of files are missing; the others by `--version`.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::chain::Kind;
+use crate::programs::Programs;
+
+/// One line: `work list: pg_dump (PostgreSQL) 15.18; …`. A program that does not tell is named all the same.
+pub(crate) fn told(kind: Kind, programs: &Programs) -> Option<String> {
+    let option = if kind == Kind::Firebird { "-z" } else { "--version" };
+    let mut said: Vec<String> = programs
+        .iter()
+        .map(|(name, path)| line(path, option).unwrap_or_else(|| format!("{name} of an unknown version")))
+        .collect();
+    if kind == Kind::Sqlite {
+        said.push(format!("SQLite {}", rusqlite::version()));
+    }
+    (!said.is_empty()).then(|| format!("work list: {}", said.join("; ")))
+}
+
+/// The first line that a program says.
+fn line(program: &Path, option: &str) -> Option<String> {
+    let mut command = Command::new(program);
+    let output = command.arg(option).stdin(Stdio::null()).output().ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(first.chars().filter(|c| !c.is_control()).take(100).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn programs_tell_their_versions_and_a_silent_one_is_named() {
+        let programs = Programs::from([
+            ("true".to_owned(), PathBuf::from("/bin/true")),
+            ("gone".to_owned(), PathBuf::from("/no/such/program")),
+        ]);
+        let told = told(Kind::Text, &programs).unwrap();
+        assert!(told.contains("gone of an unknown version") && told.contains("coreutils"), "{told}");
+        let sqlite = super::told(Kind::Sqlite, &Programs::new()).unwrap();
+        assert!(sqlite.ends_with(rusqlite::version()), "{sqlite}");
+        assert_eq!(super::told(Kind::Text, &Programs::new()), None);
+    }
+}
