@@ -18,6 +18,7 @@ use threadwise_server::stopping;
 
 use crate::error::{failed, words};
 use crate::home::Home;
+use crate::workload::counters::{self, Pages};
 
 /// Asks isql for its dialect, which needs neither a transaction nor a page.
 const MARK: &str = "show sql dialect;\n";
@@ -107,15 +108,24 @@ impl Isql {
         sql: &str,
         columns: [&str; N],
     ) -> Result<[i64; N], EngineError> {
-        let rows = self.rows(action, sql)?;
-        let [row] = rows.as_slice() else {
-            return Err(failed(action, format!("it gave {} rows instead of 1", rows.len())));
-        };
-        let mut numbers = [0; N];
-        for (number, column) in numbers.iter_mut().zip(columns) {
-            *number = number_of(row, column).ok_or_else(|| failed(action, format!("it gave no {column}")))?;
-        }
-        Ok(numbers)
+        only_row(action, &self.rows(action, sql)?, columns)
+    }
+
+    /// Like [`Self::numbers`], with the pages that the session accessed for the statement.
+    ///
+    /// # Errors
+    /// The engine's words; or another number of rows; or no statistics.
+    pub(crate) fn counted<const N: usize>(
+        &mut self,
+        action: &str,
+        sql: &str,
+        columns: [&str; N],
+    ) -> Result<([i64; N], Pages), EngineError> {
+        let said = self.say(action, &format!("set stats on;\n{sql};\nset stats off;\ncommit;\n"))?;
+        let (answer, statistics) = said.split_at(said.find(counters::BEGIN).unwrap_or(said.len()));
+        let pages =
+            counters::parse(statistics).ok_or_else(|| failed(action, "isql told no statistics of it"))?;
+        Ok((only_row(action, &rows(answer), columns)?, pages))
     }
 
     /// The plan of a statement, which is not done.
@@ -167,6 +177,18 @@ impl Drop for Isql {
             let _ = stopping::kill_group(&mut self.child);
         }
     }
+}
+
+/// The whole numbers of the only row, by column.
+fn only_row<const N: usize>(action: &str, rows: &[Row], columns: [&str; N]) -> Result<[i64; N], EngineError> {
+    let [row] = rows else {
+        return Err(failed(action, format!("it gave {} rows instead of 1", rows.len())));
+    };
+    let mut numbers = [0; N];
+    for (number, column) in numbers.iter_mut().zip(columns) {
+        *number = number_of(row, column).ok_or_else(|| failed(action, format!("it gave no {column}")))?;
+    }
+    Ok(numbers)
 }
 
 /// The whole number in a column of a row.

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, shuffled_keys};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
-use super::{PAGE_BYTES, counters, fill};
+use super::counters::Pages;
+use super::{PAGE_BYTES, fill};
 use crate::error::failed;
 use crate::home::{DATABASE, Home};
 use crate::isql::Isql;
@@ -77,9 +78,7 @@ fn insert(session: &mut Isql, seed: u64, spec: &LogicalIo) -> Result<(), EngineE
 /// One row a page, or an error; the pages that a program with an empty cache reads for all rows.
 fn prove(home: &Home, programs: &Programs, table: u32, blocks: u64) -> Result<u64, EngineError> {
     let mut session = Isql::start(home, &programs.isql, Some(DATABASE))?;
-    let before = counters::of(&mut session)?;
-    check_all(&mut session, table, blocks)?;
-    let reads = counters::of(&mut session)?.since(before).reads;
+    let reads = check_all(&mut session, table, blocks)?.reads;
     // A pointer page for every thousand pages, and what the statements themselves need.
     match (blocks..=blocks + blocks / 50 + 200).contains(&reads) {
         true => Ok(reads),
@@ -131,13 +130,13 @@ fn loop_sql(table: u32, spec: &LogicalIo) -> String {
     )
 }
 
-/// Reads all rows of a table, and checks what they hold.
-fn check_all(session: &mut Isql, table: u32, blocks: u64) -> Result<(), EngineError> {
+/// Reads all rows of a table, and checks what they hold; gives the pages that it took.
+fn check_all(session: &mut Isql, table: u32, blocks: u64) -> Result<Pages, EngineError> {
     let sql = format!("select count(*) n, sum(value_ + twin) s from blocks_{table}");
-    let held = session.numbers("read the whole table", &sql, ["N", "S"])?;
+    let (held, pages) = session.counted("read the whole table", &sql, ["N", "S"])?;
     let expected = [blocks as i64, range_sum(0, blocks)];
     match held == expected {
-        true => Ok(()),
+        true => Ok(pages),
         false => Err(EngineError::WrongAnswer(format!(
             "table {table} holds {} rows with sum {} instead of {} with {}",
             held[0], held[1], expected[0], expected[1]
@@ -151,14 +150,13 @@ pub(super) fn warm(session: &mut Isql, table: u32, blocks: u64) -> Result<(), En
     let keys = format!("select count(*) n from blocks_{table} where k between 0 and {blocks}");
     let mut reads = 0;
     for _ in 0..2 {
-        let before = counters::of(session)?;
-        check_all(session, table, blocks)?;
-        let [found] = session.numbers("read the whole index", &keys, ["N"])?;
+        let of_rows = check_all(session, table, blocks)?;
+        let ([found], of_keys) = session.counted("read the whole index", &keys, ["N"])?;
         if found != blocks as i64 {
             let why = format!("the index of table {table} has {found} keys instead of {blocks}");
             return Err(EngineError::WrongAnswer(why));
         }
-        reads = counters::of(session)?.since(before).reads;
+        reads = (of_rows + of_keys).reads;
     }
     // A few pages are read in any case, however small the table: those that other programs' transactions
     // change, as it seems, such as the header.

@@ -1,7 +1,7 @@
 //! The workloads on Firebird: their data, their loops inside the engine, and what is counted.
 
 mod clock;
-mod counters;
+pub(crate) mod counters;
 mod insert;
 mod logical_io;
 mod session;

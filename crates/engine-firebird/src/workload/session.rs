@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
 use threadwise_engine::workloads::insert::{Insert, first_key};
 use threadwise_engine::workloads::logical_io::LogicalIo;
@@ -14,6 +14,7 @@ use threadwise_engine::{EngineError, Session, Window};
 use threadwise_server::proc;
 use threadwise_study::SessionSlice;
 
+use super::counters::Pages;
 use super::insert::Draws;
 use super::{Work, clock, insert, logical_io};
 use crate::error::failed;
@@ -22,8 +23,6 @@ use crate::isql::Isql;
 /// What a session tells its treatment besides its slices.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// Steps of the last call, in the window and outside of it.
-    pub calls: AtomicU64,
     /// Rows inserted so far.
     pub inserted: AtomicI64,
     /// Sum of the checks of their keys.
@@ -63,14 +62,14 @@ impl FirebirdSession {
         let table = self.table(&spec);
         let sql = format!("select * from read_blocks_{table}({start_ms}, {end_ms}, {x})");
         let before = Usage::of(self.isql.pid());
-        let [steps, calls, wrong] = self.isql.numbers("run its loop", &sql, ["STEPS", "CALLS", "WRONG"])?;
+        let columns = ["STEPS", "CALLS", "WRONG"];
+        let ([steps, calls, wrong], pages) = self.isql.counted("run its loop", &sql, columns)?;
         if wrong > 0 {
             return Err(EngineError::WrongAnswer(format!(
                 "{wrong} of {calls} steps on table {table} gave another number of rows or another sum"
             )));
         }
-        let call = Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.work_unit };
-        self.told.calls.store(call.calls, Ordering::Relaxed);
+        let call = Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.work_unit, pages };
         Ok(call.slice(before, Usage::of(self.isql.pid())))
     }
 
@@ -89,12 +88,12 @@ impl FirebirdSession {
         );
         let columns = ["STEPS", "CALLS", "KEY_SUM", "LAST_X", "LAST_Y"];
         let before = Usage::of(self.isql.pid());
-        let [steps, calls, key_sum, x, y] = self.isql.numbers("run its loop", &sql, columns)?;
+        let ([steps, calls, key_sum, x, y], pages) = self.isql.counted("run its loop", &sql, columns)?;
         let ended_ns = monotonic_ns();
-        let mut call = Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.rows_per_tx };
+        let mut call =
+            Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.rows_per_tx, pages };
         self.draws = Draws { x, y };
         self.next_row += call.all_rows() as i64;
-        self.told.calls.store(call.calls, Ordering::Relaxed);
         self.told.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
         self.told.key_sum.fetch_add(key_sum, Ordering::Relaxed);
         if wanted == 0 {
@@ -168,6 +167,8 @@ struct Call {
     /// All steps.
     calls: u64,
     rows_per_step: u64,
+    /// Pages that all steps accessed.
+    pages: Pages,
 }
 
 impl Call {
@@ -179,7 +180,12 @@ impl Call {
         let since = |read: fn(&Usage) -> u64| {
             share(read(&after).saturating_sub(read(&before)), self.steps, self.calls)
         };
+        let of_window =
+            |(name, amount): (&str, u64)| (name.to_owned(), share(amount, self.steps, self.calls));
+        let Pages { fetches, reads, writes } = self.pages;
+        let counters = [("logical_reads", fetches), ("physical_reads", reads), ("pages_written", writes)];
         SessionSlice {
+            counters: counters.into_iter().map(of_window).collect(),
             steps: self.steps,
             rows: self.steps * self.rows_per_step,
             answers_checked: self.steps,
@@ -193,7 +199,7 @@ impl Call {
 }
 
 /// The share of an amount of a whole call that belongs to the steps of the window.
-pub(super) fn share(amount: u64, steps: u64, calls: u64) -> u64 {
+fn share(amount: u64, steps: u64, calls: u64) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(steps) / u128::from(calls.max(1))).unwrap_or(u64::MAX)
 }
 
@@ -203,13 +209,15 @@ mod tests {
 
     #[test]
     fn amounts_are_scaled_to_the_steps_of_the_window() {
-        let call = Call { steps: 30, calls: 40, rows_per_step: 64 };
+        let pages = Pages { fetches: 400, reads: 4, writes: 0 };
+        let call = Call { steps: 30, calls: 40, rows_per_step: 64, pages };
         let before = Usage { cpu_ns: 1000, voluntary: 1, involuntary: 2, wait_ns: 10 };
         let after = Usage { cpu_ns: 5000, voluntary: 5, involuntary: 6, wait_ns: 50 };
         let slice = call.slice(before, after);
         assert_eq!((slice.rows, slice.steps, slice.cpu_ns), (1920, 30, 3000));
         assert_eq!((slice.voluntary_switches, slice.involuntary_switches), (3, 3));
         assert_eq!(slice.run_queue_wait_ns, Some(30));
+        assert_eq!((slice.counters["logical_reads"], slice.counters["physical_reads"]), (300, 3));
         assert_eq!(share(7, 0, 0), 0);
     }
 }

@@ -1,17 +1,14 @@
 //! One treatment at work: its sessions' programs, and one more that only looks.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest};
 use threadwise_machine::CpuSet;
 use threadwise_server::masks;
 use threadwise_server::proc::thread_numbers;
-use threadwise_study::{Counters, SessionSlice};
 
-use super::counters::{self, Pages};
 use super::insert::Content;
-use super::session::{FirebirdSession, Told, share};
+use super::session::{FirebirdSession, Told};
 use super::{Work, insert, logical_io};
 use crate::error::failed;
 use crate::home::{DATABASE, Home};
@@ -25,21 +22,14 @@ pub(crate) struct Treatment {
     programs: Programs,
     work: Work,
     service: CpuSet,
-    control: Mutex<Control>,
+    /// The program that looks; gone once the treatment is finished.
+    control: Mutex<Option<Isql>>,
     open: Mutex<Vec<OpenSession>>,
 }
 
-/// The program that looks, and what it saw before the slice; gone once the treatment is finished.
-#[derive(Debug)]
-struct Control {
-    isql: Option<Isql>,
-    before: BTreeMap<u32, Pages>,
-}
-
-impl Control {
-    fn isql(&mut self) -> Result<&mut Isql, EngineError> {
-        self.isql.as_mut().ok_or_else(|| failed("look at the sessions", "the run is finished"))
-    }
+/// The program that looks, while it is there.
+fn looking(control: &mut Option<Isql>) -> Result<&mut Isql, EngineError> {
+    control.as_mut().ok_or_else(|| failed("look at the data", "the run is finished"))
 }
 
 /// What the treatment knows of one of its sessions.
@@ -76,12 +66,12 @@ impl Treatment {
                 return Err(EngineError::WrongAnswer(insert::differs("as loaded", expected, held)));
             }
         }
-        let control = Mutex::new(Control { isql: Some(isql), before: BTreeMap::new() });
+        let control = Mutex::new(Some(isql));
         let service = request.service.clone();
         Ok(Self { home, programs, work, service, control, open: Mutex::new(Vec::new()) })
     }
 
-    fn control(&self) -> MutexGuard<'_, Control> {
+    fn control(&self) -> MutexGuard<'_, Option<Isql>> {
         // A panic elsewhere has failed the run already; the session itself is sound.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,7 +92,7 @@ impl Treatment {
             }
         });
         let mut control = self.control();
-        let isql = control.isql()?;
+        let isql = looking(&mut control)?;
         let (expected, held) = (insert::facts(isql)? + told, insert::held(isql)?);
         match expected == held {
             true => Ok(()),
@@ -157,7 +147,7 @@ impl Running for Treatment {
             others.extend(further);
         }
         all.extend(others);
-        all.extend(placed("control session", self.control().isql()?.pid(), &self.service));
+        all.extend(placed("control session", looking(&mut self.control())?.pid(), &self.service));
         let mut notes = vec![
             "each session is a program of its own with the engine and a page cache inside (ServerMode = Classic)"
                 .to_owned(),
@@ -171,7 +161,7 @@ impl Running for Treatment {
         );
         notes.push(match self.work {
             Work::LogicalIo(_) => {
-                "logical_reads are page fetches of MON$IO_STATS; a row costs more than one, for the \
+                "logical_reads are page fetches, as MON$IO_STATS has them; a row costs more than one, for the \
                                    pointer page and the index"
                     .into()
             }
@@ -184,35 +174,9 @@ impl Running for Treatment {
         Ok(Standing { placed: all, notes })
     }
 
-    fn before(&self) -> Result<(), EngineError> {
-        let mut control = self.control();
-        control.before = counters::read(control.isql()?)?;
-        Ok(())
-    }
-
-    fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        let mut control = self.control();
-        let after = counters::read(control.isql()?)?;
-        let mut counters = Counters::from([("pages_written".into(), 0), ("pages_changed".into(), 0)]);
-        for (open, slice) in self.opened().iter().zip(sessions) {
-            let at = |reading: &BTreeMap<u32, Pages>| {
-                let missing = || failed("read the counters of a session", "it is not among the sessions");
-                reading.get(&open.pid).copied().ok_or_else(missing)
-            };
-            let pages = at(&after)?.since(at(&control.before)?);
-            let of_window = |amount| share(amount, slice.steps, open.told.calls.load(Ordering::Relaxed));
-            slice.counters.insert("logical_reads".into(), of_window(pages.fetches));
-            slice.counters.insert("physical_reads".into(), of_window(pages.reads));
-            for (name, amount) in [("pages_written", pages.writes), ("pages_changed", pages.marks)] {
-                *counters.entry(name.into()).or_default() += of_window(amount);
-            }
-        }
-        Ok(counters)
-    }
-
     fn finish(&self) -> Result<(), EngineError> {
         let checked = self.check();
-        drop(self.control().isql.take());
+        drop(self.control().take());
         let failed = self.opened().iter().any(|open| open.told.failed.load(Ordering::Relaxed));
         // What is not in order is made anew by whoever comes next.
         let left = match self.work.changes_data() || checked.is_err() || failed {
