@@ -248,8 +248,8 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
         }),
         "each" => (!["treatment", "session"].contains(&text.as_str()))
             .then(|| format!("'{text}' is neither treatment (one process) nor session (one for each)")),
-        "timeout_s" => range(value, MAX_TIMEOUT_S, "seconds"),
-        "output_limit_mib" => range(value, MAX_OUTPUT_MIB, "MiB"),
+        "timeout_s" => range(value, 1, MAX_TIMEOUT_S, "seconds"),
+        "output_limit_mib" => range(value, 1, MAX_OUTPUT_MIB, "MiB"),
         "success" => codes(&text)
             .is_none()
             .then(|| format!("'{text}' is no list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
@@ -307,7 +307,8 @@ fn number(options: &Options, key: &str) -> Option<u64> {
     whole(options.get(key)?)
 }
 
-fn whole(value: &OptionValue) -> Option<u64> {
+/// An option as a whole number of at least 0.
+pub(crate) fn whole(value: &OptionValue) -> Option<u64> {
     match value {
         OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
         // Numbers lose their type in some languages' JSON.
@@ -316,9 +317,10 @@ fn whole(value: &OptionValue) -> Option<u64> {
     }
 }
 
-fn range(value: &OptionValue, most: u64, unit: &str) -> Option<String> {
-    let fits = whole(value).is_some_and(|number| (1..=most).contains(&number));
-    (!fits).then(|| format!("'{value}' is not a whole number of {unit} from 1 to {most}"))
+/// Why an option is no whole number between two, or nothing.
+pub(crate) fn range(value: &OptionValue, least: u64, most: u64, unit: &str) -> Option<String> {
+    let fits = whole(value).is_some_and(|number| (least..=most).contains(&number));
+    (!fits).then(|| format!("'{value}' is not a whole number of {unit} from {least} to {most}"))
 }
 
 fn codes(list: &str) -> Option<Vec<i32>> {

@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use crate::command::{self, METRIC_PREFIX, split};
+use crate::command::{self, METRIC_PREFIX, range, split, whole};
 use crate::{OptionValue, Options};
 
 /// Name of the workload.
@@ -203,15 +203,6 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     }
 }
 
-fn whole(value: &OptionValue) -> Option<u64> {
-    match value {
-        OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
-        // Numbers lose their type in some languages' JSON.
-        OptionValue::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
-        _ => None,
-    }
-}
-
 fn mib(value: &OptionValue) -> Option<f64> {
     let number = match value {
         OptionValue::Integer(whole) => *whole as f64,
@@ -220,11 +211,6 @@ fn mib(value: &OptionValue) -> Option<f64> {
     };
     // A pebibyte is more than any list has, and bytes still fit.
     (number > 0.0 && number <= 1_073_741_824.0).then_some(number)
-}
-
-fn range(value: &OptionValue, least: u64, most: u64, unit: &str) -> Option<String> {
-    let fits = whole(value).is_some_and(|number| (least..=most).contains(&number));
-    (!fits).then(|| format!("'{value}' is not a whole number of {unit} from {least} to {most}"))
 }
 
 #[cfg(test)]
