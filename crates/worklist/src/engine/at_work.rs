@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use threadwise_engine::engines::command;
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
@@ -107,7 +107,7 @@ impl AtWork {
             runs: AtomicU64::new(0),
             begun: Mutex::default(),
             notes: Vec::new(),
-            interrupted: interrupted()?,
+            interrupted: command::interrupted()?,
             asked,
         };
         work.notes = work.told()?;
@@ -362,13 +362,4 @@ fn command_of(
 
 fn evict(files: &[PathBuf]) -> Result<Seen, EngineError> {
     cold::evict(files).map_err(|error| failed("put the items out of the page cache", error))
-}
-
-/// Set by SIGTERM, by which an early end is asked for.
-fn interrupted() -> Result<Arc<AtomicBool>, EngineError> {
-    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    let flag = FLAG.get_or_init(Arc::default);
-    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(flag))
-        .map_err(|error| failed("catch SIGTERM", error))?;
-    Ok(Arc::clone(flag))
 }

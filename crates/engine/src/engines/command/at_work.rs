@@ -42,7 +42,10 @@ const ASK: Duration = Duration::from_secs(5);
 const HURRIED: Duration = Duration::from_secs(60);
 
 /// Set by SIGTERM, by which the runner asks for an early end.
-fn interrupted() -> Result<Arc<AtomicBool>, EngineError> {
+///
+/// # Errors
+/// The signal cannot be caught.
+pub fn interrupted() -> Result<Arc<AtomicBool>, EngineError> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let flag = FLAG.get_or_init(Arc::default);
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(flag))

@@ -23,6 +23,7 @@ use threadwise_study::command::{CommandOptions, Extract, Fault, METRIC_PREFIX, W
 use super::super::workloads::options::refuse;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use at_work::AtWork;
+pub use at_work::interrupted;
 pub use extract::extract;
 pub use group::remove_stale_groups;
 pub use output::last_words;
