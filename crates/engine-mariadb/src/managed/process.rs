@@ -113,6 +113,10 @@ impl Setup<'_> {
         // One thread a session, also where a packager chose otherwise; none is kept for later.
         for fixed in [
             "--skip-networking",
+            // From 11.4 on a server without a certificate makes a key at every start, which takes seconds
+            // (mariadb.com/kb/en/securing-connections-for-client-and-server, "zero-configuration TLS").
+            // Its socket lies in a folder that is its user's alone. A build without TLS has no such option.
+            "--loose-ssl=OFF",
             "--skip-name-resolve",
             "--skip-log-bin",
             "--thread-handling=one-thread-per-connection",

@@ -1,6 +1,7 @@
 //! The server's programs: where they are, and which version.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use threadwise_engine::EngineError;
@@ -10,15 +11,23 @@ use crate::connect::require_version;
 use crate::error::failed;
 
 /// Where packages put them; PATH comes first.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 6] = [
     "/usr/sbin",
     "/usr/bin",
     "/usr/libexec",
     "/usr/local/bin",
     "/usr/local/sbin",
     "/usr/local/mysql/bin",
-    "/usr/local/mysql/scripts",
 ];
+
+/// Folder of the tool beside `bin` in MariaDB's tarballs.
+const SCRIPTS: &str = "scripts";
+
+/// Names of the server, the usual one first.
+const SERVERS: [&str; 2] = ["mariadbd", "mysqld"];
+
+/// Names of what makes a data directory.
+const INSTALLERS: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
 
 /// The two programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,45 +36,73 @@ pub(crate) struct Programs {
     pub server: PathBuf,
     /// What makes a data directory.
     pub install: PathBuf,
-    /// The folder above `bin`, where the user named one: the tool looks for its files below it.
+    /// The folder above `bin` of a server that was unpacked there: its files are looked for below it.
     pub base: Option<PathBuf>,
     /// Version in the server's words.
     pub version_text: String,
 }
 
 impl Programs {
-    /// Looks for them, in `bin` alone where it is given.
+    /// Looks for them: the server in `bin` alone where it is given, and what makes a data directory
+    /// beside the server first, so that both are of one version.
     ///
     /// # Errors
     /// They are not there, or too old, or no MariaDB.
     pub(crate) fn find(bin: Option<&Path>) -> Result<Self, EngineError> {
-        let find = |names: &[&str]| {
-            let found = match bin {
-                Some(folder) => {
-                    let scripts = folder.join("../scripts");
-                    let folders = [folder, scripts.as_path()].map(|path| path.to_string_lossy().into_owned());
-                    programs::find(names, &folders.each_ref().map(String::as_str), "".as_ref())
-                }
-                None => programs::find(names, &FOLDERS, &env::var_os("PATH").unwrap_or_default()),
-            };
-            found.ok_or_else(|| {
-                let place = bin.map_or("PATH and the usual folders".into(), |bin| bin.display().to_string());
-                failed(
-                    "find the server's programs",
-                    format!(
-                        "{} is not in {place}; install mariadb-server, or name its folder: --engine-option \
-                         bin=FOLDER",
-                        names[0]
-                    ),
-                )
-            })
-        };
-        let server = find(&["mariadbd", "mysqld"])?;
-        let install = find(&["mariadb-install-db", "mysql_install_db"])?;
+        Self::search(bin, &env::var_os("PATH").unwrap_or_default())
+    }
+
+    fn search(bin: Option<&Path>, path: &OsStr) -> Result<Self, EngineError> {
+        let packaged = || env::split_paths(path).chain(FOLDERS.iter().map(PathBuf::from));
+        let named = |bin: &Path| (vec![bin.to_owned()], bin.display().to_string());
+        let usual = "PATH and the usual folders".to_owned();
+        let (folders, place) = bin.map_or_else(|| (packaged().collect(), usual), named);
+        let server = find_in(&SERVERS, &folders, &place)?;
+        let mut folders = beside(&server);
+        if bin.is_none() {
+            folders.extend(packaged());
+        }
+        let install = find_in(&INSTALLERS, &folders, &format!("{place}, nor beside {}", server.display()))?;
         let version_text = version(&server)?;
         require_version(&version_text, &server.display().to_string())?;
-        let base = bin.and_then(Path::parent).map(Path::to_owned);
+        // Packages know where their files are; a server that was unpacked somewhere does not.
+        let is_unpacked = bin.is_some() || install.parent().is_some_and(|folder| folder.ends_with(SCRIPTS));
+        let base = server.parent().and_then(Path::parent).filter(|_| is_unpacked).map(Path::to_owned);
         Ok(Self { server, install, base, version_text: short(&version_text) })
+    }
+}
+
+/// Where the tool may lie that belongs to a server: beside it, in `scripts` beside its folder (MariaDB's
+/// own tarballs), or in `bin` where the server is in `sbin` or `libexec` (packages).
+fn beside(server: &Path) -> Vec<PathBuf> {
+    let folder = server.parent().unwrap_or(Path::new("/"));
+    let base = folder.parent().unwrap_or(folder);
+    vec![folder.to_owned(), base.join(SCRIPTS), base.join("bin")]
+}
+
+/// The first of the names that is a program in one of the folders, through links. `place` names the
+/// folders in the error.
+fn find_in(names: &[&str], folders: &[PathBuf], place: &str) -> Result<PathBuf, EngineError> {
+    let texts: Vec<String> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    match programs::find(names, &texts, "".as_ref()) {
+        // A link to the server does not say where its files are.
+        Some(found) => Ok(found.canonicalize().unwrap_or(found)),
+        None => Err(failed("find the server's programs", absence(names, folders, place))),
+    }
+}
+
+/// Why none of the programs was found, and what to do.
+fn absence(names: &[&str], folders: &[PathBuf], place: &str) -> String {
+    let mut files = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    match files.find(|file| file.is_file()) {
+        // Such as what was taken out of a .jar, which keeps no modes.
+        Some(file) => format!("{0} is not executable: chmod +x {0}", file.display()),
+        None => format!(
+            "{} is not in {place}; install mariadb-server, or name the folder of mariadbd: --engine-option \
+             bin=FOLDER",
+            names[0]
+        ),
     }
 }
 
@@ -90,29 +127,62 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    /// A program that says something, in a folder that is made.
+    fn program(path: &Path, says: &str, mode: u32) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
     #[test]
     fn programs_in_a_named_folder_are_asked_for_their_version() {
         let folder = tempfile::tempdir().unwrap();
         let bin = folder.path().join("bin");
-        std::fs::create_dir(&bin).unwrap();
-        let program = |name: &str, says: &str| {
-            let path = bin.join(name);
-            std::fs::write(&path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        };
-        let message = Programs::find(Some(&bin)).unwrap_err().to_string();
+        let refusal = || Programs::find(Some(&bin)).unwrap_err().to_string();
+        let says = |version: &str| program(&bin.join("mariadbd"), version, 0o755);
+        let message = refusal();
         assert!(message.contains("mariadbd is not in") && message.contains("mariadb-server"), "{message}");
-        program("mariadbd", "mariadbd  Ver 10.3.39-MariaDB for Linux on x86_64");
-        program("mariadb-install-db", "");
-        let message = Programs::find(Some(&bin)).unwrap_err().to_string();
+        says("mariadbd  Ver 10.3.39-MariaDB for Linux on x86_64");
+        program(&bin.join("mariadb-install-db"), "", 0o755);
+        let message = refusal();
         assert!(message.contains("older than 10.5"), "{message}");
-        program("mariadbd", "mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)");
-        assert!(Programs::find(Some(&bin)).unwrap_err().to_string().contains("no MariaDB"));
-        program("mariadbd", "mariadbd  Ver 10.11.6-MariaDB-1 for Linux on x86_64");
+        says("mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)");
+        assert!(refusal().contains("no MariaDB"));
+        says("mariadbd  Ver 10.11.6-MariaDB-1 for Linux on x86_64");
         let found = Programs::find(Some(&bin)).unwrap();
         assert_eq!(
             (found.version_text.as_str(), found.base.as_deref()),
             ("10.11.6-MariaDB-1", Some(folder.path()))
         );
+    }
+
+    #[test]
+    fn an_unpacked_tarball_has_its_tool_in_scripts_whether_named_or_on_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("mariadb-11.4.5");
+        let (bin, tool) = (base.join("bin"), base.join("scripts/mariadb-install-db"));
+        program(&bin.join("mariadbd"), "mariadbd  Ver 11.4.5-MariaDB for Linux on x86_64", 0o755);
+        program(&tool, "", 0o644);
+        let message = Programs::find(Some(&bin)).unwrap_err().to_string();
+        assert!(message.contains(&format!("chmod +x {}", tool.display())), "{message}");
+        program(&tool, "", 0o755);
+        // That of another version comes earlier on PATH.
+        let other = folder.path().join("other");
+        program(&other.join("mariadb-install-db"), "", 0o755);
+        let path = env::join_paths([&other, &bin]).unwrap();
+        for found in [Programs::find(Some(&bin)), Programs::search(None, &path)].map(Result::unwrap) {
+            assert_eq!((&found.install, &found.server), (&tool, &bin.join("mariadbd")));
+            assert_eq!(found.base.as_ref(), Some(&base));
+        }
+    }
+
+    #[test]
+    fn a_package_has_the_server_in_sbin_and_knows_where_its_files_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sbin, tool) = (folder.path().join("sbin"), folder.path().join("bin/mariadb-install-db"));
+        program(&sbin.join("mariadbd"), "mariadbd  Ver 10.11.6-MariaDB-1 for debian-linux-gnu", 0o755);
+        program(&tool, "", 0o755);
+        let found = Programs::search(None, sbin.as_os_str()).unwrap();
+        assert_eq!((found.install, found.base), (tool, None));
     }
 }
