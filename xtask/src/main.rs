@@ -13,6 +13,7 @@ mod engines;
 mod licences;
 mod packages;
 mod portable;
+mod servers;
 mod spdx;
 mod steps;
 mod test;
@@ -28,6 +29,7 @@ usage: cargo xtask TASK
                     Debian packages when root, otherwise says which are missing
   portable          check with --cfg threadwise_portable, and the tests of what has a fallback
   tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
+  servers           fetch the servers for tests that no Debian package has, and name them
   licences          licences and duplicate versions of the dependencies
   dist              one static binary for x86-64 Linux, in target/dist
   ci                fmt, tidy, licences, clippy, doc, test: all that has to pass";
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["test", "--install"] => test::run(true),
         ["portable"] => portable::run(),
         ["tidy"] => tidy::run(),
+        ["servers"] => servers::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(),
         ["ci"] => ci::run(),

@@ -17,7 +17,7 @@ pub struct Package {
 }
 
 /// All of them.
-pub const PACKAGES: [Package; 11] = [
+pub const PACKAGES: [Package; 13] = [
     Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
     Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
     Package {
@@ -54,6 +54,8 @@ pub const PACKAGES: [Package; 11] = [
         used_for: "reloads and studies of Firebird",
     },
     Package { name: "openssl", programs: &["openssl"], used_for: "TLS to a PostgreSQL server" },
+    Package { name: "npm", programs: &["npm"], used_for: "studies of PostgreSQL 18" },
+    Package { name: "maven", programs: &["mvn"], used_for: "studies of MariaDB 11.4" },
     Package { name: "sysbench", programs: &["sysbench"], used_for: "run command with sysbench" },
 ];
 
@@ -186,7 +188,8 @@ fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| executable(&folder.join(program)))
 }
 
-fn is_root() -> bool {
+/// Whether we run as root.
+pub fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
 }
 

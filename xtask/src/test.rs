@@ -4,6 +4,7 @@ use crate::command::Task;
 use crate::engines;
 use crate::packages::{self, Package};
 use crate::portable;
+use crate::servers;
 use crate::steps::Steps;
 
 /// Tests that cannot run say so in one line with one of these words, past the capture of libtest.
@@ -42,8 +43,14 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
         println!("{line}");
         lines.push(line);
     }
+    let servers = steps.step("servers", servers::ensure)?;
+    for what in servers.skips() {
+        let line = format!("SKIPPED: {what}");
+        println!("{line}");
+        lines.push(line);
+    }
     // --no-fail-fast: one run shows every failure.
-    let tests = engines.tell(Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]));
+    let tests = servers.tell(engines.tell(Task::new("cargo", &["test", "--workspace", "--no-fail-fast"])));
     steps.step("tests", || kept(&tests, lines))?;
     if let Some(workers) = engines.workers() {
         steps.step("workers", || kept(&workers, lines))?;

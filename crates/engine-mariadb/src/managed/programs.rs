@@ -11,14 +11,8 @@ use crate::connect::require_version;
 use crate::error::failed;
 
 /// Where packages put them; PATH comes first.
-const FOLDERS: [&str; 6] = [
-    "/usr/sbin",
-    "/usr/bin",
-    "/usr/libexec",
-    "/usr/local/bin",
-    "/usr/local/sbin",
-    "/usr/local/mysql/bin",
-];
+const FOLDERS: [&str; 6] =
+    ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/usr/local/sbin", "/usr/local/mysql/bin"];
 
 /// Folder of the tool beside `bin` in MariaDB's tarballs.
 const SCRIPTS: &str = "scripts";

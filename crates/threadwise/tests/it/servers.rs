@@ -124,6 +124,39 @@ fn both_workloads_run_on_both_servers_and_leave_nothing() {
     }
 }
 
+/// The folder of a server's programs that `cargo xtask test` fetched and named in a variable. Where it could
+/// not be, the variable is `absent`, and in CI that fails; on machines for which there is none it is
+/// `impossible`.
+fn fetched(engine: &str, variable: &str) -> Option<String> {
+    let value = std::env::var(variable).unwrap_or_default();
+    let is_skipped = value == "impossible" || value == "absent" && std::env::var_os("CI").is_none();
+    if is_skipped {
+        let line = format!("SKIPPED: a study of today's {engine}: {variable}={value}\n");
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        return None;
+    }
+    let hint = "run the tests by cargo xtask test, or see what cargo xtask servers prints";
+    assert!(std::path::Path::new(&value).is_dir(), "{variable}='{value}' is no folder of programs: {hint}");
+    Some(value)
+}
+
+#[test]
+fn the_smallest_study_runs_on_servers_that_people_have_today() {
+    for (engine, variable, version) in
+        [("postgres", "THREADWISE_TEST_POSTGRES", "18."), ("mariadb", "THREADWISE_TEST_MARIADB", "11.4.")]
+    {
+        let Some(bin) = fetched(engine, variable) else { continue };
+        let lab = lab();
+        let text = study(engine, "insert", "seed_rows = 500\ndurability = \"relaxed\"");
+        let said = run(&lab, &format!("{text}\n[engine_options]\nbin = \"{bin}\"\n"));
+        assert_eq!(said.code, Some(0), "{engine}:\n{}\n{}", said.stdout, said.stderr);
+        every_run_is_valid(&lab);
+        let measured = report(&lab)["study"]["engine_version"].as_str().unwrap().to_owned();
+        assert!(measured.starts_with(version), "{engine} {measured}");
+        assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine}");
+    }
+}
+
 #[test]
 fn one_server_for_the_study_does_the_same() {
     for (engine, package) in SERVERS {
