@@ -1,7 +1,7 @@
 //! The study file: a strict TOML loader, its resolution for one machine, and the text form of a
 //! resolved study.
 //!
-//! A study file says what is asked (docs/METHODOLOGY.md, "Study files"); [`StudyFile::resolve`]
+//! A study file says what is asked (docs/STUDY.md); [`StudyFile::resolve`]
 //! spells it out for a topology: one treatment per placement and combination of factor levels, the
 //! data sized to the machine's caches, and what the machine lacks named in [`Study::left_out`].
 //! This module and its children are the only ones of this crate that use serde.

@@ -313,6 +313,9 @@ pub struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the JSON schema of study definitions, for editors
+    #[arg(long, conflicts_with = "json")]
+    pub schema: bool,
 }
 
 /// Arguments of `export`.

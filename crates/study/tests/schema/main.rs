@@ -24,7 +24,7 @@ fn read(path: &str) -> String {
 }
 
 fn schema() -> Value {
-    serde_json::from_str(&read("studies/study.schema.json")).unwrap()
+    serde_json::from_str(presets::SCHEMA).unwrap()
 }
 
 /// What the schema says of a definition.
@@ -91,11 +91,14 @@ fn its_types_and_limits_are_those_of_the_loader() {
 fn probe(section: &str, name: &str, key: &Value, schema: &Value) {
     let right = |value: toml::Value| agree(&with(section, name, value), schema, true);
     let wrong = |value: toml::Value| agree(&with(section, name, value), schema, false);
-    let is_list = key["type"] == "array" || key.get("anyOf").is_some();
     wrong(toml::Value::Array(vec![toml::Value::Array(Vec::new())]));
-    wrong("1979-05-27".parse::<toml::value::Datetime>().unwrap().into());
+    let may_be_empty = key.get("pattern").is_none() && key.get("minLength").is_none();
     match key["type"].as_str() {
-        Some("string") => wrong("".into()),
+        Some("string") if may_be_empty => wrong(1.into()),
+        Some("string") => {
+            wrong(1.into());
+            wrong("".into());
+        }
         Some("integer") => wrong(1.5.into()),
         Some("number") => wrong("x".into()),
         Some("boolean") => wrong(0.into()),
@@ -106,6 +109,12 @@ fn probe(section: &str, name: &str, key: &Value, schema: &Value) {
     }
     for word in key["enum"].as_array().into_iter().flatten() {
         right(value(word));
+    }
+    if key["$ref"] == "#/definitions/label" {
+        right("x".repeat(60).into());
+        for text in [&"x".repeat(61), "a/b", "a'b", "a\tb", " "] {
+            wrong(text.into());
+        }
     }
     let limits = [("minimum", -1.0), ("maximum", 1.0)];
     for (limit, outwards) in limits.into_iter().filter_map(|(name, way)| Some((key.get(name)?, way))) {
@@ -122,7 +131,6 @@ fn probe(section: &str, name: &str, key: &Value, schema: &Value) {
         wrong(vec![most + 1].into());
         wrong(Vec::<i64>::new().into());
     }
-    assert!(is_list || key["type"] != "array");
 }
 
 #[test]
@@ -205,6 +213,20 @@ fn what_the_schema_can_say_is_wrong_for_both() {
     let work_list = head.replace("logical-io", "worklist");
     agree(&format!("{work_list}[jobs]\nplacements = []\n"), &schema, false);
     agree(&format!("{work_list}[sweep]\n[jobs]\nplacements = [\"all\"]\n"), &schema, false);
+}
+
+#[test]
+fn the_document_has_each_option_of_logical_io() {
+    let text = with("", "options", toml::Table::from_iter([("zzz".to_owned(), 1.into())]));
+    let error = StudyFile::parse(&text, "mine.toml").unwrap_err().to_string();
+    let mut known: Vec<&str> = error.split_once("its options are ").unwrap().1.split(", ").collect();
+    let document = read("docs/STUDY.md");
+    let (_, part) = document.split_once("## Options of `logical-io`").unwrap();
+    let mut rows: Vec<&str> =
+        part.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    known.sort_unstable();
+    rows.sort_unstable();
+    assert_eq!(rows, known);
 }
 
 #[test]

@@ -4,8 +4,7 @@ use serde_json::Value;
 use toml::Table;
 
 /// The file itself, and what stands in it as a table or a list of tables.
-pub const SECTIONS: [&str; 8] =
-    ["", "design", "baseline", "treatment", "sweep", "dop", "jobs", "comparison"];
+pub const SECTIONS: [&str; 8] = ["", "design", "baseline", "treatment", "sweep", "dop", "jobs", "comparison"];
 
 /// Keys of a section with what the schema says of each, and those that are needed.
 pub fn keys<'a>(schema: &'a Value, section: &str) -> (Vec<(&'a String, &'a Value)>, Vec<&'a str>) {

@@ -86,7 +86,8 @@ fn in_table(
             }
         }
         "additionalProperties" => {
-            for (name, value) in table.iter().filter(|(name, _)| known.is_none_or(|k| !k.contains_key(*name))) {
+            for (name, value) in table.iter().filter(|(name, _)| known.is_none_or(|k| !k.contains_key(*name)))
+            {
                 match rule {
                     Value::Bool(allowed) if !allowed => return Err(format!("{path}.{name}: unknown")),
                     Value::Bool(_) => {}
@@ -133,8 +134,17 @@ fn of_scalar(keyword: &str, rule: &Value, value: &Value) -> bool {
 /// A keyword for values of another type says nothing about this one; an unknown one must not be there.
 fn not_for_others(keyword: &str) {
     let known = [
-        "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "uniqueItems", "items", "properties",
-        "required", "additionalProperties",
+        "pattern",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "minItems",
+        "uniqueItems",
+        "items",
+        "properties",
+        "required",
+        "additionalProperties",
     ];
     assert!(known.contains(&keyword), "the schema uses '{keyword}', which this check does not know");
 }

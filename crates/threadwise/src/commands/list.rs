@@ -23,6 +23,9 @@ const WORKLOADS: [(&str, &str); 6] = [
 
 /// Prints presets, engines, workloads and placements.
 pub fn list(args: &ListArgs) -> Result<(), AppError> {
+    if args.schema {
+        return output::print(threadwise_study::presets::SCHEMA);
+    }
     let entries = entries(&live()?);
     if args.json {
         return output::print(&format!("{}\n", json::listing(&entries)));

@@ -138,3 +138,12 @@ fn the_report_of_a_resumed_study_is_replaced_and_a_strangers_is_not() {
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     assert_eq!(std::fs::read_to_string(lab.path().join("s.html")).unwrap(), "precious");
 }
+
+#[test]
+fn the_schema_of_study_definitions_is_printed_for_editors() {
+    let lab = Lab::new();
+    let schema: Value = serde_json::from_str(&lab.ok(&["list", "--schema"]).stdout).unwrap();
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    assert_eq!(schema["properties"]["design"]["properties"]["blocks"]["minimum"], 1);
+    assert_eq!(lab.run(&["list", "--schema", "--json"]).code, Some(2));
+}
