@@ -1,8 +1,9 @@
 //! What a check function gives back, and the words that several of them use.
 
 use crate::check::Outcome;
-use crate::tree::{Gap, clean};
+use crate::tree::Gap;
 use threadwise_machine::CpuSet;
+use threadwise_machine::text::one_line;
 
 /// A check less its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub(crate) fn plain(word: &str) -> Option<&str> {
 /// A path fit for a shell; `None` where its text would not survive a terminal.
 pub(crate) fn shell_path(path: &str) -> Option<String> {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_-+./:@=,".contains(c);
-    if clean(path, usize::MAX) != path {
+    if one_line(path, usize::MAX) != path {
         return None;
     }
     Some(match path.chars().all(bare) {

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use threadwise_machine::below;
+use threadwise_machine::text::one_line;
 
 /// Limit of a file. The longest that is read here is /proc/swaps or a CPU list of a large machine.
 const LIMIT_BYTES: u64 = 256 * 1024;
@@ -63,7 +64,7 @@ impl Tree {
     /// A file's first line, fit for a terminal.
     pub(crate) fn line(&self, path: &str) -> Result<String, Gap> {
         let text = self.text(path)?;
-        match clean(text.lines().next().unwrap_or(""), SHOWN_CHARS) {
+        match one_line(text.lines().next().unwrap_or(""), SHOWN_CHARS) {
             line if line.is_empty() => Err(Gap::Damaged("is empty".to_owned())),
             line => Ok(line),
         }
@@ -104,21 +105,7 @@ impl Tree {
 
 /// A file that says something else than it should.
 pub(crate) fn not(line: &str, expected: &str) -> Gap {
-    Gap::Damaged(format!("reads '{}', not {expected}", clean(line, 40)))
-}
-
-/// One line fit for a terminal: no control characters, no characters that turn the direction of
-/// writing, single spaces, at most `limit` characters. The text may come from somebody else's file.
-pub(crate) fn clean(text: &str, limit: usize) -> String {
-    let turns =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let plain: String = text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect();
-    let words: Vec<&str> = plain.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.chars().count() > limit {
-        true => line.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
-        false => line,
-    }
+    Gap::Damaged(format!("reads '{}', not {expected}", one_line(line, 40)))
 }
 
 #[cfg(test)]
@@ -180,8 +167,6 @@ mod tests {
 
     #[test]
     fn texts_are_made_fit_for_a_terminal() {
-        assert_eq!(clean("a\u{1b}[31m\tb \u{202e}c\n", 40), "a [31m b c");
-        assert_eq!(clean("abcdef", 4), "abc…");
         assert_eq!(not("x\ny", "0 or 1"), Gap::Damaged("reads 'x y', not 0 or 1".to_owned()));
     }
 }

@@ -11,12 +11,16 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
-use threadwise_study::{Answer, ItemSpan, OptionValue, Options, QueryExecution, SessionSlice};
+use threadwise_machine::text::one_line;
+use threadwise_study::{ItemSpan, OptionValue, Options, QueryExecution, SessionSlice};
 
 mod items;
+mod limits;
+mod query;
 
 use crate::{LoadRequest, Placed, latency};
 pub use items::WireItem;
+pub use query::WireQuery;
 
 /// Version of the protocol; a worker of another major version is refused.
 pub const VERSION: u32 = 1;
@@ -138,7 +142,7 @@ pub enum Reply {
         /// Rows of one session's data.
         rows_per_session: u64,
         /// Notes for the report.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "limits::notes")]
         notes: Vec<String>,
         /// Whether this worker has to stay until the study's end: it holds a server that all
         /// treatments share, or objects that are dropped at the end.
@@ -148,12 +152,13 @@ pub enum Reply {
     /// Sessions are open, bound, warm and parked.
     Ready {
         /// OS thread id of each session's thread.
+        #[serde(deserialize_with = "limits::sessions")]
         tids: Vec<u32>,
         /// Threads outside of the worker that work for it, sessions first.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "limits::threads")]
         placed: Vec<WirePlaced>,
         /// Notes for the report.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "limits::notes")]
         notes: Vec<String>,
     },
     /// A slice is over; all sessions are parked again.
@@ -165,9 +170,10 @@ pub enum Reply {
         /// The window's length; for a fixed amount of work until the last session was done.
         window_ns: u64,
         /// One entry per session.
+        #[serde(deserialize_with = "limits::sessions")]
         sessions: Vec<WireSessionSlice>,
         /// Counters that belong to no session.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "limits::counters")]
         counters: BTreeMap<String, u64>,
     },
     /// The worker ends.
@@ -219,7 +225,7 @@ pub struct WireSessionSlice {
     #[serde(default)]
     pub run_queue_wait_ns: Option<u64>,
     /// Engine counters.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limits::counters")]
     pub counters: BTreeMap<String, u64>,
     /// HdrHistogram V2, base64; empty where there are no steps.
     #[serde(default)]
@@ -228,79 +234,14 @@ pub struct WireSessionSlice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_ns: Option<u64>,
     /// Queries that were executed, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::queries")]
     pub queries: Vec<WireQuery>,
     /// What a command's output said, by the metric's name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "limits::counters")]
     pub metrics: BTreeMap<String, f64>,
     /// Items of a work list.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::items")]
     pub items: Vec<WireItem>,
-}
-
-/// One execution of a query (mirrors `QueryExecution`).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct WireQuery {
-    /// Its number.
-    pub query: u8,
-    /// Since the window's start.
-    pub started_ns: u64,
-    /// Execution.
-    pub elapsed_ns: u64,
-    /// Planning, where it is told apart.
-    #[serde(default)]
-    pub planning_ns: Option<u64>,
-    /// CPU time, where it is known.
-    #[serde(default)]
-    pub cpu_ns: Option<u64>,
-    /// Observed degree of parallelism.
-    #[serde(default)]
-    pub dop: Option<u32>,
-    /// Rows of the answer.
-    pub rows: u64,
-    /// Canonical plan.
-    #[serde(default)]
-    pub plan: Option<String>,
-    /// Counters.
-    #[serde(default)]
-    pub counters: BTreeMap<String, u64>,
-    /// The answer, which the runner compares.
-    #[serde(default)]
-    pub answer: Option<Answer>,
-}
-
-impl From<QueryExecution> for WireQuery {
-    fn from(of: QueryExecution) -> Self {
-        Self {
-            query: of.query,
-            started_ns: of.started_ns,
-            elapsed_ns: of.elapsed_ns,
-            planning_ns: of.planning_ns,
-            cpu_ns: of.cpu_ns,
-            dop: of.dop,
-            rows: of.rows,
-            plan: of.plan,
-            counters: of.counters,
-            answer: of.answer,
-        }
-    }
-}
-
-impl From<WireQuery> for QueryExecution {
-    fn from(of: WireQuery) -> Self {
-        Self {
-            query: of.query,
-            started_ns: of.started_ns,
-            elapsed_ns: of.elapsed_ns,
-            planning_ns: of.planning_ns,
-            cpu_ns: of.cpu_ns,
-            dop: of.dop,
-            rows: of.rows,
-            plan: of.plan,
-            counters: of.counters,
-            answer: of.answer,
-        }
-    }
 }
 
 /// Why a message could not be written, read or understood.
@@ -317,6 +258,12 @@ pub enum ProtocolError {
     CutOff {
         /// How the line began.
         start: String,
+    },
+    /// The line has more parts (members of objects, elements of lists) than any message needs.
+    #[error("a message of more than {limit} values")]
+    TooMany {
+        /// Values that are allowed.
+        limit: usize,
     },
     /// The line is no message.
     #[error("'{start}' is not a message of protocol {VERSION}: {why}")]
@@ -408,8 +355,10 @@ pub fn encode(message: &impl Serialize) -> Result<String, ProtocolError> {
 /// The message on a line: a [`Request`] in a worker, a [`Reply`] in the runner.
 ///
 /// # Errors
-/// A line that is no such message, with its beginning and the place and kind of the fault.
+/// A line that is no such message, with its beginning and the place and kind of the fault; one with more
+/// parts than any message needs.
 pub fn decode<M: DeserializeOwned>(line: &str) -> Result<M, ProtocolError> {
+    limits::check_parts(line)?;
     serde_json::from_str(line).map_err(|cause| ProtocolError::NotMessage {
         start: start_of(line.as_bytes()),
         why: cause.to_string(),
@@ -517,7 +466,7 @@ impl TryFrom<WirePlaced> for Placed {
                 why: cause.to_string(),
             })?,
         };
-        Ok(Self { name: wire.name, pid: wire.pid, tid: wire.tid, cpus })
+        Ok(Self { name: one_line(&wire.name, 100), pid: wire.pid, tid: wire.tid, cpus })
     }
 }
 

@@ -10,6 +10,7 @@ pub mod hypervisor;
 pub mod memory;
 pub mod pin;
 pub mod placement;
+pub mod text;
 pub mod topology;
 pub mod words;
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
 use threadwise_analysis::queries::plan_name;
+use threadwise_machine::text::marked_lines;
 use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, Slice, command};
 
 const RUN_COLUMNS: [&str; 21] = [
@@ -257,7 +258,8 @@ fn write(
     writer: &mut ::csv::Writer<&mut dyn Write>,
     cells: impl Iterator<Item = String>,
 ) -> Result<(), ReportError> {
-    writer.write_record(cells.map(String::into_bytes)).map_err(|error| match error.into_kind() {
+    let cells = cells.map(|cell| marked_lines(&cell).into_owned().into_bytes());
+    writer.write_record(cells).map_err(|error| match error.into_kind() {
         ::csv::ErrorKind::Io(error) => ReportError::Write(error),
         other => ReportError::Write(std::io::Error::other(format!("{other:?}"))),
     })

@@ -26,6 +26,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use threadwise_analysis::hardware::Hardware;
 use threadwise_analysis::{BlockCovariates, Covariates, Estimate, Finding, NoiseFloor, TreatmentSummary};
+use threadwise_machine::text::escaped_json;
 use threadwise_machine::topology::{Group, LogicalCpu};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_study::probe::{LatencyFigures, PairLatency, PairSharing, Probe, Sharing, Slowdown};
@@ -179,11 +180,11 @@ pub fn listing(entries: &[ListEntry]) -> String {
 }
 
 fn pretty(value: &Value) -> String {
-    format!("{value:#}")
+    escaped_json(&format!("{value:#}")).into_owned()
 }
 
 fn line(out: &mut dyn Write, value: &Value) -> Result<(), ReportError> {
-    Ok(writeln!(out, "{value}")?)
+    Ok(writeln!(out, "{}", escaped_json(&value.to_string()))?)
 }
 
 /// The fields of both objects; the second's win.

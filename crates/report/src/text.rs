@@ -2,14 +2,7 @@
 
 use threadwise_analysis::{Interval, TreatmentSummary};
 use threadwise_machine::CpuSet;
-
-/// Whether a character can change what a reader sees of the text around it: control characters
-/// (terminal escapes begin with one) and Unicode direction marks (Unicode Technical Report 36,
-/// "bidirectional text spoofing").
-pub fn is_deceptive(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
+use threadwise_machine::text::is_deceptive;
 
 /// One line of text for a terminal: deceptive characters are replaced; without `unicode` the rest
 /// is ASCII too.

@@ -13,7 +13,7 @@ use crate::load::Folders;
 use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::watch::{self, Watch};
-use crate::worker_process::{Failure, LOOK_EVERY, Place, STOPPED, WorkerProcess};
+use crate::worker_process::{Failure, LOOK_EVERY, Place, STOPPED, Wait, WorkerProcess};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,9 +27,11 @@ use threadwise_study::{BlockPlan, Reading, Run, RunStatus, Slice, Study};
 const CACHED_READS: &str = "logical-io";
 /// Most physical reads per logical read of a run that counts as cached.
 const MOST_PHYSICAL_SHARE: f64 = 0.001;
-/// Windows longer than this are given up when the study is stopped; shorter ones are awaited, so that
+/// Slices longer than this are given up when the study is stopped; shorter ones are awaited, so that
 /// nothing of ours wakes up during them.
-const LONG_WINDOW_NS: u64 = 1_000_000_000;
+const LONG_SLICE: Duration = Duration::from_millis(500);
+/// How long a slice that is awaited may take beyond its window.
+const SLICE_GRACE: Duration = Duration::from_millis(250);
 /// Failures that a worker tells of itself when it is asked to stop.
 const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
 
@@ -69,7 +71,7 @@ pub struct Output {
     pub interrupted: bool,
     /// What was used and waited for during its rounds, where known; a model competes with nobody.
     pub used: Option<BlockUse>,
-    /// What engines said when they were started, each line once.
+    /// What engines said when they were started.
     pub notes: Vec<String>,
 }
 
@@ -119,13 +121,8 @@ pub fn run_block(
     let used = used.map(|used| command::without_waits(input.study, used));
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
     look(input, hardware, &mut lanes, "after");
-    finish_all(&mut lanes, input.study.workload == CACHED_READS);
-    let mut notes: Vec<String> = Vec::new();
-    for note in lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)) {
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
+    finish_all(&mut lanes, input.study.workload == CACHED_READS, input.stop);
+    let notes = lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)).collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used, notes }
 }
@@ -227,7 +224,7 @@ fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
     };
     let started = WorkerProcess::start(&input.settings.worker, place, input.settings.deadlines);
     // `prepare` waits in the pipe while the worker starts, so that workers start side by side.
-    match started.and_then(|mut worker| worker.send(&prepare).map(|()| worker)) {
+    match started.and_then(|mut worker| worker.send(&prepare, input.stop).map(|()| worker)) {
         Ok(worker) => lane.worker = Some(worker),
         Err(failure) => lane.fail(failure),
     }
@@ -290,7 +287,7 @@ fn run_rounds(
             let taken = prepare_slice(input, treatment, lane)
                 && take_slice(input, lane, watch, first + number, round as u32);
             if alone {
-                finish_all(std::slice::from_mut(lane), false);
+                finish_all(std::slice::from_mut(lane), false, input.stop);
                 command::clear_up(lane.status.is_valid(), input.folders);
             }
             on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
@@ -324,18 +321,21 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let clock = input.clock;
     let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
     watch.start(clock, &cpus, &pids);
-    let stop = (design.slice_ns > LONG_WINDOW_NS).then_some(input.stop);
     let scripts = input.plan.scripts(round, lane.tids.len());
     let (warmup_ns, window_ns) = (design.rewarm_ns, design.slice_ns);
     let go = Request::Go { sequence, warmup_ns, window_ns, queries: scripts.clone() };
-    let deadline = Duration::from_nanos(design.rewarm_ns)
-        + Duration::from_nanos(design.slice_ns)
-        + input.settings.deadlines.slice;
+    let length = Duration::from_nanos(design.rewarm_ns) + Duration::from_nanos(design.slice_ns);
+    let wait = Wait {
+        phase: "slice",
+        deadline: length + input.settings.deadlines.slice,
+        stop: Some(input.stop),
+        quiet: if length > LONG_SLICE { Duration::ZERO } else { length + SLICE_GRACE },
+    };
     let mut look = || watch.tick(clock, &cpus, &pids);
     let is_long = u128::from(design.slice_ns) > LOOK_EVERY.as_nanos();
     let look = is_long.then_some(&mut look as &mut dyn FnMut());
     let reply =
-        worker.send(&go).and_then(|()| match worker.receive_looking("slice", deadline, stop, look)? {
+        worker.send(&go, input.stop).and_then(|()| match worker.receive_looking(wait, look)? {
             reply @ Reply::Slice { .. } => Ok(reply),
             other => Err(worker.unexpected("slice", &other)),
         });
@@ -368,7 +368,7 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
 }
 
 /// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.
-fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool) {
+fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool, stop: &AtomicBool) {
     for lane in lanes.iter_mut() {
         binding::check(lane);
         if let Some(worker) = &mut lane.worker {
@@ -377,7 +377,7 @@ fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool) {
     }
     for lane in lanes.iter_mut() {
         if let Some(worker) = lane.worker.take()
-            && let Err(failure) = worker.stopped()
+            && let Err(failure) = worker.stopped(stop)
             && SAID_AT_THE_END.contains(&failure.kind.as_str())
         {
             // It found its data wrong, or could not put it back. One that cannot stop for another

@@ -38,10 +38,10 @@ impl Data {
     }
 
     /// Has the worker that stayed end what it kept. Gives what could not be ended, in one line.
-    pub fn end(self) -> Option<String> {
+    pub fn end(self, stop: &AtomicBool) -> Option<String> {
         let mut keeper = self.keeper?;
         keeper.ask_to_stop();
-        keeper.stopped().err().map(|failure| failure.to_string())
+        keeper.stopped(stop).err().map(|failure| failure.to_string())
     }
 }
 
@@ -56,9 +56,10 @@ pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
     let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log };
     let ask = || {
         let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
-        let version = worker.hello(&AtomicBool::new(false))?;
+        let never = AtomicBool::new(false);
+        let version = worker.hello(&never)?;
         worker.ask_to_stop();
-        worker.stopped()?;
+        worker.stopped(&never)?;
         Ok(version)
     };
     ask().map_err(|failure| RunnerError::Worker { program: settings.worker.program.clone(), failure })
@@ -181,7 +182,7 @@ pub fn load_all(
     }
     worker.ask_to_stop();
     // The data is whole; how the worker goes does not matter any more.
-    let _ = worker.stopped();
+    let _ = worker.stopped(stop);
     Ok(data)
 }
 
@@ -210,7 +211,7 @@ fn load_one(
     settings: &Settings,
     stop: &AtomicBool,
 ) -> Result<Made, Failure> {
-    worker.send(&Request::Load { protocol: VERSION, load: load.clone() })?;
+    worker.send(&Request::Load { protocol: VERSION, load: load.clone() }, stop)?;
     match worker.receive("load", settings.deadlines.load, Some(stop))? {
         Reply::Loaded { bytes_per_session, notes, keep, .. } => {
             Ok(Made { bytes: bytes_per_session, notes, keep })

@@ -12,6 +12,7 @@ use crate::queries;
 use crate::settings::Settings;
 use crate::watch::Watch;
 use crate::workdir::{self, Workdir};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,9 @@ const BASELINE_TRIES: u32 = 2;
 
 /// Blocks in a row in which every run may fail before the engine counts as lost.
 const LOST_BLOCKS: u32 = 2;
+
+/// Most notes of workers that are kept: each is written durably, and somebody has to read them.
+const WORKER_NOTES: usize = 250;
 
 /// What a progress display needs to know.
 #[derive(Debug)]
@@ -220,6 +224,10 @@ struct Driver<'a> {
     /// Blocks in a row in which every run failed.
     lost_blocks: u32,
     others: OthersWatch,
+    /// Notes that the study file has.
+    noted: BTreeSet<String>,
+    /// How many of them workers said since this start of the program.
+    worker_notes: usize,
 }
 
 impl<'a> Driver<'a> {
@@ -256,6 +264,8 @@ impl<'a> Driver<'a> {
             useless,
             lost_blocks: 0,
             others: OthersWatch::default(),
+            noted: BTreeSet::new(),
+            worker_notes: 0,
         })
     }
 
@@ -272,10 +282,11 @@ impl<'a> Driver<'a> {
         let data = self.load()?;
         // What cannot be read is no news while one waits; the report has it.
         notes.iter().try_for_each(|note| self.store.note(note))?;
-        data.notes().try_for_each(|note| self.note(note))?;
+        self.noted = self.store.notes()?.into_iter().collect();
+        data.notes().try_for_each(|note| self.note_of_worker(note))?;
         let reason = self.blocks(&data, &mut watch, hardware.as_mut(), decide);
         // Whatever became of the blocks, what was kept for the study ends with it.
-        let left = data.end();
+        let left = data.end(self.stop);
         let outcome = self.outcome(reason?);
         if let Some(why) = left {
             self.note(&format!("at the study's end: {why}"))?;
@@ -415,7 +426,7 @@ impl<'a> Driver<'a> {
             self.append(run)?;
         }
         for note in &output.notes {
-            self.note_once(note)?;
+            self.note_of_worker(note)?;
         }
         if output.interrupted {
             self.store.supersede_incomplete_blocks()?;
@@ -503,12 +514,16 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// What every block says is said once.
-    fn note_once(&mut self, text: &str) -> Result<(), RunnerError> {
-        if self.store.notes()?.iter().any(|note| note == text) {
+    /// What every block says is said once, and there is an end to what workers may say.
+    fn note_of_worker(&mut self, text: &str) -> Result<(), RunnerError> {
+        if self.worker_notes > WORKER_NOTES || !self.noted.insert(text.to_owned()) {
             return Ok(());
         }
-        self.note(text)
+        self.worker_notes += 1;
+        match self.worker_notes > WORKER_NOTES {
+            true => self.note(&format!("further notes of workers than the first {WORKER_NOTES} were left out")),
+            false => self.note(text),
+        }
     }
 
     fn note(&mut self, text: &str) -> Result<(), RunnerError> {

@@ -39,6 +39,15 @@ pub struct Deadlines {
     pub slice: Duration,
     /// From `stop` to its end.
     pub stop: Duration,
+    /// From a stop of the study to the end of a worker that is asked to clean up for it; it is killed
+    /// then.
+    pub interrupt: Duration,
+}
+
+impl Deadlines {
+    /// [`Deadlines::interrupt`] of workers that have more to put back than private files: servers, and
+    /// commands with a `teardown`.
+    pub const CLEAN_UP: Duration = Duration::from_secs(90);
 }
 
 impl Default for Deadlines {
@@ -49,6 +58,7 @@ impl Default for Deadlines {
             prepare: Duration::from_secs(300),
             slice: Duration::from_secs(30),
             stop: Duration::from_secs(10),
+            interrupt: Duration::from_secs(5),
         }
     }
 }
@@ -103,14 +113,18 @@ impl Settings {
     /// janitor.
     pub fn new(worker: Worker) -> Self {
         // A server checks its table, puts it back and shuts down.
-        let stop = Duration::from_secs(if worker.is_client() { 300 } else { 10 });
+        let usual = Deadlines::default();
+        let (stop, interrupt) = match worker.is_client() {
+            true => (Duration::from_secs(300), Deadlines::CLEAN_UP),
+            false => (usual.stop, usual.interrupt),
+        };
         Self {
             worker,
             janitor: None,
             data_root: std::env::temp_dir(),
             allow_busy: false,
             probe: false,
-            deadlines: Deadlines { stop, ..Deadlines::default() },
+            deadlines: Deadlines { stop, interrupt, ..usual },
             queries: None,
             planned_bytes: 0,
         }

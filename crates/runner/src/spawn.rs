@@ -10,7 +10,7 @@
 
 use rustix::process::Signal;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -64,6 +64,8 @@ pub struct Launched {
     pub child: Child,
     /// Where its replies come from.
     pub replies: PipeReader,
+    /// Its log, whatever becomes of the file's name.
+    pub log: File,
 }
 
 /// Starts a worker: own process group, dying with the calling thread, bound to its CPUs and memory
@@ -85,7 +87,7 @@ pub fn worker(launch: Launch<'_>) -> Result<Launched, LaunchError> {
         .env(REPLY_FD, reply_fd.to_string())
         .stdin(Stdio::piped())
         .stdout(log.try_clone()?)
-        .stderr(log)
+        .stderr(log.try_clone()?)
         .process_group(0);
     for (name, _) in std::env::vars_os() {
         if holds_secret(&name) && !is_for_its_engine(&name, launch.environment) {
@@ -118,7 +120,7 @@ pub fn worker(launch: Launch<'_>) -> Result<Launched, LaunchError> {
     let started = command.spawn();
     drop((reply_end, refused_end));
     match started {
-        Ok(child) => Ok(Launched { child, replies }),
+        Ok(child) => Ok(Launched { child, replies, log }),
         Err(source) if refused.read(&mut [0]).is_ok_and(|length| length > 0) => {
             let advice = advice(&source);
             Err(LaunchError::MemoryPolicy { policy: launch.memory.to_string(), source, advice })

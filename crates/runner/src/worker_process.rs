@@ -19,6 +19,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use threadwise_engine::protocol::{self, MAX_LINE_BYTES, ProtocolError, Reply, Request};
+use threadwise_machine::text::one_line;
 use threadwise_machine::{CpuSet, MemoryBinding};
 
 /// How long a wait lasts before the request to stop is looked at again.
@@ -27,8 +28,15 @@ const STOP_CHECK: Duration = Duration::from_millis(100);
 /// How often something is looked at while a long window runs.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How long a worker that is interrupted may clean up.
-const INTERRUPT_LIMIT: Duration = Duration::from_secs(90);
+/// Most bytes of a worker's log. A worker that writes more disturbs what it measures, and would fill the
+/// disk; it is found at the next look, so that some more may be written until then.
+const LOG_BYTES: u64 = 64 << 20;
+
+/// Most characters of a note of a worker.
+const NOTE_CHARS: usize = 1000;
+
+/// How long the end of a worker may take whose pipe has ended.
+const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Kind of a failure that is none of the worker's: we were asked to stop.
 pub const STOPPED: &str = "stopped";
@@ -75,8 +83,24 @@ pub struct WorkerProcess {
     /// How much of `pending` is known to hold no line end.
     scanned: usize,
     log: PathBuf,
+    log_file: File,
     deadlines: Deadlines,
+    /// When it was asked to end.
+    asked: Option<Instant>,
     ended: Option<ExitStatus>,
+}
+
+/// How to wait for an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait<'a> {
+    /// What the worker does, for messages.
+    pub phase: &'a str,
+    /// The worker is killed after this time.
+    pub deadline: Duration,
+    /// Ends the wait.
+    pub stop: Option<&'a AtomicBool>,
+    /// How long neither `stop` nor the log is looked at, since it is measured in the meantime.
+    pub quiet: Duration,
 }
 
 /// Where and on what a worker runs.
@@ -121,7 +145,9 @@ impl WorkerProcess {
             pending: Vec::new(),
             scanned: 0,
             log: place.log.to_owned(),
+            log_file: launched.log,
             deadlines,
+            asked: None,
             ended: None,
         };
         rustix::io::ioctl_fionbio(&process.replies, true).map_err(|error| fail(error.into()))?;
@@ -153,8 +179,8 @@ impl WorkerProcess {
     /// Sends a request.
     ///
     /// # Errors
-    /// The worker has ended, or does not read.
-    pub fn send(&mut self, request: &Request) -> Result<(), Failure> {
+    /// The worker has ended, or does not read; `stopped`.
+    pub fn send(&mut self, request: &Request, stop: &AtomicBool) -> Result<(), Failure> {
         let line = protocol::encode(request).map_err(|error| Failure::protocol(&error))?;
         let until = Instant::now() + self.deadlines.hello;
         let mut rest = line.as_bytes();
@@ -170,10 +196,13 @@ impl WorkerProcess {
                     if remaining.is_zero() {
                         return Err(self.hang("read its request", self.deadlines.hello));
                     }
-                    wait_for(PollFd::new(stdin, PollFlags::OUT), remaining);
+                    if stop.load(Ordering::Relaxed) {
+                        return Err(given_up());
+                    }
+                    wait_for(PollFd::new(stdin, PollFlags::OUT), remaining.min(STOP_CHECK));
                 }
                 // The pipe is broken: it ended, perhaps after a last word that is still unread.
-                Err(_) => return Err(self.last_word()),
+                Err(_) => return Err(self.last_word(stop)),
             }
         }
         Ok(())
@@ -190,35 +219,36 @@ impl WorkerProcess {
         deadline: Duration,
         stop: Option<&AtomicBool>,
     ) -> Result<Reply, Failure> {
-        self.receive_looking(phase, deadline, stop, None)
+        self.receive_looking(Wait { phase, deadline, stop, quiet: Duration::ZERO }, None)
     }
 
     /// As [`Self::receive`]; calls `look` every [`LOOK_EVERY`] in the meantime. Without it nothing of
-    /// ours wakes up before the answer (or the next look at `stop`).
+    /// ours wakes up in the wait's quiet time, unless the worker writes.
     ///
     /// # Errors
     /// As [`Self::receive`].
     pub fn receive_looking(
         &mut self,
-        phase: &str,
-        deadline: Duration,
-        stop: Option<&AtomicBool>,
+        wait: Wait<'_>,
         mut look: Option<&mut dyn FnMut()>,
     ) -> Result<Reply, Failure> {
-        let until = Instant::now() + deadline;
-        let mut next_look = Instant::now() + LOOK_EVERY;
+        let begun = Instant::now();
+        let mut next_look = begun + LOOK_EVERY;
         loop {
             if let Some(line) = self.take_line().map_err(|error| self.refuse(&error))? {
                 return self.understand(&line);
             }
-            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                return Err(Failure::new(STOPPED, "the study was stopped"));
+            let waited = begun.elapsed();
+            let quiet = wait.quiet.saturating_sub(waited);
+            if quiet.is_zero() && wait.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Err(given_up());
             }
-            let remaining = until.saturating_duration_since(Instant::now());
+            let remaining = wait.deadline.saturating_sub(waited);
             if remaining.is_zero() {
-                return Err(self.hang(&format!("finish '{phase}'"), deadline));
+                return Err(self.hang(&format!("finish '{}'", wait.phase), wait.deadline));
             }
-            let mut step = if stop.is_some() { remaining.min(STOP_CHECK) } else { remaining };
+            self.check_log()?;
+            let mut step = remaining.min(if quiet.is_zero() { STOP_CHECK } else { quiet });
             if let Some(look) = &mut look {
                 if next_look <= Instant::now() {
                     look();
@@ -231,18 +261,33 @@ impl WorkerProcess {
             // A worker that says why it fails ends at once: its last line and the pipe's end may
             // come together, and the line counts.
             if !self.fill() && !self.pending[self.scanned..].contains(&b'\n') {
-                return Err(self.crash());
+                return Err(self.crash(wait.stop));
             }
         }
+    }
+
+    /// Ends a worker whose log is too long.
+    fn check_log(&mut self) -> Result<(), Failure> {
+        if !self.is_log_too_long() {
+            return Ok(());
+        }
+        self.end();
+        let most = LOG_BYTES >> 20;
+        let message = format!("the worker wrote more than {most} MiB to its log and was killed");
+        Err(Failure::new("protocol", self.with_log(message)))
+    }
+
+    fn is_log_too_long(&self) -> bool {
+        self.log_file.metadata().is_ok_and(|log| log.len() > LOG_BYTES)
     }
 
     fn understand(&mut self, line: &str) -> Result<Reply, Failure> {
         match protocol::decode(line).map_err(|error| self.refuse(&error))? {
             Reply::Failed { kind, message } => {
                 self.end();
-                Err(Failure { kind: plain(&kind, 40), message: plain(&message, 500) })
+                Err(Failure { kind: one_line(&kind, 40), message: one_line(&message, 500) })
             }
-            reply => Ok(reply),
+            reply => Ok(cleaned(reply)),
         }
     }
 
@@ -282,13 +327,13 @@ impl WorkerProcess {
     pub fn unexpected(&mut self, wanted: &str, reply: &Reply) -> Failure {
         self.end();
         let got = format!("{reply:?}");
-        Failure::new("protocol", plain(&format!("the worker answered {got} and not '{wanted}'"), 200))
+        Failure::new("protocol", one_line(&format!("the worker answered {got} and not '{wanted}'"), 200))
     }
 
     fn refuse(&mut self, error: &ProtocolError) -> Failure {
         self.end();
         let mut failure = Failure::protocol(error);
-        failure.message = plain(&failure.message, 500);
+        failure.message = one_line(&failure.message, 500);
         failure
     }
 
@@ -299,17 +344,17 @@ impl WorkerProcess {
     }
 
     /// After a broken stdin: what the worker said before it ended, or its crash.
-    fn last_word(&mut self) -> Failure {
-        match self.receive("its end", Duration::from_secs(2), None) {
+    fn last_word(&mut self, stop: &AtomicBool) -> Failure {
+        match self.receive("its end", EXIT_LIMIT, Some(stop)) {
             Err(failure) => failure,
             Ok(reply) => self.unexpected("nothing, its stdin being closed", &reply),
         }
     }
 
     /// The reply pipe has ended without a word.
-    fn crash(&mut self) -> Failure {
+    fn crash(&mut self, stop: Option<&AtomicBool>) -> Failure {
         // It may still be on its way out; its own end says more than our kill would.
-        self.wait_for_exit(Duration::from_secs(2));
+        self.wait_for_exit(EXIT_LIMIT, stop);
         let how = match self.end() {
             Some(status) => match (status.signal(), status.code()) {
                 (Some(signal), _) => format!("was ended by signal {signal}{}", signal_name(signal)),
@@ -328,8 +373,8 @@ impl WorkerProcess {
         }
     }
 
-    /// Waits until the process has ended, without reaping it.
-    fn wait_for_exit(&self, limit: Duration) -> bool {
+    /// Waits until the process has ended, without reaping it; not beyond `stop`, where that is given.
+    fn wait_for_exit(&self, limit: Duration, stop: Option<&AtomicBool>) -> bool {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return true };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let until = Instant::now() + limit;
@@ -338,7 +383,8 @@ impl WorkerProcess {
             if !matches!(waitid(WaitId::Pid(pid), options), Ok(None)) {
                 return true;
             }
-            if Instant::now() >= until {
+            let asked = stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+            if asked || Instant::now() >= until || self.is_log_too_long() {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -357,38 +403,60 @@ impl WorkerProcess {
         self.ended
     }
 
-    /// Ends a worker that is at work: one that cleans up after itself first, as that of commands does, has
-    /// [`INTERRUPT_LIMIT`] for it.
+    /// Ends a worker that is at work: one that cleans up after itself first, as that of commands does,
+    /// has [`Deadlines::interrupt`] for it.
     pub fn interrupt(&mut self) {
         if self.ended.is_none()
             && let Some(pid) = Pid::from_raw(self.child.id() as i32)
         {
             // It may have ended by itself.
             let _ = kill_process(pid, Signal::TERM);
+            self.awaken();
             // One that is between two requests, and whose answer came just now, waits for the next.
             drop(self.child.stdin.take());
-            self.wait_for_exit(INTERRUPT_LIMIT);
+            self.wait_for_exit(self.deadlines.interrupt, None);
         }
         self.end();
     }
 
-    /// Asks for the end; awaited by [`WorkerProcess::stopped`].
-    pub fn ask_to_stop(&mut self) {
-        // A worker that cannot be told is killed when its deadline is over.
-        let _ = self.send(&Request::Stop);
+    /// Has a worker that SIGSTOP suspended go on (`signal(7)`): suspended, it can neither clean up nor
+    /// answer. SIGCONT does nothing to others.
+    fn awaken(&self) {
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, Signal::CONT);
+        }
     }
 
-    /// Waits for the end that was asked for. A worker that does not go by itself is killed.
+    /// Asks for the end; awaited by [`WorkerProcess::stopped`].
+    pub fn ask_to_stop(&mut self) {
+        // Shorter than PIPE_BUF, so that it is written whole or not at all (`pipe(7)`). A worker that
+        // reads nothing is killed when its deadline is over.
+        if let (Ok(line), Some(mut stdin)) = (protocol::encode(&Request::Stop), self.child.stdin.as_ref()) {
+            let _ = stdin.write(line.as_bytes());
+        }
+        self.asked = Some(Instant::now());
+    }
+
+    /// Waits for the end that was asked for. A worker that does not go by itself is killed. When the study
+    /// is to stop, a suspended one is awakened, and all have [`Deadlines::interrupt`] at the most.
     ///
     /// # Errors
     /// It did not end in order, which takes nothing from slices that it finished before.
-    pub fn stopped(mut self) -> Result<(), Failure> {
-        match self.receive("stop", self.deadlines.stop, None)? {
+    pub fn stopped(mut self, stop: &AtomicBool) -> Result<(), Failure> {
+        let asked = self.asked.unwrap_or_else(Instant::now);
+        let limit = self.deadlines.stop;
+        let mut reply = self.receive("stop", limit.saturating_sub(asked.elapsed()), Some(stop));
+        if reply.as_ref().is_err_and(Failure::is_stop) {
+            self.awaken();
+            let limit = limit.min(self.deadlines.interrupt);
+            reply = self.receive("stop", limit.saturating_sub(asked.elapsed()), None);
+        }
+        match reply? {
             Reply::Done => {}
             other => return Err(self.unexpected("done", &other)),
         }
-        if !self.wait_for_exit(self.deadlines.stop) {
-            return Err(self.hang("end after 'done'", self.deadlines.stop));
+        if !self.wait_for_exit(limit, Some(stop)) && !self.wait_for_exit(limit.min(EXIT_LIMIT), None) {
+            return Err(self.hang("end after 'done'", limit));
         }
         match self.end() {
             Some(status) if !status.success() => Err(Failure::new(
@@ -403,6 +471,9 @@ impl WorkerProcess {
 impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.end();
+        // Its last line is in the failure, if there was one; logs of all blocks would fill the disk. What
+        // cannot be removed goes with the folder.
+        let _ = std::fs::remove_file(&self.log);
     }
 }
 
@@ -413,14 +484,26 @@ fn wait_for(descriptor: PollFd<'_>, limit: Duration) {
     let _ = poll(&mut [descriptor], limit.as_ref());
 }
 
-/// Text from a worker made fit for one line of a table: no control characters, at most `most`
-/// characters.
-fn plain(text: &str, most: usize) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+/// A reply without anything that would act on a terminal, in what is shown or stored of it as it is.
+fn cleaned(reply: Reply) -> Reply {
+    let lines = |notes: Vec<String>| -> Vec<String> {
+        notes.iter().map(|note| one_line(note, NOTE_CHARS)).collect()
+    };
+    match reply {
+        Reply::Hello { protocol, engine, version } => {
+            Reply::Hello { protocol, engine: one_line(&engine, 100), version: one_line(&version, 200) }
+        }
+        Reply::Loaded { bytes_per_session, rows_per_session, notes, keep } => {
+            Reply::Loaded { bytes_per_session, rows_per_session, notes: lines(notes), keep }
+        }
+        Reply::Ready { tids, placed, notes } => Reply::Ready { tids, placed, notes: lines(notes) },
+        other => other,
     }
+}
+
+/// The failure of what is not awaited any more, since the study is to stop.
+fn given_up() -> Failure {
+    Failure::new(STOPPED, "the study was stopped")
 }
 
 /// The last line of a log that is not blank.
@@ -431,7 +514,7 @@ fn last_line(log: &Path) -> Option<String> {
     let mut tail = Vec::new();
     file.read_to_end(&mut tail).ok()?;
     let tail = String::from_utf8_lossy(&tail);
-    tail.lines().map(str::trim).rfind(|line| !line.is_empty()).map(|line| plain(line, 200))
+    tail.lines().map(str::trim).rfind(|line| !line.is_empty()).map(|line| one_line(line, 200))
 }
 
 /// Names of the signals by which programs end; numbers are those of x86, ARM and POWER alike.
@@ -452,12 +535,6 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_of_a_worker_is_tamed() {
-        assert_eq!(plain("a\n\u{1b}[31mb", 40), "a  [31mb");
-        assert_eq!(plain("äöü", 2), "äö…");
-    }
 
     #[test]
     fn a_long_wait_is_looked_into_and_the_answer_still_comes() {
@@ -483,7 +560,8 @@ mod tests {
                 std::fs::write(&seen, "").unwrap();
             }
         };
-        let answer = process.receive_looking("test", Duration::from_secs(60), None, Some(&mut look));
+        let wait = Wait { phase: "test", deadline: Duration::from_secs(60), stop: None, quiet: Duration::ZERO };
+        let answer = process.receive_looking(wait, Some(&mut look));
         assert!(matches!(answer, Ok(Reply::Done)), "{answer:?}");
         assert!(looks >= 3);
     }

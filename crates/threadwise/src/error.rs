@@ -3,6 +3,7 @@
 use crate::output;
 use std::fmt;
 use std::process::ExitCode;
+use threadwise_machine::text::escaped;
 
 /// An error with the exit code that scripts rely on.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,11 +54,12 @@ impl AppError {
 }
 
 impl fmt::Display for AppError {
-    /// One line: line breaks inside a cause would look like several errors.
+    /// One line: line breaks inside a cause would look like several errors, and paths and causes are
+    /// texts from elsewhere.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(text) | Self::Input(text) | Self::Refused(text) | Self::Interrupted(text) => {
-                f.write_str(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+                f.write_str(&escaped(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
             }
             Self::ClosedPipe => Ok(()),
         }
@@ -72,7 +74,7 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
-    output::tell(&format!("threadwise: {}; see --help", one_line(&error.to_string())));
+    output::tell(&format!("threadwise: {}; see --help", escaped(&one_line(&error.to_string()))));
     ExitCode::from(2)
 }
 

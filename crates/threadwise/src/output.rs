@@ -4,6 +4,7 @@ use crate::error::AppError;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
+use threadwise_machine::text::{is_deceptive, marked_lines};
 use threadwise_report::ReportError;
 use threadwise_report::terminal::Style;
 
@@ -20,9 +21,10 @@ pub fn print(text: &str) -> Result<(), AppError> {
     })
 }
 
-/// Writes a line to stderr. Where that is closed or full nobody listens, and the work goes on.
+/// Writes a line to stderr, with nothing in it that acts on a terminal. Where stderr is closed or full
+/// nobody listens, and the work goes on.
 pub fn tell(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", marked_lines(line));
 }
 
 /// Streams an export to stdout, however large it is.

@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use threadwise_machine::text::marked;
 
 /// Shows how far a study is.
 pub struct Progress {
@@ -33,6 +34,7 @@ impl Progress {
 
     /// A step that has no length, such as loading.
     pub fn step(&self, text: &str) {
+        let text = &*marked(text);
         match &self.bar {
             Some(bar) => {
                 bar.set_message(text.to_owned());

@@ -12,6 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_machine::text::marked;
 use threadwise_study::worklist::{MAX_ITEMS, WorklistOptions};
 
 use crate::chain::Kind;
@@ -204,7 +205,7 @@ fn left_out(repeated: usize) -> Option<String> {
 pub(crate) fn name(text: &str) -> String {
     let last = text.rsplit('/').find(|part| !part.is_empty()).unwrap_or(text);
     let chosen = if text.starts_with('/') { last } else { text };
-    chosen.chars().map(|c| if c.is_control() { '?' } else { c }).take(200).collect()
+    marked(chosen).chars().take(200).collect()
 }
 
 /// What the list is, in one line.
@@ -287,7 +288,7 @@ mod tests {
     fn names_are_last_parts_of_paths_in_one_line() {
         assert_eq!(
             (name("/a/b c.fdb"), name("a/b"), name("/a/x\ny")),
-            ("b c.fdb".into(), "a/b".into(), "x?y".into())
+            ("b c.fdb".into(), "a/b".into(), "x\u{fffd}y".into())
         );
         assert_eq!(name("/"), "/");
     }

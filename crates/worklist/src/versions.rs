@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use threadwise_machine::text::one_line;
 
 use crate::chain::Kind;
 use crate::programs::Programs;
@@ -28,7 +29,7 @@ fn line(program: &Path, option: &str) -> Option<String> {
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(first.chars().filter(|c| !c.is_control()).take(100).collect())
+    Some(one_line(first, 100))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("engine-postgres", &["machine", "study", "engine", "server", "tpch"]),
     ("engine-mariadb", &["machine", "study", "engine", "server"]),
     ("engine-firebird", &["machine", "study", "engine", "server"]),
-    ("worklist", &["study", "engine", "server", "reload", "engine-postgres", "engine-mariadb"]),
+    ("worklist", &["machine", "study", "engine", "server", "reload", "engine-postgres", "engine-mariadb"]),
     ("store", &["machine", "study"]),
     ("analysis", &["machine", "study"]),
     ("report", &["machine", "study", "analysis"]),

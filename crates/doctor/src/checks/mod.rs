@@ -12,7 +12,7 @@ mod smt;
 use crate::answer::Answer;
 use crate::case::{Case, Facts};
 use crate::check::Check;
-use crate::tree::clean;
+use threadwise_machine::text::one_line;
 
 type Look = fn(&Case<'_>) -> Answer;
 
@@ -64,9 +64,9 @@ pub fn examine(facts: &Facts<'_>) -> Vec<Check> {
         Check {
             name,
             outcome: answer.outcome,
-            found: clean(&answer.found, LINE_CHARS),
-            source: clean(&answer.source, LINE_CHARS),
-            remedy: answer.remedy.map(|remedy| clean(&remedy, usize::MAX)),
+            found: one_line(&answer.found, LINE_CHARS),
+            source: one_line(&answer.source, LINE_CHARS),
+            remedy: answer.remedy.map(|remedy| one_line(&remedy, usize::MAX)),
         }
     };
     REGISTRY.iter().map(look).collect()

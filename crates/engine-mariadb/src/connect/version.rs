@@ -3,6 +3,7 @@
 //! 10.5 is the first with one buffer pool instance and one redo log file, which is what the counters
 //! and settings here are about (mariadb.com/kb/en/changes-improvements-in-mariadb-105).
 
+use threadwise_machine::text::one_line;
 use threadwise_engine::EngineError;
 
 use crate::error::failed;
@@ -32,7 +33,7 @@ pub(crate) fn parse(text: &str) -> Option<u32> {
 /// # Errors
 /// MySQL, or a version before 10.5.
 pub(crate) fn require(text: &str, place: &str) -> Result<u32, EngineError> {
-    let short: String = text.trim().chars().filter(|letter| !letter.is_control()).take(80).collect();
+    let short = one_line(text, 80);
     match parse(text) {
         Some(version) if version >= OLDEST => Ok(version),
         Some(_) => Err(failed(

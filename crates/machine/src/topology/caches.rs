@@ -5,9 +5,10 @@
 
 use super::cpus::Cpus;
 use super::sets::{Groups, SetForm, and, and_not, partition};
-use super::tree::{Dir, clean, trimmed};
+use super::tree::{Dir, trimmed};
 use super::{Cache, TopologyError};
 use crate::CpuSet;
+use crate::text::one_line;
 use std::collections::HashMap;
 
 const SHARED_FILES: [(&str, SetForm); 2] =
@@ -110,7 +111,7 @@ fn read_one(
     let mut sharers = and(&dir.set(shared_files)?.unwrap_or_default(), online);
     sharers.insert(cpu);
     let size = dir.text("size")?.unwrap_or_default();
-    let damage = || dir.damage("size", &format!("'{}' is not a size such as 32K", clean(&size, 40)));
+    let damage = || dir.damage("size", &format!("'{}' is not a size such as 32K", one_line(&size, 40)));
     let size_bytes = match trimmed(&size) {
         "" => None,
         text => Some(bytes(text).ok_or_else(damage)?),

@@ -9,6 +9,7 @@ use super::groups::{Membership, Place};
 use super::limits::{CPU_FILES, NODE_FILES};
 use super::tree::{Dir, LARGE_BYTES, Tree};
 use super::{TopologyError, cpuinfo};
+use crate::text::is_deceptive;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -324,10 +325,10 @@ impl Neutral {
     }
 }
 
-/// The lines that are kept, without control characters other than the tab.
+/// The lines that are kept, without deceptive characters other than the tab.
 fn lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
     text.lines()
         .filter(|line| keep(line))
-        .map(|line| line.replace(|c: char| c.is_control() && c != '\t', " ") + "\n")
+        .map(|line| line.replace(|c: char| is_deceptive(c) && c != '\t', " ") + "\n")
         .collect()
 }

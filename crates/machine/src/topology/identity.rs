@@ -4,8 +4,9 @@
 //! and `Documentation/ABI/testing/sysfs-firmware-dmi-entries`; the vendors' DMI texts are those
 //! that `systemd-detect-virt(1)` knows.
 
-use super::tree::{Tree, clean};
+use super::tree::Tree;
 use super::{Identity, TopologyError, cpuinfo};
+use crate::text::one_line;
 
 /// Where a name that stands for the processor is found, by architecture.
 const MODEL_KEYS: [&str; 7] =
@@ -48,7 +49,7 @@ fn word(tree: &Tree, dir: &str, name: &str) -> Result<Option<String>, TopologyEr
 }
 
 fn shown(text: &str) -> Option<String> {
-    Some(clean(text, 200)).filter(|text| !text.is_empty())
+    Some(one_line(text, 200)).filter(|text| !text.is_empty())
 }
 
 fn cpu_model(about: &cpuinfo::Record) -> Option<String> {

@@ -6,9 +6,10 @@
 
 use super::groups::{Membership, Place};
 use super::sets::SetForm;
-use super::tree::{Dir, Tree, clean, trimmed};
+use super::tree::{Dir, Tree, trimmed};
 use super::{Limits, TopologyError};
 use crate::CpuSet;
+use crate::text::one_line;
 use std::path::PathBuf;
 
 use SetForm::List;
@@ -72,7 +73,7 @@ fn quota(group: &Dir<'_>) -> Result<Option<(f64, PathBuf)>, TopologyError> {
             return Ok(None);
         }
         let (Ok(limit), Ok(period)) = (limit.parse::<u64>(), period.parse::<u64>()) else {
-            let why = format!("'{}' is not 'max' or two numbers", clean(&text, 40));
+            let why = format!("'{}' is not 'max' or two numbers", one_line(&text, 40));
             return Err(group.damage("cpu.max", &why));
         };
         return Ok(share(limit, period).map(|cpus| (cpus, group.relative().join("cpu.max"))));
@@ -97,7 +98,7 @@ fn memory(group: &Dir<'_>) -> Result<Option<u64>, TopologyError> {
         if text.is_empty() || text == "max" {
             return Ok(None);
         }
-        let why = || format!("'{}' is not a number of bytes", clean(text, 40));
+        let why = || format!("'{}' is not a number of bytes", one_line(text, 40));
         let bytes: u64 = text.parse().map_err(|_| group.damage(name, &why()))?;
         return Ok(Some(bytes).filter(|&bytes| bytes < NO_LIMIT));
     }

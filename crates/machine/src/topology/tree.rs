@@ -3,6 +3,7 @@
 
 use super::TopologyError;
 use super::sets::SetForm;
+use crate::text::one_line;
 use crate::{CpuSet, below};
 use std::fs;
 use std::io::{self, Read};
@@ -151,7 +152,7 @@ impl<'t> Dir<'t> {
         }
         text.parse()
             .map(Some)
-            .map_err(|_| self.damage(name, &format!("'{}' is not a number", clean(text, 40))))
+            .map_err(|_| self.damage(name, &format!("'{}' is not a number", one_line(text, 40))))
     }
 
     /// The first of these files that holds a set; `None` if none is there or all are empty. A file
@@ -170,7 +171,7 @@ impl<'t> Dir<'t> {
         }
         match damage {
             None => Ok(None),
-            Some((name, error)) => Err(self.damage(name, &clean(&error.to_string(), 120))),
+            Some((name, error)) => Err(self.damage(name, &one_line(&error.to_string(), 120))),
         }
     }
 
@@ -210,12 +211,4 @@ fn plain_number(text: &str) -> Option<u32> {
 /// Without the NUL bytes and white space around it.
 pub(super) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
-}
-
-/// One line fit for a terminal: no control characters, single spaces, at most `limit` characters.
-/// The text may come from somebody else's file.
-pub(super) fn clean(text: &str, limit: usize) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let words: Vec<&str> = plain.split_whitespace().collect();
-    words.join(" ").chars().take(limit).collect()
 }

@@ -3,8 +3,8 @@
 
 use super::queries::data::{Fold, QueryCharts};
 use crate::ReportError;
-use crate::text::is_deceptive;
 use serde::Serialize;
+use threadwise_machine::text::is_deceptive;
 
 /// Everything that the charts draw. Kept small: short arrays where there are many.
 #[derive(Debug, Clone, Serialize, Default)]

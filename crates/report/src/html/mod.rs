@@ -20,11 +20,11 @@ mod tables;
 mod usage;
 mod worklist;
 
-use crate::text::is_deceptive;
 use crate::{Document, ReportError};
 use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
 use threadwise_analysis::hardware::Hardware;
 use threadwise_machine::Topology;
+use threadwise_machine::text::marked_lines;
 use threadwise_study::probe::Probe;
 
 const TEMPLATE: &str = include_str!("../../templates/report.html");
@@ -104,13 +104,8 @@ fn filled(page: &data::Page, charts: &data::Charts) -> Result<String, ReportErro
 /// Every value of the template passes here: deceptive characters are replaced, then the template
 /// engine escapes for HTML.
 fn format_value(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
-    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_deceptive)) {
-        Some(text) => {
-            let line_end = |c| matches!(c, '\n' | '\t');
-            let clean: String =
-                text.chars().map(|c| if is_deceptive(c) && !line_end(c) { '\u{fffd}' } else { c }).collect();
-            minijinja::escape_formatter(out, state, &Value::from(clean))
-        }
+    match value.as_str().filter(|_| !value.is_safe()) {
+        Some(text) => minijinja::escape_formatter(out, state, &Value::from(marked_lines(text).into_owned())),
         None => minijinja::escape_formatter(out, state, value),
     }
 }

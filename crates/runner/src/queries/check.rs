@@ -30,17 +30,18 @@ pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> 
     let broken = |failure| RunnerError::Worker { program: worker.program.clone(), failure };
     let deadlines = settings.deadlines;
     let mut asked = WorkerProcess::start(worker, place, deadlines).map_err(broken)?;
-    asked.hello(&AtomicBool::new(false)).map_err(broken)?;
+    let never = AtomicBool::new(false);
+    asked.hello(&never).map_err(broken)?;
     for treatment in different(&study.treatments) {
         let load = WireLoad::try_from(&request(study, treatment, workdir.path()))
             .map_err(|error| broken(Failure::new("protocol", error.to_string())))?;
-        ask(&mut asked, load, deadlines).map_err(|failure| match failure.kind.as_str() {
+        ask(&mut asked, load, deadlines, &never).map_err(|failure| match failure.kind.as_str() {
             OPTION => RunnerError::Option { treatment: treatment.name.clone(), why: failure.message },
             _ => broken(failure),
         })?;
     }
     asked.ask_to_stop();
-    asked.stopped().map_err(broken)
+    asked.stopped(&never).map_err(broken)
 }
 
 /// Each set of options once, under the name of the first treatment that has it.
@@ -51,10 +52,15 @@ fn different(treatments: &[Treatment]) -> impl Iterator<Item = &Treatment> {
     treatments.iter().enumerate().filter(is_first).map(|(_, treatment)| treatment)
 }
 
-fn ask(worker: &mut WorkerProcess, load: WireLoad, deadlines: Deadlines) -> Result<(), Failure> {
-    worker.send(&Request::Load { protocol: VERSION, load })?;
+fn ask(
+    worker: &mut WorkerProcess,
+    load: WireLoad,
+    deadlines: Deadlines,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    worker.send(&Request::Load { protocol: VERSION, load }, stop)?;
     // To start an engine's library takes no longer than to start its worker.
-    match worker.receive("load", deadlines.hello, None)? {
+    match worker.receive("load", deadlines.hello, Some(stop))? {
         Reply::Loaded { .. } => Ok(()),
         other => Err(worker.unexpected("loaded", &other)),
     }

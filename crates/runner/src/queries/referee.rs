@@ -95,7 +95,7 @@ impl Referee {
         let begin = || {
             let mut worker = WorkerProcess::start(&settings.referee, place, Deadlines::default())?;
             let version = worker.hello(stop)?;
-            worker.send(&prepare(&home, &questions.queries, allowed))?;
+            worker.send(&prepare(&home, &questions.queries, allowed), stop)?;
             match worker.receive("prepare", Deadlines::default().prepare, Some(stop))? {
                 Reply::Ready { .. } => {}
                 other => return Err(worker.unexpected("ready", &other)),
@@ -109,7 +109,7 @@ impl Referee {
         let window_ns = (tpch::LIMIT_MS * 1e6) as u64;
         let (sequence, queries) = (self.asked, vec![vec![query]]);
         self.asked += 1;
-        self.worker.send(&Request::Go { sequence, warmup_ns: 0, window_ns, queries })?;
+        self.worker.send(&Request::Go { sequence, warmup_ns: 0, window_ns, queries }, stop)?;
         let deadline = Duration::from_nanos(window_ns) + Deadlines::default().slice;
         match self.worker.receive("slice", deadline, Some(stop))? {
             Reply::Slice { mut sessions, .. } => {

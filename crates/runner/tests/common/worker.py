@@ -54,6 +54,23 @@ def prepare(sessions, fault):
     return tids
 
 
+def fall_asleep():
+    """Stops as a process that somebody sent SIGSTOP does, having told the test so."""
+    with open(os.path.join(spy, "asleep"), "w"):
+        pass
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def flood():
+    """An answer that has no end, slowly: the runner is woken again and again."""
+    with open(os.path.join(spy, "asleep"), "w"):
+        pass
+    while True:
+        reply.write("x")
+        reply.flush()
+        time.sleep(0.0001)
+
+
 def go(request, fault, tids):
     if fault == "segfault":
         print("about to fall over", flush=True)
@@ -75,6 +92,14 @@ def go(request, fault, tids):
     if fault == "farewell":
         say(type="failed", kind="engine", message="gone at once")
         os._exit(1)
+    if fault == "asleep in slice":
+        fall_asleep()
+    if fault == "endless line":
+        flood()
+    if fault == "endless log":
+        chunk = b"a line of a log that does not end\n" * 4096
+        while True:
+            os.write(1, chunk)
     start = time.monotonic_ns() + request["warmup_ns"]
     time.sleep((request["warmup_ns"] + request["window_ns"]) / 1e9)
     one = {
@@ -85,6 +110,8 @@ def go(request, fault, tids):
         one["answers_wrong"] = 2
     if fault == "name":
         one["counters"]["x" * 300] = 1
+    if fault == "many counters":
+        one["counters"] = {f"counter_{number}": 1 for number in range(1_000_000)}
     if fault == "disk":
         one["counters"]["physical_reads"] = 40
     if fault == "late-mask" and request["sequence"] % 2 == 1:
@@ -118,12 +145,22 @@ def main():
             tids = prepare(request["sessions"], fault)
             if fault == "threads":
                 tids = tids + tids
-            say(type="ready", tids=tids)
+            if fault == "asleep in prepare":
+                fall_asleep()
+            if fault == "many notes":
+                say(type="ready", tids=tids, notes=[f"note {number}" for number in range(1_000_000)])
+            elif fault == "other notes":
+                notes = [f"{time.monotonic_ns()} \x1b[2J\u202e{number}" for number in range(90)]
+                say(type="ready", tids=tids, notes=notes)
+            else:
+                say(type="ready", tids=tids)
         elif kind == "go":
             go(request, fault, tids)
         elif kind == "stop":
             if fault == "stubborn":
                 time.sleep(600)
+            if fault == "asleep in stop":
+                fall_asleep()
             say(type="done")
             break
 

@@ -2,7 +2,6 @@
 
 use super::feed::Feed;
 use super::process::Place;
-use super::summary::plain;
 use super::{WorkError, at, create};
 use crate::chain;
 use crate::plan::{Plan, Span, Step};
@@ -14,6 +13,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_engine::clock;
 use threadwise_engine::engines::command::{ended, last_words};
+use threadwise_machine::text::one_line;
+
+/// Most characters of the reason why an item failed.
+const FAULT_CHARS: usize = 2000;
 
 /// One of N that take items.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl<'a> Job<'a> {
             if did.is_err() && self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let fault = did.err().map(|fault| plain(&fault));
+            let fault = did.err().map(|fault| one_line(&fault, FAULT_CHARS));
             spans.push(Span { index, job: self.number, start_ns, end_ns, fault });
         }
         spans

@@ -2,6 +2,7 @@
 
 use crate::plan::{Plan, Span, Summary};
 use std::collections::BTreeMap;
+use threadwise_machine::text::marked;
 
 /// Failed items that are named; of the others only the number is told.
 const NAMED: usize = 3;
@@ -41,18 +42,13 @@ pub fn failures(plan: &Plan, spans: &[Span]) -> Option<String> {
     failed.sort_unstable();
     let name = |index: usize| plan.items.get(index).map_or("?", |item| item.name.as_str());
     let named: Vec<String> =
-        failed.iter().take(NAMED).map(|(index, fault)| format!("{}: {fault}", plain(name(*index)))).collect();
+        failed.iter().take(NAMED).map(|(index, fault)| format!("{}: {fault}", marked(name(*index)))).collect();
     let more = match failed.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
     let (failed, items) = (failed.len(), plan.items.len());
     (failed > 0).then(|| format!("{failed} of {items} items failed: {}{more}", named.join("; ")))
-}
-
-/// A text on one line.
-pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

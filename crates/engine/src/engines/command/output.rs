@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+use threadwise_machine::text::one_line;
 
 /// Last lines that a message repeats.
 const LINES: usize = 5;
@@ -120,11 +121,8 @@ fn tail(path: &Path) -> String {
 }
 
 fn last_lines(text: &str) -> String {
-    let clean = |line: &str| {
-        let words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        words.trim().to_owned()
-    };
-    let lines: Vec<String> = text.lines().map(clean).filter(|line| !line.is_empty()).collect();
+    let lines = text.lines().map(|line| one_line(line, usize::MAX));
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     let joined = lines[lines.len().saturating_sub(LINES)..].join("; ");
     let skipped = joined.chars().count().saturating_sub(CHARACTERS);
     let end: String = joined.chars().skip(skipped).collect();

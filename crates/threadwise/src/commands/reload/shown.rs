@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use threadwise_machine::text::{escaped, escaped_json};
 use threadwise_machine::words::bytes;
 use threadwise_reload::item::{Outcome, Report};
 
 /// A path on one line.
 pub fn path(path: &Path) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
-    path.display().to_string().chars().map(shown).collect()
+    escaped(&path.display().to_string())
 }
 
 /// A text on one line: line breaks are spaces, and other control characters are escaped.
@@ -166,8 +166,7 @@ fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
+            '"' | '\\' => quoted.extend(['\\', c]),
             c if u32::from(c) < 0x20 => {
                 let _ = write!(quoted, "\\u{:04x}", u32::from(c));
             }
@@ -175,7 +174,7 @@ fn quoted(text: &str) -> String {
         }
     }
     quoted.push('"');
-    quoted
+    escaped_json(&quoted).into_owned()
 }
 
 #[cfg(test)]
@@ -184,7 +183,8 @@ mod tests {
 
     #[test]
     fn strings_are_json_and_stay_on_one_line() {
-        let text = "a\"b\\c\nd\u{1f}é";
+        let text = "a\"b\\c\nd\u{1f}é\u{202e}\u{9b}";
+        assert!(!quoted(text).contains(['\u{202e}', '\u{9b}']));
         assert_eq!(serde_json::from_str::<String>(&quoted(text)).unwrap(), text);
         assert_eq!(path(Path::new("a\nb c")), "a\\nb c");
         assert_eq!(one_line("a\n  b\u{1b}"), "a b\\u{1b}");

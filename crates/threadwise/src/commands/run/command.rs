@@ -7,6 +7,7 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use threadwise_machine::text::escaped;
 use threadwise_runner::Deadlines;
 use threadwise_study::command::{
     self, Better, CommandOptions, Each, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers, quote,
@@ -176,7 +177,7 @@ pub fn complete(study: &mut Study, args: &CommandArgs) -> Result<(), AppError> {
         return Ok(());
     }
     if presets::get(&study.name).is_some() && !args.command.is_empty() {
-        let text = clean(&quote(&args.command));
+        let text = escaped(&quote(&args.command));
         let dots = if text.chars().count() > TITLE { "…" } else { "" };
         let what = if study.workload == WORKLOAD { "Command" } else { "Work list" };
         study.title = format!("{what}: {}{dots}", text.chars().take(TITLE).collect::<String>());
@@ -232,14 +233,14 @@ pub fn shown(study: &Study) -> String {
     for folder in
         distinct(study, |options| options.get("folder").map(ToString::to_string).into_iter().collect())
     {
-        text.push_str(&format!("  in the folder {}\n", clean(&folder.0)));
+        text.push_str(&format!("  in the folder {}\n", escaped(&folder.0)));
     }
     let metrics = distinct(study, |options| command::metrics(options).iter().map(described).collect());
     for (metric, _) in metrics {
-        text.push_str(&format!("  metric {}\n", clean(&metric)));
+        text.push_str(&format!("  metric {}\n", escaped(&metric)));
     }
     for (terms, names) in distinct(study, |options| terms(options).into_iter().collect()) {
-        text.push_str(&format!("  {}{}\n", clean(&terms), clean(&whose(study, &names))));
+        text.push_str(&format!("  {}{}\n", escaped(&terms), escaped(&whose(study, &names))));
     }
     for warning in warnings(study) {
         text.push_str(&format!("  warning: {warning}\n"));
@@ -286,7 +287,7 @@ fn listed(study: &Study) -> String {
         all.map(|(key, text)| format!("{key:<9}{text}")).collect()
     };
     let line =
-        |(text, names): (String, Vec<&str>)| format!("  {}{}\n", clean(&text), clean(&whose(study, &names)));
+        |(text, names): (String, Vec<&str>)| format!("  {}{}\n", escaped(&text), escaped(&whose(study, &names)));
     distinct(study, texts).into_iter().map(line).collect()
 }
 
@@ -311,16 +312,6 @@ pub(super) fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> V
     found
 }
 
-/// What must not reach a terminal as it is: a file's words could change what is shown of them.
-pub fn clean(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
-    };
-    let shown = |c: char| if hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
-    text.replace('\n', "\\n").chars().map(shown).collect()
-}
-
 /// What the reader of a study file would see.
 fn warnings(study: &Study) -> Vec<String> {
     let mut found = Vec::new();
@@ -331,7 +322,7 @@ fn warnings(study: &Study) -> Vec<String> {
                 format!(
                     "{name}: {} looks like a password; the study file and the report hold the command, so \
                      put it into the environment instead",
-                    clean(&word)
+                    escaped(&word)
                 )
             });
             found.extend(warning.filter(|warning| !found.contains(warning)));
@@ -353,17 +344,12 @@ pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
     deadlines.prepare = timeout * 2 + spare;
     deadlines.slice = timeout * 4 + spare;
     deadlines.stop = timeout + spare;
+    deadlines.interrupt = Deadlines::CLEAN_UP;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_file_says_cannot_change_how_it_is_shown() {
-        assert_eq!(clean("a\nb\x1b[2K\u{202e}c"), "a\\nb\\u{1b}[2K\\u{202e}c");
-        assert_eq!(clean("größe 'x'"), "größe 'x'");
-    }
 
     #[test]
     fn the_command_line_becomes_options() {

@@ -1,9 +1,9 @@
 //! The server that a study of commands binds too: what is refused of it, and shown, before anything runs.
 
-use super::command::clean;
 use crate::error::AppError;
 use std::collections::BTreeSet;
 use threadwise_engine::engines::command::pin_server;
+use threadwise_machine::text::escaped;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::command::{CommandOptions, WORKLOAD};
 use threadwise_study::{Study, Treatment, plan_block};
@@ -35,7 +35,7 @@ pub fn remarks(study: &Study, topology: &Topology) -> Result<Vec<String>, AppErr
         ));
     }
     // A process chooses its own name.
-    Ok(found.iter().map(|line| clean(line)).collect())
+    Ok(found.iter().map(|line| escaped(line)).collect())
 }
 
 fn options(treatment: &Treatment) -> Option<CommandOptions> {

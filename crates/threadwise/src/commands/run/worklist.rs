@@ -6,6 +6,7 @@ use crate::cli::RunArgs;
 use crate::error::AppError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use threadwise_machine::text::escaped;
 use threadwise_machine::words::bytes;
 use threadwise_runner::Deadlines;
 use threadwise_study::worklist::{Feed, Order, WORKLOAD, WorklistOptions};
@@ -93,7 +94,7 @@ pub fn shown(study: &Study) -> String {
         let lines = |options: &Options| read(options).ok().map(|read| of(&read)).into_iter().collect();
         for (line, names) in command::distinct(study, lines) {
             let whose = command::whose(study, &names);
-            text.push_str(&format!("  {}{}\n", command::clean(&line), command::clean(&whose)));
+            text.push_str(&format!("  {}{}\n", escaped(&line), escaped(&whose)));
         }
     }
     // What comes after is set apart by the commands' own empty line.
@@ -146,6 +147,7 @@ pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
         // The engine ends a run after its time; what is done before and after it may take as long again.
         deadlines.slice = deadlines.slice.max(run * 2 + Duration::from_secs(own.settle_s) + AROUND);
         deadlines.stop = deadlines.stop.max(Duration::from_secs(120));
+        deadlines.interrupt = Deadlines::CLEAN_UP;
     }
 }
 
