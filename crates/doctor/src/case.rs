@@ -66,19 +66,17 @@ impl<'a> Case<'a> {
     }
 
     /// What shows that we are in a container, with the file; `None` where nothing does.
+    pub(crate) fn container(&self) -> Option<(String, &'static str)> {
+        self.declared_container().or_else(|| self.shown_container())
+    }
+
+    /// A container that says what it is.
     ///
     /// Sources: Docker and Podman leave `/.dockerenv` and `/run/.containerenv`, systemd-nspawn and LXC
     /// `/run/systemd/container` (systemd's "Container Interface"); names of control groups come from
-    /// the container managers.
-    pub(crate) fn container(&self) -> Option<(String, &'static str)> {
-        const GROUPS: [(&str, &str); 6] = [
-            ("kubepods", "Kubernetes"),
-            ("libpod", "Podman"),
-            ("docker", "Docker"),
-            ("containerd", "containerd"),
-            ("machine.slice/", "systemd-nspawn or libvirt"),
-            ("lxc", "LXC"),
-        ];
+    /// the container managers; Kubernetes names its service to every container (its documentation,
+    /// "Accessing the Kubernetes API from a Pod").
+    fn declared_container(&self) -> Option<(String, &'static str)> {
         if let Ok(name) = self.tree.line("run/systemd/container") {
             return Some((name, "/run/systemd/container"));
         }
@@ -90,8 +88,65 @@ impl<'a> Case<'a> {
                 return Some((name.to_owned(), source));
             }
         }
-        let groups = self.tree.text("proc/self/cgroup").ok()?;
-        let known = GROUPS.iter().find(|(word, _)| groups.contains(word));
-        known.map(|(_, name)| ((*name).to_owned(), "/proc/self/cgroup"))
+        let groups = self.tree.text("proc/self/cgroup").unwrap_or_default();
+        if let Some(name) = manager(&groups) {
+            return Some((name.to_owned(), "/proc/self/cgroup"));
+        }
+        let environment = self.tree.text("proc/self/environ").unwrap_or_default();
+        let in_pod = environment.split('\0').any(|variable| variable.starts_with("KUBERNETES_SERVICE_HOST="));
+        in_pod.then(|| ("Kubernetes".to_owned(), "KUBERNETES_SERVICE_HOST in /proc/self/environ"))
+    }
+
+    /// What runc, crun and others cannot hide, though they leave no name: where their root and their
+    /// control groups are mounted from (`proc_pid_mountinfo(5)`), and process numbers of their own
+    /// (`pid_namespaces(7)`).
+    fn shown_container(&self) -> Option<(String, &'static str)> {
+        const MOUNTS: &str = "/proc/self/mountinfo";
+        let mounts = self.tree.text("proc/self/mountinfo").unwrap_or_default();
+        let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::read).collect();
+        let named = |text: &str, what: &str| manager(text).map_or(what.to_owned(), str::to_owned);
+        if let Some(root) = mounts.iter().find(|mount| mount.kind.starts_with("cgroup") && mount.root != "/") {
+            return Some((named(root.root, "its control groups have a root of their own"), MOUNTS));
+        }
+        // Systems that run from a read-only medium have an overlay as their root, too.
+        let overlay = mounts.iter().rfind(|mount| mount.point == "/" && mount.kind == "overlay");
+        if let Some(name) = overlay.and_then(|mount| manager(mount.options)) {
+            return Some((name.to_owned(), MOUNTS));
+        }
+        // Where /proc hides the processes of others (`hidepid`), it hides the first one as well.
+        let first = self.tree.line("proc/1/comm").ok().filter(|_| !self.sees_all_processes())?;
+        Some((format!("process 1 is {first}, without the kernel's own beside it"), "/proc/1 and /proc/2"))
+    }
+}
+
+/// The container manager whose name stands in a path or in mount options.
+fn manager(text: &str) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 7] = [
+        ("kubepods", "Kubernetes"),
+        ("libpod", "Podman"),
+        ("containers/storage", "Podman or alike"),
+        ("docker", "Docker"),
+        ("containerd", "containerd"),
+        ("machine.slice/", "systemd-nspawn or libvirt"),
+        ("lxc", "LXC"),
+    ];
+    NAMES.iter().find(|(word, _)| text.contains(word)).map(|(_, name)| *name)
+}
+
+/// A line of mountinfo.
+struct Mount<'a> {
+    /// What of its file system is mounted.
+    root: &'a str,
+    point: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let (place, what) = line.split_once(" - ")?;
+        let (mut place, mut what) = (place.split(' ').skip(3), what.split(' '));
+        let (root, point) = (place.next()?, place.next()?);
+        Some(Self { root, point, kind: what.next()?, options: what.nth(1)? })
     }
 }

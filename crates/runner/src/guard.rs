@@ -5,6 +5,10 @@
 //! Source of the files: `proc_meminfo(5)`, `proc_pid_comm(5)` (at most 15 characters),
 //! `proc_pid_stat(5)`.
 
+mod limits;
+
+pub use limits::{ProcessLimits, check_process_limits};
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -56,6 +60,27 @@ pub enum Refusal {
         /// Bytes of all treatments together.
         planned: u64,
         /// What we may use.
+        limit: u64,
+    },
+    /// A process may not have enough files open.
+    #[error(
+        "a process may have {limit} files open here, and the study needs {needed} at least: raise the limit with ulimit -n {needed}, or take fewer treatments or sessions"
+    )]
+    Files {
+        /// At least so many.
+        needed: u64,
+        /// What is allowed.
+        limit: u64,
+    },
+    /// A process may not have enough address space.
+    #[error(
+        "a process may have {} of address space here, and a treatment's data alone needs {}: raise the limit with ulimit -v, or take smaller data or fewer sessions",
+        bytes(*limit), bytes(*needed)
+    )]
+    AddressSpace {
+        /// Bytes, at least.
+        needed: u64,
+        /// What is allowed.
         limit: u64,
     },
     /// The data would not fit onto the disk twice.

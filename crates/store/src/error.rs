@@ -245,15 +245,9 @@ pub(crate) fn from_io(error: &io::Error, path: &Path, action: &'static str) -> S
     }
 }
 
-/// Text of a file or a library made fit for a line on a terminal: no control characters (an escape
-/// sequence from a hostile file would act on the reader's terminal), and not long.
+/// Text of a file or a library as part of a message: one line that cannot steer a terminal, and not long.
 pub(crate) fn one_line(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = text.chars().take(200).map(clean).collect();
-    if text.chars().nth(200).is_some() {
-        line.push('…');
-    }
-    line
+    threadwise_machine::text::one_line(text, 200)
 }
 
 #[cfg(test)]
@@ -300,11 +294,5 @@ mod tests {
             let text = from_io(&kind.into(), Path::new("a.tw"), "read").to_string();
             assert!(text.contains(word), "{text}");
         }
-    }
-
-    #[test]
-    fn text_from_a_file_cannot_steer_a_terminal() {
-        assert_eq!(one_line("a\x1b[2Jb\nc"), "a [2Jb c");
-        assert_eq!(one_line(&"x".repeat(500)).chars().count(), 201);
     }
 }

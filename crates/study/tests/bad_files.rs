@@ -135,7 +135,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[[treatment]]\nname = \"a\\u0007b\"\nplacement = \"2c1t\"\n",
-        "mine.toml:6:8: name 'a\\u{7}b' has a control character",
+        "mine.toml:6:8: name 'a\\u{7}b' has a control or format character",
     ),
     ("[[treatment]]\nname = \"x\"\n", "mine.toml:5:1: missing key 'placement'"),
     (

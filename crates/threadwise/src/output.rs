@@ -1,24 +1,43 @@
 //! Writing: stdout that may be closed, files that must not be overwritten, the terminal's abilities.
 
 use crate::error::AppError;
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
-use threadwise_machine::text::{is_deceptive, marked_lines};
+use threadwise_machine::text::marked_lines;
 use threadwise_report::ReportError;
 use threadwise_report::terminal::Style;
 
-/// Prints to stdout. A closed pipe ends the program quietly.
+/// Prints to stdout, with nothing in it that acts on a terminal but colours where there are any. A closed
+/// pipe ends the program quietly.
 ///
 /// # Errors
 /// [`AppError::ClosedPipe`], or a failed write.
 pub fn print(text: &str) -> Result<(), AppError> {
+    let text = harmless(text, style().color);
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => AppError::ClosedPipe,
         _ => AppError::Failed(format!("cannot write to standard output: {error}")),
     })
+}
+
+/// The last look at a text: what made it should have left nothing for this to replace. With `color`, escape
+/// characters stay that begin a colour (ECMA-48, SGR: `ESC [ … m`).
+fn harmless(text: &str, color: bool) -> Cow<'_, str> {
+    let is_color = |part: &str| {
+        let end = part.find(|c: char| !c.is_ascii_digit() && !matches!(c, '[' | ';'));
+        part.starts_with('[') && end.is_some_and(|end| part[end..].starts_with('m'))
+    };
+    let Some((first, rest)) = text.split_once('\u{1b}').filter(|_| color) else { return marked_lines(text) };
+    let mut harmless = marked_lines(first).into_owned();
+    for part in rest.split('\u{1b}') {
+        harmless.push(if is_color(part) { '\u{1b}' } else { char::REPLACEMENT_CHARACTER });
+        harmless.push_str(&marked_lines(part));
+    }
+    harmless.into()
 }
 
 /// Writes a line to stderr, with nothing in it that acts on a terminal. Where stderr is closed or full
@@ -146,6 +165,15 @@ fn terminal_columns() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_colours_act_on_a_terminal() {
+        let text = "\u{1b}[1;32mgood\u{1b}[0m\n\u{1b}[2Jx\u{1b}]0;t\u{7}\u{202e}";
+        let marked = "\u{1b}[1;32mgood\u{1b}[0m\n\u{fffd}[2Jx\u{fffd}]0;t\u{fffd}\u{fffd}";
+        assert_eq!(harmless(text, true), marked);
+        assert_eq!(harmless(text, false), marked.replace('\u{1b}', "\u{fffd}"));
+        assert_eq!(harmless("\ta\n", true), "\ta\n");
+    }
 
     #[test]
     fn only_a_report_of_ours_is_recognised() {

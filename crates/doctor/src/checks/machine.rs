@@ -36,7 +36,8 @@ pub(super) fn container(case: &Case<'_>) -> Answer {
             Answer::ok(format!("a container ({name}): {others}"), source)
         }
         None if case.tree.has("proc/self/cgroup") => {
-            Answer::ok("nothing shows that this is a container", "/.dockerenv and /proc/self/cgroup")
+            let sources = "/.dockerenv, /proc/self/cgroup, /proc/self/mountinfo and /proc/1";
+            Answer::ok("nothing shows that this is a container", sources)
         }
         None => Answer::unknown("the control group of this process is not known", "/proc/self/cgroup"),
     }

@@ -79,6 +79,36 @@ fn memory_limit() {
 }
 
 #[test]
+fn containers_without_a_name_show_themselves() {
+    const GROUPS: (&str, &str) = ("proc/self/cgroup", "0::/\n");
+    let found = |files: &[(&str, &str)]| Root::with(&[&[GROUPS], files].concat()).check("container");
+    // As runc 1.1 mounts them without and with a name space of control groups, and crun below Podman.
+    let mount = |root: &str, kind: &str, options: &str| {
+        format!("410 400 0:29 {root} /sys/fs/cgroup ro,nosuid - {kind} cgroup {options}\n")
+    };
+    let host = "24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n".to_owned() + &mount("/", "cgroup2", "rw");
+    let kernel = [("proc/1/comm", "systemd\n"), ("proc/2/comm", "kthreadd\n")];
+    let none = found(&[&kernel[..], &[("proc/self/mountinfo", &host)]].concat());
+    says(&none, Ok, &["nothing shows"]);
+    let below = mount("/bundle-7", "cgroup2", "rw");
+    says(&found(&[("proc/self/mountinfo", &below)]), Ok, &["a container", "root of their own"]);
+    let pod = mount("/kubepods/pod1/7", "cgroup", "rw,memory");
+    says(&found(&[("proc/self/mountinfo", &pod)]), Ok, &["Kubernetes"]);
+    let layers = "400 1 0:52 / / rw - overlay overlay rw,lowerdir=/var/lib/containers/storage/overlay/l/A\n";
+    says(&found(&[("proc/self/mountinfo", layers)]), Ok, &["Podman"]);
+    // A live medium: an overlay, and the kernel's processes.
+    let live = "400 1 0:52 / / rw - overlay overlay rw,lowerdir=/run/live/rootfs\n";
+    says(&found(&[&kernel[..], &[("proc/self/mountinfo", live)]].concat()), Ok, &["nothing shows"]);
+    let apart = [("proc/1/comm", "sleep\n"), ("proc/2/comm", "sh\n")];
+    says(&found(&apart), Ok, &["a container", "process 1 is sleep"]);
+    says(&found(&apart[..1]), Ok, &["process 1 is sleep"]);
+    let environment = [("proc/self/environ", "HOME=/root\0KUBERNETES_SERVICE_HOST=10.0.0.1\0")];
+    says(&found(&environment), Ok, &["Kubernetes"]);
+    let other = [("proc/self/environ", "X=KUBERNETES_SERVICE_HOST=1\0")];
+    says(&found(&other), Ok, &["nothing shows"]);
+}
+
+#[test]
 fn container() {
     let named = |files: &[(&str, &str)]| Root::with(files).check("container");
     says(&named(&[]), Unknown, &["not known"]);

@@ -2,6 +2,8 @@
 //!
 //! The reading itself is the engine's; here is only what a specification says. JSON pointers: RFC 6901.
 
+use threadwise_machine::text::is_deceptive;
+
 /// Whether more is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
@@ -77,7 +79,7 @@ impl MetricSpec {
         };
         if unit.is_empty()
             || unit.chars().count() > 20
-            || unit.chars().any(|c| c.is_whitespace() || c.is_control())
+            || unit.contains(|c: char| c.is_whitespace() || is_deceptive(c))
         {
             return Err(format!(
                 "the unit '{}' is empty, over 20 characters, or has spaces in it",

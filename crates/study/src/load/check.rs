@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use threadwise_machine::placement::Service;
+use threadwise_machine::text::{escaped, is_deceptive};
 use threadwise_machine::{Memory, Pin, Placement, PlacementError};
 use toml::{Spanned, Value};
 
@@ -243,8 +244,8 @@ fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
 fn name(name: Option<&Spanned<String>>, source: &Source) -> Result<(), LoadError> {
     let Some(name) = name else { return Ok(()) };
     let text = name.get_ref();
-    if text.contains(char::is_control) {
-        let message = format!("name '{}' has a control character", text.escape_debug());
+    if text.contains(is_deceptive) {
+        let message = format!("name '{}' has a control or format character", escaped(text));
         return Err(source.at(name.span(), message));
     }
     let bad = |c: char| matches!(c, '/' | '\'');

@@ -31,6 +31,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     };
     let stop = commands::stop_flag()?;
     if !job.is_simulated() && !args.plan && !job.is_complete() {
+        guard::check_process_limits(&job.study, guard::ProcessLimits::read()).map_err(AppError::refused)?;
         guard::check_start(&topology, args.allow_busy, job.is_users_server()).map_err(AppError::refused)?;
         commands::unless_stopped(&stop)?;
     }

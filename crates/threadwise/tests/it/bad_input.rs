@@ -42,6 +42,20 @@ fn what_the_machine_lacks_is_said() {
 }
 
 #[test]
+fn a_limit_of_open_files_is_found_before_anything_is_made() {
+    let lab = Lab::new();
+    let mut shell = std::process::Command::new("sh");
+    shell.current_dir(lab.path()).env("TMPDIR", lab.tmp()).stdin(std::process::Stdio::null());
+    shell.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_threadwise")]);
+    shell.args(["run", "--allow-busy", "--no-html"]);
+    let refused = crate::harness::said(shell.output().unwrap());
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("ulimit -n") && refused.stderr.contains("64 files"), "{}", refused.stderr);
+    assert_eq!(refused.stdout, "");
+    assert_eq!((lab.files(), lab.leftovers()), (Vec::<String>::new(), Vec::<String>::new()));
+}
+
+#[test]
 fn impossible_numbers_are_refused() {
     let lab = Lab::new();
     refused(&lab, &["run", "--sessions", "0", "--allow-busy"], &["session"]);

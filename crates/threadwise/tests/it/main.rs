@@ -10,6 +10,7 @@ mod engine_command;
 mod firebird;
 mod forms;
 mod harness;
+mod hostile;
 mod killed;
 mod pin_server;
 mod probe;
