@@ -105,7 +105,8 @@ impl<'a> Case<'a> {
         let mounts = self.tree.text("proc/self/mountinfo").unwrap_or_default();
         let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::read).collect();
         let named = |text: &str, what: &str| manager(text).map_or(what.to_owned(), str::to_owned);
-        if let Some(root) = mounts.iter().find(|mount| mount.kind.starts_with("cgroup") && mount.root != "/") {
+        if let Some(root) = mounts.iter().find(|mount| mount.kind.starts_with("cgroup") && mount.root != "/")
+        {
             return Some((named(root.root, "its control groups have a root of their own"), MOUNTS));
         }
         // Systems that run from a read-only medium have an overlay as their root, too.

@@ -123,7 +123,8 @@ mod tests {
     #[test]
     fn deceptive_are_control_and_format_characters_and_separators() {
         let said = regex::Regex::new(r"^[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]$").unwrap();
-        let differ = ('\0'..=char::MAX).filter(|&c| said.is_match(c.encode_utf8(&mut [0; 4])) != is_deceptive(c));
+        let differ =
+            ('\0'..=char::MAX).filter(|&c| said.is_match(c.encode_utf8(&mut [0; 4])) != is_deceptive(c));
         assert_eq!(differ.collect::<Vec<char>>(), Vec::<char>::new());
     }
 

@@ -334,11 +334,10 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     let mut look = || watch.tick(clock, &cpus, &pids);
     let is_long = u128::from(design.slice_ns) > LOOK_EVERY.as_nanos();
     let look = is_long.then_some(&mut look as &mut dyn FnMut());
-    let reply =
-        worker.send(&go, input.stop).and_then(|()| match worker.receive_looking(wait, look)? {
-            reply @ Reply::Slice { .. } => Ok(reply),
-            other => Err(worker.unexpected("slice", &other)),
-        });
+    let reply = worker.send(&go, input.stop).and_then(|()| match worker.receive_looking(wait, look)? {
+        reply @ Reply::Slice { .. } => Ok(reply),
+        other => Err(worker.unexpected("slice", &other)),
+    });
     let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
     let taken =
         reply.and_then(|reply| accept::slice(reply, (sequence, round), lane.tids.len(), &scripts, clock));

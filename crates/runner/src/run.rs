@@ -521,7 +521,9 @@ impl<'a> Driver<'a> {
         }
         self.worker_notes += 1;
         match self.worker_notes > WORKER_NOTES {
-            true => self.note(&format!("further notes of workers than the first {WORKER_NOTES} were left out")),
+            true => {
+                self.note(&format!("further notes of workers than the first {WORKER_NOTES} were left out"))
+            }
             false => self.note(text),
         }
     }

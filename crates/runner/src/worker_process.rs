@@ -486,9 +486,8 @@ fn wait_for(descriptor: PollFd<'_>, limit: Duration) {
 
 /// A reply without anything that would act on a terminal, in what is shown or stored of it as it is.
 fn cleaned(reply: Reply) -> Reply {
-    let lines = |notes: Vec<String>| -> Vec<String> {
-        notes.iter().map(|note| one_line(note, NOTE_CHARS)).collect()
-    };
+    let lines =
+        |notes: Vec<String>| -> Vec<String> { notes.iter().map(|note| one_line(note, NOTE_CHARS)).collect() };
     match reply {
         Reply::Hello { protocol, engine, version } => {
             Reply::Hello { protocol, engine: one_line(&engine, 100), version: one_line(&version, 200) }
@@ -560,7 +559,8 @@ mod tests {
                 std::fs::write(&seen, "").unwrap();
             }
         };
-        let wait = Wait { phase: "test", deadline: Duration::from_secs(60), stop: None, quiet: Duration::ZERO };
+        let wait =
+            Wait { phase: "test", deadline: Duration::from_secs(60), stop: None, quiet: Duration::ZERO };
         let answer = process.receive_looking(wait, Some(&mut look));
         assert!(matches!(answer, Ok(Reply::Done)), "{answer:?}");
         assert!(looks >= 3);

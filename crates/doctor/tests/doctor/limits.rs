@@ -86,7 +86,8 @@ fn containers_without_a_name_show_themselves() {
     let mount = |root: &str, kind: &str, options: &str| {
         format!("410 400 0:29 {root} /sys/fs/cgroup ro,nosuid - {kind} cgroup {options}\n")
     };
-    let host = "24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n".to_owned() + &mount("/", "cgroup2", "rw");
+    let host =
+        "24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n".to_owned() + &mount("/", "cgroup2", "rw");
     let kernel = [("proc/1/comm", "systemd\n"), ("proc/2/comm", "kthreadd\n")];
     let none = found(&[&kernel[..], &[("proc/self/mountinfo", &host)]].concat());
     says(&none, Ok, &["nothing shows"]);

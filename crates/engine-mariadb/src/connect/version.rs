@@ -3,8 +3,8 @@
 //! 10.5 is the first with one buffer pool instance and one redo log file, which is what the counters
 //! and settings here are about (mariadb.com/kb/en/changes-improvements-in-mariadb-105).
 
-use threadwise_machine::text::one_line;
 use threadwise_engine::EngineError;
+use threadwise_machine::text::one_line;
 
 use crate::error::failed;
 

@@ -50,7 +50,11 @@ fn a_limit_of_open_files_is_found_before_anything_is_made() {
     shell.args(["run", "--allow-busy", "--no-html"]);
     let refused = crate::harness::said(shell.output().unwrap());
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-    assert!(refused.stderr.contains("ulimit -n") && refused.stderr.contains("64 files"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("ulimit -n") && refused.stderr.contains("64 files"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(refused.stdout, "");
     assert_eq!((lab.files(), lab.leftovers()), (Vec::<String>::new(), Vec::<String>::new()));
 }

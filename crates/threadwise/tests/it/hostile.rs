@@ -117,7 +117,8 @@ fn is_clean(what: &str, text: &str) {
 #[test]
 fn nothing_deceptive_of_a_study_comes_out_in_any_form() {
     let lab = lab();
-    let args = ["run", "study.toml", "--output", "s.threadwise", "--html", "s.html", "--allow-busy", "--no-probe"];
+    let args =
+        ["run", "study.toml", "--output", "s.threadwise", "--html", "s.html", "--allow-busy", "--no-probe"];
     let plan = run(&lab, &[&args[..2], &["--plan", "--allow-busy"]].concat());
     assert_eq!(plan.code, Some(0), "{}", plan.stderr);
     let measured = run(&lab, &args);
@@ -161,7 +162,9 @@ fn nothing_deceptive_of_a_study_comes_out_in_any_form() {
 fn names_and_arguments_that_deceive_are_shown_in_escapes() {
     let lab = lab();
     let file = lab.path().join("bad.toml");
-    for (from, to) in [("name = \"other\"", "name = \"oth\\u202eer\""), ("name = \"other\"", "name = \"o\\u200b\"")] {
+    for (from, to) in
+        [("name = \"other\"", "name = \"oth\\u202eer\""), ("name = \"other\"", "name = \"o\\u200b\"")]
+    {
         let study = std::fs::read_to_string(lab.path().join("study.toml")).unwrap();
         std::fs::write(&file, study.replace(from, to)).unwrap();
         let said = run(&lab, &["run", "bad.toml", "--allow-busy"]);

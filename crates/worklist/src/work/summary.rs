@@ -41,8 +41,11 @@ pub fn failures(plan: &Plan, spans: &[Span]) -> Option<String> {
         spans.iter().filter_map(|span| Some((span.index, span.fault.as_deref()?))).collect();
     failed.sort_unstable();
     let name = |index: usize| plan.items.get(index).map_or("?", |item| item.name.as_str());
-    let named: Vec<String> =
-        failed.iter().take(NAMED).map(|(index, fault)| format!("{}: {fault}", marked(name(*index)))).collect();
+    let named: Vec<String> = failed
+        .iter()
+        .take(NAMED)
+        .map(|(index, fault)| format!("{}: {fault}", marked(name(*index))))
+        .collect();
     let more = match failed.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),

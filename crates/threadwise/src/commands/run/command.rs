@@ -286,8 +286,9 @@ fn listed(study: &Study) -> String {
         let all = command::command_texts(options).into_iter();
         all.map(|(key, text)| format!("{key:<9}{text}")).collect()
     };
-    let line =
-        |(text, names): (String, Vec<&str>)| format!("  {}{}\n", escaped(&text), escaped(&whose(study, &names)));
+    let line = |(text, names): (String, Vec<&str>)| {
+        format!("  {}{}\n", escaped(&text), escaped(&whose(study, &names)))
+    };
     distinct(study, texts).into_iter().map(line).collect()
 }
 
