@@ -27,7 +27,7 @@ const BASELINE_TRIES: u32 = 2;
 /// Blocks in a row in which every run may fail before the engine counts as lost.
 const LOST_BLOCKS: u32 = 2;
 
-/// Most notes of workers that are kept: each is written durably, and somebody has to read them.
+/// Most notes of workers that are kept: each is written durably, and is there to be read.
 const WORKER_NOTES: usize = 250;
 
 /// What a progress display needs to know.

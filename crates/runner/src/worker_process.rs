@@ -223,7 +223,7 @@ impl WorkerProcess {
     }
 
     /// As [`Self::receive`]; calls `look` every [`LOOK_EVERY`] in the meantime. Without it nothing of
-    /// ours wakes up in the wait's quiet time, unless the worker writes.
+    /// this process wakes up in the wait's quiet time, unless the worker writes.
     ///
     /// # Errors
     /// As [`Self::receive`].

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use threadwise_runner::{Decision, Event, Reason, run};
 use threadwise_study::{Design, RunStatus};
 
-/// Deadlines are twice as long, so that an end by one is told from an end by the flag.
+/// Deadlines are twice as long, so that an end by one cannot be taken for an end by the flag.
 const HANG: Duration = Duration::from_secs(30);
 
 /// Kind and message of the run of a treatment that goes wrong beside two that are right.
@@ -58,26 +58,26 @@ fn a_log_without_end_fails_the_run() {
 }
 
 #[test]
-fn notes_of_workers_are_clean_and_have_an_end() {
+fn notes_from_workers_are_clean_and_have_an_end() {
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&["other notes"], 4));
-    let mut told = Vec::new();
+    let mut heard = Vec::new();
     let mut observer = |event: &Event<'_>, _: &AtomicBool| {
         if let Event::Note(text) = event {
-            told.push((*text).to_owned());
+            heard.push((*text).to_owned());
         }
     };
     bench.observe(&mut store, &mut observer).unwrap();
-    for notes in [&told, &store.notes().unwrap()] {
-        let of_worker = notes.iter().filter(|note| note.contains("[2J")).count();
-        assert_eq!(of_worker, 249, "'a note' is the worker's too");
+    for notes in [&heard, &store.notes().unwrap()] {
+        let from_worker = notes.iter().filter(|note| note.contains("[2J")).count();
+        assert_eq!(from_worker, 249, "'a note' is the worker's too");
         let left_out = notes.iter().filter(|note| note.contains("further notes")).count();
         assert_eq!(left_out, 1, "{notes:?}");
         assert!(!notes.iter().any(|note| note.contains(['\u{1b}', '\u{202e}'])), "{notes:?}");
     }
 }
 
-/// Sets the flag when the worker has told that it is about to do `fault`, and gives how the study ended.
+/// Sets the flag when the worker is about to do `fault`, and gives how the study ended.
 fn stopped(fault: &str, slice_ns: u64) {
     let bench = Bench::new(GOOD);
     let mut study = study(&[fault], 1);

@@ -55,7 +55,7 @@ def prepare(sessions, fault):
 
 
 def fall_asleep():
-    """Stops as a process that somebody sent SIGSTOP does, having told the test so."""
+    """Suspends this process as SIGSTOP from elsewhere would; the file says so to the test."""
     with open(os.path.join(spy, "asleep"), "w"):
         pass
     os.kill(os.getpid(), signal.SIGSTOP)
