@@ -58,6 +58,8 @@ pub struct Input<'a> {
     pub concurrent: usize,
     /// Data and answers of the queries, where the workload has queries.
     pub queries: Option<&'a QueryData>,
+    /// Called with the seconds that a worker took from its start until it was warmed.
+    pub on_ready: &'a dyn Fn(f64),
     /// Ends the block after the present slice.
     pub stop: &'a AtomicBool,
 }
@@ -259,6 +261,7 @@ fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
             lane.notes.extend(notes);
             lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
             binding::check(lane);
+            (input.on_ready)(lane.prepare_ns as f64 / 1e9);
         }
         Err(failure) => lane.fail(failure),
     }

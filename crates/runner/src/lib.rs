@@ -4,6 +4,7 @@
 //! not to measure; `workdir` leaves nothing behind. Workers die with the thread that calls [`run`],
 //! so that thread must live as long as the study.
 
+mod alarm;
 mod block;
 mod clock;
 pub mod guard;
@@ -15,6 +16,7 @@ mod pace;
 mod queries;
 mod run;
 mod settings;
+mod shortfall;
 mod spawn;
 mod watch;
 pub mod workdir;
@@ -24,6 +26,7 @@ pub use load::{engine_version, known_bytes};
 pub use queries::check_options;
 pub use run::{Decision, Event, Outcome, Reason, run};
 pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker};
+pub use shortfall::Shortfall;
 pub use workdir::janitor;
 pub use worker_process::Failure;
 

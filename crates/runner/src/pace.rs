@@ -1,7 +1,8 @@
-//! How many blocks there are and when to look. Pure.
+//! How many blocks there are, when to look, and what a limit of time cannot hold. Pure.
 //!
-//! Source of the looks: docs/METHODOLOGY.md, "Stopping".
+//! Source of the looks and of the limit: docs/METHODOLOGY.md, "Stopping".
 
+use crate::shortfall::Shortfall;
 use threadwise_study::Stopping;
 use threadwise_study::study::MIN_BLOCKS;
 
@@ -9,22 +10,54 @@ use threadwise_study::study::MIN_BLOCKS;
 pub const MAX_BLOCKS: u32 = 64;
 /// Numbers of blocks after which `--until` looks.
 pub const LOOKS: [u32; 4] = [8, 16, 32, 64];
+/// What is kept of a limit for ending in order: this share of it, and at most so many seconds.
+pub const ENDING: (f64, f64) = (0.02, 2.0);
+/// How much longer than the first block the others may be and still be expected to fit.
+pub const FIRST_BLOCK_FACTOR: f64 = 1.1;
+/// The first worker that starts finds caches cold: only where even half of its time is too much, a limit
+/// counts as too small before the block is done.
+const FIRST_START_FACTOR: f64 = 0.5;
 
-/// Where the study stands after a block.
+/// What ends a study.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// As the study says.
+    pub stopping: Stopping,
+    /// Most seconds that this start of the program may take, in place of the study's own budget; `None`
+    /// where nobody set a limit: a budget is then what the number of blocks is planned from.
+    pub limit_s: Option<f64>,
+}
+
+/// Where the study stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Blocks that are done, those before a resume included.
     pub blocks_done: u32,
+    /// Those of this start of the program.
+    pub blocks_here: u32,
     /// Number of blocks as fixed after the first one, where it was.
     pub planned: Option<u32>,
-    /// Seconds since this run of the program began, data loading included.
+    /// Seconds since this start of the program.
     pub elapsed_s: f64,
-    /// Mean seconds of a block.
+    /// Seconds of this start before its first block began.
+    pub setup_s: f64,
+    /// Mean seconds of a block of this start; 0 before the first one is done.
     pub block_s: f64,
 }
 
+/// What is known of the seconds that a block takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BlockTime {
+    /// Not less than this: its slices alone, or what was seen of one that is not done.
+    AtLeast(f64),
+    /// Reckoned from the start of its first worker, or from a part of it.
+    FirstStart(f64),
+    /// What blocks took: the mean in [`Progress`].
+    Measured,
+}
+
 /// What comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// Another block.
     Block,
@@ -34,111 +67,133 @@ pub enum Next {
     LastLook,
     /// The end.
     End,
+    /// The end, with fewer blocks than were planned: the limit does not hold another one.
+    Over,
+    /// The end, without the blocks that intervals need: the limit does not hold them.
+    Short(Shortfall),
 }
 
-/// Fixes the number of blocks where it can be fixed: at once for a given number, and after the
-/// first block for a budget, from its duration alone. `--until` has none.
-pub fn planned_blocks(stopping: Stopping, progress: &Progress) -> Option<u32> {
-    match (progress.planned, stopping) {
-        (Some(planned), _) => Some(planned),
-        (None, Stopping::Blocks { blocks }) => Some(blocks),
-        (None, Stopping::Until { .. }) => None,
-        (None, Stopping::Budget { .. }) if progress.blocks_done == 0 => None,
-        (None, Stopping::Budget { budget_s }) => {
-            let left = (budget_s - progress.elapsed_s) / progress.block_s.max(1e-9);
-            // A float that is too large, or none, becomes a bound of the integer.
-            let more = left.max(0.0) as u32;
-            Some(progress.blocks_done.saturating_add(more).clamp(MIN_BLOCKS, MAX_BLOCKS))
+impl BlockTime {
+    fn seconds(self, progress: &Progress) -> f64 {
+        match self {
+            Self::AtLeast(block_s) | Self::FirstStart(block_s) => block_s,
+            Self::Measured => progress.block_s,
         }
     }
 }
 
-/// What comes after `progress.blocks_done` blocks.
-pub fn next(stopping: Stopping, progress: &Progress) -> Next {
-    let done = progress.blocks_done;
-    match (progress.planned, stopping) {
-        (_, Stopping::Until { budget_s, .. }) => {
-            let over = progress.elapsed_s + progress.block_s > budget_s;
-            match (LOOKS.contains(&done), over) {
-                _ if done < MIN_BLOCKS => Next::Block,
-                _ if done >= MAX_BLOCKS => Next::LastLook,
-                (_, true) => Next::LastLook,
-                (true, false) => Next::Look,
-                (false, false) => Next::Block,
-            }
+impl Rule {
+    /// Fewest blocks of the study.
+    pub fn least_blocks(self) -> u32 {
+        match self.stopping {
+            Stopping::Blocks { blocks } => blocks,
+            Stopping::Budget { .. } | Stopping::Until { .. } => MIN_BLOCKS,
         }
+    }
+
+    /// Seconds after which no block may be under way; `None` where the number of blocks is given and there
+    /// is no limit. Without a limit the study's own budget, which the fewest blocks may exceed.
+    pub fn usable_s(self) -> Option<f64> {
+        match (self.limit_s, self.stopping) {
+            (Some(limit_s), _) => Some(limit_s - (limit_s * ENDING.0).min(ENDING.1)),
+            (None, Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. }) => Some(budget_s),
+            (None, Stopping::Blocks { .. }) => None,
+        }
+    }
+
+    /// Seconds after which setting up cannot end in time any more, since blocks take `floor_s` at the least.
+    pub fn setup_until_s(self, progress: &Progress, floor_s: f64) -> Option<f64> {
+        self.limit_s.and(self.usable_s()).map(|usable_s| usable_s - self.blocks_left(progress) * floor_s)
+    }
+
+    /// Blocks that the study needs and does not have.
+    fn blocks_left(self, progress: &Progress) -> f64 {
+        f64::from(self.least_blocks().saturating_sub(progress.blocks_done))
+    }
+}
+
+/// Fixes the number of blocks where it can be fixed: at once for a given number, and after the
+/// first block for a budget, from durations alone. `--until` has none, and what does not fit has none.
+pub fn planned_blocks(rule: Rule, progress: &Progress) -> Option<u32> {
+    match (progress.planned, rule.stopping, rule.usable_s()) {
+        (Some(planned), ..) => Some(planned),
+        (None, Stopping::Blocks { blocks }, _) => Some(blocks),
+        (None, Stopping::Budget { .. }, Some(usable_s)) if progress.blocks_here > 0 => {
+            let left = (usable_s - progress.elapsed_s) / progress.block_s.max(1e-9);
+            // A float that is too large, or none, becomes a bound of the integer.
+            let planned = progress.blocks_done.saturating_add(left.max(0.0) as u32);
+            let is_short = shortfall(rule, progress, BlockTime::Measured).is_some();
+            (!is_short).then_some(planned.clamp(MIN_BLOCKS, MAX_BLOCKS))
+        }
+        _ => None,
+    }
+}
+
+/// What comes after a block.
+pub fn next(rule: Rule, progress: &Progress) -> Next {
+    if let Some(short) = shortfall(rule, progress, BlockTime::Measured) {
+        return Next::Short(short);
+    }
+    let done = progress.blocks_done;
+    let is_over = rule.usable_s().is_some_and(|usable_s| progress.elapsed_s + progress.block_s > usable_s);
+    match (progress.planned, rule.stopping) {
+        (_, Stopping::Until { .. }) => match (LOOKS.contains(&done), is_over) {
+            _ if done < MIN_BLOCKS => Next::Block,
+            _ if done >= MAX_BLOCKS => Next::LastLook,
+            (_, true) => Next::LastLook,
+            (true, false) => Next::Look,
+            (false, false) => Next::Block,
+        },
         (Some(planned), _) if done >= planned => Next::End,
+        _ if is_over && rule.limit_s.is_some() && done >= rule.least_blocks() => Next::Over,
         _ => Next::Block,
     }
 }
 
-/// Seconds that are still to come; `None` before the first block is done.
-pub fn eta_s(stopping: Stopping, progress: &Progress) -> Option<f64> {
+/// Why a limit cannot hold the blocks that the study needs, as far as is known; `None` where it can, and
+/// where there is no limit.
+pub fn shortfall(rule: Rule, progress: &Progress, block: BlockTime) -> Option<Shortfall> {
+    let usable_s = rule.limit_s.and(rule.usable_s())?;
+    let factor = match block {
+        BlockTime::AtLeast(_) => 1.0,
+        BlockTime::FirstStart(_) => FIRST_START_FACTOR,
+        BlockTime::Measured if progress.blocks_here == 1 => FIRST_BLOCK_FACTOR,
+        BlockTime::Measured => 1.0,
+    };
+    let left = rule.blocks_left(progress);
+    let needed_s = progress.elapsed_s + left * block.seconds(progress) * factor;
+    (left > 0.0 && needed_s > usable_s).then(|| lacking(rule, progress, block))
+}
+
+/// What a limit lacks that is known to be too small.
+pub fn lacking(rule: Rule, progress: &Progress, block: BlockTime) -> Shortfall {
+    Shortfall {
+        limit_s: rule.limit_s.unwrap_or(f64::INFINITY),
+        blocks: rule.least_blocks(),
+        blocks_done: progress.blocks_done,
+        blocks_here: progress.blocks_here,
+        setup_s: progress.setup_s,
+        is_set_up: true,
+        block_s: block.seconds(progress),
+        is_least: matches!(block, BlockTime::AtLeast(_)),
+    }
+}
+
+/// Seconds that are still to come, with `--until` at the most; `None` before the first block is done.
+pub fn eta_s(rule: Rule, progress: &Progress) -> Option<f64> {
     if progress.blocks_done == 0 {
         return None;
     }
     let done = progress.blocks_done;
     let blocks_s = |blocks: u32| f64::from(blocks.saturating_sub(done)) * progress.block_s;
-    Some(match (stopping, planned_blocks(stopping, progress)) {
-        // At the longest: the budget, or its fewest or most blocks.
-        (Stopping::Until { budget_s, .. }, _) => {
-            let budget_left_s = (budget_s - progress.elapsed_s).max(blocks_s(MIN_BLOCKS));
-            budget_left_s.min(blocks_s(MAX_BLOCKS))
-        }
+    let left_s = rule.usable_s().map_or(f64::INFINITY, |usable_s| usable_s - progress.elapsed_s);
+    let eta_s = match (rule.stopping, planned_blocks(rule, progress)) {
+        // The budget, or its fewest or most blocks.
+        (Stopping::Until { .. }, _) => left_s.max(blocks_s(MIN_BLOCKS)).min(blocks_s(MAX_BLOCKS)),
         (_, planned) => blocks_s(planned.unwrap_or(done)),
-    })
+    };
+    Some(if rule.limit_s.is_some() { eta_s.min(left_s.max(0.0)) } else { eta_s })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(blocks_done: u32, planned: Option<u32>, elapsed_s: f64, block_s: f64) -> Progress {
-        Progress { blocks_done, planned, elapsed_s, block_s }
-    }
-
-    #[test]
-    fn a_budget_fixes_the_number_after_the_first_block() {
-        let budget = Stopping::Budget { budget_s: 90.0 };
-        assert_eq!(planned_blocks(budget, &at(0, None, 1.0, 0.0)), None);
-        assert_eq!(planned_blocks(budget, &at(1, None, 10.0, 8.0)), Some(11));
-        assert_eq!(planned_blocks(budget, &at(1, None, 60.0, 50.0)), Some(8));
-        assert_eq!(planned_blocks(budget, &at(1, None, 200.0, 50.0)), Some(8));
-        assert_eq!(planned_blocks(budget, &at(1, None, 1.0, 0.1)), Some(64));
-        assert_eq!(planned_blocks(budget, &at(1, None, 1.0, 0.0)), Some(64));
-        assert_eq!(planned_blocks(budget, &at(5, Some(9), 1.0, 0.1)), Some(9), "fixed is fixed");
-        assert_eq!(next(budget, &at(8, Some(9), 500.0, 8.0)), Next::Block);
-        assert_eq!(next(budget, &at(9, Some(9), 1.0, 8.0)), Next::End);
-    }
-
-    #[test]
-    fn until_looks_at_its_blocks_and_at_the_end_of_the_budget() {
-        let until = Stopping::Until { half_width: 0.02, budget_s: 100.0 };
-        assert_eq!(next(until, &at(7, None, 1000.0, 5.0)), Next::Block, "never fewer than 8");
-        assert_eq!(next(until, &at(8, None, 40.0, 5.0)), Next::Look);
-        assert_eq!(next(until, &at(9, None, 45.0, 5.0)), Next::Block);
-        assert_eq!(next(until, &at(13, None, 96.0, 5.0)), Next::LastLook);
-        assert_eq!(next(until, &at(16, None, 96.0, 5.0)), Next::LastLook);
-        assert_eq!(next(until, &at(64, None, 1.0, 0.1)), Next::LastLook);
-        assert_eq!(planned_blocks(until, &at(9, None, 45.0, 5.0)), None);
-    }
-
-    #[test]
-    fn a_given_number_is_kept() {
-        let blocks = Stopping::Blocks { blocks: 2 };
-        let planned = planned_blocks(blocks, &at(0, None, 0.0, 0.0));
-        assert_eq!(planned, Some(2));
-        assert_eq!(next(blocks, &at(1, planned, 1.0, 1.0)), Next::Block);
-        assert_eq!(next(blocks, &at(2, planned, 1.0, 1.0)), Next::End);
-    }
-
-    #[test]
-    fn the_time_to_come_follows_from_the_blocks() {
-        assert_eq!(eta_s(Stopping::Blocks { blocks: 5 }, &at(0, Some(5), 0.0, 0.0)), None);
-        assert_eq!(eta_s(Stopping::Blocks { blocks: 5 }, &at(2, Some(5), 9.0, 3.0)), Some(9.0));
-        let until = Stopping::Until { half_width: 0.02, budget_s: 100.0 };
-        assert_eq!(eta_s(until, &at(2, None, 90.0, 3.0)), Some(18.0), "8 blocks at the least");
-        assert_eq!(eta_s(until, &at(2, None, 10.0, 3.0)), Some(90.0));
-        assert_eq!(eta_s(until, &at(60, None, 10.0, 3.0)), Some(12.0), "64 at the most");
-    }
-}
+mod tests;

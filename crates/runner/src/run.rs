@@ -1,5 +1,8 @@
 //! A whole study: data, blocks, looks, storing, and what was measured before a resume.
 
+mod limit;
+
+use crate::alarm::Alarm;
 use crate::RunnerError;
 use crate::block::{self, Input, Output};
 use crate::clock::Clock;
@@ -7,11 +10,14 @@ use crate::guard::{self, OthersWatch};
 use crate::hardware::{self, Hardware};
 use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data, Folders};
-use crate::pace::{self, Next, Progress};
+use crate::pace::{self, Next, Progress, Rule};
 use crate::queries;
 use crate::settings::Settings;
+use crate::shortfall::Shortfall;
 use crate::watch::Watch;
 use crate::workdir::{self, Workdir};
+use limit::FirstStart;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,7 +116,7 @@ pub enum Decision {
 }
 
 /// Why the study ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// All blocks of the plan are there.
     PlanDone,
@@ -118,6 +124,8 @@ pub enum Reason {
     TargetReached,
     /// The budget or the largest number of blocks was reached before the target was.
     BudgetOver,
+    /// The limit of time cannot hold the blocks that the study needs; it can be resumed with a larger one.
+    Short(Shortfall),
     /// Asked to stop; it can be resumed.
     Interrupted,
     /// Others wanted the CPUs while we measured, in one line; it can be resumed.
@@ -125,7 +133,7 @@ pub enum Reason {
 }
 
 /// How the study ended. What was measured is in the study file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Complete blocks, those before a resume included.
     pub blocks: u32,
@@ -163,7 +171,7 @@ pub fn run(
     let result = whole();
     let state = match result.as_ref().map(|outcome| &outcome.reason) {
         Ok(Reason::PlanDone | Reason::TargetReached | Reason::BudgetOver) => EndState::Complete,
-        Ok(Reason::Interrupted) | Err(RunnerError::Stopped) => EndState::Stopped,
+        Ok(Reason::Interrupted | Reason::Short(_)) | Err(RunnerError::Stopped) => EndState::Stopped,
         Ok(Reason::OthersWaited(_)) | Err(_) => EndState::Failed,
     };
     let stored = store.finish(state);
@@ -214,11 +222,12 @@ struct Driver<'a> {
     stop: &'a Arc<AtomicBool>,
     places: Places,
     clock: Clock,
+    rule: Rule,
     progress: Progress,
-    /// Blocks of this run of the program.
-    blocks_here: u32,
-    /// When its first block began, seconds since the study's start.
-    first_block_s: f64,
+    /// Where this start of the program has a limit.
+    alarm: Option<Alarm>,
+    /// Why the limit is too small, where that was seen in the midst of a block.
+    short: Cell<Option<Shortfall>>,
     /// For each treatment the blocks of this run in which its run was of no use.
     useless: Vec<u32>,
     /// Blocks in a row in which every run failed.
@@ -243,10 +252,14 @@ impl<'a> Driver<'a> {
         let study = store.study().clone();
         let progress = Progress {
             blocks_done: u32::try_from(store.complete_blocks()?.len()).unwrap_or(u32::MAX),
+            blocks_here: 0,
             planned: store.planned_blocks()?,
             elapsed_s: 0.0,
+            setup_s: 0.0,
             block_s: 0.0,
         };
+        let limit_s = settings.limit.map(|limit| limit.as_secs_f64());
+        let rule = Rule { stopping: study.design.stopping, limit_s };
         let clock = Clock::resumed(last_moment_ns(&store.runs()?));
         let useless = vec![0; study.treatments.len()];
         Ok(Self {
@@ -258,9 +271,10 @@ impl<'a> Driver<'a> {
             stop,
             places,
             clock,
+            rule,
             progress,
-            blocks_here: 0,
-            first_block_s: 0.0,
+            alarm: limit_s.map(|_| Alarm::new(stop)),
+            short: Cell::new(None),
             useless,
             lost_blocks: 0,
             others: OthersWatch::default(),
@@ -270,12 +284,27 @@ impl<'a> Driver<'a> {
     }
 
     fn drive(mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
-        let stopping = self.study.design.stopping;
         self.plan()?;
         // A study that is complete already has nothing left to load.
-        if pace::next(stopping, &self.progress) == Next::End {
+        if pace::next(self.rule, &self.progress) == Next::End {
             return Ok(self.outcome(Reason::PlanDone));
         }
+        self.limit_setup();
+        match self.measure(decide) {
+            Err(RunnerError::Stopped) if self.is_out_of_time() => {
+                self.short.set(Some(self.not_set_up()));
+                let reason = self.follow(self.next_without_time(), decide)?;
+                Ok(self.outcome(reason.unwrap_or(Reason::Interrupted)))
+            }
+            ended => ended,
+        }
+    }
+
+    /// Everything from the probe to the end of what was kept for the study.
+    fn measure(
+        &mut self,
+        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    ) -> Result<Outcome, RunnerError> {
         // Threads on all logical CPUs: started before this one is bound to its own.
         let mut hardware = self.probe()?;
         let (mut watch, notes) = Watch::new(self.topology);
@@ -302,28 +331,41 @@ impl<'a> Driver<'a> {
         mut hardware: Option<&mut Hardware>,
         decide: &mut dyn FnMut(&[Run], u32) -> Decision,
     ) -> Result<Reason, RunnerError> {
-        let stopping = self.study.design.stopping;
         let _kept = self.keep_house()?;
-        self.first_block_s = self.now_s();
+        if let Some(short) = self.set_up() {
+            return Ok(Reason::Short(short));
+        }
         loop {
-            if let Some(reason) = self.block(data, watch, hardware.as_deref_mut())? {
+            let next = match self.block(data, watch, hardware.as_deref_mut())? {
+                Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
+                Some(reason) => return Ok(reason),
+                None => pace::next(self.rule, &self.progress),
+            };
+            if let Some(reason) = self.follow(next, decide)? {
                 return Ok(reason);
             }
-            match pace::next(stopping, &self.progress) {
-                // Asked to stop after the block's last slice: the block is whole.
-                Next::Block if self.stop.load(Ordering::Relaxed) => return Ok(Reason::Interrupted),
-                Next::Block => {}
-                Next::End => return Ok(Reason::PlanDone),
-                look @ (Next::Look | Next::LastLook) => {
-                    let decision = decide(&self.store.runs()?, self.progress.blocks_done);
-                    match (decision, look) {
-                        (Decision::Stop, _) => return Ok(Reason::TargetReached),
-                        (_, Next::LastLook) => return Ok(Reason::BudgetOver),
-                        _ => {}
-                    }
+        }
+    }
+
+    /// Looks where that is due. A reason ends the study.
+    fn follow(
+        &mut self,
+        next: Next,
+        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    ) -> Result<Option<Reason>, RunnerError> {
+        Ok(match next {
+            // Asked to stop after the block's last slice: the block is whole.
+            Next::Block => self.stop.load(Ordering::Relaxed).then_some(Reason::Interrupted),
+            Next::End => Some(Reason::PlanDone),
+            Next::Over => Some(self.end_with_fewer()?),
+            Next::Short(short) => Some(Reason::Short(short)),
+            Next::Look | Next::LastLook => {
+                match decide(&self.store.runs()?, self.progress.blocks_done) {
+                    Decision::Stop => Some(Reason::TargetReached),
+                    Decision::Continue => (next == Next::LastLook).then_some(Reason::BudgetOver),
                 }
             }
-        }
+        })
     }
 
     /// Probes the hardware, stores what was found, and gets ready to look again around blocks. A
@@ -403,6 +445,14 @@ impl<'a> Driver<'a> {
         let planned = self.progress.planned;
         (self.observer)(Event::BlockStarted { block, blocks: planned });
         let allowed = self.topology.allowed();
+        let first_start = FirstStart {
+            alarm: self.alarm.as_ref(),
+            short: &self.short,
+            rule: self.rule,
+            progress: self.progress,
+            in_turn: limit::starts_in_turn(&self.study, allowed.len()),
+            floor_s: self.study.block_floor_s(),
+        };
         let input = Input {
             study: &self.study,
             plan: &plan,
@@ -414,12 +464,15 @@ impl<'a> Driver<'a> {
             clock: self.clock,
             concurrent: allowed.len(),
             queries: data.queries.as_ref(),
+            on_ready: &|start_s| first_start.took(start_s),
             stop: self.stop,
         };
         let first = block::first_sequence(&self.study, block);
         let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
         let observer = &mut *self.observer;
+        let mut slices = 0;
         let output = block::run_block(&input, watch, hardware, &mut |number, treatment, slice| {
+            slices = number + 1;
             observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
         });
         for run in &output.runs {
@@ -429,6 +482,7 @@ impl<'a> Driver<'a> {
             self.note_of_worker(note)?;
         }
         if output.interrupted {
+            self.broken_off(slices);
             self.store.supersede_incomplete_blocks()?;
             return Ok(Some(Reason::Interrupted));
         }
@@ -456,12 +510,13 @@ impl<'a> Driver<'a> {
     /// Counts a complete block, and says what speaks against another one.
     fn after_block(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         let block = self.progress.blocks_done;
-        self.blocks_here += 1;
-        self.progress.blocks_done += 1;
-        self.progress.elapsed_s = self.now_s();
-        self.progress.block_s = (self.progress.elapsed_s - self.first_block_s) / f64::from(self.blocks_here);
+        let progress = &mut self.progress;
+        progress.blocks_here += 1;
+        progress.blocks_done += 1;
+        progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
+        progress.block_s = (progress.elapsed_s - progress.setup_s) / f64::from(progress.blocks_here);
         self.plan()?;
-        let eta_s = pace::eta_s(self.study.design.stopping, &self.progress);
+        let eta_s = pace::eta_s(self.rule, &self.progress);
         (self.observer)(Event::BlockFinished { block, eta_s });
         self.check_baselines(&output.runs)?;
         if self.settings.allow_busy {
@@ -476,12 +531,11 @@ impl<'a> Driver<'a> {
 
     /// Fixes the number of blocks as soon as it can be.
     fn plan(&mut self) -> Result<(), RunnerError> {
-        let stopping = self.study.design.stopping;
         if self.progress.planned.is_none() {
-            self.progress.planned = pace::planned_blocks(stopping, &self.progress);
+            self.progress.planned = pace::planned_blocks(self.rule, &self.progress);
             if let Some(blocks) = self.progress.planned {
                 self.store.set_planned_blocks(blocks)?;
-                let eta_s = pace::eta_s(stopping, &self.progress);
+                let eta_s = pace::eta_s(self.rule, &self.progress);
                 (self.observer)(Event::Planned { blocks, eta_s });
             }
         }
@@ -495,11 +549,11 @@ impl<'a> Driver<'a> {
         let all_failed = runs.iter().all(|run| matches!(run.status, RunStatus::Failed { .. }));
         self.lost_blocks = if all_failed { self.lost_blocks + 1 } else { 0 };
         if let (true, Some(run)) =
-            (self.lost_blocks >= LOST_BLOCKS && self.blocks_here > LOST_BLOCKS, runs.last())
+            (self.lost_blocks >= LOST_BLOCKS && self.progress.blocks_here > LOST_BLOCKS, runs.last())
         {
             return Err(RunnerError::Lost { why: told(&run.status) });
         }
-        if self.blocks_here != BASELINE_TRIES {
+        if self.progress.blocks_here != BASELINE_TRIES {
             return Ok(());
         }
         let failing =

@@ -3,7 +3,7 @@
 use crate::RunnerError;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use threadwise_engine::Engine;
 use threadwise_tpch::Dialect;
 
@@ -99,6 +99,11 @@ pub struct Settings {
     pub allow_busy: bool,
     /// Whether to probe the hardware first, and to look for strangers before and after every block.
     pub probe: bool,
+    /// When this start of the program began, from where its limit counts.
+    pub began: Instant,
+    /// Most time that this start of the program may take, except for ending in order; `None` where nobody set
+    /// a limit, and the study's budget is only what the number of blocks is planned from.
+    pub limit: Option<Duration>,
     /// How long to wait for workers.
     pub deadlines: Deadlines,
     /// For a workload of queries.
@@ -110,7 +115,7 @@ pub struct Settings {
 
 impl Settings {
     /// Settings with the usual values: data below the system's folder for temporary files, no
-    /// janitor.
+    /// janitor, no limit of time.
     pub fn new(worker: Worker) -> Self {
         // A server checks its table, puts it back and shuts down.
         let usual = Deadlines::default();
@@ -124,6 +129,8 @@ impl Settings {
             data_root: std::env::temp_dir(),
             allow_busy: false,
             probe: false,
+            began: Instant::now(),
+            limit: None,
             deadlines: Deadlines { stop, interrupt, ..usual },
             queries: None,
             planned_bytes: 0,

@@ -10,6 +10,7 @@ pub mod plan;
 pub mod presets;
 pub mod probe;
 pub mod study;
+pub mod time;
 pub mod tpch;
 pub mod worklist;
 

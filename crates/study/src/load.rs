@@ -24,6 +24,7 @@ use std::ops::Range;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Topology};
 
+use crate::time::{typed, typed_up};
 use crate::{OptionValue, Options, Study, presets};
 
 pub use text::{from_toml, to_toml};
@@ -68,15 +69,18 @@ pub enum LoadError {
         /// What is wrong, and what is allowed.
         why: String,
     },
-    /// Fewer than 8 blocks would fit.
+    /// Fewer than 8 blocks would fit, however fast everything else is.
     #[error(
-        "budget {budget_s}s is too small for 8 blocks of this study, which need about {needed_s} s: --budget {needed_s}s, or fewer treatments, or --rounds"
+        "a budget of {} cannot hold 8 blocks of this study, which take {least_s} s at the least: give --budget {} or more, or fewer treatments, or fewer --rounds",
+        typed(*budget_s), typed_up(*enough_s)
     )]
     Budget {
         /// Seconds that were given.
         budget_s: f64,
-        /// Seconds that 8 blocks need.
-        needed_s: u64,
+        /// Seconds that 8 blocks need at the least.
+        least_s: u64,
+        /// Seconds that they need with the probe and starts that are quick.
+        enough_s: f64,
     },
     /// The data would not fit.
     #[error(
@@ -101,6 +105,8 @@ pub struct Overrides {
     pub budget_s: Option<f64>,
     /// Half-width to reach, as a fraction.
     pub until: Option<f64>,
+    /// Exactly this many blocks, in place of a budget.
+    pub blocks: Option<u32>,
     /// Seed of every draw.
     pub seed: Option<u64>,
     /// Rounds in a block.
@@ -196,6 +202,11 @@ impl StudyFile {
     /// Name of the workload.
     pub fn workload(&self) -> &str {
         self.raw.workload.get_ref()
+    }
+
+    /// Whether its user wrote a budget into it, which is then a limit; a preset's is a goal.
+    pub fn has_own_budget(&self) -> bool {
+        !self.is_preset && self.raw.design.budget_s.is_some()
     }
 
     /// Seed that the file asks for.

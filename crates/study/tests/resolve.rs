@@ -317,14 +317,14 @@ fn budgets_are_raised_or_refused() {
     let with = |budget_s: f64| Overrides { budget_s: Some(budget_s), ..Overrides::default() };
     assert_eq!(
         preset(&topology, &with(5.0)).unwrap_err().to_string(),
-        "budget 5s is too small for 8 blocks of this study, which need about 90 s: --budget 90s, or fewer treatments, or --rounds"
+        "a budget of 5s cannot hold 8 blocks of this study, which take 90 s at the least: give --budget 120s or more, or fewer treatments, or fewer --rounds"
     );
     assert_eq!(preset(&topology, &with(90.0)).unwrap().design.stopping, Stopping::Budget { budget_s: 90.0 });
-    // What is said is what is asked for.
-    assert!(preset(&topology, &with(89.9)).unwrap_err().to_string().contains("--budget 90s"));
+    assert!(preset(&topology, &with(89.9)).unwrap_err().to_string().contains("--budget 120s"));
+    assert!(preset(&topology, &with(120.0)).is_ok(), "what is said is enough");
     assert_eq!(
         refused("[design]\nbudget_s = 5\n[sweep]\n", &topology, &Overrides::default()),
-        "mine.toml:6:12: budget 5s is too small for 8 blocks of this study, which need about 41 s: --budget 41s, or fewer treatments, or --rounds"
+        "mine.toml:6:12: a budget of 5s cannot hold 8 blocks of this study, which take 41 s at the least: give --budget 60s or more, or fewer treatments, or fewer --rounds"
     );
     let longer = Overrides { slice_ms: Some(100.0), rounds: Some(30), ..Overrides::default() };
     let study = preset(&topology, &longer).unwrap();
@@ -340,6 +340,8 @@ fn until_has_time_for_its_looks() {
     let both = Overrides { budget_s: Some(120.0), ..until };
     let study = preset(&small_guest(), &both).unwrap();
     assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 120.0 });
+    let blocks = Overrides { blocks: Some(9), ..Overrides::default() };
+    assert_eq!(preset(&small_guest(), &blocks).unwrap().design.stopping, Stopping::Blocks { blocks: 9 });
     let study = resolved("[design]\nblocks = 3\n[sweep]\n", &small_guest(), &Overrides::default());
     assert_eq!(study.design.stopping, Stopping::Blocks { blocks: 3 });
 }

@@ -112,12 +112,17 @@ pub struct RunArgs {
     /// settings.wal_buffers=16MB; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub engine_option: Vec<(String, String)>,
-    /// Time for everything, such as 90s, 5m or 1h [default: the preset's own]
+    /// Most time that this start may take, from the probe and setting up to the end, such as 90s, 5m or 1h.
+    /// A budget that cannot hold 8 blocks ends the study as soon as that is known, with one that can.
+    /// [default: no limit; at least 8 blocks, and as many as the preset's own budget holds]
     #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
     pub budget: Option<f64>,
     /// Go on until every interval's half-width is within this share, such as 2%
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
     pub until: Option<f64>,
+    /// Exactly this many blocks, however long they take
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["budget", "until"])]
+    pub blocks: Option<u32>,
     /// Study file to write [default: NAME-TIME.threadwise in this folder]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -128,8 +133,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_html: bool,
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
-    /// part was. --allow-busy and --data-dir are asked for anew
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "budget", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    /// part was. --allow-busy, --data-dir and --budget are those of each start
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "blocks", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]

@@ -140,6 +140,8 @@ def main():
                 say(type="loaded", bytes_per_session=4096, rows_per_session=1, notes=["a note"])
         elif kind == "prepare":
             fault = request["load"]["treatment"]
+            if hello == "slow":
+                time.sleep(1.5)
             if fault == "exit":
                 sys.exit(3)
             tids = prepare(request["sessions"], fault)

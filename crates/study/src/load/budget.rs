@@ -14,6 +14,8 @@ const DEFAULT_BUDGET_S: f64 = 90.0;
 const OVERHEAD: (f64, f64) = (1.1, 2.0);
 /// The same with room to spare, for a budget that must not end before its last look.
 const ROOMY: (f64, f64) = (1.15, 10.0);
+/// What to name to a user whose budget is too small: room for the probe too.
+const ENOUGH: (f64, f64) = (1.25, 15.0);
 /// Most blocks that an `until` study asks for by itself: its last look before the end.
 const UNTIL_BLOCKS: u32 = 64;
 
@@ -40,6 +42,9 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
             return refused("--until", format!("{}%; 0.01% to 90% is allowed", until * 100.0));
         }
         _ => {}
+    }
+    if let Some(blocks) = overrides.blocks.filter(|blocks| !(1..=100_000).contains(blocks)) {
+        return refused("--blocks", format!("{blocks} blocks; 1 to 100000 are allowed"));
     }
     let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;
     // The file's slices are meant for a fixed time. Where the command line fixes the work instead,
@@ -96,7 +101,7 @@ fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> 
     }
     match (overrides.rounds, overrides.slice_ms) {
         (Some(2..), _) => {
-            refused("--rounds", format!("{what} runs once in every block; --budget is for more blocks"))
+            refused("--rounds", format!("{what} runs once in every block; --blocks is for more of them"))
         }
         (_, Some(_)) => {
             refused("--slice", format!("{what} has no slices; --set timeout_s=SECONDS limits a run"))
@@ -121,6 +126,9 @@ fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
 fn stopping(file: &StudyFile, overrides: &Overrides) -> Stopping {
     let raw = &file.raw.design;
     let from_file = raw.budget_s.as_ref().map(|budget| *budget.get_ref());
+    if let Some(blocks) = overrides.blocks {
+        return Stopping::Blocks { blocks };
+    }
     let until = overrides.until.or_else(|| raw.until.as_ref().map(|until| *until.get_ref()));
     match (until, &raw.blocks) {
         (Some(half_width), _) => {
@@ -179,6 +187,7 @@ fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Resu
 /// Fits the budget to the treatments: raises one that nobody asked for, refuses one that somebody did.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
+    let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
     let until_s = match study.is_fixed_work() {
         // Nobody knows how long a run takes: the file's own budget is for the fewest blocks at least.
         true => {
@@ -204,7 +213,7 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         *budget_s = least_s;
         return Ok(());
     }
-    let error = LoadError::Budget { budget_s: *budget_s, needed_s: least_s as u64 };
+    let error = LoadError::Budget { budget_s: *budget_s, least_s: least_s as u64, enough_s };
     match in_file.filter(|_| overrides.budget_s.is_none()) {
         Some(budget) => Err(file.source.at(budget.span(), error.to_string())),
         None => Err(error),

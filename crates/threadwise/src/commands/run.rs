@@ -16,6 +16,7 @@ use crate::output;
 pub use command::CommandArgs;
 use prepare::Job;
 use std::path::Path;
+use std::time::Instant;
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, RunnerError, guard};
@@ -24,6 +25,7 @@ use threadwise_study::{plan_block, tpch};
 
 /// Measures, stores, analyses, reports.
 pub fn run(args: &RunArgs) -> Result<(), AppError> {
+    let began = Instant::now();
     let topology = topology::live()?;
     let mut job = match &args.resume {
         Some(file) => Job::resumed(args, file, &topology)?,
@@ -45,7 +47,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         output::tell("threadwise: this study is complete: nothing is left to measure, here is its report");
         return tell(args, &job);
     }
-    let outcome = match watch::measure(&mut job, &topology, args, &stop) {
+    let outcome = match watch::measure(&mut job, &topology, args, began, &stop) {
         Ok(outcome) => outcome,
         Err(error) => {
             // What was measured before it is shown all the same; the error is the last word.
@@ -55,7 +57,9 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
             return Err(error);
         }
     };
-    if outcome.blocks > 0 {
+    // One block says nothing.
+    let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
+    if outcome.blocks > 0 && !is_too_short {
         tell(args, &job)?;
     }
     ended(&outcome, &job, args.allow_busy)
@@ -155,6 +159,12 @@ fn ended(outcome: &Outcome, job: &Job, allow_busy: bool) -> Result<(), AppError>
             outcome.blocks
         ))),
         Reason::OthersWaited(why) => Err(AppError::Refused(format!("stopped: {why}; {resume}"))),
+        Reason::Short(short) if outcome.blocks == 0 => Err(AppError::refused(short)),
+        Reason::Short(short) => Err(AppError::Refused(format!(
+            "{short}; {} complete block(s) are kept, {resume} --budget {}",
+            outcome.blocks,
+            short.budget_to_go_on()
+        ))),
     }
 }
 

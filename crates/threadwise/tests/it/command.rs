@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// What every study here has: it is not the machine that is tested.
-const QUICK: [&str; 7] = ["run", "command", "--allow-busy", "--no-probe", "--budget", "2s", "--seed=7"];
+const QUICK: [&str; 7] = ["run", "command", "--allow-busy", "--no-probe", "--blocks", "8", "--seed=7"];
 
 fn quick(lab: &Lab, output: &str, more: &[&str]) -> Said {
     lab.run(&[&QUICK[..], &["--output", output], more].concat())

@@ -134,7 +134,7 @@ const QUICK: [&str; 10] = [
     "--allow-busy",
     "--no-probe",
     "--no-html",
-    "--budget=2s",
+    "--blocks=8",
     "--seed=7",
     "--output=s.threadwise",
     "--placement=1c1t",

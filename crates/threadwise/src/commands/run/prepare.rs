@@ -8,7 +8,7 @@ use crate::engines;
 use crate::error::AppError;
 use crate::output;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
@@ -34,6 +34,8 @@ pub struct Job {
     pub program: Program,
     /// The study file of a study that goes on; a new one is made when the machine was found fit.
     pub store: Option<Store>,
+    /// Most time of this start, where its user set a limit.
+    pub limit: Option<Duration>,
     /// How the study ended before, where it goes on.
     pub state: EndState,
     /// What its plan has to say besides treatments and time, one line each.
@@ -76,7 +78,9 @@ impl Job {
         check_data_dir(args)?;
         let mut remarks = remarks(args, &study, &program)?;
         remarks.extend(server::remarks(&study, topology)?);
-        Ok(Self { study, output, html, versions, program, store: None, state: EndState::Running, remarks })
+        let limit = limit(args, &file, &study);
+        let state = EndState::Running;
+        Ok(Self { study, output, html, versions, program, store: None, limit, state, remarks })
     }
 
     /// A study that was interrupted.
@@ -110,7 +114,8 @@ impl Job {
         let store = (!args.plan && state != EndState::Complete)
             .then(|| resume(file, topology, &versions))
             .transpose()?;
-        Ok(Self { study, output: file.to_owned(), html, versions, program, store, state, remarks })
+        let limit = args.budget.map(Duration::from_secs_f64);
+        Ok(Self { study, output: file.to_owned(), html, versions, program, store, limit, state, remarks })
     }
 
     /// Whether a model stands in for the machine.
@@ -137,12 +142,20 @@ impl Job {
     /// Treatments, rounds and time, for people.
     pub fn price(&self) -> String {
         let design = &self.study.design;
-        let stopping = match design.stopping {
-            Stopping::Budget { budget_s } => format!("at least 8 blocks in about {}", time(budget_s)),
-            Stopping::Until { half_width, budget_s } => {
-                format!("until ±{:.1}%, at most {}", half_width * 100.0, time(budget_s))
+        let limit = self.limit.map(|limit| time(limit.as_secs_f64()));
+        let stopping = match (design.stopping, limit) {
+            (Stopping::Budget { .. }, Some(limit)) => format!("8 blocks or more in at most {limit}"),
+            (Stopping::Until { half_width, .. }, Some(limit)) => {
+                format!("until ±{:.1}%, at most {limit}", half_width * 100.0)
             }
-            Stopping::Blocks { blocks } => format!("{blocks} blocks"),
+            (Stopping::Blocks { blocks }, Some(limit)) => format!("{blocks} blocks in at most {limit}"),
+            (Stopping::Budget { budget_s }, None) => {
+                format!("at least 8 blocks, or as many as {} holds", time(budget_s))
+            }
+            (Stopping::Until { half_width, budget_s }, None) => {
+                format!("until ±{:.1}%, at most about {}", half_width * 100.0, time(budget_s))
+            }
+            (Stopping::Blocks { blocks }, None) => format!("{blocks} blocks"),
         };
         let treatments = self.study.treatments.len();
         if self.study.runs_whole() {
@@ -153,10 +166,6 @@ impl Job {
         if self.study.workload == tpch::WORKLOAD {
             let options = &self.study.treatments[0].options;
             let (queries, scale) = (tpch::queries(options).len(), self.scale().unwrap_or(1.0));
-            let stopping = match design.stopping {
-                Stopping::Budget { budget_s } => format!("8 blocks, or as many as {} holds", time(budget_s)),
-                _ => stopping,
-            };
             let each = match tpch::test(options) {
                 tpch::Test::Power => format!("{queries} queries in turn a block"),
                 tpch::Test::Throughput => format!("streams of {queries} queries"),
@@ -175,7 +184,18 @@ impl Job {
     }
 }
 
-fn time(seconds: f64) -> String {
+/// The limit of a new study: a budget that its user named. A preset's own is a goal.
+fn limit(args: &RunArgs, file: &StudyFile, study: &Study) -> Option<Duration> {
+    match study.design.stopping {
+        Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } => {
+            (args.budget.is_some() || file.has_own_budget()).then(|| Duration::from_secs_f64(budget_s))
+        }
+        Stopping::Blocks { .. } => None,
+    }
+}
+
+/// Whole seconds, for people.
+pub fn time(seconds: f64) -> String {
     humantime::format_duration(std::time::Duration::from_secs(seconds.round() as u64)).to_string()
 }
 
@@ -211,6 +231,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         engine_options,
         budget_s: args.budget,
         until: args.until,
+        blocks: args.blocks,
         seed: Some(seed),
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),

@@ -1,6 +1,6 @@
 //! The measuring itself: the study file, the runner's settings, progress and looks.
 
-use super::prepare::Job;
+use super::prepare::{Job, time};
 use super::runner_error;
 use super::{command, worklist};
 use crate::cli::RunArgs;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_analysis::{analyse, estimate};
 use threadwise_machine::Topology;
-use threadwise_runner::{Decision, Event, Outcome, Settings, Worker};
+use threadwise_runner::{Decision, Event, Outcome, Reason, Settings, Worker};
 use threadwise_store::Store;
 use threadwise_study::{Run, Stopping, Study};
 
@@ -21,6 +21,7 @@ pub fn measure(
     job: &mut Job,
     topology: &Topology,
     args: &RunArgs,
+    began: Instant,
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, AppError> {
     let resumed = job.store.take();
@@ -30,9 +31,9 @@ pub fn measure(
         None => Store::create(&job.output, &job.study, topology, &job.versions).map_err(AppError::failed)?,
     };
     let probe = !args.no_probe && (fresh || probed_before(&store)?);
-    let settings = Settings { probe, ..settings(job, args) };
+    let settings = Settings { probe, began, limit: job.limit, ..settings(job, args) };
     let progress = Progress::new(args.json);
-    let mut shown = Shown::new(&job.study, &progress);
+    let mut shown = Shown::new(job, began, &progress);
     let outcome = threadwise_runner::run(
         topology,
         &settings,
@@ -42,7 +43,11 @@ pub fn measure(
         stop,
     );
     progress.finish();
-    if outcome.is_err() && fresh && store.runs().is_ok_and(|runs| runs.is_empty()) {
+    let is_in_vain = match &outcome {
+        Ok(outcome) => matches!(outcome.reason, Reason::Short(_)) && outcome.blocks == 0,
+        Err(_) => store.runs().is_ok_and(|runs| runs.is_empty()),
+    };
+    if is_in_vain && fresh {
         // Made a moment ago and empty: a file without a measurement would only be in the way. The
         // error to tell is the first.
         drop(store);
@@ -93,20 +98,22 @@ fn decide(study: &Study, runs: &[Run]) -> Decision {
 /// Turns events into progress.
 struct Shown<'a> {
     progress: &'a Progress,
-    budget_s: f64,
-    began: Instant,
+    /// When time is over, as far as that is known before the number of blocks is fixed.
+    until: Instant,
+    is_limited: bool,
     /// Slices done when the first of this program was, and when that was.
     first: Option<(u64, Instant)>,
     planned: bool,
 }
 
 impl<'a> Shown<'a> {
-    fn new(study: &Study, progress: &'a Progress) -> Self {
-        let budget_s = match study.design.stopping {
+    fn new(job: &Job, began: Instant, progress: &'a Progress) -> Self {
+        let budget_s = match job.study.design.stopping {
             Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } => budget_s,
-            Stopping::Blocks { blocks } => f64::from(blocks) * study.block_floor_s(),
+            Stopping::Blocks { blocks } => f64::from(blocks) * job.study.block_floor_s(),
         };
-        Self { progress, budget_s, began: Instant::now(), first: None, planned: false }
+        let until = began + job.limit.unwrap_or(Duration::from_secs_f64(budget_s));
+        Self { progress, until, is_limited: job.limit.is_some(), first: None, planned: false }
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -123,9 +130,10 @@ impl<'a> Shown<'a> {
             Event::Loading { what, number, count } => {
                 self.progress.pass(&format!("data {} of {count}: {what}", number + 1));
             }
-            Event::Planned { blocks, .. } => {
+            Event::Planned { blocks, eta_s } => {
                 self.planned = true;
-                self.progress.step(&format!("{blocks} blocks"));
+                let left = eta_s.map(|eta_s| format!(", about {} left", time(eta_s)));
+                self.progress.step(&format!("{blocks} blocks{}", left.unwrap_or_default()));
             }
             Event::BlockStarted { block, blocks } => {
                 let of = blocks.map_or(String::new(), |blocks| format!(" of {blocks}"));
@@ -139,13 +147,16 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Time left: from the pace so far once the number of blocks is fixed, from the budget before.
+    /// Time left: from the pace so far once the number of blocks is fixed, from the budget before, and never
+    /// more than a limit leaves.
     fn left(&mut self, done: u64, total: u64) -> Duration {
         let (first, since) = *self.first.get_or_insert((done, Instant::now()));
         let here = done.saturating_sub(first);
+        let until = self.until.saturating_duration_since(Instant::now());
         if !self.planned || here == 0 {
-            return Duration::from_secs_f64((self.budget_s - self.began.elapsed().as_secs_f64()).max(0.0));
+            return until;
         }
-        since.elapsed().mul_f64(total.saturating_sub(done) as f64 / here as f64)
+        let left = since.elapsed().mul_f64(total.saturating_sub(done) as f64 / here as f64);
+        if self.is_limited { left.min(until) } else { left }
     }
 }

@@ -1,0 +1,128 @@
+//! What a limit of time cannot hold, in words, with the smallest one that can. Pure.
+
+use std::fmt;
+use threadwise_study::time::{typed, typed_up};
+
+/// How much longer than what was seen a block of the next start may be.
+const ROOM: f64 = 1.25;
+/// Seconds for ending in order.
+const ENDING_S: f64 = 2.0;
+
+/// Why a limit cannot hold the blocks that a study needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shortfall {
+    /// The limit, seconds from the program's start.
+    pub limit_s: f64,
+    /// Blocks that the study needs.
+    pub blocks: u32,
+    /// Blocks that are done, those before a resume included.
+    pub blocks_done: u32,
+    /// Those of this start of the program.
+    pub blocks_here: u32,
+    /// Seconds that setting up took, or has taken so far.
+    pub setup_s: f64,
+    /// Whether setting up was done.
+    pub is_set_up: bool,
+    /// Seconds of a block.
+    pub block_s: f64,
+    /// Whether a block takes that at the least: none was whole.
+    pub is_least: bool,
+}
+
+impl Shortfall {
+    /// The smallest budget that holds the whole study, as it is typed. A lower bound where setting up was
+    /// not done, or no block was.
+    pub fn budget(&self) -> String {
+        // Of a study that goes on, the blocks that it had before are there.
+        self.holding(self.blocks_at_start())
+    }
+
+    /// The smallest budget that holds what is left after the blocks that are done.
+    pub fn budget_to_go_on(&self) -> String {
+        self.holding(self.blocks.saturating_sub(self.blocks_done))
+    }
+
+    fn holding(&self, blocks: u32) -> String {
+        // How much of setting up was missing nobody knows: twice the time converges.
+        let setup_s = if self.is_set_up { self.setup_s } else { 2.0 * self.setup_s };
+        typed_up(setup_s + f64::from(blocks) * self.block_s * ROOM + ENDING_S)
+    }
+
+    /// Blocks that this start of the program had to make.
+    fn blocks_at_start(&self) -> u32 {
+        self.blocks.saturating_sub(self.blocks_done.saturating_sub(self.blocks_here))
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blocks = match (self.blocks_at_start(), self.blocks_done > self.blocks_here) {
+            (1, true) => "the block that is left".to_owned(),
+            (left, true) => format!("the {left} blocks that are left"),
+            (1, false) => "1 block".to_owned(),
+            (all, false) => format!("{all} blocks"),
+        };
+        write!(f, "a budget of {} cannot hold {blocks}: setting up ", typed(self.limit_s))?;
+        match (self.is_set_up, self.is_least) {
+            (false, _) => write!(f, "was not done after {}", seconds(self.setup_s))?,
+            (true, is_least) => {
+                write!(f, "took {}, a block takes ", seconds(self.setup_s))?;
+                let how = if is_least { "at least" } else { "about" };
+                write!(f, "{how} {}", seconds(self.block_s))?;
+            }
+        }
+        write!(f, "; give --budget {} or more, or fewer treatments", self.budget())
+    }
+}
+
+/// Whole seconds, and tenths where they are few.
+fn seconds(seconds: f64) -> String {
+    if seconds < 9.95 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short() -> Shortfall {
+        Shortfall {
+            limit_s: 60.0,
+            blocks: 8,
+            blocks_done: 1,
+            blocks_here: 1,
+            setup_s: 41.0,
+            is_set_up: true,
+            block_s: 23.0,
+            is_least: false,
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_with_what_does() {
+        assert_eq!(
+            short().to_string(),
+            "a budget of 60s cannot hold 8 blocks: setting up took 41 s, a block takes about 23 s; give \
+             --budget 5m or more, or fewer treatments"
+        );
+        assert_eq!(short().budget_to_go_on(), "4m30s", "41 + 7 * 23 * 1.25 + 2 = 244.25");
+        let resumed = Shortfall { blocks_done: 3, blocks_here: 1, ..short() };
+        assert!(resumed.to_string().contains("cannot hold the 6 blocks that are left: "), "{resumed}");
+        let last = Shortfall { blocks_done: 7, blocks_here: 0, is_least: true, block_s: 0.5, ..short() };
+        assert_eq!(
+            last.to_string(),
+            "a budget of 60s cannot hold the block that is left: setting up took 41 s, a block takes at least \
+             0.5 s; give --budget 45s or more, or fewer treatments"
+        );
+    }
+
+    #[test]
+    fn setting_up_that_was_not_done_is_no_duration() {
+        let early =
+            Shortfall { blocks_done: 0, blocks_here: 0, setup_s: 58.8, is_set_up: false, block_s: 0.0, ..short() };
+        assert_eq!(
+            early.to_string(),
+            "a budget of 60s cannot hold 8 blocks: setting up was not done after 59 s; give --budget 120s or \
+             more, or fewer treatments"
+        );
+    }
+}
