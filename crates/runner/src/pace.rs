@@ -14,9 +14,9 @@ pub const LOOKS: [u32; 4] = [8, 16, 32, 64];
 pub const ENDING: (f64, f64) = (0.02, 2.0);
 /// How much longer than the first block the others may be and still be expected to fit.
 pub const FIRST_BLOCK_FACTOR: f64 = 1.1;
-/// The first worker that starts finds caches cold: only where even half of its time is too much, a limit
+/// The first workers that start find caches cold: only where even half of their time is too much, a limit
 /// counts as too small before the block is done.
-const FIRST_START_FACTOR: f64 = 0.5;
+const STARTS_FACTOR: f64 = 0.5;
 
 /// What ends a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,8 +50,8 @@ pub struct Progress {
 pub enum BlockTime {
     /// Not less than this: its slices alone, or what was seen of one that is not done.
     AtLeast(f64),
-    /// Reckoned from the start of its first worker, or from a part of it.
-    FirstStart(f64),
+    /// Reckoned from the starts of its first workers, or from a part of it.
+    Starts(f64),
     /// What blocks took: the mean in [`Progress`].
     Measured,
 }
@@ -76,7 +76,7 @@ pub enum Next {
 impl BlockTime {
     fn seconds(self, progress: &Progress) -> f64 {
         match self {
-            Self::AtLeast(block_s) | Self::FirstStart(block_s) => block_s,
+            Self::AtLeast(block_s) | Self::Starts(block_s) => block_s,
             Self::Measured => progress.block_s,
         }
     }
@@ -156,7 +156,7 @@ pub fn shortfall(rule: Rule, progress: &Progress, block: BlockTime) -> Option<Sh
     let usable_s = rule.limit_s.and(rule.usable_s())?;
     let factor = match block {
         BlockTime::AtLeast(_) => 1.0,
-        BlockTime::FirstStart(_) => FIRST_START_FACTOR,
+        BlockTime::Starts(_) => STARTS_FACTOR,
         BlockTime::Measured if progress.blocks_here == 1 => FIRST_BLOCK_FACTOR,
         BlockTime::Measured => 1.0,
     };

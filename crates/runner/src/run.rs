@@ -2,8 +2,8 @@
 
 mod limit;
 
-use crate::alarm::Alarm;
 use crate::RunnerError;
+use crate::alarm::Alarm;
 use crate::block::{self, Input, Output};
 use crate::clock::Clock;
 use crate::guard::{self, OthersWatch};
@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::shortfall::Shortfall;
 use crate::watch::Watch;
 use crate::workdir::{self, Workdir};
-use limit::FirstStart;
+use limit::Starts;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -301,10 +301,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Everything from the probe to the end of what was kept for the study.
-    fn measure(
-        &mut self,
-        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
-    ) -> Result<Outcome, RunnerError> {
+    fn measure(&mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
         // Threads on all logical CPUs: started before this one is bound to its own.
         let mut hardware = self.probe()?;
         let (mut watch, notes) = Watch::new(self.topology);
@@ -345,27 +342,6 @@ impl<'a> Driver<'a> {
                 return Ok(reason);
             }
         }
-    }
-
-    /// Looks where that is due. A reason ends the study.
-    fn follow(
-        &mut self,
-        next: Next,
-        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
-    ) -> Result<Option<Reason>, RunnerError> {
-        Ok(match next {
-            // Asked to stop after the block's last slice: the block is whole.
-            Next::Block => self.stop.load(Ordering::Relaxed).then_some(Reason::Interrupted),
-            Next::End => Some(Reason::PlanDone),
-            Next::Over => Some(self.end_with_fewer()?),
-            Next::Short(short) => Some(Reason::Short(short)),
-            Next::Look | Next::LastLook => {
-                match decide(&self.store.runs()?, self.progress.blocks_done) {
-                    Decision::Stop => Some(Reason::TargetReached),
-                    Decision::Continue => (next == Next::LastLook).then_some(Reason::BudgetOver),
-                }
-            }
-        })
     }
 
     /// Probes the hardware, stores what was found, and gets ready to look again around blocks. A
@@ -445,14 +421,14 @@ impl<'a> Driver<'a> {
         let planned = self.progress.planned;
         (self.observer)(Event::BlockStarted { block, blocks: planned });
         let allowed = self.topology.allowed();
-        let first_start = FirstStart {
-            alarm: self.alarm.as_ref(),
-            short: &self.short,
-            rule: self.rule,
-            progress: self.progress,
-            in_turn: limit::starts_in_turn(&self.study, allowed.len()),
-            floor_s: self.study.block_floor_s(),
-        };
+        let starts = Starts::new(
+            self.alarm.as_ref(),
+            &self.short,
+            self.rule,
+            self.progress,
+            &self.study,
+            allowed.len(),
+        );
         let input = Input {
             study: &self.study,
             plan: &plan,
@@ -464,7 +440,7 @@ impl<'a> Driver<'a> {
             clock: self.clock,
             concurrent: allowed.len(),
             queries: data.queries.as_ref(),
-            on_ready: &|start_s| first_start.took(start_s),
+            on_ready: &|start_s| starts.took(start_s),
             stop: self.stop,
         };
         let first = block::first_sequence(&self.study, block);
@@ -527,19 +503,6 @@ impl<'a> Driver<'a> {
             self.note(why)?;
         }
         Ok(why.map(Reason::OthersWaited))
-    }
-
-    /// Fixes the number of blocks as soon as it can be.
-    fn plan(&mut self) -> Result<(), RunnerError> {
-        if self.progress.planned.is_none() {
-            self.progress.planned = pace::planned_blocks(self.rule, &self.progress);
-            if let Some(blocks) = self.progress.planned {
-                self.store.set_planned_blocks(blocks)?;
-                let eta_s = pace::eta_s(self.rule, &self.progress);
-                (self.observer)(Event::Planned { blocks, eta_s });
-            }
-        }
-        Ok(())
     }
 
     fn check_baselines(&mut self, runs: &[Run]) -> Result<(), RunnerError> {

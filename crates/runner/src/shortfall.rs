@@ -117,8 +117,14 @@ mod tests {
 
     #[test]
     fn setting_up_that_was_not_done_is_no_duration() {
-        let early =
-            Shortfall { blocks_done: 0, blocks_here: 0, setup_s: 58.8, is_set_up: false, block_s: 0.0, ..short() };
+        let early = Shortfall {
+            blocks_done: 0,
+            blocks_here: 0,
+            setup_s: 58.8,
+            is_set_up: false,
+            block_s: 0.0,
+            ..short()
+        };
         assert_eq!(
             early.to_string(),
             "a budget of 60s cannot hold 8 blocks: setting up was not done after 59 s; give --budget 120s or \

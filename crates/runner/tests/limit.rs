@@ -30,7 +30,8 @@ fn overdue(bench: &Bench) -> Settings {
 fn slow_starts_end_a_study_before_it_measures_and_a_larger_limit_goes_on() {
     let mut bench = Bench::new("slow");
     let mut store = bench.create(&short_study(Stopping::Until { half_width: 0.02, budget_s: 4.0 }));
-    bench.settings = Settings { limit: Some(Duration::from_secs(4)), began: Instant::now(), ..bench.settings };
+    bench.settings =
+        Settings { limit: Some(Duration::from_secs(4)), began: Instant::now(), ..bench.settings };
     let mut slices = 0;
     let mut observer = |event: &Event<'_>, _: &AtomicBool| {
         slices += u32::from(matches!(event, Event::SliceFinished { slice: Some(_), .. }));

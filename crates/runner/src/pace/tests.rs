@@ -129,7 +129,10 @@ fn no_limit_is_ever_exceeded_whatever_blocks_take() {
             let is_short = matches!(end, Next::Short(_));
             assert_eq!(is_short, done < 8, "{rule:?} {setup_s}: {end:?} after {done}");
             // Time for 8 of the slowest blocks, with room, is never called too short.
-            assert!(!is_short || f64::from(tens) * 10.0 < setup_s + 8.0 * 9.0 * 1.1 + 2.0, "{rule:?}: {end:?}");
+            assert!(
+                !is_short || f64::from(tens) * 10.0 < setup_s + 8.0 * 9.0 * 1.1 + 2.0,
+                "{rule:?}: {end:?}"
+            );
             ends[usize::from(is_short)] += 1;
         }
     }
@@ -166,10 +169,10 @@ fn the_budget_that_is_named_is_then_accepted() {
 }
 
 #[test]
-fn a_first_start_speaks_only_where_it_leaves_no_doubt() {
+fn the_first_starts_speak_only_where_they_leave_no_doubt() {
     // The servers of the report: 5 to 22 s each, 4 after another, 90 s.
     let progress = Progress { setup_s: 15.0, ..at(0, None, 15.0, 0.0) };
-    let block = |start_s: f64| BlockTime::FirstStart(4.0 * start_s + 6.6);
+    let block = |start_s: f64| BlockTime::Starts(4.0 * start_s + 6.6);
     let short = shortfall(limit(BUDGET, 90.0), &progress, block(12.0)).unwrap();
     assert_eq!((short.block_s, short.is_least, short.blocks), (54.6, false, 8));
     assert_eq!(short.budget(), "9m30s");

@@ -1,48 +1,63 @@
-//! A study with a limit of time: what is known of its durations at each moment, and how it ends when the
-//! limit cannot hold it.
+//! How many blocks a study has and when it ends: what is known of its durations at each moment, and what
+//! follows where a limit of time cannot hold it.
 //!
 //! What decides is in `pace` and pure; here durations are taken and the alarm is set.
 
-use super::{Driver, Reason};
+use super::{Decision, Driver, Event, Reason};
 use crate::RunnerError;
 use crate::alarm::Alarm;
 use crate::block;
 use crate::pace::{self, BlockTime, Next, Progress, Rule};
 use crate::shortfall::Shortfall;
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use threadwise_study::Study;
+use threadwise_study::{Run, Study};
 
-/// What is reckoned from the start of a block's first worker.
-pub(super) struct FirstStart<'a> {
-    pub alarm: Option<&'a Alarm>,
+/// What is reckoned from the starts of the first block's workers.
+pub(super) struct Starts<'a> {
+    alarm: Option<&'a Alarm>,
     /// Takes what was found.
-    pub short: &'a Cell<Option<Shortfall>>,
-    pub rule: Rule,
-    pub progress: Progress,
+    short: &'a Cell<Option<Shortfall>>,
+    rule: Rule,
+    progress: Progress,
     /// How many starts follow each other in a block.
-    pub in_turn: f64,
-    pub floor_s: f64,
+    in_turn: f64,
+    floor_s: f64,
+    /// How many were seen, and their seconds together.
+    seen: Cell<(u32, f64)>,
 }
 
-impl FirstStart<'_> {
-    /// Ends the first block where the limit is far too small for starts of so many seconds.
+impl<'a> Starts<'a> {
+    pub fn new(
+        alarm: Option<&'a Alarm>,
+        short: &'a Cell<Option<Shortfall>>,
+        rule: Rule,
+        progress: Progress,
+        study: &Study,
+        concurrent: usize,
+    ) -> Self {
+        let at_once = if study.runs_whole() { 1 } else { concurrent.max(1) };
+        let in_turn = study.treatments.len().div_ceil(at_once) as f64;
+        let floor_s = study.block_floor_s();
+        Self { alarm, short, rule, progress, in_turn, floor_s, seen: Cell::default() }
+    }
+
+    /// Takes the seconds of another one. Ends the first block where the limit is far too small for starts like
+    /// those that were seen.
     pub fn took(&self, start_s: f64) {
-        let Some(alarm) = self.alarm.filter(|alarm| self.progress.blocks_here == 0 && !alarm.has_rung()) else {
+        let Some(alarm) = self.alarm.filter(|alarm| self.progress.blocks_here == 0 && !alarm.has_rung())
+        else {
             return;
         };
-        let block = BlockTime::FirstStart(self.in_turn * start_s + self.floor_s);
+        let (count, sum_s) = (self.seen.get().0 + 1, self.seen.get().1 + start_s);
+        self.seen.set((count, sum_s));
+        let block = BlockTime::Starts(self.in_turn * sum_s / f64::from(count) + self.floor_s);
         if let Some(short) = pace::shortfall(self.rule, &self.progress, block) {
             self.short.set(Some(short));
             alarm.ring();
         }
     }
-}
-
-/// How many starts of workers follow each other in a block.
-pub(super) fn starts_in_turn(study: &Study, concurrent: usize) -> f64 {
-    let at_once = if study.runs_whole() { 1 } else { concurrent.max(1) };
-    study.treatments.len().div_ceil(at_once) as f64
 }
 
 impl Driver<'_> {
@@ -90,7 +105,7 @@ impl Driver<'_> {
         let all = block::first_sequence(&self.study, 1);
         let block = match slices {
             0 => BlockTime::AtLeast(seen_s.max(self.study.block_floor_s())),
-            _ => BlockTime::FirstStart(seen_s * all as f64 / slices as f64),
+            _ => BlockTime::Starts(seen_s * all as f64 / slices as f64),
         };
         self.short.set(Some(pace::lacking(self.rule, &self.progress, block)));
     }
@@ -111,11 +126,41 @@ impl Driver<'_> {
     pub(super) fn end_with_fewer(&mut self) -> Result<Reason, RunnerError> {
         let done = self.progress.blocks_done;
         if let Some(planned) = self.progress.planned.replace(done) {
-            self.note(&format!(
-                "the budget held {done} of the {planned} blocks that were planned: blocks took longer than the first"
-            ))?;
+            self.note(&format!("the budget held {done} of the {planned} blocks that were planned"))?;
         }
         self.store.set_planned_blocks(done)?;
         Ok(Reason::PlanDone)
+    }
+
+    /// Looks where that is due. A reason ends the study.
+    pub(super) fn follow(
+        &mut self,
+        next: Next,
+        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    ) -> Result<Option<Reason>, RunnerError> {
+        Ok(match next {
+            // Asked to stop after the block's last slice: the block is whole.
+            Next::Block => self.stop.load(Ordering::Relaxed).then_some(Reason::Interrupted),
+            Next::End => Some(Reason::PlanDone),
+            Next::Over => Some(self.end_with_fewer()?),
+            Next::Short(short) => Some(Reason::Short(short)),
+            Next::Look | Next::LastLook => match decide(&self.store.runs()?, self.progress.blocks_done) {
+                Decision::Stop => Some(Reason::TargetReached),
+                Decision::Continue => (next == Next::LastLook).then_some(Reason::BudgetOver),
+            },
+        })
+    }
+
+    /// Fixes the number of blocks as soon as it can be.
+    pub(super) fn plan(&mut self) -> Result<(), RunnerError> {
+        if self.progress.planned.is_none() {
+            self.progress.planned = pace::planned_blocks(self.rule, &self.progress);
+            if let Some(blocks) = self.progress.planned {
+                self.store.set_planned_blocks(blocks)?;
+                let eta_s = pace::eta_s(self.rule, &self.progress);
+                (self.observer)(Event::Planned { blocks, eta_s });
+            }
+        }
+        Ok(())
     }
 }
