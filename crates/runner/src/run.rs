@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};

@@ -63,13 +63,11 @@ impl fmt::Display for Shortfall {
             (all, false) => format!("{all} blocks"),
         };
         write!(f, "a budget of {} cannot hold {blocks}: setting up ", typed(self.limit_s))?;
-        match (self.is_set_up, self.is_least) {
-            (false, _) => write!(f, "was not done after {}", seconds(self.setup_s))?,
-            (true, is_least) => {
-                write!(f, "took {}, a block takes ", seconds(self.setup_s))?;
-                let how = if is_least { "at least" } else { "about" };
-                write!(f, "{how} {}", seconds(self.block_s))?;
-            }
+        let how = if self.is_set_up { "took" } else { "was not done after" };
+        write!(f, "{how} {}", seconds(self.setup_s))?;
+        if self.block_s > 0.0 {
+            let how = if self.is_least { "at least" } else { "about" };
+            write!(f, ", a block takes {how} {}", seconds(self.block_s))?;
         }
         write!(f, "; give --budget {} or more, or fewer treatments", self.budget())
     }
@@ -123,12 +121,19 @@ mod tests {
             setup_s: 58.8,
             is_set_up: false,
             block_s: 0.0,
+            is_least: true,
             ..short()
         };
         assert_eq!(
             early.to_string(),
             "a budget of 60s cannot hold 8 blocks: setting up was not done after 59 s; give --budget 120s or \
              more, or fewer treatments"
+        );
+        let sliced = Shortfall { setup_s: 18.0, block_s: 8.8, ..early };
+        assert!(
+            sliced
+                .to_string()
+                .contains(": setting up was not done after 18 s, a block takes at least 8.8 s; ")
         );
     }
 }

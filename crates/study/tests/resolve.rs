@@ -317,11 +317,11 @@ fn budgets_are_raised_or_refused() {
     let with = |budget_s: f64| Overrides { budget_s: Some(budget_s), ..Overrides::default() };
     assert_eq!(
         preset(&topology, &with(5.0)).unwrap_err().to_string(),
-        "a budget of 5s cannot hold 8 blocks of this study, which take 90 s at the least: give --budget 120s or more, or fewer treatments, or fewer --rounds"
+        "a budget of 5s cannot hold 8 blocks of this study, which take 90 s at the least: give --budget 115s or more, or fewer treatments, or fewer --rounds"
     );
     assert_eq!(preset(&topology, &with(90.0)).unwrap().design.stopping, Stopping::Budget { budget_s: 90.0 });
-    assert!(preset(&topology, &with(89.9)).unwrap_err().to_string().contains("--budget 120s"));
-    assert!(preset(&topology, &with(120.0)).is_ok(), "what is said is enough");
+    assert!(preset(&topology, &with(89.9)).unwrap_err().to_string().contains("--budget 115s"));
+    assert!(preset(&topology, &with(115.0)).is_ok(), "what is said is enough");
     assert_eq!(
         refused("[design]\nbudget_s = 5\n[sweep]\n", &topology, &Overrides::default()),
         "mine.toml:6:12: a budget of 5s cannot hold 8 blocks of this study, which take 41 s at the least: give --budget 60s or more, or fewer treatments, or fewer --rounds"

@@ -150,7 +150,9 @@ fn the_budget_that_is_named_is_then_accepted() {
         for mean_s in [0.05, 3.0, 23.0, 700.0] {
             // Blocks of the second try are up to 10% longer or shorter.
             let varied = move |block: u32| mean_s * [1.0, 1.1, 0.9, 1.05, 0.95][block as usize % 5];
-            let too_small = limit(BUDGET, 0.5 * (setup_s + 8.0 * mean_s));
+            // Time for setting up, three blocks and the end.
+            let usable_s = setup_s + 3.0 * mean_s;
+            let too_small = limit(BUDGET, (usable_s / (1.0 - ENDING.0)).min(usable_s + ENDING.1));
             let (end, _, done) = modelled(too_small, setup_s, &|_| mean_s);
             let Next::Short(short) = end else { panic!("{too_small:?} was held: {end:?}") };
             assert_eq!(done, 1, "it is known after the first block");
