@@ -111,7 +111,8 @@ fn run(lab: &Lab, args: &[&str]) -> Said {
 #[track_caller]
 fn is_clean(what: &str, text: &str) {
     let line = text.lines().find(|line| line.contains(|c| is_deceptive(c) && c != '\t'));
-    assert_eq!(line.map(|line| line.escape_debug().to_string()), None, "{what}");
+    let shown = line.map(|line| line.chars().take(200).collect::<String>().escape_debug().to_string());
+    assert_eq!(shown, None, "{what}");
 }
 
 #[test]
@@ -129,7 +130,10 @@ fn nothing_deceptive_of_a_study_comes_out_in_any_form() {
     }
     // It is there, only not as it was.
     assert!(measured.stdout.contains("[31m"), "{}", measured.stdout);
-    is_clean("html", &std::fs::read_to_string(lab.path().join("s.html")).unwrap());
+    // The libraries of its charts, one line each, are not from elsewhere, and know such characters.
+    let page = std::fs::read_to_string(lab.path().join("s.html")).unwrap();
+    let lines: Vec<&str> = page.lines().filter(|line| !line.starts_with("!function(t,")).collect();
+    is_clean("html", &lines.join("\n"));
     let forms: [&[&str]; 12] = [
         &["report", "s.threadwise"],
         &["report", "s.threadwise", "--json"],
