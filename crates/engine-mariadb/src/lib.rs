@@ -11,6 +11,7 @@
 mod connect;
 mod error;
 mod keeper;
+mod limits;
 mod managed;
 mod memory;
 mod options;
@@ -23,6 +24,7 @@ mod workload;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use threadwise_engine::connections::Limit;
 use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_server::users;
 use threadwise_study::Options;
@@ -83,11 +85,18 @@ impl Engine for Mariadb {
         }
     }
 
-    fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+    fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
+        match options::parse(engine_options)? {
+            Which::Managed(_) => Ok(Vec::new()),
+            Which::External(external) => limits::ask(&find(&external)?.0),
+        }
+    }
+
+    fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match options::parse(&request.engine_options)? {
             Which::External(external) => Ok(Some(Box::new(KeptSchema::make(&find(&external)?.0)?))),
             Which::Managed(managed) if managed.restart == Restart::Study => {
-                Ok(Some(Box::new(KeptServer::new(start_for_study(request, &managed)?))))
+                Ok(Some(Box::new(KeptServer::new(start_for_study(request, &managed, connections)?))))
             }
             Which::Managed(_) => Ok(None),
         }
@@ -259,7 +268,11 @@ fn study_server(data_dir: &Path) -> Result<Server, EngineError> {
 /// Starts the server that all treatments share. How much data they will have is not known yet, so its
 /// memory has room for 16 times that of the first, and for at most half of what is free; more is an
 /// error of the treatment that finds its data not cached (`settings.innodb_buffer_pool_size`).
-fn start_for_study(request: &LoadRequest, managed: &Managed) -> Result<OwnServer, EngineError> {
+fn start_for_study(
+    request: &LoadRequest,
+    managed: &Managed,
+    connections: u32,
+) -> Result<OwnServer, EngineError> {
     let work = Work::parse(request)?;
     let programs = Programs::find(managed.bin.as_deref())?;
     let user = users::server_user(&USERS);
@@ -269,7 +282,7 @@ fn start_for_study(request: &LoadRequest, managed: &Managed) -> Result<OwnServer
         options: managed,
         user: user.as_ref(),
         data_bytes: (16 * work.data_bytes(request.sessions)).min(memory::free_bytes() / 3),
-        sessions: request.sessions.max(64),
+        sessions: connections.max(request.sessions),
         flush_at_commit: 1,
     };
     let folders = study_folders(&request.data_dir);

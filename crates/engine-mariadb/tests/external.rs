@@ -45,7 +45,7 @@ fn a_study_leaves_the_users_server_as_it_was() {
     }
     let (server, folder, private) = (UserServer::start(&["--performance-schema=ON"]), folder(), private());
     let blocks = load_request(folder.path(), &server, "root", "logical-io");
-    let keeper = Mariadb.keep(&blocks).unwrap().unwrap();
+    let keeper = Mariadb.keep(&blocks, 0).unwrap().unwrap();
     for load in [&blocks, &load_request(folder.path(), &server, "root", "insert")] {
         Mariadb.load(load).unwrap();
         assert_eq!(Mariadb.load(load), Mariadb.load(load), "found again");
@@ -89,13 +89,13 @@ fn only_a_database_of_ours_is_used_and_dropped() {
     let (server, folder) = (UserServer::start(&[]), folder());
     let load = load_request(folder.path(), &server, "root", "insert");
     server.administer(&["CREATE DATABASE threadwise", "CREATE TABLE threadwise.mine (x INT)"]);
-    let error = refusal(Mariadb.keep(&load).map(drop));
+    let error = refusal(Mariadb.keep(&load, 0).map(drop));
     assert!(error.contains("threadwise did not make it") && error.contains("schema=NAME"), "{error}");
     assert_eq!(server.number("SELECT COUNT(*) FROM threadwise.mine"), 0);
     let mut other = load.clone();
     other.engine_options.extend(options(&[("schema", text("tw2"))]));
-    let keeper = Mariadb.keep(&other).unwrap().unwrap();
-    let error = refusal(Mariadb.keep(&other).map(drop));
+    let keeper = Mariadb.keep(&other, 0).unwrap().unwrap();
+    let error = refusal(Mariadb.keep(&other, 0).map(drop));
     assert!(error.contains("another study uses 'tw2'"), "{error}");
     Mariadb.load(&other).unwrap();
     server.administer(&["CREATE TABLE tw2.precious (x INT)", "INSERT INTO tw2.precious VALUES (5)"]);
@@ -106,12 +106,12 @@ fn only_a_database_of_ours_is_used_and_dropped() {
     assert!(error.contains("schema=NAME"), "{error}");
     assert_eq!(server.number("SELECT x FROM tw2.precious"), 5);
     assert_eq!(server.number(OURS), before, "it is looked at first, and nothing was dropped");
-    let error = refusal(Mariadb.keep(&other).map(drop));
+    let error = refusal(Mariadb.keep(&other, 0).map(drop));
     assert!(error.contains("precious"), "{error}");
     assert_eq!(server.number(OURS), before, "nor by the next study");
     // What a killed study left is ours: dropped and made again, when nothing else lies there.
     server.administer(&["DROP TABLE tw2.precious"]);
-    let keeper = Mariadb.keep(&other).unwrap().unwrap();
+    let keeper = Mariadb.keep(&other, 0).unwrap().unwrap();
     Mariadb.load(&other).unwrap();
     std::mem::forget(keeper);
     let holder = server.number("SELECT IS_USED_LOCK('threadwise:tw2')");
@@ -119,7 +119,7 @@ fn only_a_database_of_ours_is_used_and_dropped() {
     while server.number("SELECT COALESCE(IS_USED_LOCK('threadwise:tw2'), 0)") != 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    Mariadb.keep(&other).unwrap().unwrap().end().unwrap();
+    Mariadb.keep(&other, 0).unwrap().unwrap().end().unwrap();
     assert_eq!(
         server.number("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'tw2'"),
         0
@@ -133,7 +133,7 @@ fn accounts_that_cannot_work_are_refused_with_the_reason() {
     }
     let (server, folder) = (UserServer::start(&[]), folder());
     server.administer(&["CREATE USER reader", "CREATE USER writer", "GRANT ALL ON threadwise.* TO writer"]);
-    let keep = |user: &str| Mariadb.keep(&load_request(folder.path(), &server, user, "insert"));
+    let keep = |user: &str| Mariadb.keep(&load_request(folder.path(), &server, user, "insert"), 0);
     let error = refusal(keep("reader").map(drop));
     assert!(error.contains("as 'reader'") && error.contains("lacks the right"), "{error}");
     server.administer(&["SET GLOBAL read_only = 1"]);

@@ -106,7 +106,7 @@ fn treatments_of_one_server_of_ours_place_its_service_threads_in_turn() {
     let engine_options = options(&[("restart", text("study"))]);
     let mut load = request(folder.path(), "logical-io", 2, &[("blocks", whole(200))]);
     load.engine_options = engine_options.clone();
-    let keeper = Mariadb.keep(&load).unwrap().unwrap();
+    let keeper = Mariadb.keep(&load, 0).unwrap().unwrap();
     two_treatments(folder.path(), &engine_options, None);
     keeper.end().unwrap();
 }
@@ -121,7 +121,7 @@ fn treatments_of_the_users_server_place_its_service_threads_in_turn() {
     let engine_options = server.options("root");
     let mut load = request(folder.path(), "logical-io", 2, &[("blocks", whole(200))]);
     load.engine_options = engine_options.clone();
-    let keeper = Mariadb.keep(&load).unwrap().unwrap();
+    let keeper = Mariadb.keep(&load, 0).unwrap().unwrap();
     let journal = private.path().join("masks");
     two_treatments(folder.path(), &engine_options, Some(&journal));
     let restored = threadwise_server::journal::restore(&journal).unwrap();

@@ -166,7 +166,7 @@ fn one_server_for_the_study_serves_all_treatments() {
             ("shared", OptionValue::Flag(true)),
         ],
     );
-    let keeper = Mariadb.keep(&blocks).unwrap().unwrap();
+    let keeper = Mariadb.keep(&blocks, 0).unwrap().unwrap();
     for load in [
         &blocks,
         &of("insert", &[("seed_rows", whole(500)), ("key", text("random"))]),

@@ -13,6 +13,7 @@ mod cold;
 pub mod connect;
 pub mod error;
 mod keeper;
+mod limits;
 pub mod options;
 pub mod placing;
 mod running;
@@ -20,6 +21,7 @@ pub mod schema;
 pub mod workload;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use threadwise_engine::connections::Limit;
 use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_study::Options;
 
@@ -65,9 +67,18 @@ impl Engine for Postgres {
         workload::check(request)
     }
 
-    fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+    fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
+        match Choice::parse(engine_options)? {
+            Choice::Managed(_) => Ok(Vec::new()),
+            Choice::External(external) => limits::ask(&reach(&external)?),
+        }
+    }
+
+    fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match choice(request)? {
-            Choice::Managed(managed) if managed.study => Ok(Some(Box::new(keep_study(request, &managed)?))),
+            Choice::Managed(managed) if managed.study => {
+                Ok(Some(Box::new(keep_study(request, &managed, connections)?)))
+            }
             Choice::Managed(_) => Ok(None),
             Choice::External(external) => Ok(Some(Box::new(keeper::External::claim(reach(&external)?)?))),
         }
@@ -199,7 +210,11 @@ fn study_server(request: &LoadRequest) -> Result<Server, EngineError> {
     cluster::connect(&study_home(request).data())
 }
 
-fn keep_study(request: &LoadRequest, managed: &Managed) -> Result<keeper::Study, EngineError> {
+fn keep_study(
+    request: &LoadRequest,
+    managed: &Managed,
+    connections: u32,
+) -> Result<keeper::Study, EngineError> {
     let programs = Programs::find(managed.bin.as_deref())?;
     let home = study_home(request);
     let is_cold = workload::is_cold(request)?;
@@ -213,7 +228,7 @@ fn keep_study(request: &LoadRequest, managed: &Managed) -> Result<keeper::Study,
     for (name, value) in workload::server_settings(request, memory_bytes(), programs.major)? {
         managed.settings.entry(name.to_owned()).or_insert(value);
     }
-    cluster::prepare(&home, &programs, &managed, data_bytes, request.sessions.saturating_mul(16))?;
+    cluster::prepare(&home, &programs, &managed, data_bytes, connections.max(request.sessions))?;
     let cluster = start_cluster(&programs, &home)?;
     let kept = keeper::Study::keep(cluster, home)?;
     if is_cold { kept.rest() } else { Ok(kept) }

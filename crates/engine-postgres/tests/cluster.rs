@@ -28,7 +28,7 @@ fn a_treatment_runs_on_a_cluster_of_its_own_and_leaves_no_process() {
     let folder = folder();
     let request = load(folder.path(), "logical-io", &SMALL, &[]);
     engine().check(&request).unwrap();
-    assert!(engine().keep(&request).unwrap().is_none());
+    assert!(engine().keep(&request, 0).unwrap().is_none());
     assert_eq!(engine().version(&request.engine_options).unwrap(), programs.version);
 
     let loaded = engine().load(&request).unwrap();

@@ -68,7 +68,7 @@ fn treatments_of_one_server_place_its_service_processes_in_turn() {
     };
     let reads = of("logical-io", &[("blocks", "200"), ("work_unit", "8")], 0);
     let inserts = of("insert", &[("seed_rows", "100")], 1);
-    let kept = engine().keep(&reads.load).unwrap().unwrap();
+    let kept = engine().keep(&reads.load, 0).unwrap().unwrap();
     engine().load(&reads.load).unwrap();
     engine().load(&inserts.load).unwrap();
     let (first, second) = (at_work(reads), at_work(inserts));

@@ -4,12 +4,14 @@
 //! into a process that speaks the protocol of docs/WORKER.md; `engines` lists the light engines.
 
 pub mod clock;
+pub mod connections;
 pub mod engines;
 pub mod latency;
 pub mod protocol;
 pub mod worker;
 pub mod workloads;
 
+use connections::Limit;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, Options, SessionSlice};
@@ -198,14 +200,25 @@ pub trait Engine: Send + Sync {
     /// The first unknown or impossible option.
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError>;
 
+    /// How many connections the user's server allows, and how many are in use, for each limit that it
+    /// sets; nothing where these options name no server of the user's. Changes nothing there.
+    ///
+    /// # Errors
+    /// The server cannot be asked.
+    fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
+        let _ = engine_options;
+        Ok(Vec::new())
+    }
+
     /// What has to live as long as the study, if anything: a server that all treatments share, or
     /// objects in the user's server that are dropped at the end. Asked once, before the first `load`,
-    /// in a worker that then stays until the study ends.
+    /// in a worker that then stays until the study ends. `connections` is how many all treatments hold at
+    /// once on a server that they share; 0 where nobody said.
     ///
     /// # Errors
     /// Whatever keeps it from being there.
-    fn keep(&self, request: &LoadRequest) -> Result<Option<Box<dyn Keeper>>, EngineError> {
-        let _ = request;
+    fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+        let _ = (request, connections);
         Ok(None)
     }
 
@@ -220,6 +233,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Whatever keeps it from working.
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError>;
+}
+
+impl std::fmt::Debug for dyn Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// What lives as long as the study.

@@ -86,6 +86,10 @@ pub enum Request {
         protocol: u32,
         /// What to make.
         load: WireLoad,
+        /// Connections that all treatments hold at once on a server that they share; given to engines
+        /// that are servers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        connections: Option<u32>,
     },
     /// Open, bind and warm the sessions. Answered by `ready`.
     Prepare {

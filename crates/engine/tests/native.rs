@@ -84,7 +84,7 @@ fn live(workload: &str, options: &[(&str, OptionValue)]) -> Vec<Reply> {
 fn three_slices(workload: &str, options: &[(&str, OptionValue)]) -> Vec<Reply> {
     let folder = tempfile::tempdir().unwrap();
     let load = load(folder.path(), workload, options);
-    let request = Request::Load { protocol: VERSION, load: load.clone() };
+    let request = Request::Load { protocol: VERSION, load: load.clone(), connections: None };
     let slice = |sequence| go(sequence, 20_000_000);
     let requests = [request, prepare(&load), slice(0), slice(1), slice(2), Request::Stop];
     let replies = converse(folder.path(), &requests);

@@ -46,7 +46,7 @@ fn prepare(load: &WireLoad) -> Request {
 }
 
 fn load_request(load: &WireLoad) -> Request {
-    Request::Load { protocol: VERSION, load: load.clone() }
+    Request::Load { protocol: VERSION, load: load.clone(), connections: None }
 }
 
 fn go(sequence: u64) -> Request {
@@ -265,7 +265,7 @@ fn requests_that_cannot_be_followed_are_named() {
         (vec![go(0)], "prepare first"),
         (vec![prepare(&load), prepare(&load)], "open already"),
         (vec![prepare(&load), endless], "window_ns must be"),
-        (vec![Request::Load { protocol: 99, load: load.clone() }], "protocol 99"),
+        (vec![Request::Load { protocol: 99, load: load.clone(), connections: None }], "protocol 99"),
     ];
     for (requests, part) in cases {
         let (replies, result) = converse("simulated", &lines(&requests));

@@ -64,7 +64,7 @@ fn the_python_worker_keeps_to_the_protocol() {
     let mut send =
         |request: &Request| input.write_all(protocol::encode(request).unwrap().as_bytes()).unwrap();
     assert!(matches!(reply(), Reply::Hello { protocol: VERSION, .. }));
-    send(&Request::Load { protocol: VERSION, load: load.clone() });
+    send(&Request::Load { protocol: VERSION, load: load.clone(), connections: None });
     assert!(matches!(reply(), Reply::Loaded { rows_per_session: 500, .. }));
     let pins = [cpus[0], cpus[cpus.len() - 1]];
     let sessions = pins.iter().map(|cpu| WireSession { cpus: cpu.to_string() }).collect();

@@ -22,7 +22,7 @@ mod watch;
 pub mod workdir;
 mod worker_process;
 
-pub use load::{engine_version, known_bytes};
+pub use load::{connections, engine_version, known_bytes};
 pub use queries::check_options;
 pub use run::{Decision, Event, Outcome, Reason, run};
 pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker};

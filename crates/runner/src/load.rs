@@ -8,12 +8,18 @@ use crate::worker_process::{Failure, Place, WorkerProcess};
 use crate::{Event, RunnerError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use threadwise_engine::LoadRequest;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use threadwise_engine::connections::Need;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
+use threadwise_engine::{Engine, LoadRequest};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::{OptionValue, Study, Treatment, block_bytes, tpch};
 use threadwise_tpch::TpchOptions;
+
+/// Looks at the connections of the user's server before a block, and the pause between them: 3 s.
+const CONNECTION_LOOKS: u32 = 10;
+const CONNECTION_STEP: Duration = Duration::from_millis(300);
 
 /// Bytes of a row of the workload `insert` with its index: SQLite's file has 165 a row.
 const SEEDED_ROW_BYTES: u64 = 165;
@@ -78,6 +84,37 @@ pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadReq
         sessions: alike.map(|other| other.sessions).max().unwrap_or(treatment.sessions),
         seed: study.seed,
     }
+}
+
+/// Connections that a study of a server holds at once.
+pub fn connections(study: &Study) -> Need {
+    Need::of(study.treatments.iter().map(|treatment| treatment.sessions))
+}
+
+/// Refuses a block that would take connections of the user's server which are left to others. Those of
+/// the block before may not all be closed by the server yet.
+///
+/// # Errors
+/// The limit that is too low, in numbers, or why the server cannot be asked.
+pub fn await_connections(
+    study: &Study,
+    server: Option<&dyn Engine>,
+    stop: &AtomicBool,
+) -> Result<(), String> {
+    let Some(engine) = server else { return Ok(()) };
+    let need = connections(study).of_block();
+    let look = || {
+        let limits = engine.limits(&study.engine_options).map_err(|error| error.to_string())?;
+        need.expect_room(&limits)
+    };
+    for _ in 1..CONNECTION_LOOKS {
+        // The rounds see that the study is stopped.
+        if look().is_ok() || stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        std::thread::sleep(CONNECTION_STEP);
+    }
+    look()
 }
 
 /// Bytes that the data of all treatments takes on disk at the least, as far as the study tells: for
@@ -159,6 +196,8 @@ pub fn load_all(
     let place = Place { cpus: allowed, memory: &memory, folder: folders.data, log: &log };
     let mut worker =
         WorkerProcess::start(&settings.worker, place, settings.deadlines).map_err(|why| fail(first, why))?;
+    // A server that all treatments share is started for the first one's data.
+    let connections = settings.worker.is_client().then(|| connections(study).total());
     worker.hello(stop).map_err(|why| fail(first, why))?;
     let mut notes = BTreeSet::new();
     let mut memory_bytes = 0_u64;
@@ -166,7 +205,8 @@ pub fn load_all(
         observer(Event::Loading { what: &treatment.name, number, count: study.treatments.len() });
         let wire = WireLoad::try_from(&request(study, treatment, folders.data))
             .map_err(|error| fail(treatment, Failure::new("protocol", error.to_string())))?;
-        let loaded = load_one(&mut worker, &wire, settings, stop).map_err(|why| fail(treatment, why))?;
+        let loaded = load_one(&mut worker, (&wire, connections), settings, stop)
+            .map_err(|why| fail(treatment, why))?;
         // Every parked worker keeps its own cache.
         memory_bytes =
             memory_bytes.saturating_add(loaded.bytes.saturating_mul(u64::from(treatment.sessions)));
@@ -207,11 +247,11 @@ struct Made {
 
 fn load_one(
     worker: &mut WorkerProcess,
-    load: &WireLoad,
+    (load, connections): (&WireLoad, Option<u32>),
     settings: &Settings,
     stop: &AtomicBool,
 ) -> Result<Made, Failure> {
-    worker.send(&Request::Load { protocol: VERSION, load: load.clone() }, stop)?;
+    worker.send(&Request::Load { protocol: VERSION, load: load.clone(), connections }, stop)?;
     match worker.receive("load", settings.deadlines.load, Some(stop))? {
         Reply::Loaded { bytes_per_session, notes, keep, .. } => {
             Ok(Made { bytes: bytes_per_session, notes, keep })

@@ -128,7 +128,7 @@ pub enum Reason {
     Short(Shortfall),
     /// Asked to stop; it can be resumed.
     Interrupted,
-    /// Others wanted the CPUs while we measured, in one line; it can be resumed.
+    /// Others wanted what we use while we measured, CPUs or connections, in one line; it can be resumed.
     OthersWaited(String),
 }
 
@@ -333,6 +333,10 @@ impl<'a> Driver<'a> {
             return Ok(Reason::Short(short));
         }
         loop {
+            if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
+                self.note(&why)?;
+                return Ok(Reason::OthersWaited(why));
+            }
             let next = match self.block(data, watch, hardware.as_deref_mut())? {
                 Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
                 Some(reason) => return Ok(reason),

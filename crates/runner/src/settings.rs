@@ -85,7 +85,7 @@ pub struct QuerySettings {
 }
 
 /// Everything that the runner is told beside the study.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Program that workers run.
     pub worker: Worker,
@@ -108,6 +108,9 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// For a workload of queries.
     pub queries: Option<QuerySettings>,
+    /// The engine, where it measures a server of the user's: it is asked before every block how many
+    /// connections are free, so that none that is left to others is taken.
+    pub users_server: Option<&'static dyn Engine>,
     /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
     /// and disk are checked only when the data is there.
     pub planned_bytes: u64,
@@ -133,6 +136,7 @@ impl Settings {
             limit: None,
             deadlines: Deadlines { stop, interrupt, ..usual },
             queries: None,
+            users_server: None,
             planned_bytes: 0,
         }
     }

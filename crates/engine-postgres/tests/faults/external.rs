@@ -23,7 +23,7 @@ fn schemas(theirs: &Theirs) -> Vec<String> {
 }
 
 fn keep_error(request: &LoadRequest) -> String {
-    let error = engine().keep(request).map(|kept| kept.is_some()).unwrap_err();
+    let error = engine().keep(request, 0).map(|kept| kept.is_some()).unwrap_err();
     let text = error.to_string();
     assert!(error.kind() == "engine" && !text.contains('\n') && !text.contains(PASSWORD), "{text}");
     text
@@ -68,7 +68,7 @@ fn a_schema_that_is_not_ours_is_never_touched() {
     }
     // Another name is fine beside it, and goes at the end.
     let other = load(theirs.folder(), "logical-io", &SMALL, &[("url", &url), ("schema", "threadwise2")]);
-    let kept = engine().keep(&other).unwrap().unwrap();
+    let kept = engine().keep(&other, 0).unwrap().unwrap();
     assert_eq!(schemas(&theirs), ["threadwise", "threadwise2"]);
     kept.end().unwrap();
     assert_eq!(schemas(&theirs), ["threadwise"]);
@@ -79,7 +79,7 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
     let Some(programs) = programs("dropping a schema") else { return };
     let theirs = Theirs::start(&programs);
     let request = load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, "ada"))]);
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     engine().load(&request).unwrap();
     let text = keep_error(&request);
     assert!(text.contains("another study of threadwise uses schema 'threadwise'"), "{text}");
@@ -101,7 +101,7 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
         ),
     ] {
         superuser.batch_execute(make).unwrap();
-        let kept = engine().keep(&LoadRequest { ..request.clone() }).map(|kept| kept.is_some());
+        let kept = engine().keep(&LoadRequest { ..request.clone() }, 0).map(|kept| kept.is_some());
         assert!(kept.is_err(), "still in use");
         let mut owner = theirs.superuser();
         let error = threadwise_engine_postgres::schema::drop_ours(&mut owner, "threadwise").unwrap_err();
@@ -122,7 +122,7 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
     superuser.batch_execute("DROP VIEW public.v").unwrap();
 
     // What a killed study left is dropped by the next.
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     assert_eq!(superuser.query_one(tables, &[]).unwrap().get::<_, i64>(0), 1, "the marker alone");
     kept.end().unwrap();
     assert!(schemas(&theirs).is_empty());
@@ -133,18 +133,18 @@ fn a_keeper_whose_process_ends_gives_its_schema_to_the_next() {
     let Some(programs) = programs("a dropped keeper") else { return };
     let theirs = Theirs::start(&programs);
     let request = load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, "ada"))]);
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     engine().load(&request).unwrap();
     drop(kept);
     assert!(schemas(&theirs).is_empty(), "dropped, it ends as well as it can");
     // Killed: its connection ends without a word.
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     let sql =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'threadwise keeper'";
     theirs.superuser().query(sql, &[]).unwrap();
     assert!(kept.end().is_err());
     assert_eq!(schemas(&theirs), ["threadwise"]);
-    engine().keep(&request).unwrap().unwrap().end().unwrap();
+    engine().keep(&request, 0).unwrap().unwrap().end().unwrap();
     assert!(schemas(&theirs).is_empty());
 }
 
@@ -163,7 +163,7 @@ fn a_foreign_server_is_placed_by_the_journal_and_put_back() {
     let theirs = Theirs::start(&programs);
     let mut request = load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, "ada"))]);
     request.sessions = 1;
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     engine().load(&request).unwrap();
     let all = cpus();
     let children = || proc::children(theirs.postmaster());
@@ -248,7 +248,7 @@ fn one_server_for_a_study_serves_every_treatment() {
     let folder = folder();
     let mut request = load(folder.path(), "logical-io", &SMALL, &[("restart", "study")]);
     request.sessions = 1;
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     let mut other = load(folder.path(), "insert", &[("seed_rows", "1000")], &[("restart", "study")]);
     (other.sessions, other.treatment) = (1, "u".into());
     let loaded = engine().load(&request).unwrap();
@@ -287,7 +287,7 @@ fn a_killed_server_of_a_study_is_an_engine_error() {
     let folder = folder();
     let mut request = load(folder.path(), "logical-io", &SMALL, &[("restart", "study")]);
     request.sessions = 1;
-    let kept = engine().keep(&request).unwrap().unwrap();
+    let kept = engine().keep(&request, 0).unwrap().unwrap();
     engine().load(&request).unwrap();
     let server = threadwise_engine_postgres::cluster::connect(
         &std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path().join("data"),

@@ -207,7 +207,7 @@ fn warm_and_cold_treatments_do_not_mix_and_a_server_of_the_users_is_not_restarte
     let streams = cold(&path, &[("queries", "6"), ("test", "throughput")]);
     assert!(refusal(engine().check(&streams)).contains("test=power"));
     for (first, second) in [(&warm, &cold_one), (&cold_one, &warm)] {
-        let kept = engine().keep(first).unwrap().unwrap();
+        let kept = engine().keep(first, 0).unwrap().unwrap();
         // Before the data of either is made.
         assert!(refusal(engine().load(second)).contains("all of them warm, or all of them cold"));
         assert!(refusal(start(second, &cpus(), &cpus())).contains("all of them cold"));

@@ -96,7 +96,7 @@ fn a_generator_that_fails_leaves_nothing_that_looks_whole_and_settings_are_tried
     let folder = folder(Dialect::Postgres, 1);
     let path = folder.path().to_owned();
     let load = request(&path, &[("dop", "1"), ("queries", "6")], &[], 1);
-    let kept = engine().keep(&load).unwrap().unwrap();
+    let kept = engine().keep(&load, 0).unwrap().unwrap();
     let link = path.join("generator");
     std::fs::remove_file(&link).unwrap();
     let message = engine().load(&load).unwrap_err().to_string();

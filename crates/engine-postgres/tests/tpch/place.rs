@@ -123,7 +123,7 @@ pub struct Study {
 impl Study {
     pub fn of(engine: &'static dyn Engine, folder: TempDir, first: &LoadRequest) -> Self {
         engine.check(first).unwrap();
-        let keeper = engine.keep(first).unwrap();
+        let keeper = engine.keep(first, 0).unwrap();
         engine.load(first).unwrap();
         Self { engine, folder, keeper }
     }

@@ -119,7 +119,10 @@ fn serve(
     let mut held = Held::default();
     while let Some(line) = protocol::read_line(input)? {
         let reply = match protocol::decode::<Request>(&line)? {
-            Request::Load { protocol, load } => held.load(engine, protocol, load)?,
+            Request::Load { protocol, load, connections } => {
+                protocol::check_version(protocol)?;
+                held.load(engine, &LoadRequest::from(load), connections.unwrap_or(0))?
+            }
             Request::Prepare { protocol, load, sessions, seed, service, journal } => {
                 if held.at_work.is_some() {
                     return Err(order("prepare", "sessions are open already"));
@@ -159,15 +162,18 @@ struct AtWork {
 }
 
 impl Held {
-    fn load(&mut self, engine: &dyn Engine, protocol: u32, load: WireLoad) -> Result<Reply, WorkerError> {
-        protocol::check_version(protocol)?;
-        let load = LoadRequest::from(load);
-        engine.check(&load)?;
+    fn load(
+        &mut self,
+        engine: &dyn Engine,
+        load: &LoadRequest,
+        connections: u32,
+    ) -> Result<Reply, WorkerError> {
+        engine.check(load)?;
         if !self.asked {
-            self.keeper = engine.keep(&load)?;
+            self.keeper = engine.keep(load, connections)?;
             self.asked = true;
         }
-        let loaded = engine.load(&load)?;
+        let loaded = engine.load(load)?;
         Ok(Reply::Loaded {
             bytes_per_session: loaded.bytes_per_session,
             rows_per_session: loaded.rows_per_session,

@@ -58,7 +58,7 @@ fn ask(
     deadlines: Deadlines,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    worker.send(&Request::Load { protocol: VERSION, load }, stop)?;
+    worker.send(&Request::Load { protocol: VERSION, load, connections: None }, stop)?;
     // To start an engine's library takes no longer than to start its worker.
     match worker.receive("load", deadlines.hello, Some(stop))? {
         Reply::Loaded { .. } => Ok(()),

@@ -6,6 +6,7 @@
 mod bad_input;
 mod command;
 mod command_tools;
+mod connections;
 mod engine_command;
 mod firebird;
 mod forms;

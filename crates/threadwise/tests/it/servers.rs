@@ -26,7 +26,7 @@ fn study(engine: &str, workload: &str, options: &str) -> String {
 }
 
 /// A lab in which another user may reach the temporary folder, as a server that root starts has to.
-fn lab() -> Lab {
+pub fn lab() -> Lab {
     let lab = Lab::new();
     for folder in [lab.path(), &lab.tmp()] {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
@@ -35,7 +35,7 @@ fn lab() -> Lab {
 }
 
 /// Whether the server is installed; says so loudly where it is not, and fails in CI.
-fn is_there(engine: &str, package: &str) -> bool {
+pub fn is_there(engine: &str, package: &str) -> bool {
     let found = listed_as_here(engine);
     if !found {
         assert!(std::env::var_os("CI").is_none(), "no {package}: apt-get install {package}");
@@ -77,7 +77,7 @@ fn living(lab: &Lab) -> Vec<(u32, PathBuf)> {
 }
 
 /// Waits for something to become true; a bound, not a measurement.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < end, "{what}");
@@ -203,7 +203,7 @@ fn killed_with_a_server_at_work_nothing_lives_on() {
 }
 
 /// Whether the study has come to its second block: the workers' logs are named after it.
-fn in_second_block(lab: &Lab) -> bool {
+pub fn in_second_block(lab: &Lab) -> bool {
     let logs = lab.leftovers().into_iter().map(|folder| lab.tmp().join(folder).join("logs"));
     let mut names = logs.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
     names.any(|log| log.file_name().to_string_lossy().starts_with("block-1-"))

@@ -125,7 +125,12 @@ impl Job {
 
     /// Whether a server of the user's is measured, which then runs here on purpose, if it runs here.
     pub fn is_users_server(&self) -> bool {
-        self.study.engine_options.contains_key("url") || server::is_there(&self.study)
+        self.measures_users_server() || server::is_there(&self.study)
+    }
+
+    /// Whether the engine is a client of a server of the user's.
+    pub fn measures_users_server(&self) -> bool {
+        room::measures_users_server(&self.study)
     }
 
     /// Scale factor of the data set, where the workload has one.
@@ -294,12 +299,13 @@ fn check_options(study: &Study, source: Option<&str>) -> Result<(), AppError> {
     Ok(())
 }
 
-/// What the plan says of disks and of settings that nobody could check yet; refuses a study that would fill
-/// a disk.
+/// What the plan says of disks, connections and settings that nobody could check yet; refuses a study that
+/// would fill a disk or take connections that others need.
 fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<String>, AppError> {
     let data_root = args.data_dir.clone().unwrap_or_else(std::env::temp_dir);
     let room = room::check(study, program, &data_root)?;
-    Ok(room.into_iter().chain(unchecked_settings(study, program)).collect())
+    let connections = room::check_connections(study)?;
+    Ok(room.into_iter().chain(connections).chain(unchecked_settings(study, program)).collect())
 }
 
 /// A server knows its settings only when it runs.

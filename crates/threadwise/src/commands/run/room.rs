@@ -1,12 +1,13 @@
-//! What a study takes on disk, asked for before anything is made: its data set in the cache, and its data
-//! in the data folder.
+//! What a study takes, asked for before anything is made: its data set in the cache, its data in the data
+//! folder, and connections of the user's server.
 
 use super::program::Program;
+use crate::engines;
 use crate::error::AppError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use threadwise_machine::words::bytes;
-use threadwise_runner::{guard, known_bytes};
+use threadwise_runner::{connections, guard, known_bytes};
 use threadwise_study::Study;
 use threadwise_tpch::dataset::{self, DatasetError, Room};
 use threadwise_tpch::{Key, TpchOptions};
@@ -31,6 +32,26 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
     let free = guard::read_free_bytes(data_root).map(|free| free.saturating_sub(taken));
     guard::check_disk(data_root, loaded, free).map_err(AppError::refused)?;
     Ok(set.map(|(key, room)| line(key, &room, loaded, data_root)))
+}
+
+/// Whether a study's engine is a client of a server of the user's.
+pub fn measures_users_server(study: &Study) -> bool {
+    study.engine_options.contains_key("url")
+}
+
+/// Refuses a study that would take connections of the user's server which are left to others. Gives a
+/// line for its plan where such a server is measured. Changes nothing on the server.
+///
+/// # Errors
+/// There are too few connections, or the server cannot be asked.
+pub fn check_connections(study: &Study) -> Result<Option<String>, AppError> {
+    let Some(engine) = engines::find(&study.engine).filter(|_| measures_users_server(study)) else {
+        return Ok(None);
+    };
+    let limits = engine.limits(&study.engine_options).map_err(AppError::failed)?;
+    let need = connections(study);
+    need.expect_room(&limits).map_err(AppError::refused)?;
+    Ok((!limits.is_empty()).then(|| need.line(&limits)))
 }
 
 /// The data set that all treatments share.

@@ -4,6 +4,7 @@ use super::prepare::{Job, time};
 use super::runner_error;
 use super::{command, worklist};
 use crate::cli::RunArgs;
+use crate::engines;
 use crate::error::AppError;
 use crate::opened::alpha_share;
 use crate::progress::Progress;
@@ -59,6 +60,7 @@ pub fn measure(
 fn settings(job: &Job, args: &RunArgs) -> Settings {
     let mut settings = Settings::new(job.program.worker.clone());
     settings.queries.clone_from(&job.program.queries);
+    settings.users_server = engines::find(&job.study.engine).filter(|_| job.measures_users_server());
     // Our own program cleans up after us; without it the next start does.
     settings.janitor = std::env::current_exe().ok().map(|program| Worker {
         program,
