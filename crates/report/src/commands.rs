@@ -105,6 +105,12 @@ pub fn heading(quantity: &Quantity) -> String {
     }
 }
 
+/// CPU time as the heading of a column: `CPU/run`, `CPU/tx`.
+pub fn cpu_heading(cpu: &Quantity) -> String {
+    let name = cpu.name.split(',').next().unwrap_or_default();
+    name.replacen("CPU per ", "CPU/", 1)
+}
+
 /// What is better, in words; empty where nothing is.
 pub fn better(quantity: &Quantity) -> &'static str {
     match quantity.better {

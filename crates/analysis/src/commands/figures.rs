@@ -1,6 +1,7 @@
 //! The numbers of single runs, and each treatment's own over blocks.
 
-use super::{BUSY_CPUS, CPU, CPU_TOTAL, ELAPSED, MEMORY, SAID};
+use super::cpu::{Rate, has_server};
+use super::{BUSY_CPUS, CPU, CPU_PER_UNIT, CPU_TOTAL, ELAPSED, MEMORY, SAID};
 use crate::Interval;
 use crate::estimate::{Observed, THROUGHPUT};
 use crate::statistics::MeanEstimate;
@@ -23,7 +24,7 @@ pub struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Reads the usable runs.
-    pub fn new(study: &'a Study, observed: &'a Observed, runs: &[Run]) -> Self {
+    pub fn new(study: &'a Study, observed: &'a Observed, runs: &[Run], rate: Option<&Rate>) -> Self {
         let mut cpus = vec![None; study.treatments.len()];
         let mut blocks = Vec::new();
         let mut least: BTreeMap<String, f64> = BTreeMap::new();
@@ -33,7 +34,7 @@ impl<'a> Table<'a> {
                 let usable = observed.usable(block, at).is_some();
                 let run = block.sources[at].filter(|_| usable).and_then(|source| runs.get(source));
                 if let Some(run) = run {
-                    let figures = figures(run);
+                    let figures = figures(run, has_server(&study.treatments[at]), rate);
                     for (metric, value) in figures.iter().filter(|(_, value)| **value <= 0.0) {
                         let known = least.entry(metric.clone()).or_insert(*value);
                         *known = known.min(*value);
@@ -98,6 +99,24 @@ impl<'a> Table<'a> {
         told.collect()
     }
 
+    /// The largest mean of a number over the smallest, of the treatments of the group where they differ
+    /// most; means are geometric. `None` where no treatment has it.
+    pub fn spread(&self, number: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
+        let mean = |at: usize| {
+            let runs = self.blocks.iter().filter_map(|(_, row)| row[at].as_ref());
+            let logs: Vec<f64> = runs.filter_map(&number).filter(|own| *own > 0.0).map(f64::ln).collect();
+            (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+        };
+        let of_group = |group: usize| {
+            let all = (0..self.group_of.len()).filter(|at| self.group_of[*at] == group);
+            let means: Vec<f64> = all.filter_map(mean).collect();
+            let most = means.iter().copied().reduce(f64::max)?;
+            Some((most - means.iter().copied().reduce(f64::min)?).exp())
+        };
+        let groups = self.group_of.iter().copied().max()?;
+        (0..=groups).filter_map(of_group).reduce(f64::max)
+    }
+
     /// Whether every usable run of the study has more than 0 of it.
     fn is_positive(&self, metric: &str) -> bool {
         !self.least.contains_key(metric)
@@ -106,7 +125,7 @@ impl<'a> Table<'a> {
     fn unit(&self, metric: &str) -> String {
         let Some(name) = metric.strip_prefix(SAID) else {
             return match metric {
-                ELAPSED | CPU | CPU_TOTAL => "ns",
+                ELAPSED | CPU | CPU_PER_UNIT | CPU_TOTAL => "ns",
                 MEMORY => "bytes",
                 THROUGHPUT => "1/s",
                 _ => "1",
@@ -119,25 +138,41 @@ impl<'a> Table<'a> {
 }
 
 /// One run's numbers. What nobody told is left out.
-fn figures(run: &Run) -> Figures {
+fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     let mut figures = Figures::new();
     let slices = run.slices.len() as f64;
     let sum = |of: fn(&Slice) -> f64| run.slices.iter().map(of).sum::<f64>();
-    let (elapsed, cpu, rows) = (sum(elapsed_ns), sum(|slice| slice.cpu_ns() as f64), sum(rows));
+    let (elapsed, rows) = (sum(elapsed_ns), sum(rows));
+    let cpu: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();
     let mut put = |name: &str, value: Option<f64>| {
         figures.extend(value.filter(|value| value.is_finite()).map(|value| (name.to_owned(), value)));
     };
     put(ELAPSED, (elapsed > 0.0).then(|| elapsed / slices));
     put(THROUGHPUT, (elapsed > 0.0).then(|| rows * 1e9 / elapsed));
-    put(CPU, (rows > 0.0).then(|| cpu / rows));
-    put(CPU_TOTAL, (slices > 0.0).then(|| cpu / slices));
-    put(BUSY_CPUS, (elapsed > 0.0).then(|| cpu / elapsed));
+    put(CPU, cpu.filter(|_| rows > 0.0).map(|cpu| cpu / rows));
+    put(CPU_TOTAL, cpu.filter(|_| slices > 0.0).map(|cpu| cpu / slices));
+    let busy = cpu.filter(|_| elapsed > 0.0).map(|cpu| cpu / elapsed);
+    put(BUSY_CPUS, busy);
     let peaks = run.slices.iter().filter(|slice| tells(slice, MEMORY)).map(|slice| slice.counter(MEMORY));
     put(MEMORY, peaks.max().map(|bytes| bytes as f64));
     for reading in run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER) {
         put(&format!("{SAID}{}", reading.metric), reading.value);
     }
+    let per_unit = rate.zip(busy).and_then(|(rate, busy)| {
+        let per_s = figures.get(&rate.metric)? / rate.seconds;
+        (per_s > 0.0).then(|| busy * 1e9 / per_s)
+    });
+    figures.extend(per_unit.map(|cpu_ns| (CPU_PER_UNIT.to_owned(), cpu_ns)));
     figures
+}
+
+/// CPU time of a slice, with that of the server that was bound with it; `None` where that is not known.
+fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
+    let server_ns = match has_server {
+        true => slice.counters.get(command::SERVER_CPU_NS).copied()?,
+        false => 0,
+    };
+    Some(slice.cpu_ns() as f64 + server_ns as f64)
 }
 
 /// Elapsed time of a slice of commands in nanoseconds: from the common start to the end of the longest

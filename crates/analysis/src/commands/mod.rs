@@ -6,6 +6,7 @@
 //! Holm's procedure; all other quantities with all their comparisons are one more family, since a
 //! reader looks through all of them for what stands out. docs/METHODOLOGY.md.
 
+mod cpu;
 mod figures;
 mod ratios;
 
@@ -23,8 +24,10 @@ use threadwise_study::{OptionValue, Role, Run, Study, worklist};
 
 /// Metric name of the elapsed time.
 pub const ELAPSED: &str = "elapsed_ns";
-/// Metric name of the CPU time of one run of the command.
+/// Metric name of the CPU time of one run of the command, with that of a server that is bound with it.
 pub const CPU: &str = "cpu_ns_per_row";
+/// Metric name of that CPU time over the work that the output tells, of which it tells a rate.
+pub const CPU_PER_UNIT: &str = "cpu_ns_per_unit";
 /// Metric name of the CPU time of all its runs in a treatment together.
 pub const CPU_TOTAL: &str = "cpu_ns";
 /// Metric name of CPU time over elapsed time: how many logical CPUs were kept busy.
@@ -43,6 +46,8 @@ pub struct Commands {
     pub differs: bool,
     /// Whether every session is a process of its own.
     pub is_per_session: bool,
+    /// Whether a server is bound with the command, whose CPU time counts with the command's.
+    pub has_server: bool,
     /// Everything that is compared, the headline first.
     pub quantities: Vec<Quantity>,
     /// One per group: the baseline and its twin together, by metric name, in the order of groups.
@@ -92,6 +97,11 @@ impl Commands {
     /// A quantity by its metric name.
     pub fn quantity(&self, metric: &str) -> Option<&Quantity> {
         self.quantities.iter().find(|quantity| quantity.metric == metric)
+    }
+
+    /// The CPU time that is compared: of a run, or of a unit of its work; `None` where only busy CPUs are.
+    pub fn cpu(&self) -> Option<&Quantity> {
+        self.quantity(CPU).or_else(|| self.quantity(CPU_PER_UNIT))
     }
 
     /// The baseline and its twin of a group together.
@@ -145,10 +155,12 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     if !study.runs_whole() {
         return;
     }
-    let table = figures::Table::new(study, observed, runs);
+    let rate = cpu::rate(study);
+    let table = figures::Table::new(study, observed, runs, rate.as_ref());
     let (command, differs) = words(study);
     let is_per_session = is_per_session(study);
-    let quantities = quantities(study, is_per_session);
+    let cpu = cpu::quantity(study, &table, rate.as_ref());
+    let quantities = quantities(study, is_per_session, cpu);
     let (estimates, floors, gaps) =
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     analysis.estimates = estimates;
@@ -156,6 +168,8 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     analysis.noise_floors =
         floors.iter().filter(|floor| headline == Some(floor.metric.as_str())).cloned().collect();
     for (at, summary) in analysis.treatments.iter_mut().enumerate() {
+        // That of the command alone, where the server's is not known.
+        summary.metrics.remove(CPU);
         summary.metrics.extend(table.summary(&[at], setting.alpha));
     }
     let groups = observed.groups.iter().enumerate();
@@ -163,6 +177,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         command,
         differs,
         is_per_session,
+        has_server: study.treatments.iter().any(cpu::has_server),
         baselines: groups
             .map(|(group, name)| (name.clone(), table.summary(&table.baselines(group), setting.alpha)))
             .collect(),
@@ -191,8 +206,8 @@ fn is_per_session(study: &Study) -> bool {
 }
 
 /// Everything that is compared: the headline, elapsed time, runs per second where several processes
-/// run side by side (elsewhere they are the inverse of elapsed), metrics, CPU, memory.
-fn quantities(study: &Study, is_per_session: bool) -> Vec<Quantity> {
+/// run side by side (elsewhere they are the inverse of elapsed), metrics, CPU ([`cpu`]), memory.
+fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantity> {
     let own = |metric: &str, name: &str, unit: &str, better: Better| Quantity {
         metric: metric.to_owned(),
         name: name.to_owned(),
@@ -216,7 +231,7 @@ fn quantities(study: &Study, is_per_session: bool) -> Vec<Quantity> {
             });
         }
     }
-    all.push(own(CPU, "CPU per run", "ns", Better::Lower));
+    all.push(cpu);
     all.push(own(MEMORY, "peak memory", "bytes", Better::Lower));
     let asked = study.treatments.iter().find_map(|treatment| treatment.options.get("headline"));
     let asked = asked.map(OptionValue::to_string).unwrap_or_default();

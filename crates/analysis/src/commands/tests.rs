@@ -355,6 +355,100 @@ fn the_verdict_of_a_command() {
     );
 }
 
+/// A tool that runs for 10 s whatever it has: T does twice the transactions, with 1.9 times the CPU time of
+/// command and server together.
+fn fixed_time(metrics: &[(&str, &str)]) -> (Study, Vec<Run>) {
+    let mut study = commands(&["T 2c1t 2"], metrics);
+    for treatment in &mut study.treatments {
+        let server = OptionValue::Text("port:5432".to_owned());
+        treatment.options.insert(command::PIN_SERVER.to_owned(), server);
+    }
+    let mut runs = Vec::new();
+    for block in 0..8 {
+        for (salt, (name, speed)) in [("A", 1.0), ("A'", 1.0), ("T", 2.0)].into_iter().enumerate() {
+            let w = |more: u32| wobble(block, salt as u32 + more);
+            let said = [("tps", 500.0 * speed * w(1))];
+            let said = &said[..metrics.len()];
+            // The client takes little and most of it in waiting; the server works.
+            let mut run = run(block, name, 10.0 + 0.01 * w(0), 1.0 * speed, said);
+            let server_ns = (7.0e9 * 0.95 * speed * w(4)) as u64;
+            run.slices[0].counters.insert(command::SERVER_CPU_NS.to_owned(), server_ns);
+            runs.push(run);
+        }
+    }
+    (study, runs)
+}
+
+#[test]
+fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
+    let (study, mut runs) = fixed_time(&[("tps", "tx/s higher regex:tps")]);
+    let topology = machine(1, 2, 1);
+    let look = |runs: &[Run]| {
+        let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
+        let cost = of_kind(&verdict(&study, &topology, &analysis), "cost")[0].to_owned();
+        (analysis, cost)
+    };
+    let (analysis, cost) = look(&runs);
+    assert!(!analysis.estimates.iter().any(|own| own.metric == CPU));
+    let cpu = find(&analysis, CPU_PER_UNIT);
+    assert!((cpu.value - 1.0).abs() < 0.01, "{cpu:?}");
+    let summary = &analysis.treatments[2].metrics;
+    // (2 + 13.3) CPU seconds in 10.01 s, for 1000 transactions a second.
+    assert!((summary[BUSY_CPUS].mean - 15.3 / 10.01).abs() < 0.02, "{summary:?}");
+    assert!((summary[CPU_PER_UNIT].mean - 15.3e6 / 10.01 / 10.0 * 10.0).abs() < 3e4, "{summary:?}");
+    assert!(cost.starts_with("CPU per tx, server included: 1.53 ms [1.53, 1.53] on A; "), "{cost}");
+    assert!(
+        cost.contains("no difference shown in 1 comparison. Logical CPUs kept busy, server included: "),
+        "{cost}"
+    );
+    assert!(cost.contains("0.76 of 1 on A; 1.53 of 2 on T."), "{cost}");
+    assert!(!cost.contains("worse") && !cost.contains("per run"), "{cost}");
+    // Where the server's processes came and went too fast to be counted, nothing is said of the rest.
+    for run in runs.iter_mut().filter(|run| run.treatment == "T") {
+        run.slices[0].counters.clear();
+    }
+    let (analysis, cost) = look(&runs);
+    let summary = &analysis.treatments[2].metrics;
+    assert!(!summary.contains_key(CPU) && !summary.contains_key(BUSY_CPUS), "{summary:?}");
+    assert!(analysis.commands.unwrap().gap_lines()[0].starts_with("CPU per tx, server included (not told"));
+    assert!(!cost.contains("on T"), "{cost}");
+}
+
+#[test]
+fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
+    let (study, runs) = fixed_time(&[]);
+    let topology = machine(1, 2, 1);
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let busy = find(&analysis, BUSY_CPUS);
+    assert!(busy.effect && busy.meaning() == "higher" && (busy.value - 2.0).abs() < 0.01, "{busy:?}");
+    assert!(!analysis.estimates.iter().any(|own| [CPU, CPU_PER_UNIT].contains(&own.metric.as_str())));
+    let findings = verdict(&study, &topology, &analysis);
+    let cost = of_kind(&findings, "cost")[0];
+    assert!(
+        cost.starts_with("Logical CPUs kept busy, server included: 0.76 of 1 on A; 1.53 of 2 on T."),
+        "{cost}"
+    );
+    assert!(cost.contains("CPU per run is not compared: all runs took about as long"), "{cost}");
+    assert!(findings.iter().all(|own| !own.text.contains("worse")), "{findings:?}");
+}
+
+#[test]
+fn a_fixed_amount_of_work_keeps_its_cpu_per_run_and_the_server_counts() {
+    let (mut study, mut runs) = story(8);
+    for treatment in &mut study.treatments {
+        let server = OptionValue::Text("port:5432".to_owned());
+        treatment.options.insert(command::PIN_SERVER.to_owned(), server);
+    }
+    for run in &mut runs {
+        let server_ns = if run.treatment == "T" { 5_100_000_000 } else { 100_000_000 };
+        run.slices[0].counters.insert(command::SERVER_CPU_NS.to_owned(), server_ns);
+    }
+    let analysis = analyse_on(&study, None, &runs, 1.0);
+    let cpu = find(&analysis, CPU);
+    assert!((cpu.value - 1.5).abs() < 0.01 && cpu.effect && cpu.meaning() == "worse", "{cpu:?}");
+    assert_eq!(analysis.commands.unwrap().cpu().unwrap().name, "CPU per run, server included");
+}
+
 #[test]
 fn a_command_that_uses_one_cpu_is_told_so() {
     let (study, mut runs) = story(8);

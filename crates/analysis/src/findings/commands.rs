@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::finding;
 use super::scaling::names;
 use super::words::{bare, capital, count, group_words, judged, list, number, plural, scaled, shortened};
-use crate::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
+use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, MEMORY, Quantity};
 use crate::{Estimate, Finding, Interval, TreatmentSummary};
 use threadwise_study::command::Better;
 use threadwise_study::{Role, Treatment};
@@ -70,7 +70,8 @@ pub fn others(facts: &Facts<'_>, headline: &Quantity, told: &[&str]) -> Option<F
 /// Metrics of the output that differ, a sentence each, and those that do not, but for what is `told`
 /// elsewhere.
 pub fn metrics(facts: &Facts<'_>, commands: &Commands, told: &[&str]) -> Vec<Finding> {
-    let is_told = |metric: &str| told.contains(&metric) || [CPU, MEMORY].contains(&metric);
+    let of_cost = [CPU, CPU_PER_UNIT, BUSY_CPUS, MEMORY];
+    let is_told = |metric: &str| told.contains(&metric) || of_cost.contains(&metric);
     let rest: Vec<&Quantity> = commands.quantities.iter().filter(|own| !is_told(&own.metric)).collect();
     // A tool that runs for a fixed time says nothing by its wall time: it is told where it differs.
     let differs = |own: &&Quantity| effects(facts, &own.metric) > 0;
@@ -134,19 +135,20 @@ fn sentences<'a>(
     (!all.is_empty()).then(|| all.join(" "))
 }
 
-/// CPU of a run, how many logical CPUs that kept busy, and memory.
+/// CPU of a run or of a unit of its work, how many logical CPUs that kept busy, and memory.
 pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
     let mut evidence = Vec::new();
-    let mut told = |metric: &str| {
-        let quantity = commands.quantity(metric)?;
-        sentences(facts, commands, quantity, &mut evidence)
-    };
-    let (cpu, memory) = (told(CPU), told(MEMORY));
-    let text: Vec<String> = [cpu, busy(facts, commands), memory].into_iter().flatten().collect();
+    let mut told = |quantity: Option<&Quantity>| sentences(facts, commands, quantity?, &mut evidence);
+    let (cpu, memory) = (told(commands.cpu()), told(commands.quantity(MEMORY)));
+    let not_compared = commands.cpu().is_none().then(|| {
+        "CPU per run is not compared: all runs took about as long, and none says how much it did.".to_owned()
+    });
+    let text: Vec<String> =
+        [cpu, busy(facts, commands), not_compared, memory].into_iter().flatten().collect();
     (!text.is_empty()).then(|| finding("cost", text.join(" "), &names(&evidence)))
 }
 
-/// `Logical CPUs kept busy: 0.99 of 1 on alone, 1.93 of 2 on two.`
+/// `Logical CPUs kept busy: 0.99 of 1 on alone; 1.93 of 2 on two.`
 fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
     let summaries = facts.analysis.treatments.iter().zip(&commands.cpus);
     let known: Vec<(&TreatmentSummary, f64, u32)> = summaries
@@ -164,6 +166,7 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
     let most = several.iter().map(|(_, busy, _)| *busy).reduce(f64::max);
     if let Some(most) = most.filter(|most| ONE_CPU.contains(most))
         && !commands.is_per_session
+        && !commands.has_server
         // A work list does several things at a time, and may wait for a disk with all of them.
         && facts.analysis.worklist.is_none()
         && several.iter().all(|(own, busy, cpus)| is_undisturbed(own, *busy, *cpus))
@@ -174,7 +177,8 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
         ));
     }
     let told = known.iter().map(|(own, busy, cpus)| format!("{busy:.2} of {cpus} on {}", own.name));
-    Some(format!("Logical CPUs kept busy: {}.", limited(told.collect(), MAX_TOLD)?))
+    let server = if commands.has_server { ", server included" } else { "" };
+    Some(format!("Logical CPUs kept busy{server}: {}.", limited(told.collect(), MAX_TOLD)?))
 }
 
 /// Whether nobody else was busy on a treatment's own logical CPUs: a command that is kept from them keeps
@@ -272,8 +276,9 @@ fn value(quantity: &Quantity, interval: &Interval) -> String {
     }
     let mean = interval.mean.abs();
     match quantity.metric.as_str() {
-        ELAPSED | CPU if mean >= 1e9 => scaled(interval, 1e9, " s"),
-        ELAPSED | CPU => scaled(interval, 1e6, " ms"),
+        ELAPSED | CPU | CPU_PER_UNIT if mean >= 1e9 => scaled(interval, 1e9, " s"),
+        CPU_PER_UNIT if mean < 1e6 => scaled(interval, 1e3, " µs"),
+        ELAPSED | CPU | CPU_PER_UNIT => scaled(interval, 1e6, " ms"),
         MEMORY if mean >= GIB => scaled(interval, GIB, " GiB"),
         MEMORY => scaled(interval, GIB / 1024.0, " MiB"),
         _ => number(interval),

@@ -7,11 +7,12 @@ use super::page::titled;
 use super::tables::{capital, view};
 use crate::Document;
 use crate::commands::{
-    Row, better, bounds, floor_words, heading, mark_words, ratio_words, rows, value, with_interval,
+    Row, better, bounds, cpu_heading, floor_words, heading, mark_words, ratio_words, rows, value,
+    with_interval,
 };
 use crate::text::{ratio, runs_words, set_share, share, significant};
 use crate::worklist::is_told;
-use threadwise_analysis::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
+use threadwise_analysis::commands::{BUSY_CPUS, Commands, ELAPSED, MEMORY, Quantity};
 use threadwise_analysis::{Estimate, Interval, TreatmentSummary};
 
 /// Values of every quantity in every group that has any.
@@ -240,7 +241,10 @@ fn treatments(
 ) -> TableView {
     let mut headers = vec!["treatment", "placement"];
     headers.extend(commands.is_per_session.then_some("processes"));
-    headers.extend(["elapsed", "interval", "CPU/run", "interval", "busy CPUs", "interval"]);
+    let cpu = commands.cpu().map(cpu_heading);
+    headers.extend(["elapsed", "interval"]);
+    headers.extend(cpu.iter().flat_map(|heading| [heading.as_str(), "interval"]));
+    headers.extend(["busy CPUs", "interval"]);
     headers.extend(["peak memory", "interval", "steal", "runs"]);
     let cells = members.iter().map(|own| {
         let of = |metric: &str| pair(own, commands.quantity(metric));
@@ -254,7 +258,9 @@ fn treatments(
         let steal = own.metrics.get("steal_share").map_or_else(|| "-".to_owned(), |own| share(own.mean));
         let mut row = vec![document.label(&own.name, group).to_owned(), own.placement.clone()];
         row.extend(commands.is_per_session.then(|| own.sessions.to_string()));
-        row.extend([of(ELAPSED), of(CPU), busy, of(MEMORY)].concat());
+        row.extend(of(ELAPSED));
+        row.extend(commands.cpu().into_iter().flat_map(|cpu| of(&cpu.metric)));
+        row.extend([busy, of(MEMORY)].concat());
         row.extend([steal, runs_words(own)]);
         row
     });

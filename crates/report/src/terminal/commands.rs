@@ -3,7 +3,8 @@
 use super::lines::{Aligned, columns, flow, wrap};
 use super::{GREEN, NONE, Style, YELLOW, activity, comparisons, named};
 use crate::commands::{
-    Row, better, floor_words, heading, mark_words, ratio_words, rows, runs, summary, value, with_interval,
+    Row, better, cpu_heading, floor_words, heading, mark_words, ratio_words, rows, runs, summary, value,
+    with_interval,
 };
 use crate::text::{counted, plain, set_share, share, significant};
 use crate::worklist::{is_told, tells_headline};
@@ -91,6 +92,7 @@ impl Grid<'_> {
         match column {
             Processes => self.commands.is_per_session,
             Headline => !self.has_jobs(),
+            Cpu => self.commands.cpu().is_some(),
             Elapsed => self.headline.metric != ELAPSED && !self.has_jobs(),
             _ => true,
         }
@@ -109,7 +111,7 @@ impl Grid<'_> {
             Ratio if self.has_jobs() => format!("s/item over {}", self.document.common_baseline()),
             Ratio => format!("ratio to {}", self.document.common_baseline()),
             Elapsed => "elapsed".to_owned(),
-            Cpu => "CPU/run".to_owned(),
+            Cpu => self.commands.cpu().map_or_else(String::new, cpu_heading),
             Busy => "busy CPUs".to_owned(),
             Memory => "memory".to_owned(),
             Runs => "runs".to_owned(),
@@ -125,7 +127,7 @@ impl Grid<'_> {
             Headline => row.value.map_or_else(none, |own| with_half(self.headline, own)),
             Ratio => ratio_cell(row, self.style),
             Elapsed => self.other(row, ELAPSED),
-            Cpu => self.other(row, CPU),
+            Cpu => self.commands.cpu().map_or_else(none, |own| self.other(row, &own.metric)),
             Busy => {
                 let own = self.value(row, BUSY_CPUS);
                 own.map_or_else(none, |busy| significant(busy.mean, 3))
@@ -273,13 +275,27 @@ fn one(document: &Document, quantity: &Quantity, style: Style) -> String {
     text
 }
 
+/// What the columns of CPU time are.
+fn cpu_legend(document: &Document, what: &str) -> String {
+    let commands = document.analysis.commands.as_ref();
+    let cpu = commands.and_then(Commands::cpu).map(|cpu| match cpu.metric.as_str() {
+        CPU => format!("CPU/run: CPU time of one run of the {what}; "),
+        _ => format!("{}: busy CPUs over the rate in the output; ", cpu_heading(cpu)),
+    });
+    let server = match commands.is_some_and(|own| own.has_server) {
+        true => "; the bound server's CPU time is included",
+        false => "",
+    };
+    format!("{}busy CPUs: CPU time over elapsed time{server}.", cpu.unwrap_or_default())
+}
+
 fn legend(document: &Document, style: Style) -> Vec<String> {
     let level = set_share(document.level());
     let blocks = counted(document.analysis.blocks as usize, "block");
     let what = if document.analysis.worklist.is_some() { "list" } else { "command" };
     let mut parts = vec![
         format!("±, [low, high]: {level} interval over {blocks}, a run of each treatment in each."),
-        format!("CPU/run: CPU time of one run of the {what}; busy CPUs: CPU time over elapsed time."),
+        cpu_legend(document, what),
     ];
     let marks = [Mark::Higher, Mark::Lower, Mark::NoEffect, Mark::Inconclusive];
     parts.extend(marks.map(|mark| format!("{} {}", style.sign(mark), mark.words())));

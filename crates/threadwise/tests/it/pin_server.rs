@@ -69,12 +69,16 @@ struct Server {
 
 impl Server {
     fn start(lab: &Lab) -> Self {
+        std::fs::write(lab.path().join("client.py"), CLIENT).unwrap();
+        Self::start_script(lab, SERVER)
+    }
+
+    fn start_script(lab: &Lab, script: &str) -> Self {
         let whole = pin::current_affinity().unwrap();
         assert!(whole.len() > 1, "this takes two logical CPUs");
         let last = whole.iter().last().unwrap();
-        std::fs::write(lab.path().join("client.py"), CLIENT).unwrap();
         let mut command = Command::new("python3");
-        command.args(["-c", SERVER, &last.to_string()]).current_dir(lab.path()).process_group(0);
+        command.args(["-c", script, &last.to_string()]).current_dir(lab.path()).process_group(0);
         let child = command.stdin(Stdio::null()).spawn().unwrap();
         let ready = lab.path().join("ready");
         until("the server", || ready.exists());
@@ -262,6 +266,51 @@ fn a_thread_that_leaves_its_place_fails_the_run() {
     let told = format!("thread {} (python3) of the server may run on CPUs", server.pid());
     assert!(said.stderr.contains(&told) && said.stderr.contains("lost-pin"), "{}", said.stderr);
     assert_eq!((server.astray(), lab.leftovers()), (vec![], vec![]));
+}
+
+/// Takes 20 ms of CPU time for each who connects.
+const BUSY_SERVER: &str = r#"
+import os, socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+with open("ready.new", "w") as file: file.write(f"{listener.getsockname()[1]} {os.getpid()}\n")
+os.rename("ready.new", "ready")
+while True:
+    client, _ = listener.accept()
+    end = time.process_time() + 0.02
+    while time.process_time() < end: pass
+    client.sendall(b"done\n"); client.close()
+"#;
+
+/// Asks it for a fixed time.
+const FIXED_TIME: &str = r#"
+import socket, sys, time
+begin, served = time.monotonic(), 0
+while served == 0 or time.monotonic() < begin + 0.2:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as server:
+        assert server.makefile().readline() == "done\n"
+    served += 1
+print(f"served = {served}\ntps = {served / (time.monotonic() - begin)}")
+"#;
+
+#[test]
+fn cpu_of_a_command_and_what_it_does_includes_that_of_the_bound_server() {
+    let lab = Lab::new();
+    let server = Server::start_script(&lab, BUSY_SERVER);
+    std::fs::write(lab.path().join("client.py"), FIXED_TIME).unwrap();
+    let metrics = ["--metric=tps=tx/s higher regex:tps = (.+)", "--metric=served=1 none regex:served = (.+)"];
+    let port = server.port.to_string();
+    let more = [&metrics[..], &["--", "python3", "client.py", &port]].concat();
+    let said = quick(&lab, &server.pid().to_string(), &more);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("server included"), "{}", said.stdout);
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
+    for treatment in report["treatments"].as_array().unwrap() {
+        let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
+        // The server's CPU time, which the client knows nothing of, and a bit for measuring it.
+        let server_ns = mean("metric/served") * 19e6;
+        assert!(mean("cpu_ns") > server_ns, "{treatment}");
+        assert!(mean("busy_cpus") * mean("elapsed_ns") > server_ns, "{treatment}");
+    }
 }
 
 #[test]
