@@ -108,9 +108,11 @@ pub fn await_connections(
         need.expect_room(&limits)
     };
     for _ in 1..CONNECTION_LOOKS {
-        // The rounds see that the study is stopped.
-        if look().is_ok() || stop.load(Ordering::Relaxed) {
+        if look().is_ok() {
             return Ok(());
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
         }
         std::thread::sleep(CONNECTION_STEP);
     }

@@ -334,6 +334,9 @@ impl<'a> Driver<'a> {
         }
         loop {
             if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
+                if self.stop.load(Ordering::Relaxed) {
+                    return Ok(Reason::Interrupted);
+                }
                 self.note(&why)?;
                 return Ok(Reason::OthersWaited(why));
             }
