@@ -16,6 +16,7 @@ pub mod programs;
 pub mod room;
 pub mod segments;
 pub mod spawn;
+pub mod state;
 pub mod stopping;
 pub mod template;
 pub mod users;

@@ -5,6 +5,9 @@
 use std::fs;
 use threadwise_machine::CpuSet;
 
+/// What stands for a part that the kernel does not say.
+pub(super) const UNKNOWN: &str = "-";
+
 /// What every line begins with.
 pub(super) const VERSION: &str = "v1";
 
@@ -18,9 +21,10 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// A part that the kernel does not tell is `-`.
+    /// A part that the kernel does not tell is [`UNKNOWN`].
     pub(super) fn now() -> Self {
-        let word = |text: Option<String>| text.filter(|text| is_word(text)).unwrap_or_else(|| "-".to_owned());
+        let word =
+            |text: Option<String>| text.filter(|text| is_word(text)).unwrap_or_else(|| UNKNOWN.to_owned());
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         let namespace = fs::read_link("/proc/self/ns/pid").ok();
         let number = namespace

@@ -7,9 +7,11 @@
 //! group, where none has one). Whoever has another mask set it himself and keeps it.
 
 use super::entry::{self, Entry, Here, Thread};
-use super::{Journal, JournalError, Restored, agrees, append, file_error, look, online, put_back, read};
+use super::restore::{agrees, online, put_back};
+use super::{Journal, JournalError, Restored, append, file_error, look, read};
 use crate::find::{self, Families, Identity, Server};
 use crate::proc;
+use rustix::fs::OFlags;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -124,9 +126,7 @@ impl Journal {
             let why = format!("the control group {} cannot be written down", group.display());
             return Err(JournalError::Unsafe { path: self.path.clone(), why });
         }
-        let mut file = self.open_file()?;
-        file.lock().map_err(|source| file_error("lock", &self.path, source))?;
-        let text = read(&mut file, &self.path)?;
+        let (mut file, text) = self.locked()?;
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let here = Here::now();
         let (entries, servers) = of_here(&text[..whole], &here);
@@ -163,14 +163,15 @@ impl Journal {
     /// # Errors
     /// The journal cannot be read.
     pub fn server_start(&self, pid: u32) -> Result<Option<u64>, JournalError> {
-        let mut file = self.open_file()?;
+        let mut file = self.open_file(OFlags::empty())?;
         let text = read(&mut file, &self.path)?;
         let (_, servers) = of_here(&text, &Here::now());
         Ok(servers.iter().map(|own| own.server.root).find(|root| root.0 == pid).map(|root| root.1))
     }
 }
 
-fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>) {
+/// Lines of threads and of servers that were written in this place.
+pub(super) fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>) {
     let entries = text.lines().filter_map(|line| Entry::parse(line).ok());
     let servers = text.lines().filter_map(|line| parse(line)?.ok());
     (entries.filter(|own| own.here == *here).collect(), servers.filter(|own| own.here == *here).collect())
@@ -201,6 +202,11 @@ pub(super) fn put_back_heirs(entries: &[Entry], servers: &[ServerEntry], restore
         }
     }
     restored.failed.push("the server starts processes faster than their masks can be put back".to_owned());
+}
+
+/// Threads without a line that have inherited a mask of ours now.
+pub(super) fn heirs_of(entries: &[Entry], servers: &[ServerEntry]) -> Vec<Entry> {
+    heirs(&Known::of(entries, servers), &BTreeSet::new())
 }
 
 /// Threads that have inherited a mask of ours, with the one that they should have.

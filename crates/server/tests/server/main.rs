@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod journal;
+mod left;
 mod living;
 mod masks;
 mod pinned;

@@ -1,0 +1,165 @@
+//! What studies that were killed together with their janitors have left in a state folder.
+//!
+//! Only files of this start of the machine and of this PID namespace are looked into, and only when the
+//! process in their name has ended: the folder may be shared by machines and containers, and those of
+//! another boot may be another machine's, so that they stay.
+
+use super::entry::{Here, UNKNOWN};
+use super::file::{open_file, open_folder, read};
+use super::owner::Owner;
+use super::restore::{astray, close};
+use super::{JournalError, file_error};
+use crate::proc;
+use rustix::fs::OFlags;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the workers of a study may take to end when that was killed.
+const WORKERS: Duration = Duration::from_secs(5);
+/// How many processes are named.
+const NAMED: usize = 3;
+
+/// Processes with threads that are not where they were before a study bound them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bound {
+    /// By process: how many threads, and the program's name.
+    processes: BTreeMap<u32, (usize, String)>,
+}
+
+impl Bound {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty()
+    }
+
+    fn add(&mut self, pid: u32) {
+        let (threads, name) = self.processes.entry(pid).or_default();
+        *threads += 1;
+        if name.is_empty() {
+            // A process chooses its own name.
+            let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
+            *name = proc::comm(pid).unwrap_or_default().chars().map(plain).collect();
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (pid, (more, name)) in other.processes {
+            let (threads, known) = self.processes.entry(pid).or_default();
+            *threads += more;
+            *known = name;
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    /// `5 threads of process 812 (postgres)`, or of several.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads: usize = self.processes.values().map(|(threads, _)| threads).sum();
+        let (number, plural) = (self.processes.len(), if threads == 1 { "" } else { "s" });
+        write!(f, "{threads} thread{plural} of ")?;
+        match number {
+            1 => f.write_str("process ")?,
+            _ => write!(f, "{number} processes: ")?,
+        }
+        for (at, (pid, (_, name))) in self.processes.iter().take(NAMED).enumerate() {
+            write!(f, "{}{pid} ({name})", if at == 0 { "" } else { ", " })?;
+        }
+        f.write_str(if number > NAMED { ", …" } else { "" })
+    }
+}
+
+/// What [`put_left_back`] did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PutBack {
+    /// Who had a mask of a killed study before.
+    pub bound: Bound,
+    /// One sentence for whatever could not be put back; it is tried again the next time.
+    pub failed: Vec<String>,
+}
+
+/// Who still has a mask that a killed study gave. Changes nothing.
+///
+/// # Errors
+/// The folder or a journal in it cannot be read, or could have been written by others.
+pub fn left(folder: &Path) -> Result<Bound, JournalError> {
+    let mut bound = Bound::default();
+    for path in journals(folder)? {
+        look_into(&path, &mut bound)?;
+    }
+    Ok(bound)
+}
+
+/// Gives what killed studies have bound its own masks again, and removes their journals. Journals of
+/// studies that run, of other machines and of other PID namespaces are left alone.
+///
+/// # Errors
+/// The folder cannot be read, or could have been written by others.
+pub fn put_left_back(folder: &Path) -> Result<PutBack, JournalError> {
+    let mut done = PutBack::default();
+    for path in journals(folder)? {
+        let mut bound = Bound::default();
+        let looked = look_into(&path, &mut bound);
+        match looked.and_then(|()| close(&path, WORKERS)) {
+            Ok(restored) => {
+                let name = path.display();
+                done.failed.extend(restored.failed.iter().map(|why| format!("journal {name}, {why}")));
+                if restored.failed.is_empty() {
+                    done.bound.merge(bound);
+                }
+            }
+            Err(why) => done.failed.push(why.to_string()),
+        }
+    }
+    Ok(done)
+}
+
+/// Journals whose study has ended without putting back, in order.
+fn journals(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
+    let names = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(|source| file_error("look for a", folder, source))?,
+    };
+    let here = Here::now();
+    if here.boot == UNKNOWN {
+        return Ok(Vec::new());
+    }
+    let is_left = |name: &str| Owner::of_name(name).is_some_and(|own| own.here == here && !own.is_alive());
+    let mut found: Vec<PathBuf> = names
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_left))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+fn look_into(path: &Path, bound: &mut Bound) -> Result<(), JournalError> {
+    let (folder, name) = open_folder(path)?;
+    let mut file = match open_file(&folder, name, OFlags::RDONLY, path) {
+        // Put back and removed in this moment.
+        Err(JournalError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    astray(&read(&mut file, path)?).into_iter().for_each(|thread| bound.add(thread.pid));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_named_and_many_are_counted() {
+        let of = |pids: &[u32]| {
+            let named = |pid: &u32| (*pid, (2, format!("db{pid}")));
+            Bound { processes: pids.iter().map(named).collect() }.to_string()
+        };
+        assert_eq!(of(&[812]), "2 threads of process 812 (db812)");
+        assert_eq!(of(&[1, 2]), "4 threads of 2 processes: 1 (db1), 2 (db2)");
+        assert_eq!(of(&[1, 2, 3, 4]), "8 threads of 4 processes: 1 (db1), 2 (db2), 3 (db3), …");
+    }
+}

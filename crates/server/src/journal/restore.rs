@@ -1,0 +1,242 @@
+//! Putting masks back, and removing a journal that nobody needs any more.
+
+use super::entry::{Entry, Here, Thread};
+use super::file::{lock, open_file, open_folder, read};
+use super::owner::Owner;
+use super::{JournalError, file_error, first_mask, look, server};
+use crate::masks::{self, MaskError};
+use crate::{proc, users};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, OFlags, unlinkat};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use threadwise_machine::CpuSet;
+
+/// Pause before looking again whether those who write have ended.
+const STEP: Duration = Duration::from_millis(5);
+
+/// What [`restore`] did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Restored {
+    /// Threads that have their first mask again.
+    pub put_back: usize,
+    /// Threads that have ended.
+    pub gone: usize,
+    /// One sentence for each line that could not be acted on.
+    pub failed: Vec<String>,
+}
+
+/// A journal that is there, locked.
+struct Locked<'a> {
+    path: &'a Path,
+    folder: OwnedFd,
+    name: &'a OsStr,
+    /// Closing it gives the lock back.
+    _file: File,
+    text: String,
+}
+
+/// `None` for one that is not there.
+fn locked(path: &Path) -> Result<Option<Locked<'_>>, JournalError> {
+    if matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let (folder, name) = open_folder(path)?;
+    // For writing too, which some network file systems want of who locks.
+    let mut file = match open_file(&folder, name, OFlags::RDWR, path) {
+        Err(JournalError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        other => other?,
+    };
+    // Whoever is writing a line has not changed the mask yet.
+    if !lock(&file, path)? {
+        return Ok(None);
+    }
+    let text = read(&mut file, path)?;
+    Ok(Some(Locked { path, folder, name, _file: file, text }))
+}
+
+/// Gives every thread of the journal at `path` that still lives the mask that it had at first, and
+/// reads it back. A journal that is not there has nothing to put back. May be repeated. Meant for the
+/// study whose journal it is; for others' see [`super::put_left_back`].
+///
+/// # Errors
+/// The journal cannot be read, or could have been written by others; nothing has been changed then.
+pub fn restore(path: &Path) -> Result<Restored, JournalError> {
+    Ok(locked(path)?.map_or_else(Restored::default, |journal| put_all_back(&journal.text)))
+}
+
+/// As [`restore`], and removes the journal where nothing failed. Waits for at most `limit` until every
+/// process that writes to it has ended, the calling one left out.
+///
+/// # Errors
+/// As [`restore`]; or [`JournalError::InUse`], and nothing has been changed.
+pub fn close(path: &Path, limit: Duration) -> Result<Restored, JournalError> {
+    let (until, this) = (Instant::now() + limit, Owner::this());
+    loop {
+        let Some(journal) = locked(path)? else { return Ok(Restored::default()) };
+        let mut owners = journal.text.lines().filter_map(|line| Owner::parse(line)?.ok());
+        match owners.find(|owner| *owner != this && owner.is_alive()) {
+            None => return put_back_and_remove(&journal),
+            Some(Owner { pid, .. }) if Instant::now() >= until => {
+                return Err(JournalError::InUse { path: path.to_owned(), pid });
+            }
+            // Killed with the study, but not at once. It may need the lock to end.
+            Some(_) => drop(journal),
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+fn put_back_and_remove(journal: &Locked<'_>) -> Result<Restored, JournalError> {
+    let restored = put_all_back(&journal.text);
+    if restored.failed.is_empty() {
+        unlinkat(&journal.folder, journal.name, AtFlags::empty())
+            .map_err(|error| file_error("remove", journal.path, error.into()))?;
+    }
+    Ok(restored)
+}
+
+fn put_all_back(text: &str) -> Restored {
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    let here = Here::now();
+    let mut restored = Restored::default();
+    let mut seen = BTreeSet::new();
+    let (mut entries, mut servers) = (Vec::new(), Vec::new());
+    for (index, line) in text[..whole].lines().enumerate() {
+        if let Some(Ok(entry)) = server::parse(line) {
+            servers.extend((entry.here == here).then_some(entry));
+            continue;
+        }
+        if let Some(Ok(_)) = Owner::parse(line) {
+            continue;
+        }
+        match Entry::parse(line) {
+            Ok(entry) if entry.here.boot != here.boot => restored.gone += 1,
+            Ok(entry) if entry.here.pid_namespace != here.pid_namespace => restored.failed.push(format!(
+                "line {}: thread {} was written down in another PID namespace (container); put it back there",
+                index + 1,
+                entry.thread.tid
+            )),
+            Ok(entry) if !seen.insert(entry.thread) => {}
+            Ok(entry) => {
+                match put_back(&entry) {
+                    Ok(true) => restored.put_back += 1,
+                    Ok(false) => restored.gone += 1,
+                    Err(why) => restored.failed.push(format!("line {}: {why}", index + 1)),
+                }
+                entries.push(entry);
+            }
+            Err(why) => {
+                restored.failed.push(format!("line {} is damaged and was left out: {why}", index + 1))
+            }
+        }
+    }
+    match servers.is_empty() {
+        true => put_back_heirs(&entries, &mut restored),
+        false => server::put_back_heirs(&entries, &servers, &mut restored),
+    }
+    restored
+}
+
+/// Threads without a line began after their process was written down, and may have inherited a mask of
+/// ours; they get that of the process's first thread. Twice, since one may start another meanwhile.
+fn put_back_heirs(entries: &[Entry], restored: &mut Restored) {
+    for entry in (0..2).flat_map(|_| heirs(entries)) {
+        let Thread { pid, tid, .. } = entry.thread;
+        match put_back(&entry) {
+            Ok(true) => restored.put_back += 1,
+            Ok(false) => {}
+            Err(why) => restored.failed.push(format!("thread {tid} of process {pid}: {why}")),
+        }
+    }
+}
+
+/// Such threads, with the masks that they should have.
+fn heirs(entries: &[Entry]) -> Vec<Entry> {
+    let known: BTreeSet<Thread> = entries.iter().map(|entry| entry.thread).collect();
+    let pids: BTreeSet<u32> = known.iter().map(|thread| thread.pid).collect();
+    let (online, here) = (online(), Here::now());
+    let mut found = Vec::new();
+    for pid in pids {
+        let Some(mask) = first_mask(entries, pid) else { continue };
+        let threads = proc::thread_numbers(pid).into_iter().filter_map(|tid| look(pid, tid));
+        let astray = threads
+            .filter(|(thread, present)| !known.contains(thread) && !agrees(&mask, present, online.as_ref()));
+        found.extend(astray.map(|(thread, _)| Entry { here: here.clone(), thread, mask: mask.clone() }));
+    }
+    found
+}
+
+/// Threads that live and have not the mask that they had at first.
+pub(super) fn astray(text: &str) -> Vec<Thread> {
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    let (entries, servers) = server::of_here(&text[..whole], &Here::now());
+    let online = online();
+    let mut seen = BTreeSet::new();
+    let is_astray = |entry: &&Entry| {
+        let Thread { pid, tid, .. } = entry.thread;
+        seen.insert(entry.thread)
+            && look(pid, tid).is_some_and(|(thread, present)| {
+                thread == entry.thread && !agrees(&entry.mask, &present, online.as_ref())
+            })
+    };
+    let written: Vec<Thread> = entries.iter().filter(is_astray).map(|entry| entry.thread).collect();
+    let unwritten = match servers.is_empty() {
+        true => heirs(&entries),
+        false => server::heirs_of(&entries, &servers),
+    };
+    written.into_iter().chain(unwritten.into_iter().map(|entry| entry.thread)).collect()
+}
+
+/// `false` when the thread has ended.
+pub(super) fn put_back(entry: &Entry) -> Result<bool, String> {
+    let Thread { pid, tid, start } = entry.thread;
+    if proc::start_time(pid, tid) != Some(start) {
+        return Ok(false);
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if !users::is_root() && proc::owner(pid).is_some_and(|owner| owner.uid != own) {
+        return Err(format!("process {pid} belongs to another user; put it back as that user or as root"));
+    }
+    match masks::set_and_read(tid, &entry.mask) {
+        Ok(actual) if agrees(&entry.mask, &actual, online().as_ref()) => Ok(true),
+        Ok(actual) => Err(MaskError::Differs { tid, wanted: entry.mask.clone(), actual }.to_string()),
+        Err(MaskError::Ended { .. }) => Ok(false),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A mask that nobody ever set also names logical CPUs that are not there, which the kernel leaves out
+/// when it is set.
+pub(super) fn agrees(wanted: &CpuSet, actual: &CpuSet, online: Option<&CpuSet>) -> bool {
+    wanted == actual
+        || online.is_some_and(|online| {
+            actual.is_subset(wanted) && wanted.intersection(online) == actual.intersection(online)
+        })
+}
+
+pub(super) fn online() -> Option<CpuSet> {
+    CpuSet::parse_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_that_are_not_there_do_not_count() {
+        let set = |list| CpuSet::parse_list(list).unwrap();
+        let online = set("0-3");
+        assert!(agrees(&set("0-1"), &set("0-1"), None));
+        assert!(!agrees(&set("0-7"), &set("0-3"), None));
+        assert!(agrees(&set("0-7"), &set("0-3"), Some(&online)));
+        assert!(!agrees(&set("0-7"), &set("0-2"), Some(&online)), "3 is online and missing");
+        assert!(!agrees(&set("0-1"), &set("0-1,9"), Some(&online)), "9 was not wanted");
+    }
+}
