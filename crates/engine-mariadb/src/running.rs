@@ -91,7 +91,7 @@ impl MariadbRunning {
             return Ok((sessions, control));
         }
         if self.journal.is_none() {
-            return Err("nobody would put its masks back (no journal)".into());
+            return Err("nobody would put its masks back: there is no folder for their journal, set THREADWISE_STATE_DIR".into());
         }
         may_bind(control)?;
         let sees_all: mysql::Result<Option<u64>> = self.treatment.with_control(|control| {

@@ -58,7 +58,7 @@ impl Placing {
             (Locality::Elsewhere { why }, _, _) => (0, Rights::None(why.clone())),
             (Locality::Here { postmaster }, true, _) => (*postmaster, Rights::Own),
             (Locality::Here { .. }, false, None) => {
-                (0, Rights::None("nobody would put its masks back (no journal)".into()))
+                (0, Rights::None("nobody would put its masks back: there is no folder for their journal, set THREADWISE_STATE_DIR".into()))
             }
             (Locality::Here { postmaster }, false, Some(path)) => match Journal::open(path) {
                 Ok(journal) => (*postmaster, Rights::Journalled(journal)),

@@ -5,6 +5,7 @@
 mod accept;
 mod binding;
 mod command;
+mod leftovers;
 
 use crate::clock::Clock;
 use crate::guard::BlockUse;
@@ -124,7 +125,8 @@ pub fn run_block(
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
     look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes, input.study.workload == CACHED_READS, input.stop);
-    let notes = lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)).collect();
+    let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
+    let notes = left.into_iter().chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..))).collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used, notes }
 }
@@ -214,7 +216,9 @@ fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
     lane.started_ns = input.clock.now_ns();
     let log = input.folders.logs.join(format!("block-{}-treatment-{at}.log", input.plan.block));
     let cpus = mask(lane.placement.set(), input.allowed);
-    let place = Place { cpus: &cpus, memory: lane.memory, folder: input.folders.data, log: &log };
+    let mark = leftovers::mark(input.folders, input.plan.block);
+    let place =
+        Place { cpus: &cpus, memory: lane.memory, folder: input.folders.data, log: &log, mark: &mark };
     let sessions = lane.placement.sessions.iter();
     let prepare = Request::Prepare {
         protocol: VERSION,
@@ -222,7 +226,7 @@ fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
         sessions: sessions.map(|cpus| WireSession { cpus: cpus.to_string() }).collect(),
         seed: input.plan.seed,
         service: lane.service.map(CpuSet::to_string),
-        journal: input.settings.worker.is_client().then(|| input.folders.journal.display().to_string()),
+        journal: input.folders.journal.map(|journal| journal.display().to_string()),
     };
     let started = WorkerProcess::start(&input.settings.worker, place, input.settings.deadlines);
     // `prepare` waits in the pipe while the worker starts, so that workers start side by side.

@@ -13,6 +13,7 @@ mod housekeeping;
 mod load;
 mod memory;
 mod pace;
+mod places;
 mod queries;
 mod run;
 mod settings;

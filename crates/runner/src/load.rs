@@ -59,7 +59,7 @@ pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
     let workdir = Workdir::of(settings)?;
     let log = workdir.path().join("hello.log");
     let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
-    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log };
+    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
     let ask = || {
         let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
         let never = AtomicBool::new(false);
@@ -68,7 +68,9 @@ pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
         worker.stopped(&never)?;
         Ok(version)
     };
-    ask().map_err(|failure| RunnerError::Worker { program: settings.worker.program.clone(), failure })
+    let version =
+        ask().map_err(|failure| RunnerError::Worker { program: settings.worker.program.clone(), failure })?;
+    workdir.close().map(|()| version)
 }
 
 /// What a treatment's data is made from. Treatments with the same options can share their data, and
@@ -195,7 +197,7 @@ pub fn load_all(
     let log = folders.logs.join("load.log");
     // What the loader makes is files; the caches that are measured belong to other workers.
     let memory = MemoryBinding::default();
-    let place = Place { cpus: allowed, memory: &memory, folder: folders.data, log: &log };
+    let place = Place { cpus: allowed, memory: &memory, folder: folders.data, log: &log, mark: &log };
     let mut worker =
         WorkerProcess::start(&settings.worker, place, settings.deadlines).map_err(|why| fail(first, why))?;
     // A server that all treatments share is started for the first one's data.
@@ -235,8 +237,9 @@ pub struct Folders<'a> {
     pub data: &'a Path,
     /// For logs.
     pub logs: &'a Path,
-    /// File in which masks of foreign processes are written down.
-    pub journal: &'a Path,
+    /// File in which clients of servers write masks of foreign processes down; `None` where there is no place
+    /// for one, and no such mask may be changed.
+    pub journal: Option<&'a Path>,
 }
 
 /// What a worker said of the data of one treatment.

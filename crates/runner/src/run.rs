@@ -9,19 +9,19 @@ use crate::clock::Clock;
 use crate::guard::{self, OthersWatch};
 use crate::hardware::{self, Hardware};
 use crate::housekeeping::{self, Kept};
-use crate::load::{self, Data, Folders};
+use crate::load::{self, Data};
 use crate::pace::{self, Next, Progress, Rule};
+use crate::places::{Places, left_behind, open_workdir};
 use crate::queries;
 use crate::settings::Settings;
 use crate::shortfall::Shortfall;
 use crate::watch::Watch;
-use crate::workdir::{self, Workdir};
 use limit::Starts;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
@@ -41,6 +41,8 @@ const WORKER_NOTES: usize = 250;
 pub enum Event<'a> {
     /// A remark for the user; it is also in the study file.
     Note(&'a str),
+    /// What could not be removed or put back, and is now the user's; it is also in the study file.
+    LeftBehind(&'a str),
     /// The hardware is being probed.
     Probing {
         /// What is being measured, in words.
@@ -159,16 +161,7 @@ pub fn run(
     decide: &mut dyn FnMut(&[Run], u32) -> Decision,
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, RunnerError> {
-    let mut whole = || {
-        let workdir = open_workdir(settings, observer)?;
-        let folders = Places::make(&workdir, settings.worker.is_client())?;
-        let outcome = Driver::new(topology, settings, store, observer, stop, folders)?.drive(decide);
-        if let Err(why) = workdir.settle() {
-            observer(Event::Note(&why));
-        }
-        outcome
-    };
-    let result = whole();
+    let result = in_workdir(topology, settings, store, observer, decide, stop);
     let state = match result.as_ref().map(|outcome| &outcome.reason) {
         Ok(Reason::PlanDone | Reason::TargetReached | Reason::BudgetOver) => EndState::Complete,
         Ok(Reason::Interrupted | Reason::Short(_)) | Err(RunnerError::Stopped) => EndState::Stopped,
@@ -181,35 +174,22 @@ pub fn run(
     Ok(outcome)
 }
 
-fn open_workdir(settings: &Settings, observer: &mut dyn FnMut(Event<'_>)) -> Result<Workdir, RunnerError> {
-    let swept = workdir::sweep(&settings.data_root);
-    if swept > 0 {
-        observer(Event::Note(&format!("removed {swept} work folders of studies that were killed")));
-    }
-    Workdir::of(settings)
-}
-
-/// Folders and files inside the private folder.
-struct Places {
-    data: PathBuf,
-    logs: PathBuf,
-    journal: PathBuf,
-}
-
-impl Places {
-    /// A server that root starts runs as another user, who has to reach its data by name.
-    fn make(workdir: &Workdir, is_client: bool) -> Result<Self, RunnerError> {
-        let (data, logs) = (workdir.folder(workdir::DATA_FOLDER)?, workdir.folder("logs")?);
-        let journal = workdir.journal()?;
-        if is_client && rustix::process::getuid().is_root() {
-            workdir.let_others_pass(&data)?;
-        }
-        Ok(Self { data, logs, journal })
-    }
-
-    fn folders(&self) -> Folders<'_> {
-        Folders { data: &self.data, logs: &self.logs, journal: &self.journal }
-    }
+/// The study in its private folder, which is gone afterwards, whatever comes of it.
+fn in_workdir(
+    topology: &Topology,
+    settings: &Settings,
+    store: &mut Store,
+    observer: &mut dyn FnMut(Event<'_>),
+    decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    stop: &Arc<AtomicBool>,
+) -> Result<Outcome, RunnerError> {
+    let mut workdir = open_workdir(settings, store, observer)?;
+    let outcome = Places::make(&mut workdir, settings.worker.is_client())
+        .and_then(|places| Driver::new(topology, settings, store, observer, stop, places)?.drive(decide));
+    let closed = workdir.close();
+    let noted = closed.or_else(|error| left_behind(store, observer, &error.to_string()));
+    let outcome = outcome?;
+    noted.map(|()| outcome)
 }
 
 /// A study under way.
@@ -333,13 +313,6 @@ impl<'a> Driver<'a> {
             return Ok(Reason::Short(short));
         }
         loop {
-            if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
-                if self.stop.load(Ordering::Relaxed) {
-                    return Ok(Reason::Interrupted);
-                }
-                self.note(&why)?;
-                return Ok(Reason::OthersWaited(why));
-            }
             let next = match self.block(data, watch, hardware.as_deref_mut())? {
                 Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
                 Some(reason) => return Ok(reason),
@@ -421,6 +394,13 @@ impl<'a> Driver<'a> {
         watch: &mut Watch,
         hardware: Option<&mut Hardware>,
     ) -> Result<Option<Reason>, RunnerError> {
+        if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(Some(Reason::Interrupted));
+            }
+            self.note(&why)?;
+            return Ok(Some(Reason::OthersWaited(why)));
+        }
         let block = self.progress.blocks_done;
         let plan = plan_block(&self.study, self.topology, block)?;
         let attempt = self.store.next_attempt(block)?;

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use threadwise_engine::protocol::REPLY_FD;
 use threadwise_machine::{CpuSet, MemoryBinding, MemoryMode, pin};
+use threadwise_server::marked;
 
 /// How to start a worker.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +38,8 @@ pub struct Launch<'a> {
     pub log: &'a Path,
     /// How the names of variables begin that it gets although they may hold a password.
     pub environment: &'a [String],
+    /// Mark in its environment, which what it starts inherits: a path in the study's folder.
+    pub mark: &'a Path,
 }
 
 /// Why a worker could not be started.
@@ -85,6 +88,7 @@ pub fn worker(launch: Launch<'_>) -> Result<Launched, LaunchError> {
         .args(launch.args)
         .current_dir(launch.folder)
         .env(REPLY_FD, reply_fd.to_string())
+        .env(marked::VARIABLE, launch.mark)
         .stdin(Stdio::piped())
         .stdout(log.try_clone()?)
         .stderr(log.try_clone()?)
@@ -234,6 +238,7 @@ mod tests {
             folder: folder.path(),
             log: &log,
             environment: &[],
+            mark: folder.path(),
         })
     }
 

@@ -11,7 +11,7 @@ use crate::spawn;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub(crate) const DATA_FOLDER: &str = "data";
 const SERVERS: [&str; 4] = ["postgres", "mariadbd", "mysqld", "threadwise"];
 /// How long servers may take to go when they are killed.
 const END_OF_SERVERS: Duration = Duration::from_secs(10);
-/// Name of the folder of the journal of masks.
-const JOURNAL_FOLDER: &str = "journal";
+/// Name of the link to the journal of masks, which lies in the user's state folder.
+const JOURNAL: &str = "journal";
 /// What every folder's name begins with.
 const PREFIX: &str = "threadwise-";
 
@@ -42,6 +42,8 @@ pub struct Workdir {
     path: PathBuf,
     /// Open and locked as long as we live.
     _marker: File,
+    /// The study's journal of masks, if it has one.
+    journal: Option<PathBuf>,
     janitor: Option<Child>,
 }
 
@@ -59,15 +61,22 @@ impl Workdir {
     /// program and its arguments, `program args… FOLDER` is started first, so that there is no moment
     /// at which a kill leaves the folder behind; it must call [`janitor`].
     ///
+    /// `root` may be relative or have links in it; the folder's path is absolute and without links, since
+    /// the janitor works elsewhere, and processes are found by the path that the kernel gives.
+    ///
     /// # Errors
     /// The folder or its marker cannot be made, or the janitor cannot be started.
     pub fn create(root: &Path, janitor: Option<(&Path, &[String])>) -> Result<Self, RunnerError> {
         let pid = std::process::id();
+        let root = fs::canonicalize(root).map_err(|error| RunnerError::Workdir {
+            path: root.to_owned(),
+            why: format!("{error}; give another data folder"),
+        })?;
         // Nobody else has this name: the janitor, who is told it beforehand, may trust it.
         let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
         let mut janitor = janitor.map(|(program, args)| start_janitor(program, args, &path)).transpose()?;
         match make_folder(&path, pid) {
-            Ok(marker) => Ok(Self { path, _marker: marker, janitor }),
+            Ok(marker) => Ok(Self { path, _marker: marker, journal: None, janitor }),
             Err(error) => {
                 end_janitor(&mut janitor);
                 Err(RunnerError::Workdir { path, why: format!("{error}; give another data folder") })
@@ -96,21 +105,44 @@ impl Workdir {
 }
 
 impl Workdir {
-    /// The file in which masks of foreign processes are written down, in a folder of its own.
+    /// The file for masks of foreign processes, in the user's state folder; `None` where there is no place
+    /// for one, and no such mask may be changed. A link to it is made here, so that the janitor finds it;
+    /// the file itself is made by the first worker that changes a mask.
     ///
     /// # Errors
-    /// The folder cannot be made.
-    pub fn journal(&self) -> Result<PathBuf, RunnerError> {
-        self.folder(JOURNAL_FOLDER).map(|_| journal_of(&self.path))
+    /// The link cannot be made.
+    pub fn journal(&mut self) -> Result<Option<PathBuf>, RunnerError> {
+        let Ok(journal) = journal::new_path() else { return Ok(None) };
+        let link = self.path.join(JOURNAL);
+        match symlink(&journal, &link) {
+            Err(error) => Err(RunnerError::Workdir { path: link, why: error.to_string() }),
+            Ok(()) => Ok(self.journal.insert(journal).clone().into()),
+        }
     }
 
-    /// Puts masks of other processes back and ends servers that are left, while somebody listens; the
-    /// same is tried again when the folder goes.
+    /// Puts masks of other processes back, ends processes that are left, and removes the folder.
     ///
     /// # Errors
-    /// What is left, in one line.
-    pub fn settle(&self) -> Result<(), String> {
-        settle(&self.path)
+    /// Something could not be put back, or the folder is still there when the janitor has tried as well.
+    /// The next start with the same data folder tries again.
+    pub fn close(mut self) -> Result<(), RunnerError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), RunnerError> {
+        let removed = remove(&self.path);
+        // Without the link, where others removed the folder meanwhile.
+        let restored = self.journal.take().map_or(Ok(()), |journal| put_masks_back(&journal));
+        end_janitor(&mut self.janitor);
+        let path = self.path.clone();
+        match (removed, restored) {
+            (Err(RunnerError::Workdir { why, .. }), _) if fs::symlink_metadata(&path).is_ok() => {
+                let why = format!("{why}; the next start with this data folder tries again");
+                Err(RunnerError::Workdir { path, why })
+            }
+            (_, Err(why)) => Err(RunnerError::Workdir { path, why }),
+            _ => Ok(()),
+        }
     }
 
     /// Lets other users go through this folder and one inside, without seeing what is there.
@@ -126,15 +158,10 @@ impl Workdir {
     }
 }
 
-fn journal_of(folder: &Path) -> PathBuf {
-    folder.join(JOURNAL_FOLDER).join("masks")
-}
-
 impl Drop for Workdir {
     fn drop(&mut self) {
-        // What cannot be removed here is removed by the janitor or the next start.
-        let _ = remove(&self.path);
-        end_janitor(&mut self.janitor);
+        // Without `close` something else has failed, which is what is reported; the next start tries again.
+        let _ = self.end();
     }
 }
 
@@ -212,32 +239,35 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
 }
 
 /// What has to be in order before a folder goes: masks of foreign processes are as they were, and no
-/// server that was started in it and no command lives on.
+/// server that was started in it, no command and nothing that a worker started lives on.
 fn settle(folder: &Path) -> Result<(), String> {
     // Whatever comes of the rest; it is tried again below.
-    let _ = put_masks_back(folder);
+    let _ = journal_of(folder).map(|journal| journal::restore(&journal));
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
         living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
-        marked::end(&data, END_OF_SERVERS)
-            .map_err(|left| format!("processes of commands live on: {left:?}; end them by hand"))?;
+    }
+    marked::end(folder, END_OF_SERVERS)
+        .map_err(|left| format!("processes of commands or workers live on: {left:?}; end them by hand"))?;
+    if data.exists() {
         remove_stale_groups();
         segments::remove_in_folder(&data);
     }
     // A worker that lived on may have bound something meanwhile; now there is none any more.
-    put_masks_back(folder)
+    journal_of(folder).map_or(Ok(()), |journal| put_masks_back(&journal))
 }
 
-fn put_masks_back(folder: &Path) -> Result<(), String> {
-    let journal = journal_of(folder);
-    if !journal.exists() {
-        return Ok(());
-    }
-    let restored = journal::restore(&journal).map_err(|error| error.to_string())?;
+fn put_masks_back(journal: &Path) -> Result<(), String> {
+    let restored = journal::close(journal, END_OF_SERVERS).map_err(|error| error.to_string())?;
     match restored.failed.first() {
         Some(why) => Err(format!("masks of other processes were not all put back: {why}")),
         None => Ok(()),
     }
+}
+
+/// The journal that a folder's study has, if it has one.
+fn journal_of(folder: &Path) -> Option<PathBuf> {
+    fs::read_link(folder.join(JOURNAL)).ok()
 }
 
 /// Who made the folder: process number and start time. `None` without a marker of ours.
@@ -255,17 +285,26 @@ fn read_marker(folder: &Path) -> Option<(u32, u64)> {
     Some((pid, start))
 }
 
-/// Removes what killed processes of this user left below `root`; gives how many folders went.
-/// What cannot be removed is left for another time.
-pub fn sweep(root: &Path) -> usize {
-    let Ok(entries) = fs::read_dir(root) else { return 0 };
-    entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
-        .map(|entry| entry.path())
-        .filter(|path| is_stale(path))
-        .filter(|path| matches!(remove(path), Ok(true)))
-        .count()
+/// Removes what killed processes of this user left below `root`; gives how many folders went, and why others
+/// could not be removed, which are left for another time.
+pub fn sweep(root: &Path) -> (usize, Vec<RunnerError>) {
+    // As in `create`. A folder that is not there has nothing in it.
+    let Ok(root) = fs::canonicalize(root) else { return (0, Vec::new()) };
+    let Ok(entries) = fs::read_dir(root) else { return (0, Vec::new()) };
+    let (mut removed, mut failed) = (0, Vec::new());
+    for entry in entries.flatten() {
+        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if !is_named || !is_stale(&entry.path()) {
+            continue;
+        }
+        match remove(&entry.path()) {
+            Ok(true) => removed += 1,
+            // Another start was quicker.
+            Ok(false) => {}
+            Err(why) => failed.push(why),
+        }
+    }
+    (removed, failed)
 }
 
 /// Whether the process that made the folder is dead: its number and start time are gone and its
@@ -339,7 +378,6 @@ fn remove_unmarked(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
 
     fn stale_folder(root: &Path, name: &str) -> PathBuf {
         let path = root.join(name);
@@ -405,12 +443,30 @@ mod tests {
         let elsewhere = root.path().join("threadwise-8388609-1");
         fs::create_dir(&elsewhere).unwrap();
         let lock = write_marker(&elsewhere, (1 << 23) + 1, 1).unwrap();
-        assert_eq!(sweep(root.path()), 1);
+        assert_eq!(sweep(root.path()).0, 1);
         assert!(!dead.exists());
         assert!(living.path().exists() && unmarked.exists() && other_name.exists() && elsewhere.exists());
         drop(lock);
-        assert_eq!(sweep(root.path()), 1);
-        assert_eq!(sweep(&root.path().join("missing")), 0);
+        assert_eq!(sweep(root.path()).0, 1);
+        assert_eq!(sweep(&root.path().join("missing")).0, 0);
+    }
+
+    #[test]
+    fn a_dead_folder_that_cannot_be_removed_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let dead = stale_folder(root.path(), "threadwise-8388608-1");
+        let open_to_others = root.path().join("state");
+        fs::create_dir(&open_to_others).unwrap();
+        fs::write(open_to_others.join("masks"), "").unwrap();
+        fs::set_permissions(&open_to_others, fs::Permissions::from_mode(0o755)).unwrap();
+        symlink(open_to_others.join("masks"), dead.join(JOURNAL)).unwrap();
+        let (removed, failed) = sweep(root.path());
+        assert_eq!((removed, failed.len()), (0, 1), "{failed:?}");
+        let said = failed[0].to_string();
+        assert!(said.contains("threadwise-8388608-1") && said.contains("0755"), "{said}");
+        fs::set_permissions(&open_to_others, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(sweep(root.path()).0, 1);
+        assert!(!dead.exists() && !open_to_others.join("masks").exists());
     }
 
     #[test]

@@ -114,6 +114,8 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// Its log file.
     pub log: &'a Path,
+    /// What it and all that it starts is marked with, see [`threadwise_server::marked`].
+    pub mark: &'a Path,
 }
 
 impl WorkerProcess {
@@ -134,6 +136,7 @@ impl WorkerProcess {
             folder: place.folder,
             log: place.log,
             environment: &worker.environment,
+            mark: place.mark,
         };
         let launched = spawn::worker(launch).map_err(|error| match error {
             LaunchError::Start(error) => fail(error),
@@ -550,7 +553,7 @@ mod tests {
             environment: Vec::new(),
         };
         let (cpus, memory) = (CpuSet::new(), MemoryBinding::default());
-        let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log };
+        let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log, mark: &log };
         let mut process = WorkerProcess::start(&worker, place, Deadlines::default()).unwrap();
         let mut looks = 0;
         let mut look = || {

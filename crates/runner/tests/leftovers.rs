@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use threadwise_runner::{Decision, Worker, janitor, run};
+use threadwise_runner::{Decision, Event, Worker, janitor, run};
 use threadwise_store::Store;
 
 /// Names the folder of the test to its child.
@@ -89,4 +89,67 @@ fn the_next_start_sweeps_what_a_killed_process_left() {
     std::fs::write(stale.join(".threadwise-folder"), marker).unwrap();
     bench.run(&mut bench.create(&study(&[], 1))).unwrap();
     assert!(bench.left_behind().is_empty());
+}
+
+/// The same folder by a relative path with `..` in it.
+fn relative(folder: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap();
+    let up = here.components().skip(1).map(|_| "..").collect::<PathBuf>();
+    up.join(folder.strip_prefix("/").unwrap())
+}
+
+#[test]
+fn a_relative_data_folder_is_cleaned_and_swept() {
+    let mut bench = Bench::new(GOOD);
+    let stale = bench.settings.data_root.join("threadwise-8388608-1");
+    std::fs::create_dir_all(stale.join("data")).unwrap();
+    let marker =
+        "threadwise work folder: removed by threadwise when its process has ended\npid 8388608\nstart 1\n";
+    std::fs::write(stale.join(".threadwise-folder"), marker).unwrap();
+    bench.settings.data_root = relative(&bench.settings.data_root);
+    bench.run(&mut bench.create(&study(&[], 1))).unwrap();
+    assert_eq!(bench.left_behind(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_folder_that_cannot_be_removed_is_named_and_noted() {
+    let bench = Bench::new(GOOD);
+    let mut store = bench.create(&study(&[], 1));
+    let mut said = Vec::new();
+    let observer = &mut |event: &Event<'_>, _: &AtomicBool| match event {
+        // Without its marker the folder is not taken for one of threadwise's.
+        Event::BlockStarted { .. } => {
+            std::fs::remove_file(bench.left_behind()[0].join(".threadwise-folder")).unwrap();
+        }
+        Event::LeftBehind(text) => said.push((*text).to_owned()),
+        _ => {}
+    };
+    bench.observe(&mut store, observer).unwrap();
+    let [said] = &said[..] else { panic!("{said:?}") };
+    let path = bench.left_behind().remove(0).display().to_string();
+    assert!(said.contains(&path) && said.contains("marker"), "{said}");
+    assert!(store.notes().unwrap().contains(said), "{said}");
+}
+
+#[test]
+fn daemons_of_a_worker_end_with_the_block() {
+    let bench = Bench::new(GOOD);
+    let mut store = bench.create(&study(&["daemon"], 2));
+    bench.run(&mut store).unwrap();
+    let read = |name: &str| -> Vec<u32> {
+        let text = std::fs::read_to_string(bench.folder.path().join(name)).unwrap();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let daemons = read("daemons");
+    let left: Vec<&u32> = daemons.iter().filter(|&&pid| is_running(pid)).collect();
+    for pid in &left {
+        Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    }
+    assert_eq!(daemons.len(), 6, "one in each of three rounds of two blocks");
+    assert_eq!(left, Vec::<&u32>::new(), "they outlived the study");
+    assert_eq!(read("alive"), Vec::<u32>::new(), "the second block ran beside those of the first");
+    let notes = store.notes().unwrap();
+    let about =
+        notes.iter().filter(|note| note.as_str() == "workers left processes behind, which were ended: sleep");
+    assert_eq!(about.count(), 1, "{notes:?}");
 }

@@ -1,6 +1,6 @@
-//! Processes that carry our mark in their environment, and their end: what remains of commands whose
-//! starter was killed. A command works in a folder of its user's, so that its folder does not tell, and
-//! may have any name; its environment is passed on to all that it starts.
+//! Processes that carry our mark in their environment, and their end: what remains of commands and workers
+//! that have ended or were killed. They may work in any folder and have any name; their environment is
+//! passed on to all that they start.
 //!
 //! Source: `proc_pid_environ(5)` (the environment as it was when the program began). One that
 //! cleared its environment, or runs as a user whom we may not look at, is not found.
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The variable; its value is a folder of ours, below that of the study.
+/// The variable; its value is a path in the study's folder, which need not be there.
 pub const VARIABLE: &str = "THREADWISE_RUN";
 
 /// Pause before looking again.

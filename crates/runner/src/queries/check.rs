@@ -26,7 +26,7 @@ pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> 
     let workdir = Workdir::of(&settings)?;
     let log = workdir.path().join("check.log");
     let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
-    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log };
+    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
     let broken = |failure| RunnerError::Worker { program: worker.program.clone(), failure };
     let deadlines = settings.deadlines;
     let mut asked = WorkerProcess::start(worker, place, deadlines).map_err(broken)?;
@@ -41,7 +41,8 @@ pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> 
         })?;
     }
     asked.ask_to_stop();
-    asked.stopped(&never).map_err(broken)
+    asked.stopped(&never).map_err(broken)?;
+    workdir.close()
 }
 
 /// Each set of options once, under the name of the first treatment that has it.

@@ -91,7 +91,7 @@ impl Referee {
         super::link(&data.folder, &home.join("tpch"))?;
         let log = folders.logs.join(format!("referee-{stream}.log"));
         let memory = MemoryBinding::default();
-        let place = Place { cpus: allowed, memory: &memory, folder: &home, log: &log };
+        let place = Place { cpus: allowed, memory: &memory, folder: &home, log: &log, mark: &log };
         let begin = || {
             let mut worker = WorkerProcess::start(&settings.referee, place, Deadlines::default())?;
             let version = worker.hello(stop)?;

@@ -36,7 +36,24 @@ def session(cpus, tids, number, ready, park):
     park.wait()
 
 
+def daemons():
+    try:
+        with open(os.path.join(spy, "daemons")) as file:
+            return file.read().split()
+    except FileNotFoundError:
+        return []
+
+
+def start_daemon():
+    """A session and a group of its own, and this worker's files closed."""
+    script = f"setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! >> {spy}/daemons"
+    subprocess.run(["sh", "-c", script], check=True)
+
+
 def prepare(sessions, fault):
+    if fault == "daemon":
+        with open(os.path.join(spy, "alive"), "a") as file:
+            file.writelines(pid + "\n" for pid in daemons() if os.path.exists(f"/proc/{pid}"))
     tids = [0] * len(sessions)
     if fault.startswith("policy"):
         with open(os.path.join(spy, fault), "w") as file:
@@ -100,6 +117,8 @@ def go(request, fault, tids):
         chunk = b"a line of a log that does not end\n" * 4096
         while True:
             os.write(1, chunk)
+    if fault == "daemon":
+        start_daemon()
     start = time.monotonic_ns() + request["warmup_ns"]
     time.sleep((request["warmup_ns"] + request["window_ns"]) / 1e9)
     one = {

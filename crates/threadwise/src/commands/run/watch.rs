@@ -7,6 +7,7 @@ use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
 use crate::opened::alpha_share;
+use crate::output;
 use crate::progress::Progress;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -44,6 +45,7 @@ pub fn measure(
         stop,
     );
     progress.finish();
+    shown.left_behind.iter().for_each(|text| output::tell(&format!("threadwise: {text}")));
     let is_in_vain = match &outcome {
         Ok(outcome) => matches!(outcome.reason, Reason::Short(_)) && outcome.blocks == 0,
         Err(_) => store.runs().is_ok_and(|runs| runs.is_empty()),
@@ -106,6 +108,8 @@ struct Shown<'a> {
     /// Slices done when the first of this program was, and when that was.
     first: Option<(u64, Instant)>,
     planned: bool,
+    /// What could not be removed or put back: told at the end, where no bar takes the line away.
+    left_behind: Vec<String>,
 }
 
 impl<'a> Shown<'a> {
@@ -115,12 +119,20 @@ impl<'a> Shown<'a> {
             Stopping::Blocks { blocks } => f64::from(blocks) * job.study.block_floor_s(),
         };
         let until = began + job.limit.unwrap_or(Duration::from_secs_f64(budget_s));
-        Self { progress, until, is_limited: job.limit.is_some(), first: None, planned: false }
+        Self {
+            progress,
+            until,
+            is_limited: job.limit.is_some(),
+            first: None,
+            planned: false,
+            left_behind: Vec::new(),
+        }
     }
 
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Note(text) => self.progress.step(text),
+            Event::LeftBehind(text) => self.left_behind.push((*text).to_owned()),
             Event::Probing { what, share } => {
                 self.progress.share(*share);
                 self.progress.pass(&format!("measuring {what}"));

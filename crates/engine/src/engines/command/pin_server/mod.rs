@@ -124,7 +124,7 @@ impl Pinned {
     ) -> Result<Option<Self>, EngineError> {
         let Some(name) = options.pin_server.clone() else { return Ok(None) };
         let Some(path) = request.journal.clone() else {
-            return Err(refuse(PIN_SERVER, "nobody would put its masks back (no journal)".into()));
+            return Err(refuse(PIN_SERVER, "nobody would put its masks back: there is no folder for their journal, set THREADWISE_STATE_DIR".into()));
         };
         let server = find(&name)?;
         let journal = Journal::open(&path).map_err(|error| failed("bind the server", &error.to_string()))?;
