@@ -28,7 +28,7 @@ pub use queries::check_options;
 pub use run::{Decision, Event, Outcome, Reason, run};
 pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker};
 pub use shortfall::Shortfall;
-pub use workdir::janitor;
+pub use workdir::{janitor, kill_workers};
 pub use worker_process::Failure;
 
 use std::path::PathBuf;

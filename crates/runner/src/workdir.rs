@@ -357,6 +357,13 @@ pub fn janitor(folder: &Path, stdin: &mut dyn Read) -> Result<(), RunnerError> {
     remove(folder).map(|_| ())
 }
 
+/// Kills the workers of this process's studies, which then see a crash and go on to their end; gives how many.
+pub fn kill_workers() -> usize {
+    let ours = format!("{PREFIX}{}-", std::process::id());
+    let is_folder = |step: std::path::Component<'_>| step.as_os_str().to_string_lossy().starts_with(&ours);
+    marked::kill_children(&|mark| mark.components().any(is_folder))
+}
+
 /// Removes a folder of ours whose maker was killed before its marker was whole, or after it was
 /// gone: by its name, and only when nothing else is inside.
 fn remove_unmarked(folder: &Path) -> io::Result<()> {

@@ -26,6 +26,14 @@ pub fn by(folder: &Path) -> Vec<u32> {
     pids
 }
 
+/// Kills those of the calling process's children whose mark is one of the meant; gives how many.
+pub fn kill_children(is_meant: &dyn Fn(&Path) -> bool) -> usize {
+    let this = std::process::id();
+    let is_worker = |pid| proc::parent(pid) == Some(this) && mark(pid).is_some_and(|mark| is_meant(&mark));
+    let kill = |pid: &u32| proc::signal_if(*pid, Signal::KILL, || is_worker(*pid));
+    proc::children(this).iter().filter(|pid| matches!(kill(pid), Ok(true))).count()
+}
+
 /// Kills the processes of [`by`] until none is left, for at most `limit`.
 ///
 /// # Errors
@@ -55,9 +63,12 @@ pub fn end(folder: &Path, limit: Duration) -> Result<(), Vec<u32>> {
 }
 
 fn carries(pid: u32, folder: &Path) -> bool {
-    // Ended, of another user, or a thread of the kernel: not ours.
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    marks(&environment).is_some_and(|mark| mark.starts_with(folder))
+    mark(pid).is_some_and(|mark| mark.starts_with(folder))
+}
+
+/// `None` for one that has ended, that of another user, or a thread of the kernel: not ours.
+fn mark(pid: u32) -> Option<PathBuf> {
+    marks(&fs::read(format!("/proc/{pid}/environ")).ok()?)
 }
 
 fn marks(environment: &[u8]) -> Option<PathBuf> {

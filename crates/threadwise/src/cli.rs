@@ -303,10 +303,15 @@ pub struct ProbeArgs {
 Examples:
   threadwise doctor
   threadwise doctor --json | jq '.checks[] | select(.outcome == \"problem\")'
+  threadwise doctor --restore      unbind what a killed study left bound, and nothing else
 
-It watches for about 2 s, reads what any user may read, and changes nothing. Problems do not change
-the exit code: it is 0 when all could be looked at.")]
+It watches for about 2 s, reads what any user may read, and changes nothing (but with --restore).
+Problems do not change the exit code: it is 0 when all could be looked at.")]
 pub struct DoctorArgs {
+    /// Give processes that a killed study left bound their logical CPUs back, and stop; exit code 1 where
+    /// that failed. Every `run`, `probe` and `reload` does this first
+    #[arg(long, conflicts_with = "json")]
+    pub restore: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return error::usage(&error),
     };
+    commands::left::before(&cli.command);
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::report(args),

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod doctor;
 pub mod engine;
 pub mod export;
+pub mod left;
 pub mod list;
 pub mod probe;
 pub mod reload;
@@ -15,6 +16,7 @@ pub mod worker;
 pub mod worklist;
 
 use crate::error::AppError;
+use crate::output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,15 +38,43 @@ pub fn drawn_seed() -> Result<u64, AppError> {
     Ok(u64::from_le_bytes(bytes) >> 11)
 }
 
-/// A flag that Ctrl-C, SIGTERM and SIGHUP set; the second Ctrl-C ends the program at once, and the
-/// janitor process removes the temporary folder.
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set; the second Ctrl-C ends the program at once.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, AppError> {
+    catch(2)
+}
+
+/// As [`stop_flag`] for a study: the second Ctrl-C kills the workers, for which everything else waits, so that
+/// files are closed and masks put back all the same. The third ends the program at once, and the janitor
+/// process does the rest.
+pub fn stop_flag_of_study() -> Result<Arc<AtomicBool>, AppError> {
+    catch(3)
+}
+
+fn catch(last: usize) -> Result<Arc<AtomicBool>, AppError> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let failed = |error: std::io::Error| AppError::Failed(format!("cannot catch signals: {error}"));
     let stop = Arc::new(AtomicBool::new(false));
-    let mut registered = signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&stop));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        registered = registered.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
     }
-    registered.map_err(|error| AppError::Failed(format!("cannot catch signals: {error}")))?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT]).map_err(failed)?;
+    let watch = move || {
+        for (before, _) in signals.forever().enumerate() {
+            match before + 1 {
+                1 => {}
+                number if number == last => {
+                    output::tell("threadwise: ended at once");
+                    signal_hook::low_level::exit(130);
+                }
+                _ => {
+                    let killed = threadwise_runner::kill_workers();
+                    output::tell(&format!(
+                        "threadwise: workers killed: {killed}; a third Ctrl-C ends threadwise at once"
+                    ));
+                }
+            }
+        }
+    };
+    std::thread::Builder::new().name("ctrl-c".to_owned()).spawn(watch).map_err(failed)?;
     Ok(stop)
 }

@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         Some(file) => Job::resumed(args, file, &topology)?,
         None => Job::fresh(args, &topology)?,
     };
-    let stop = commands::stop_flag()?;
+    let stop = commands::stop_flag_of_study()?;
     if !job.is_simulated() && !args.plan && !job.is_complete() {
         guard::check_process_limits(&job.study, guard::ProcessLimits::read()).map_err(AppError::refused)?;
         guard::check_start(&topology, args.allow_busy, job.is_users_server()).map_err(AppError::refused)?;

@@ -30,9 +30,15 @@ impl Lab {
         self.path().join("tmp")
     }
 
+    /// Where journals of masks are.
+    pub fn state(&self) -> PathBuf {
+        self.path().join("state")
+    }
+
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_threadwise"));
         command.args(args).current_dir(self.path()).env("TMPDIR", self.tmp()).stdin(Stdio::null());
+        command.env("THREADWISE_STATE_DIR", self.state());
         command.env_remove("NO_COLOR").env("LANG", "C.UTF-8");
         command
     }
@@ -48,14 +54,15 @@ impl Lab {
         said
     }
 
-    /// Names in the folder, without `tmp`.
+    /// Names in the folder, without `tmp` and `state`.
     pub fn files(&self) -> Vec<String> {
-        names(self.path()).into_iter().filter(|name| name != "tmp").collect()
+        names(self.path()).into_iter().filter(|name| name != "tmp" && name != "state").collect()
     }
 
-    /// What is left in the temporary folder.
+    /// What is left in the temporary folder, and journals of masks.
     pub fn leftovers(&self) -> Vec<String> {
-        names(&self.tmp())
+        let journals = if self.state().exists() { names(&self.state()) } else { Vec::new() };
+        names(&self.tmp()).into_iter().chain(journals).collect()
     }
 
     /// A short study on the model engine.

@@ -77,7 +77,7 @@ impl Job {
         }
         check_data_dir(args)?;
         let mut remarks = remarks(args, &study, &program)?;
-        remarks.extend(server::remarks(&study, topology)?);
+        remarks.extend(server::remarks(&study, topology, args.plan)?);
         let limit = limit(args, &file, &study);
         let state = EndState::Running;
         Ok(Self { study, output, html, versions, program, store: None, limit, state, remarks })
@@ -109,7 +109,7 @@ impl Job {
         check_data_dir(args)?;
         let remarks = match state {
             EndState::Complete => Vec::new(),
-            _ => [remarks(args, &study, &program)?, server::remarks(&study, topology)?].concat(),
+            _ => [remarks(args, &study, &program)?, server::remarks(&study, topology, args.plan)?].concat(),
         };
         let store = (!args.plan && state != EndState::Complete)
             .then(|| resume(file, topology, &versions))

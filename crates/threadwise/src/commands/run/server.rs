@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use threadwise_engine::engines::command::pin_server;
 use threadwise_machine::text::escaped;
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_server::journal;
 use threadwise_study::command::{CommandOptions, WORKLOAD};
 use threadwise_study::{Study, Treatment, plan_block};
 
@@ -16,10 +17,14 @@ pub fn is_there(study: &Study) -> bool {
 /// What is bound, one line a server. Nothing of a study without one.
 ///
 /// # Errors
-/// There is none of that name, it must not be bound, or may not use the logical CPUs of the first block.
-pub fn remarks(study: &Study, topology: &Topology) -> Result<Vec<String>, AppError> {
+/// There is no folder for the journal of masks; there is no server of that name, it must not be bound, or may not use the logical CPUs of the first block.
+pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<String>, AppError> {
     if !is_there(study) {
         return Ok(Vec::new());
+    }
+    let journal = journal::new_path().map_err(no_journal)?;
+    if !is_plan {
+        journal::check_folder(&journal).map_err(no_journal)?;
     }
     let plan = plan_block(study, topology, 0).map_err(AppError::refused)?;
     let mut found = BTreeSet::new();
@@ -36,6 +41,11 @@ pub fn remarks(study: &Study, topology: &Topology) -> Result<Vec<String>, AppErr
     }
     // A process chooses its own name.
     Ok(found.iter().map(|line| escaped(line)).collect())
+}
+
+/// Without a journal nothing that belongs to others is bound.
+fn no_journal(why: impl std::fmt::Display) -> AppError {
+    AppError::Input(format!("--pin-server needs a folder in which masks are written down: {why}"))
 }
 
 fn options(treatment: &Treatment) -> Option<CommandOptions> {

@@ -1,0 +1,79 @@
+//! What studies that were killed have left bound, before any other work: commands that run something put
+//! it back, and those that only read say so.
+
+use crate::cli::{Command, DoctorArgs};
+use crate::commands::engine::EngineAction;
+use crate::error::AppError;
+use crate::output;
+use std::path::PathBuf;
+use threadwise_server::journal::{self, PutBack};
+use threadwise_server::state;
+
+/// How many failures are shown.
+const SHOWN: usize = 3;
+
+/// Before a command: restores or says what is left, on standard error. Whatever comes of it, the command
+/// goes on, since it need not have to do with the processes concerned.
+pub fn before(command: &Command) {
+    // Without a place for a state folder nothing was ever bound.
+    let Ok(folder) = state::folder() else { return };
+    match command {
+        Command::Run(args) if !args.plan => restore(folder),
+        Command::Reload(args) if !args.dry_run => restore(folder),
+        Command::Engine(args) if matches!(args.action, EngineAction::Add(_)) => restore(folder),
+        Command::Probe(_) => restore(folder),
+        Command::Doctor(DoctorArgs { restore: true, .. }) => {}
+        Command::Completions(_) | Command::Man => {}
+        // Processes of a study that is running.
+        Command::Worker(_)
+        | Command::Janitor(_)
+        | Command::ReloadWatchdog(_)
+        | Command::WorklistRun(_)
+        | Command::WorklistSqlite(_) => {}
+        _ => show(folder),
+    }
+}
+
+fn restore(folder: PathBuf) {
+    match journal::put_left_back(&folder) {
+        Ok(done) => lines(&done).iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
+        Err(error) => output::tell(&format!("threadwise: {error}")),
+    }
+}
+
+fn show(folder: PathBuf) {
+    match journal::left(&folder) {
+        Ok(bound) if bound.is_empty() => {}
+        Ok(bound) => output::tell(&format!(
+            "threadwise: {bound} left bound by a study that was killed; to put that back: threadwise doctor --restore"
+        )),
+        Err(error) => output::tell(&format!("threadwise: {error}")),
+    }
+}
+
+/// `doctor --restore`: only that.
+///
+/// # Errors
+/// Something could not be put back.
+pub fn restore_only() -> Result<(), AppError> {
+    let folder = state::folder().map_err(AppError::Input)?;
+    let done = journal::put_left_back(&folder).map_err(AppError::failed)?;
+    match (lines(&done), done.failed.is_empty()) {
+        (said, true) if said.is_empty() => {
+            output::print("Nothing is left bound by a study that was killed.\n")
+        }
+        (said, true) => output::print(&format!("{}\n", said.join("\n"))),
+        (said, false) => Err(AppError::Failed(said.join("; "))),
+    }
+}
+
+fn lines(done: &PutBack) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !done.bound.is_empty() {
+        lines.push(format!("put back: {}, left bound by a study that was killed", done.bound));
+    }
+    let more = done.failed.len().saturating_sub(SHOWN);
+    lines.extend(done.failed.iter().take(SHOWN).map(|why| format!("not put back: {why}")));
+    lines.extend((more > 0).then(|| format!("not put back: {more} more")));
+    lines
+}
