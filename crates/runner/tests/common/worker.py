@@ -44,6 +44,14 @@ def daemons():
         return []
 
 
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def start_daemon():
     """A session and a group of its own, and this worker's files closed."""
     script = f"setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! >> {spy}/daemons"
@@ -53,7 +61,7 @@ def start_daemon():
 def prepare(sessions, fault):
     if fault == "daemon":
         with open(os.path.join(spy, "alive"), "a") as file:
-            file.writelines(pid + "\n" for pid in daemons() if os.path.exists(f"/proc/{pid}"))
+            file.writelines(pid + "\n" for pid in daemons() if is_running(pid))
     tids = [0] * len(sessions)
     if fault.startswith("policy"):
         with open(os.path.join(spy, fault), "w") as file:

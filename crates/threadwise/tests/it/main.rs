@@ -13,6 +13,7 @@ mod forms;
 mod harness;
 mod hostile;
 mod killed;
+mod left;
 mod pin_server;
 mod probe;
 mod real;

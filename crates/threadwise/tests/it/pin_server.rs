@@ -56,7 +56,7 @@ for task in glob.glob("/proc/[0-9]*/task/[0-9]*/status"):
 print(f"seen = {seen}\nastray = {astray}")
 "#;
 
-struct Server {
+pub struct Server {
     child: Child,
     port: u16,
     /// The child with a mask of its own.
@@ -68,7 +68,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(lab: &Lab) -> Self {
+    pub fn start(lab: &Lab) -> Self {
         std::fs::write(lab.path().join("client.py"), CLIENT).unwrap();
         Self::start_script(lab, SERVER)
     }
@@ -88,12 +88,12 @@ impl Server {
         Self { child, port: numbers[0] as u16, special: numbers[1], whole, own }
     }
 
-    fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Masks of all its threads by process and thread: of the process and all below it.
-    fn masks(&self) -> BTreeMap<(u32, u32), CpuSet> {
+    pub fn masks(&self) -> BTreeMap<(u32, u32), CpuSet> {
         let mut found = BTreeMap::new();
         let mut open = vec![self.pid()];
         while let Some(pid) = open.pop() {
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Those that have not the mask that they should have by themselves.
-    fn astray(&self) -> Vec<((u32, u32), CpuSet)> {
+    pub fn astray(&self) -> Vec<((u32, u32), CpuSet)> {
         let wanted = |pid: u32| if pid == self.special { &self.own } else { &self.whole };
         self.masks().into_iter().filter(|((pid, _), mask)| mask != wanted(*pid)).collect()
     }
@@ -124,7 +124,7 @@ impl Drop for Server {
 }
 
 /// Waits for something that must come; a bound, not a measurement.
-fn until(what: &str, is_there: impl Fn() -> bool) {
+pub fn until(what: &str, is_there: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !is_there() {
         assert!(Instant::now() < end, "{what} did not come");
@@ -185,7 +185,7 @@ fn everything_of_a_server_is_bound_for_every_run_and_has_its_own_mask_afterwards
 }
 
 /// Starts a study whose command has the server start more and then waits for ever.
-fn start_waiting(lab: &Lab, server: &Server) -> Child {
+pub fn start_waiting(lab: &Lab, server: &Server) -> Child {
     let script =
         format!("python3 client.py {} {} {{cpus}} && touch at-work && sleep 1000", server.port, server.pid());
     let name = format!("port:{}", server.port);
@@ -197,7 +197,7 @@ fn start_waiting(lab: &Lab, server: &Server) -> Child {
     child
 }
 
-fn kill(pids: &[String]) {
+pub fn kill(pids: &[String]) {
     let words = [&["-9".to_owned()], pids].concat();
     assert!(Command::new("kill").args(words).stderr(Stdio::null()).status().is_ok());
 }

@@ -1,0 +1,167 @@
+//! What is left when everything of a study was killed, its janitor included, and who clears it up: masks of a
+//! bound server, and folders wherever the data was.
+
+use crate::harness::{Lab, said};
+use crate::killed::{living, wait_until_clean};
+use crate::pin_server::{Server, kill, start_waiting, until};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Janitors of a lab's studies: they have no environment, but a folder of the lab as their last word.
+fn janitors(lab: &Lab) -> Vec<String> {
+    let tmp = lab.tmp().display().to_string();
+    let is_janitor = |pid: &String| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<String> =
+            words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        words.iter().any(|word| word == "janitor") && words.iter().any(|word| word.starts_with(&tmp))
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_janitor).collect()
+}
+
+/// Starts a study that binds the server and kills all of it, the janitor first. What the killed study has in
+/// its folders is not looked at here: the next one has to be asked for another data folder, too.
+fn killed_whole(lab: &Lab, server: &Server) {
+    let mut child = start_waiting(lab, server);
+    let janitors = janitors(lab);
+    assert_eq!(janitors.len(), 1, "{janitors:?}");
+    kill(&janitors);
+    kill(&living(lab));
+    child.wait().unwrap();
+    until("the end of all processes", || living(lab).is_empty());
+    ["s.threadwise", "s.threadwise-journal", "at-work"].into_iter().for_each(|name| {
+        let _ = std::fs::remove_file(lab.path().join(name));
+    });
+    assert_ne!(server.astray(), [], "it is still bound");
+}
+
+/// A load that makes the machine busy, for sure.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> Self {
+        let spin = |_| Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
+        Self((0..2).map(|number| spin(number).unwrap()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    let other = lab.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let simulated =
+        |output| vec!["run", "--engine", "simulated", "--seed=7", "--no-html", "--output", output];
+    assert_eq!(lab.run(&[&simulated("old.threadwise")[..], &["--allow-busy"]].concat()).code, Some(0));
+
+    killed_whole(&lab, &server);
+    let bound = server.astray();
+    for args in [&["run", "--plan"][..], &["report", "old.threadwise"], &["list"], &["doctor"]] {
+        let said = lab.ok(args);
+        let names = format!(" ({})", "python3");
+        assert!(said.stderr.contains("left bound by a study that was killed"), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(&format!("{}{names}", server.pid())), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("threadwise doctor --restore"), "{args:?}: {}", said.stderr);
+        assert_eq!(server.astray(), bound, "{args:?} only reads");
+    }
+    let said = lab.ok(&["doctor", "--restore"]);
+    assert!(said.stdout.starts_with("put back: "), "{}", said.stdout);
+    assert_eq!(server.astray(), []);
+    assert!(lab.ok(&["doctor", "--restore"]).stdout.starts_with("Nothing is left"));
+    assert_eq!(lab.ok(&["list"]).stderr, "");
+
+    for (code, args) in [
+        (2, vec!["run", "no-such-preset"]),
+        (3, vec!["run", "--no-html"]),
+        (3, vec!["probe"]),
+        (0, [&simulated("new.threadwise")[..], &["--allow-busy", "--data-dir", "other"]].concat()),
+    ] {
+        killed_whole(&lab, &server);
+        let _busy = Busy::start();
+        let said = lab.run(&args);
+        assert_eq!(said.code, Some(code), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.starts_with("threadwise: put back: "), "{args:?}: {}", said.stderr);
+        assert_eq!(server.astray(), [], "{args:?}");
+    }
+    // The folders of the killed ones, in the temporary folder, went with the last study.
+    assert_eq!(lab.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn nobody_unbinds_what_a_running_study_has_bound() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    let mut child = start_waiting(&lab, &server);
+    let bound = server.astray();
+    assert_ne!(bound, []);
+    let second =
+        ["run", "--engine", "simulated", "--seed=7", "--no-html", "--allow-busy", "--output=t.threadwise"];
+    for args in [&second[..], &["report", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
+        let said = lab.ok(args);
+        assert!(!said.stderr.contains("study that was killed"), "{args:?}: {}", said.stderr);
+        assert_eq!(server.astray(), bound, "{args:?}");
+    }
+    assert!(Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!((server.astray(), lab.leftovers(), living(&lab)), (vec![], vec![], vec![]));
+}
+
+#[test]
+fn data_folders_by_relative_paths_are_cleaned_too() {
+    let lab = Lab::new();
+    let run = ["run", "--engine", "simulated", "--seed=7", "--no-html", "--allow-busy", "--output"];
+    for (output, tmp, more) in [
+        ("a.threadwise", "tmp", &[][..]),
+        ("b.threadwise", "tmp/../tmp", &[]),
+        ("c.threadwise", "/tmp", &["--data-dir", "tmp"]),
+        ("d.threadwise", "/tmp", &["--data-dir", "tmp/../tmp"]),
+    ] {
+        let args = [&run[..], &[output], more].concat();
+        let said = said(lab.command(&args).env("TMPDIR", tmp).output().unwrap());
+        assert_eq!((said.code, lab.leftovers()), (Some(0), vec![]), "{args:?}: {}", said.stderr);
+    }
+    let args = ["run", "command", "--allow-busy", "--no-probe", "--no-html", "--output=e.threadwise"];
+    let args =
+        [&args[..], &["--data-dir=tmp/../tmp", "--", "sh", "-c", "touch at-work; sleep 1000"]].concat();
+    let mut child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the command", || lab.path().join("at-work").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until_clean(&lab);
+    until("the end of all processes", || living(&lab).is_empty());
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_second_ctrl_c_waits_for_nobody_and_leaves_no_journal() {
+    let lab = Lab::new();
+    let args = ["run", "command", "--allow-busy", "--no-probe", "--no-html", "--output=s.threadwise"];
+    let teardown = "sh -c 'touch tearing-down; sleep 1000'";
+    let more = ["--teardown", teardown, "--", "sh", "-c", "touch at-work; sleep 1000"];
+    let args = [&args[..], &more].concat();
+    let child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the command", || lab.path().join("at-work").exists());
+    interrupt(&child);
+    until("the teardown", || lab.path().join("tearing-down").exists());
+    interrupt(&child);
+    let said = said(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.stderr);
+    assert!(said.stderr.contains("workers killed: 1; a third Ctrl-C"), "{}", said.stderr);
+    let journal = Path::new("s.threadwise-journal");
+    assert!(!lab.path().join(journal).exists(), "{:?}", lab.files());
+    assert_eq!((lab.leftovers(), living(&lab)), (vec![], vec![]));
+}
