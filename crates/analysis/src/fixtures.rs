@@ -1,6 +1,7 @@
 //! Small studies and runs for tests.
 
-use crate::Estimate;
+use crate::findings::verdict;
+use crate::{Estimate, analyse_on, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
@@ -177,4 +178,43 @@ pub fn machine(packages: u32, cores: u32, threads: u32) -> Topology {
     }
     topology.numa_nodes.push(NumaNode { os_id: Some(0), cpus: topology.allowed(), memory_bytes: None });
     topology
+}
+
+/// Asserts what a verdict begins with. With all runs, and with one run failed, which is within a tenth: a
+/// finding of kind `answer`. With a treatment without data, or a quarter of all runs lost: validity, in the words
+/// that the exit code is made from. Without a usable baseline: that nothing can be said.
+pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &str) {
+    let looked = |runs: &[Run]| {
+        let analysis = analyse_on(study, Some(topology), runs, 1.0);
+        let findings = verdict(study, topology, &analysis);
+        let first = findings.first().map(|own| (own.kind.clone(), own.text.clone()));
+        (first.expect("a verdict has a line"), validity::problem(&analysis))
+    };
+    let failing = |is_lost: &dyn Fn(&Run) -> bool| {
+        let mut runs = runs.to_vec();
+        for run in runs.iter_mut().filter(|run| is_lost(run)) {
+            run.status = RunStatus::Failed { kind: "crash".to_owned(), message: "signal 9".to_owned() };
+        }
+        looked(&runs)
+    };
+    let ((kind, text), problem) = looked(runs);
+    assert_eq!((kind.as_str(), problem), (answer, None), "{text}");
+    let compared = study.treatments.iter().rev().find(|own| own.role == Role::Compared);
+    let name = &compared.expect("a compared treatment").name;
+    let ((kind, _), problem) = failing(&|run| run.block == 1 && &run.treatment == name);
+    assert_eq!((kind.as_str(), problem), (answer, None), "one run is within a tenth");
+    let ((kind, text), problem) = failing(&|run| &run.treatment == name);
+    let problem = problem.expect("a treatment without data");
+    assert!(problem.ends_with(&format!("no data for {name} (crash: signal 9)")), "{problem}");
+    // Without its only treatment a study says nothing at all.
+    if study.treatments.len() > 3 {
+        assert_eq!((kind.as_str(), text.starts_with("Validity: ")), ("validity", true), "{text}");
+        assert!(text.contains(&problem), "{text}");
+    }
+    let ((kind, text), problem) = failing(&|run| run.block < 2);
+    assert_eq!((kind.as_str(), text.starts_with("Validity: ")), ("validity", true), "{text}");
+    assert!(text.contains(&problem.expect("a quarter is lost")), "{text}");
+    let ((kind, text), problem) = failing(&|_| true);
+    assert_eq!((kind.as_str(), problem.is_some()), ("not-measurable", true), "{text}");
+    assert!(text.starts_with("Nothing can be said: "), "{text}");
 }

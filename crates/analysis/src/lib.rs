@@ -10,6 +10,7 @@ pub mod findings;
 pub mod hardware;
 pub mod queries;
 pub mod statistics;
+pub mod validity;
 pub mod worklist;
 
 #[cfg(test)]
@@ -267,8 +268,8 @@ impl Estimate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
-    /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `trust`,
-    /// `scope`, `advice`, `simulated`; of queries `data-size`, `queries-total`, `queries-range`,
+    /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`,
+    /// `trust`, `scope`, `advice`, `simulated`; of queries `data-size`, `queries-total`, `queries-range`,
     /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a
     /// command `command`, `metric`, `cost`; of a work list `worklist`, `jobs-step`, `smt-whole`, `idle-tail`,
     /// `schedule`; of a probe

@@ -84,7 +84,7 @@ pub fn measure_with(
     if !found.readings.is_empty() && found.readings.iter().all(|one| one.bzy_mhz.is_none() || by_kernel(one))
     {
         found.gaps.push(
-            "the clock is the CHAIN kernel's alone: right where a dependent add takes one cycle".to_owned(),
+            "the clock comes from the CHAIN kernel alone (adds that depend on each other): right where a dependent add takes one cycle".to_owned(),
         );
     }
     // One that holds for every CPU and state is one line.

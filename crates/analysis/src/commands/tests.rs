@@ -339,7 +339,6 @@ fn the_verdict_of_a_command() {
     assert_eq!(
         texts,
         [
-            "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node.",
             "Elapsed: 10.0 s [10.0, 10.0] on A (one-cpu). Against it: T (2c1t) 0.50x [0.50, 0.50], better.",
             "Other ratios of elapsed: T : A 0.50x [0.50, 0.50], better.",
             "late (ms, lower is better): 10.0 [10.0, 10.0] on A; T 1.50x [1.50, 1.50], worse.",
@@ -349,6 +348,7 @@ fn the_verdict_of_a_command() {
              0.99 of 1 on A; 1.98 of 2 on T. Peak memory: 100 MiB [100, 100] on A; a difference below 0.5% in \
              1 comparison.",
             "No ratio, which needs numbers above 0 on both sides, of zero (0 in block 3 of A).",
+            "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen.",
             "Scope: engine command, workload command, one process a treatment of: bench --time 10.",
         ]
@@ -498,4 +498,10 @@ fn noise_is_seldom_called_an_effect() {
     }
     // 10% of 300 are 30; three standard deviations more are 46.
     assert!(wrong <= 46, "{wrong} of 300 studies of nothing");
+}
+
+#[test]
+fn the_first_line_is_validity_or_the_answer() {
+    let (study, runs) = story(8);
+    crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, "command");
 }

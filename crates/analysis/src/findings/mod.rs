@@ -7,6 +7,7 @@ mod activity;
 mod commands;
 mod facts;
 mod machine;
+mod order;
 mod queries;
 mod scaling;
 mod smt;
@@ -23,6 +24,7 @@ pub use words::group_words;
 use crate::hardware::Hardware;
 use crate::{Analysis, Finding};
 use facts::Facts;
+use order::Parts;
 use sweep::Sweep;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
@@ -32,9 +34,9 @@ pub fn verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<F
     verdict_probed(study, topology, None, analysis)
 }
 
-/// The verdict: six lines or so, in the order in which they should be read. Where the hardware was
-/// probed, what was measured stands beside what is declared, and before everything else that
-/// rests on the declaration it is told when the two differ.
+/// The verdict: six lines or so, in the order in which they should be read (`findings::order`): what is wrong with
+/// the study, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
+/// declared, and where the two differ that is said first.
 ///
 /// Without a usable block it says that nothing can be said, and why.
 pub fn verdict_probed(
@@ -46,8 +48,8 @@ pub fn verdict_probed(
     verdict_noted(study, topology, hardware, &[], "", analysis)
 }
 
-/// The same with the notes of the study and the version that its engine told. What notes say about where
-/// a server ran comes first: a placement of which a server knew nothing says nothing.
+/// The same with the notes of the study and the version that its engine gave. What notes say about where
+/// a server ran is about validity: a placement of which a server knew nothing says nothing.
 pub fn verdict_noted(
     study: &Study,
     topology: &Topology,
@@ -57,42 +59,47 @@ pub fn verdict_noted(
     analysis: &Analysis,
 ) -> Vec<Finding> {
     let facts = Facts { study, topology, analysis, engine_version };
-    let mut findings = Vec::new();
-    if analysis.simulated {
-        findings.push(finding("simulated", "SIMULATED: from a model, not from a machine".to_owned(), &[]));
-    }
-    findings.extend(trust::not_placed(notes));
-    findings.push(machine::machine(topology, hardware));
-    findings.extend(hardware.and_then(trust::declared_wrongly));
+    let mut parts = parts(&facts);
+    let simulated = "SIMULATED: from a model, not from a machine".to_owned();
+    parts.validity.extend(analysis.simulated.then(|| finding("simulated", simulated, &[])));
+    parts.validity.extend(trust::not_placed(notes));
+    parts.validity.extend(hardware.and_then(trust::declared_wrongly));
+    parts.setting.insert(0, machine::machine(topology, hardware));
+    parts.in_order()
+}
+
+/// What runs and ratios say, by kind of study.
+fn parts(facts: &Facts<'_>) -> Parts {
+    let analysis = facts.analysis;
+    let validity = trust::validity(facts).into_iter().collect();
     if let Some(of_commands) = analysis.commands.as_ref().filter(|_| analysis.blocks > 0) {
-        findings.extend(match &analysis.worklist {
-            Some(of_lists) => worklist::worklist(&facts, of_commands, of_lists),
-            None => commands::commands(&facts, of_commands),
-        });
-        findings.push(trust::trust(&facts));
-        findings.push(trust::scope(&facts, &[]));
-        return findings;
+        let found = match &analysis.worklist {
+            Some(of_lists) => worklist::worklist(facts, of_commands, of_lists),
+            None => commands::commands(facts, of_commands),
+        };
+        let limits = vec![trust::trust(facts), trust::scope(facts, &[])];
+        return Parts { validity, found, limits, ..Parts::default() };
     }
     if facts.throughput().next().is_none() {
-        findings.push(trust::nothing(&facts));
-        let of_queries = analysis.queries.as_ref().map(|own| queries::scope(&facts, own));
-        findings.push(of_queries.unwrap_or_else(|| trust::scope(&facts, &[])));
-        return findings;
+        let of_queries = analysis.queries.as_ref().map(|own| queries::scope(facts, own));
+        let scope = of_queries.unwrap_or_else(|| trust::scope(facts, &[]));
+        // Why nothing can be said is all that there is to say of validity.
+        return Parts { validity: vec![trust::nothing(facts)], limits: vec![scope], ..Parts::default() };
     }
     if let Some(of_queries) = &analysis.queries {
-        findings.extend(queries::queries(&facts, of_queries));
-        findings.extend(activity::of_queries(&facts));
-        findings.push(queries::trust(&facts, of_queries));
-        findings.push(queries::scope(&facts, of_queries));
-        return findings;
+        let mut found = queries::queries(facts, of_queries);
+        found.extend(activity::of_queries(facts));
+        let setting = queries::data_size(of_queries).into_iter().collect();
+        let limits = vec![queries::trust(facts, of_queries), queries::scope(facts, of_queries)];
+        return Parts { validity, found, setting, limits, lead: None };
     }
-    let sweeps = sweep::sweeps(&facts);
-    findings.extend(throughput(&facts, &sweeps));
-    findings.extend(sweep::advice(&facts, &sweeps));
-    findings.extend(activity::activity(&facts));
-    findings.push(trust::trust(&facts));
-    findings.push(trust::scope(&facts, &sweeps));
-    findings
+    let sweeps = sweep::sweeps(facts);
+    let mut found = throughput(facts, &sweeps);
+    found.extend(sweep::advice(facts, &sweeps));
+    found.extend(activity::activity(facts));
+    let limits = vec![trust::trust(facts), trust::scope(facts, &sweeps)];
+    let lead = sweep::is_the_question(facts, &sweeps).then_some("sweep");
+    Parts { validity, found, lead, limits, ..Parts::default() }
 }
 
 /// What the ratios of throughput say. The yield is told in any case, if only that there is none.

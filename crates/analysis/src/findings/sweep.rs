@@ -80,6 +80,12 @@ pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
     facts.study.groups().into_iter().filter_map(|group| sweep(facts, group)).collect()
 }
 
+/// Whether a study asks for nothing but how throughput grows: all that it compares are points of sweeps.
+pub fn is_the_question(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> bool {
+    let mut compared = facts.study.treatments.iter().filter(|own| own.role == Role::Compared);
+    !sweeps.is_empty() && compared.all(|own| sweeps.iter().any(|sweep| sweep.has(own)))
+}
+
 fn sweep<'a>(facts: &Facts<'a>, group: &'a str) -> Option<Sweep<'a>> {
     // A sweep's point may be one of the named placements: `same-package` is two sessions on a
     // machine of two cores. The steps of the sweep tell.

@@ -68,11 +68,11 @@ fn a_small_guest_without_siblings() {
     assert_eq!(
         texts(&findings),
         [
-            "KVM guest, declared as 2 logical CPUs on 2 cores of 1 package, SMT undeclared, 1 NUMA node.",
             "Two sessions on two cores do 1.94x [1.94, 1.94] one session's reads.",
-            "SMT yield: not measurable here (no core is declared with two logical CPUs, and a hypervisor may hide siblings); that does not mean none.",
-            "Three sessions add nothing to two (1.00x [1.00, 1.00], no difference shown; 1.94x [1.94, 1.94] of one alone); each waits longer: p99 +60% [60, 60].",
             "Busy sessions to use: two.",
+            "Three sessions add nothing to two (1.00x [1.00, 1.00], no difference shown; 1.94x [1.94, 1.94] of one alone); each waits longer: p99 +60% [60, 60].",
+            "SMT yield: not measurable here (no core is declared with two logical CPUs, and a hypervisor may hide siblings); that does not mean none.",
+            "KVM guest, declared as 2 logical CPUs on 2 cores of 1 package, SMT undeclared, 1 NUMA node.",
             "Trust: noise floor ±0.2%; 8 blocks; no steal seen; no difference shown in 2 of 4 comparisons.",
             "Scope: engine sqlite, workload logical-io, reads are rows read from the engine's cache, no writes. Left out: same-core and cross-package.",
         ]
@@ -227,6 +227,11 @@ fn trust_tells_what_disturbed_and_what_is_open() {
          trust ratios, not rates; inconclusive: P : A+A' ±9.9%. \
          Left out: block 0: baseline A failed (crash: worker ended)."
     );
+    assert_eq!(
+        findings[0].text,
+        "Validity: of 27 runs 1 failed and 2 were left out, more than a tenth. What follows rests on the other \
+         runs."
+    );
     assert!(of_kind(&findings, "scaling").ends_with("size only within ±9.9%."), "{findings:?}");
     assert!(of_kind(&findings, "scope").ends_with("Next: the same with `--until 5%`."));
 }
@@ -240,9 +245,9 @@ fn nothing_can_be_said() {
         let findings = verdict(&study, &topology, &analysis);
         assert_eq!(
             findings.iter().map(|f| f.kind.as_str()).collect::<Vec<_>>(),
-            ["machine", "not-measurable", "scope"]
+            ["not-measurable", "machine", "scope"]
         );
-        findings[1].text.clone()
+        findings[0].text.clone()
     };
     assert_eq!(told(&[]), "Nothing can be said: no run is finished.");
     for one in runs.iter_mut().filter(|run| run.treatment == "A") {
@@ -348,4 +353,19 @@ fn better_than_linear_is_said_and_not_explained() {
         told(2.2)
     );
     assert!(!told(1.9).contains("Better than linear"), "{}", told(1.9));
+}
+
+#[test]
+fn reads_and_inserts_lead_with_validity_or_the_answer() {
+    let (study, runs) = small_study();
+    crate::fixtures::assert_leads(&study, &machine(1, 2, 1), &runs, "scaling");
+    let mut inserts = study.clone();
+    inserts.workload = "insert".to_owned();
+    crate::fixtures::assert_leads(&inserts, &machine(1, 2, 1), &runs, "scaling");
+    // A study that only sweeps is about the knee.
+    let mut sweep = study;
+    sweep.treatments.retain(|own| own.name != "O");
+    sweep.comparisons.retain(|own| own.treatment != "O");
+    let runs: Vec<Run> = runs.into_iter().filter(|run| run.treatment != "O").collect();
+    crate::fixtures::assert_leads(&sweep, &machine(1, 2, 1), &runs, "sweep");
 }

@@ -6,8 +6,9 @@ use super::smt::left_over_text;
 use super::sweep::Sweep;
 use super::words::{Work, by_group, capital, data_words, levels, list, percent, plural, shortened};
 use crate::commands::BUSY_CPUS;
-use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE, first_reason, is_throttled};
+use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE, is_throttled};
 use crate::hardware::Hardware;
+use crate::validity::{self, Counts};
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_study::OptionValue;
 use threadwise_study::study::MIN_BLOCKS;
@@ -40,10 +41,6 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     if not_shown > 0 {
         let all = facts.throughput().count();
         parts.push(format!("no difference shown in {not_shown} of {}", plural(all as u32, "comparison")));
-    }
-    let missing = not_measured(facts);
-    if !missing.is_empty() {
-        parts.push(format!("not measured: {}", shortened(&missing)));
     }
     let evidence: Vec<&str> = open.iter().map(|estimate| estimate.name.as_str()).collect();
     let mut text = format!("Trust: {}.", parts.join("; "));
@@ -95,12 +92,18 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
     (!sentences.is_empty()).then(|| finding("trust", text, &[]))
 }
 
+/// That too many runs are missing, or all of a treatment.
+pub fn validity(facts: &Facts<'_>) -> Option<Finding> {
+    let problem = validity::problem(facts.analysis)?;
+    Some(finding("validity", format!("Validity: {problem}. What follows rests on the other runs."), &[]))
+}
+
 /// Nothing can be said, and why.
 pub fn nothing(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
-    let (runs, failed, excluded) = counts(facts);
-    let lost = format!("{} failed, {excluded} left out", plural(failed, "run"));
-    let why = if runs + failed + excluded == 0 {
+    let counts = Counts::of(analysis);
+    let lost = format!("{} failed, {} left out", plural(counts.failed, "run"), counts.excluded);
+    let why = if counts.all() == 0 {
         "no run is finished".to_owned()
     } else if analysis.blocks == 0 {
         format!("no block has a usable baseline ({lost})")
@@ -196,7 +199,7 @@ pub(super) fn blocks(facts: &Facts<'_>) -> String {
     if blocks < MIN_BLOCKS {
         text += &format!(", fewer than the {MIN_BLOCKS} that a study needs");
     }
-    let (_, failed, excluded) = counts(facts);
+    let Counts { failed, excluded, .. } = Counts::of(facts.analysis);
     if failed > 0 {
         text += &format!(", {} failed", plural(failed, "run"));
     }
@@ -204,23 +207,6 @@ pub(super) fn blocks(facts: &Facts<'_>) -> String {
         text += &format!(", {} excluded", plural(excluded, "run"));
     }
     text
-}
-
-/// Runs of all treatments: used, failed, left out.
-fn counts(facts: &Facts<'_>) -> (u32, u32, u32) {
-    let sum = |of: fn(&TreatmentSummary) -> u32| facts.analysis.treatments.iter().map(of).sum::<u32>();
-    (sum(|t| t.runs), sum(|t| t.failed), sum(|t| t.excluded))
-}
-
-/// Treatments without a usable run, each with the first reason.
-pub(super) fn not_measured(facts: &Facts<'_>) -> Vec<String> {
-    let without = facts.analysis.treatments.iter().filter(|treatment| treatment.runs == 0);
-    without
-        .map(|treatment| {
-            let reason = first_reason(&facts.analysis.excluded_blocks, &treatment.name, &treatment.group);
-            format!("{} ({})", treatment.name, reason.unwrap_or("no run is finished"))
-        })
-        .collect()
 }
 
 pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<String> {
@@ -404,8 +390,8 @@ fn what_to_mend(facts: &Facts<'_>) -> Option<String> {
 /// Whether more than half of the runs are left out, and most reasons for it are a CPU quota. Runs
 /// whose baseline was throttled have no reason of their own.
 fn mostly_throttled(facts: &Facts<'_>) -> bool {
-    let (runs, failed, excluded) = counts(facts);
+    let counts = Counts::of(facts.analysis);
     let reasons = &facts.analysis.excluded_blocks;
     let throttled = reasons.iter().filter(|line| is_throttled(line)).count();
-    2 * excluded > runs + failed + excluded && 2 * throttled > reasons.len()
+    2 * counts.excluded > counts.all() && 2 * throttled > reasons.len()
 }

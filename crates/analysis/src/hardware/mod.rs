@@ -36,8 +36,8 @@ pub struct Hardware {
     /// Where declaration and measurement differ, the first [`MAX_DIFFERENCES`]; those about cores
     /// come before those about latencies.
     pub differences: Vec<Difference>,
-    /// What was measured in a few words, to stand after what is declared: `two cores (WIDE 1.04x,
-    /// CHAIN 1.01x)`.
+    /// What was measured in a few words, to stand after what is declared: `two cores (independent
+    /// adds 1.04x, dependent adds 1.01x as long together)`.
     pub measured: String,
     /// What it means, line by line. Kinds: `probe-sharing`, `probe-stranger`, `probe-latency`,
     /// `probe-clock`, `probe-gap`.

@@ -92,8 +92,8 @@ fn cores_text(cores: usize) -> String {
     format!("{} core{}", count(cores as u32), if cores == 1 { "" } else { "s" })
 }
 
-/// `: WIDE work slowed 1.98x together, latency-bound work 1.01x`; of several pairs the range. Empty
-/// where there are no figures.
+/// `: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x`; of several pairs the
+/// range. Empty where there are no figures.
 fn figures(probe: &Probe, cpus: &CpuSet, counts: impl Fn(&PairSharing) -> bool) -> String {
     let inside = |pair: &&PairSharing| cpus.contains(pair.a) && cpus.contains(pair.b) && counts(pair);
     let pairs: Vec<&PairSharing> = probe.pairs.iter().filter(inside).collect();
@@ -101,10 +101,10 @@ fn figures(probe: &Probe, cpus: &CpuSet, counts: impl Fn(&PairSharing) -> bool) 
     let chain = range(pairs.iter().filter_map(|pair| pair.chain));
     match (wide, chain) {
         (Some(wide), Some(chain)) => {
-            format!(": WIDE work slowed {wide} together, latency-bound work {chain}")
+            format!(": independent adds (WIDE) slowed {wide} together, dependent adds (CHAIN) {chain}")
         }
-        (Some(wide), None) => format!(": WIDE work slowed {wide} together"),
-        (None, Some(chain)) => format!(": latency-bound work slowed {chain} together"),
+        (Some(wide), None) => format!(": independent adds (WIDE) slowed {wide} together"),
+        (None, Some(chain)) => format!(": dependent adds (CHAIN) slowed {chain} together"),
         (None, None) => String::new(),
     }
 }
@@ -241,7 +241,8 @@ fn spans(probe: &Probe) -> String {
     let of = |counts: fn(Sharing) -> bool| {
         range(probe.pairs.iter().filter(|pair| counts(pair.sharing)).filter_map(|pair| pair.wide))
     };
-    let same = of(is_same).map(|range| format!("WIDE work slowed {range} together on one core"));
+    let same =
+        of(is_same).map(|range| format!("independent adds (WIDE) slowed {range} together on one core"));
     let apart = of(|sharing| sharing == Sharing::DifferentCores).map(|range| format!("{range} on two"));
     let parts: Vec<String> = [same, apart].into_iter().flatten().collect();
     if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) }
@@ -281,12 +282,15 @@ pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> String 
     }
     let pair = probe.pairs.first();
     let kernel = |name: &str, slowdown: Option<Slowdown>| Some(format!("{name} {:.2}x", slowdown?.median));
-    let kernels: Vec<String> =
-        [kernel("WIDE", pair.and_then(|pair| pair.wide)), kernel("CHAIN", pair.and_then(|pair| pair.chain))]
-            .into_iter()
-            .flatten()
-            .collect();
-    let figures = if kernels.is_empty() { String::new() } else { format!(" ({})", kernels.join(", ")) };
+    let kernels = [
+        kernel("independent adds", pair.and_then(|pair| pair.wide)),
+        kernel("dependent adds", pair.and_then(|pair| pair.chain)),
+    ];
+    let kernels: Vec<String> = kernels.into_iter().flatten().collect();
+    let figures = match kernels.is_empty() {
+        true => String::new(),
+        false => format!(" ({} as long together)", kernels.join(", ")),
+    };
     let what = match cores.measured_of(0, 1) {
         Relation::Same(Sharing::SameCpu) => "one logical CPU under two names",
         Relation::Same(_) => "one core",

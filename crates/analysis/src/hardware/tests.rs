@@ -58,23 +58,23 @@ fn two_logical_cpus() {
     assert_eq!(
         first_line(&two_cores, Sharing::SameCore),
         (
-            "Your 2 logical CPUs are one core: WIDE work slowed 1.98x together, latency-bound work 1.01x \
+            "Your 2 logical CPUs are one core: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x \
              (the system declares two cores)."
                 .to_owned(),
-            "one core (WIDE 1.98x, CHAIN 1.01x)".to_owned()
+            "one core (independent adds 1.98x, dependent adds 1.01x as long together)".to_owned()
         )
     );
     assert_eq!(
         told(&two_cores, Sharing::DifferentCores),
-        "Your 2 logical CPUs are two cores, as declared: WIDE work slowed 1.04x together, latency-bound work \
+        "Your 2 logical CPUs are two cores, as declared: independent adds (WIDE) slowed 1.04x together, dependent adds (CHAIN) \
          1.01x."
     );
     assert!(told(&one_core, Sharing::SameCore).starts_with("Your 2 logical CPUs are one core, as declared:"));
     assert!(told(&one_core, Sharing::DifferentCores).ends_with("(the system declares one core)."));
     assert_eq!(
         told(&two_cores, Sharing::SameCpu),
-        "Your 2 logical CPUs are one logical CPU under two names: WIDE work slowed 2.01x together, \
-         latency-bound work 1.99x, each on a CPU 50% of the time (the system declares two cores): look at \
+        "Your 2 logical CPUs are one logical CPU under two names: independent adds (WIDE) slowed 2.01x together, \
+         dependent adds (CHAIN) 1.99x, each on a CPU 50% of the time (the system declares two cores): look at \
          steal, and count on one."
     );
     assert_eq!(
@@ -143,7 +143,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!(hardware.measured_cores, hardware.declared_cores);
     assert_eq!(
         line(&hardware, "probe-sharing"),
-        "Your 64 logical CPUs are 32 cores, as declared: WIDE work slowed 1.98x together on one core."
+        "Your 64 logical CPUs are 32 cores, as declared: independent adds (WIDE) slowed 1.98x together on one core."
     );
     assert_eq!(hardware.measured, "32 cores, as declared");
 
@@ -154,7 +154,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!(
         line(&hardware, "probe-sharing"),
         "Of your 64 logical CPUs, 62 are on 31 cores as measured, none otherwise than declared; CPUs 6-7 are \
-         undecided: 1 pair masked by strangers: WIDE work slowed 1.98x together on one core. Probe again when \
+         undecided: 1 pair masked by strangers: independent adds (WIDE) slowed 1.98x together on one core. Probe again when \
          the machine below is quieter, or more of it: `threadwise probe --full`."
     );
 }
@@ -184,9 +184,9 @@ fn a_wrong_declaration_is_told_by_core() {
     assert_eq!(
         texts,
         [
-            "CPUs 0-1 are one core, declared as two cores: WIDE work slowed 1.98x together, latency-bound work 1.01x",
-            "CPUs 2-3 are one core, declared as two cores: WIDE work slowed 1.98x together, latency-bound work 1.01x",
-            "CPUs 4-5 are two cores, declared as one core: WIDE work slowed 1.04x together, latency-bound work 1.01x",
+            "CPUs 0-1 are one core, declared as two cores: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x",
+            "CPUs 2-3 are one core, declared as two cores: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x",
+            "CPUs 4-5 are two cores, declared as one core: independent adds (WIDE) slowed 1.04x together, dependent adds (CHAIN) 1.01x",
         ]
     );
     // 0 and 2 are apart, so 1 and 3 are: 3 pairs differ, and all others agree.

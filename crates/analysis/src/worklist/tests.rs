@@ -290,7 +290,6 @@ fn the_verdict_of_a_work_list() {
     assert_eq!(
         texts,
         [
-            "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Seconds per item (chain sqlite, 5 items): 3.20 [3.20, 3.20] with 1 job on all, 2.00 [2.00, 2.01] with \
              2 jobs (the list 10.0 [10.0, 10.0] s); 3.52 [3.51, 3.53] with 1 job on no-smt, 2.20 [2.20, 2.21] with \
              2 jobs (the list 11.0 [11.0, 11.0] s).",
@@ -310,6 +309,7 @@ fn the_verdict_of_a_work_list() {
              in the table. Logical CPUs kept busy: 1.00 of 2 on all j1; 1.00 of 2 on all j2; 1.00 of 2 on all j4; \
              1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50.0 MiB [50.0, 50.0] on all j1; no \
              difference shown in 5 comparisons.",
+            "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; no difference shown in 2 of 10 comparisons.",
             "Scope: engine worklist, workload worklist, chain sqlite, 40 made items (64.0 MiB asked for), the largest \
              first, one queue, put out of the page cache before each run.",
@@ -507,4 +507,9 @@ fn a_step_that_the_study_does_not_have_is_a_gap() {
     study.comparisons.retain(|own| !is_step(own));
     let own = list_of(&study, &story(8));
     assert_eq!(own.series[0].steps[1], Step { from: 2, to: 4, speed: None });
+}
+
+#[test]
+fn the_first_line_is_validity_or_the_answer() {
+    crate::fixtures::assert_leads(&reload(), &machine(1, 2, 2), &story(8), "worklist");
 }

@@ -34,7 +34,6 @@ const SMT_KINDS: [&str; 2] = ["smt-dop", "both-threads"];
 pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     let choice = Choice::of(facts, queries);
     let mut findings: Vec<Finding> = [
-        data_size(queries),
         total::total(facts, queries, &choice),
         total::range(queries, &choice),
         plans::plan_change(facts, queries),
@@ -52,7 +51,7 @@ pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
 }
 
 /// How large the data is beside memory and caches.
-fn data_size(queries: &Queries) -> Option<Finding> {
+pub fn data_size(queries: &Queries) -> Option<Finding> {
     let times = |bytes: f64, of: u64| {
         let value = bytes / of as f64;
         // Two significant digits of a quotient below 10.

@@ -2,7 +2,7 @@
 //! tables mark differs, what disturbed it, what is left out.
 
 use super::{Facts, finding};
-use crate::findings::trust::{blocks, disturbances, not_measured};
+use crate::findings::trust::{blocks, disturbances};
 use crate::findings::words::percent;
 use crate::queries::words::{half_width, short_reason};
 use crate::queries::{Queries, TreatmentQueries};
@@ -35,7 +35,6 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
     parts.extend((!marks.is_empty()).then(|| format!("shown to differ: {}", marks.join(", "))));
     parts.push(blocks(facts));
     parts.extend(disturbances(facts));
-    parts.extend(first_of(&not_measured(facts)).map(|line| format!("not measured: {line}")));
     let mut text = format!("Trust: {}.", parts.join("; "));
     text.extend(
         first_of(&facts.analysis.excluded_blocks)

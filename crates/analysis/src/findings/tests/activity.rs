@@ -153,7 +153,7 @@ fn a_server_that_was_not_pinned_is_told_first() {
          Memory placed earlier: one server for the study (restart=study), \
          so ratios are those of where threads run, on memory that was placed before."
     );
-    assert_eq!(verdict_noted(&study, &topology, None, &notes[1..2], "", &analysis)[0].kind, "machine");
+    assert_eq!(verdict_noted(&study, &topology, None, &notes[1..2], "", &analysis)[0].kind, "scaling");
 }
 
 #[test]

@@ -30,12 +30,12 @@ fn a_sweep_of_dops_on_a_small_guest() {
     assert_eq!(
         kinds,
         [
-            "machine",
-            "data-size",
             "queries-total",
             "queries-range",
             "core-seconds",
             "not-measurable",
+            "machine",
+            "data-size",
             "trust",
             "scope"
         ]
@@ -261,4 +261,20 @@ fn without_a_usable_block_nothing_is_said() {
     let study = study_of("1-2", &["T no-smt 1 2"]);
     let findings = told(&study, &machine(1, 2, 1), &[]);
     assert!(of_kind(&findings, "not-measurable").starts_with("Nothing can be said: no run is finished."));
+}
+
+#[test]
+fn the_first_line_is_validity_or_the_answer() {
+    let topology = machine(1, 2, 1);
+    let mut study = study_of("1-3", &["d2 no-smt 1 2", "d4 no-smt 1 4"]);
+    let runs = power(&study, 8, |name, query, block| took(query, 500.0 * noise(block, name, query, 0.002)));
+    crate::fixtures::assert_leads(&study, &topology, &runs, "queries-total");
+    as_throughput(&mut study);
+    let of = |treatment: &str, block| {
+        let queries = (1..=3).map(|query| took(query, 500.0 * noise(block, treatment, query, 0.002)));
+        run_of(block, treatment, &[0, 1], vec![slice_of(0, vec![queries.collect()])])
+    };
+    let names: Vec<String> = study.treatments.iter().map(|own| own.name.clone()).collect();
+    let runs: Vec<Run> = (0..8).flat_map(|block| names.iter().map(move |name| of(name, block))).collect();
+    crate::fixtures::assert_leads(&study, &topology, &runs, "queries-total");
 }

@@ -1,0 +1,73 @@
+//! The order of a verdict, the same for every kind of study: what is wrong with the study, the answer, what
+//! to do, what else was found, what is not measurable, where it was measured, how far to trust it, its scope.
+
+use crate::Finding;
+
+/// The parts of a verdict, each in its own order.
+#[derive(Default)]
+pub struct Parts {
+    /// What is wrong with the study. Nothing but this may stand before the answer.
+    pub validity: Vec<Finding>,
+    /// What was found; the answer is the first that has figures, unless `lead` names its kind.
+    pub found: Vec<Finding>,
+    /// Kind of the finding that answers the study's question, where it is not the first.
+    pub lead: Option<&'static str>,
+    /// Where it was measured: the machine and the data.
+    pub setting: Vec<Finding>,
+    /// How far to trust it, and what it is about.
+    pub limits: Vec<Finding>,
+}
+
+impl Parts {
+    /// One list, to be read from its start.
+    pub fn in_order(self) -> Vec<Finding> {
+        let Self { validity, mut found, lead, setting, limits } = self;
+        let answer = found
+            .iter()
+            .position(|own| Some(own.kind.as_str()) == lead)
+            .or_else(|| found.iter().position(|own| !["advice", "not-measurable"].contains(&&*own.kind)));
+        let answer = answer.map(|at| found.remove(at));
+        found.sort_by_key(|own| match own.kind.as_str() {
+            "advice" => 0,
+            "not-measurable" => 2,
+            _ => 1,
+        });
+        validity.into_iter().chain(answer).chain(found).chain(setting).chain(limits).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::finding;
+
+    fn kinds(parts: Parts) -> Vec<String> {
+        parts.in_order().into_iter().map(|own| own.kind).collect()
+    }
+
+    fn all(kinds: &[&str]) -> Vec<Finding> {
+        kinds.iter().map(|kind| finding(kind, String::new(), &[])).collect()
+    }
+
+    #[test]
+    fn validity_answer_advice_rest_setting_limits() {
+        let parts = |lead| Parts {
+            validity: all(&["validity"]),
+            found: all(&["not-measurable", "scaling", "smt-yield", "sweep", "advice"]),
+            lead,
+            setting: all(&["machine"]),
+            limits: all(&["trust", "scope"]),
+        };
+        let wanted = "validity scaling advice smt-yield sweep not-measurable machine trust scope";
+        assert_eq!(kinds(parts(None)).join(" "), wanted);
+        let wanted = "validity sweep advice scaling smt-yield not-measurable machine trust scope";
+        assert_eq!(kinds(parts(Some("sweep"))).join(" "), wanted);
+        assert_eq!(kinds(parts(Some("absent")))[1], "scaling");
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_an_answer_where_there_is_no_other() {
+        let parts = Parts { found: all(&["not-measurable"]), setting: all(&["machine"]), ..Parts::default() };
+        assert_eq!(kinds(parts), ["not-measurable", "machine"]);
+    }
+}
