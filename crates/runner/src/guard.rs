@@ -85,7 +85,7 @@ pub enum Refusal {
     },
     /// The data would not fit onto the disk twice.
     #[error(
-        "the study's data needs {} in {} and {} are free (twice the data must be): free some space or give another folder by TMPDIR",
+        "the study's data needs {} in {} and {} are free (twice the data must be): free some space or give another folder by --data-dir",
         bytes(*planned), folder.display(), bytes(*free)
     )]
     Disk {
@@ -203,12 +203,26 @@ pub fn check_database_server(server: Option<(u32, String)>) -> Result<(), Refusa
 /// What the treatments may use together: [`MEMORY_SHARE`] of MemAvailable below `root`, and no
 /// more than that share of the cgroup's limit. `u64::MAX` where neither is known.
 pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
-    let text = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
-    let available = mem_available_bytes(&text).unwrap_or(u64::MAX).min(cgroup_limit.unwrap_or(u64::MAX));
-    match available {
+    match read_available(root).min(cgroup_limit.unwrap_or(u64::MAX)) {
         u64::MAX => u64::MAX,
-        _ => (available as f64 * MEMORY_SHARE) as u64,
+        available => (available as f64 * MEMORY_SHARE) as u64,
     }
+}
+
+/// The rule by which [`memory_limit_bytes`] has its figure, for people: `a quarter of the 8.0 GiB of memory
+/// that are available`.
+pub fn memory_rule(root: &Path, cgroup_limit: Option<u64>) -> String {
+    let available = read_available(root);
+    match cgroup_limit.filter(|limit| *limit < available) {
+        Some(limit) => format!("a quarter of this control group's memory limit of {}", bytes(limit)),
+        None => format!("a quarter of the {} of memory that are available", bytes(available)),
+    }
+}
+
+/// MemAvailable below `root`; `u64::MAX` where it is not known.
+fn read_available(root: &Path) -> u64 {
+    let text = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
+    mem_available_bytes(&text).unwrap_or(u64::MAX)
 }
 
 fn mem_available_bytes(meminfo: &str) -> Option<u64> {
@@ -382,6 +396,15 @@ mod tests {
         fs::write(root.path().join("proc/meminfo"), "MemTotal: 9999 kB\nMemAvailable:    400 kB\n").unwrap();
         assert_eq!(memory_limit_bytes(root.path(), None), 100 * 1024);
         assert_eq!(memory_limit_bytes(root.path(), Some(40 * 1024)), 10 * 1024);
+        assert_eq!(
+            memory_rule(root.path(), Some(40 * 1024)),
+            "a quarter of this control group's memory limit of 40.0 KiB"
+        );
+        // A limit above what is there is none.
+        assert_eq!(
+            memory_rule(root.path(), Some(1 << 40)),
+            "a quarter of the 400.0 KiB of memory that are available"
+        );
         assert!(check_memory(100, 100).is_ok());
         let refusal = check_memory(3 << 30, 1 << 30).unwrap_err().to_string();
         assert!(refusal.contains("3.0 GiB") && refusal.contains("1.0 GiB"), "{refusal}");

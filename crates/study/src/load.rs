@@ -84,7 +84,7 @@ pub enum LoadError {
     },
     /// The data would not fit.
     #[error(
-        "the data of {sessions} sessions is {data_mib} MiB, over {allowed_mib} MiB, half of the memory limit (files take the other half): a smaller data_mib or blocks, fewer treatments, or fewer sessions"
+        "the data of {sessions} sessions is {data_mib} MiB, over {allowed_mib} MiB, half of {rule} (files take the other half): a smaller data_mib or blocks, fewer treatments, or fewer sessions"
     )]
     Memory {
         /// Sessions of all treatments together.
@@ -93,6 +93,8 @@ pub enum LoadError {
         data_mib: u64,
         /// What is allowed for it.
         allowed_mib: u64,
+        /// What that is half of.
+        rule: String,
     },
 }
 
@@ -132,6 +134,8 @@ pub struct Overrides {
     pub engine_options: Options,
     /// Memory that data may take, bytes: half for caches, half for files.
     pub memory_limit_bytes: Option<u64>,
+    /// What that limit is, for messages: `a quarter of the 8.0 GiB of memory that are available`.
+    pub memory_rule: String,
 }
 
 /// A study file that was read and checked, not yet bound to a machine.

@@ -14,7 +14,7 @@ const PRESETS: [(&str, &str, &str); 11] = [
     ),
     (
         "logical-io-placement",
-        "Cached reads of two sessions, 80 MiB each: one logical CPU, one core, two cores, two packages",
+        "Cached reads of two sessions, up to 80 MiB each: one logical CPU, one core, two cores, two packages",
         include_str!("../../../studies/logical-io-placement.toml"),
     ),
     (

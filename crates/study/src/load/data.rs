@@ -9,7 +9,7 @@
 
 use threadwise_machine::Topology;
 
-use super::LoadError;
+use super::{LoadError, Overrides};
 use super::expand::Group;
 use crate::OptionValue;
 
@@ -38,6 +38,28 @@ struct Caches {
     largest_llc: u64,
 }
 
+/// What the data of all sessions together may take.
+pub(super) struct Room<'a> {
+    /// Half of the study's memory: files take the other half. `None` where nothing is known of memory.
+    pub allowed_bytes: Option<u64>,
+    /// What that is half of, for people.
+    pub rule: &'a str,
+    /// Whether a size that is too large is made smaller: nobody but a preset asked for it.
+    pub may_shrink: bool,
+}
+
+impl<'a> Room<'a> {
+    /// From what the command line knows and asks for.
+    pub fn new(overrides: &'a Overrides, is_preset: bool) -> Self {
+        let is_asked_for = SIZES.iter().any(|key| overrides.options.contains_key(*key));
+        Self {
+            allowed_bytes: overrides.memory_limit_bytes.map(|limit| limit / 2),
+            rule: &overrides.memory_rule,
+            may_shrink: is_preset && !is_asked_for,
+        }
+    }
+}
+
 /// `block` is the bytes of the engine's page.
 ///
 /// Sets `blocks` (and, where the data is small, `work_unit`) in the options of every group, takes
@@ -47,7 +69,7 @@ pub(super) fn size_groups(
     groups: &mut [Group],
     topology: &Topology,
     block: u64,
-    memory_limit_bytes: Option<u64>,
+    room: &Room<'_>,
 ) -> Result<Vec<String>, LoadError> {
     let explicit = explicit_blocks(groups, block)?;
     let mut lines = Vec::new();
@@ -61,8 +83,10 @@ pub(super) fn size_groups(
     for (group, explicit) in groups.iter().zip(&explicit) {
         blocks.push(explicit.or_else(|| cached_blocks(level(group)?, &caches, most_sessions, block)));
     }
-    let allowed_bytes = memory_limit_bytes.map(|limit| limit / 2);
-    let beyond = beyond_llc_blocks(groups, &blocks, &caches, block, allowed_bytes);
+    if room.may_shrink && explicit.iter().any(Option::is_some) {
+        lines.extend(shrunk(groups, &mut blocks, block, room));
+    }
+    let beyond = beyond_llc_blocks(groups, &blocks, &caches, block, room.allowed_bytes);
     for ((group, blocks), explicit) in groups.iter_mut().zip(&mut blocks).zip(&explicit) {
         let is_beyond = level(group) == Some("memory");
         let Some(count) = blocks.or(is_beyond.then_some(beyond)) else { continue };
@@ -77,7 +101,7 @@ pub(super) fn size_groups(
         }
     }
     if explicit.iter().any(Option::is_some) {
-        fits(groups, &blocks, block, allowed_bytes)?;
+        fits(groups, &blocks, block, room)?;
     }
     Ok(lines)
 }
@@ -233,13 +257,37 @@ fn bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
     groups.iter().zip(blocks).map(of_group).fold(0, u64::saturating_add)
 }
 
+/// Makes a preset's own sizes as small as this machine needs them, all by the same factor, and says so.
+fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<'_>) -> Option<String> {
+    let (data, allowed) = (bytes(groups, blocks, block), room.allowed_bytes?);
+    let largest = *blocks.iter().flatten().max()?;
+    if data <= allowed {
+        return None;
+    }
+    for count in blocks.iter_mut().flatten() {
+        let fitting = (u128::from(*count) * u128::from(allowed) / u128::from(data)) as u64;
+        // Whole MiB where there are any: the figure stands in reports.
+        let whole = fitting * block / MIB * MIB / block;
+        *count = if whole > 0 { whole } else { fitting }.max(MIN_BLOCKS);
+    }
+    let now = *blocks.iter().flatten().max()?;
+    Some(format!(
+        "data of {} a session: {} instead, since all sessions together may take {}, half of {} (files take the \
+         other half)",
+        size(largest * block),
+        size(now * block),
+        size(allowed),
+        room.rule
+    ))
+}
+
 fn fits(
     groups: &[Group],
     blocks: &[Option<u64>],
     block: u64,
-    allowed_bytes: Option<u64>,
+    room: &Room<'_>,
 ) -> Result<(), LoadError> {
-    let (data, Some(allowed)) = (bytes(groups, blocks, block), allowed_bytes) else { return Ok(()) };
+    let (data, Some(allowed)) = (bytes(groups, blocks, block), room.allowed_bytes) else { return Ok(()) };
     if data <= allowed {
         return Ok(());
     }
@@ -247,6 +295,7 @@ fn fits(
         sessions: groups.iter().map(sessions).sum(),
         data_mib: data.div_ceil(MIB),
         allowed_mib: allowed / MIB,
+        rule: room.rule.to_owned(),
     })
 }
 

@@ -85,8 +85,8 @@ pub(super) fn expand(
         add_metrics(&mut groups, file)?;
     }
     if raw.workload.get_ref() == "logical-io" {
-        let limit = overrides.memory_limit_bytes;
-        left_out.extend(data::size_groups(&mut groups, topology, block_bytes(&engine), limit)?);
+        let room = data::Room::new(overrides, file.is_preset);
+        left_out.extend(data::size_groups(&mut groups, topology, block_bytes(&engine), &room)?);
     }
     let mut study = Study {
         name: raw.name.get_ref().clone(),

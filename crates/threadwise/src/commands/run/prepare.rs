@@ -252,6 +252,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         memory: args.memory.clone(),
         service: args.service.clone(),
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),
+        memory_rule: guard::memory_rule(Path::new("/"), topology.limits.memory_bytes),
     })
 }
 
