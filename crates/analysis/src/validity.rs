@@ -1,5 +1,5 @@
 //! Whether a study is valid as a whole: which of its runs count, and whether every treatment has data. One
-//! rule for the verdict's first line and for the program's exit code (docs/METHODOLOGY.md, "Validity").
+//! rule for the verdict's first line and for the program's exit code (docs/EXIT-CODES.md).
 
 use crate::estimate::first_reason;
 use crate::findings::words::{plural, shortened};

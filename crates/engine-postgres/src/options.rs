@@ -134,7 +134,7 @@ const OURS: [&str; 12] = [
     "unix_socket_permissions",
 ];
 
-/// Ends and beginnings of settings by which a server runs a program or loads code: a study file must
+/// Ends and beginnings of settings by which a server runs a program or loads code: a study definition must
 /// not be able to.
 const RUNS_CODE: [&str; 4] = ["_command", "_libraries", "_library", "_provider"];
 

@@ -1,10 +1,11 @@
-//! Several studies side by side, for a terminal and for programs: one row a comparison, one column a
+//! Several studies side by side, for a terminal, a browser and programs: one row a comparison, one column a
 //! study. The table itself is made by [`threadwise_analysis::compare`].
 
+use crate::html::compare as page;
 use crate::terminal::{Aligned, Style, columns, wrap};
 use crate::text::{counted, plain, ratio_interval, share};
 use crate::words::{has_queries, has_runs, words};
-use crate::{Document, Mark, json as forms};
+use crate::{Document, Mark, ReportError, json as forms};
 use threadwise_analysis::compare::{Cell, Row, Side, SideBySide, side_by_side};
 
 /// A study with the name of its file.
@@ -81,12 +82,65 @@ pub fn json(documents: &[Named<'_>]) -> String {
     forms::compare(documents, &made(documents))
 }
 
+/// The table as one HTML file that needs no network.
+///
+/// # Errors
+/// [`ReportError::Template`], a fault of the program.
+pub fn html(documents: &[Named<'_>], program_version: &'static str) -> Result<String, ReportError> {
+    let style = Style { color: false, unicode: true, width: usize::MAX };
+    let table = made(documents);
+    let (rows, reasons) = cells(documents, &table, style);
+    let study = |(at, named): (usize, &Named<'_>)| {
+        let document = named.document;
+        let blocks = document.analysis.blocks.to_string();
+        let number = (at + 1).to_string();
+        vec![
+            number,
+            engine(named),
+            document.study.workload.clone(),
+            named.file.to_owned(),
+            blocks,
+            floor(named),
+        ]
+    };
+    let why = reasons.iter().enumerate().map(|(at, why)| format!("- {}  {why}", letter(at)));
+    page::render(page::ComparePage {
+        title: heading(documents),
+        studies: documents.iter().enumerate().map(study).collect(),
+        rows,
+        notes: why.chain([legend(style)]).collect(),
+        foot: foot(documents),
+        simulated: documents.iter().any(|named| named.document.is_simulated()),
+        cautions: table.cautions,
+        program_version,
+    })
+}
+
 /// The table for a terminal: the studies by number, the ratios, the reasons for gaps, what to mind. A
 /// list where the table would be wider than the terminal.
 pub fn text(documents: &[Named<'_>], style: Style) -> String {
     let table = made(documents);
-    let mut lines = vec![style.bold(&format!("Ratios of {} side by side", unit(documents)))];
+    let mut lines = vec![style.bold(&heading(documents))];
     lines.extend(documents.iter().enumerate().flat_map(|(at, named)| head(at + 1, named, style)));
+    let (rows, reasons) = cells(documents, &table, style);
+    match rows.is_empty() {
+        true => lines.push("No comparison in any of them.".to_owned()),
+        false => lines.extend(body(rows, style)),
+    }
+    let reasons = reasons.iter().enumerate().map(|(at, why)| format!("- {}  {why}", letter(at)));
+    lines.extend(reasons.flat_map(|line| hanging(&line, 5, style)));
+    lines.extend(wrap(&legend(style), style.width));
+    lines.extend(table.cautions.iter().flat_map(|line| hanging(&format!("Mind: {line}."), 6, style)));
+    lines.extend(wrap(foot(documents), style.width));
+    lines.join("\n")
+}
+
+fn heading(documents: &[Named<'_>]) -> String {
+    format!("Ratios of {} side by side", unit(documents))
+}
+
+/// A line of texts for each comparison, and the reasons that its letters stand for.
+fn cells(documents: &[Named<'_>], table: &SideBySide<'_>, style: Style) -> (Vec<Vec<String>>, Vec<String>) {
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for row in &table.rows {
@@ -95,20 +149,29 @@ pub fn text(documents: &[Named<'_>], style: Style) -> String {
         let name = plain(&row_name(documents, row), style.unicode);
         rows.push(std::iter::once(name).chain(cells).collect::<Vec<String>>());
     }
-    match rows.is_empty() {
-        true => lines.push("No comparison in any of them.".to_owned()),
-        false => lines.extend(body(rows, style)),
-    }
-    let reasons = reasons.iter().enumerate().map(|(at, why)| format!("- {}  {why}", letter(at)));
-    lines.extend(reasons.flat_map(|line| hanging(&line, 5, style)));
+    (rows, reasons)
+}
+
+/// What the signs mean.
+fn legend(style: Style) -> String {
     let marks = [Mark::Higher, Mark::Lower, Mark::NoEffect, Mark::Inconclusive];
     let mut legend: Vec<String> =
         marks.iter().map(|mark| format!("{} {}", style.sign(*mark), mark.words())).collect();
     legend.push(format!("{BELOW_FLOOR} within the noise floor"));
-    lines.extend(wrap(&legend.join("  "), style.width));
-    lines.extend(table.cautions.iter().flat_map(|line| hanging(&format!("Mind: {line}."), 6, style)));
-    lines.extend(wrap(foot(documents), style.width));
-    lines.join("\n")
+    legend.join("  ")
+}
+
+/// Engine and version.
+fn engine(named: &Named<'_>) -> String {
+    let engine = format!("{} {}", named.document.study.engine, named.document.engine_version);
+    engine.trim().to_owned()
+}
+
+/// `±0.9%`, or that it is unknown.
+fn floor(named: &Named<'_>) -> String {
+    let floor = named.document.widest_floor().map(|floor| floor.floor.exp_m1());
+    let known = floor.filter(|floor| floor.is_finite());
+    known.map_or_else(|| "unknown".to_owned(), |own| format!("±{}", share(own)))
 }
 
 fn made<'a>(documents: &[Named<'a>]) -> SideBySide<'a> {
@@ -123,14 +186,11 @@ fn made<'a>(documents: &[Named<'a>]) -> SideBySide<'a> {
 /// `1  postgres 17.2, insert, inserts.threadwise (16 blocks, noise floor ±0.9%)`.
 fn head(number: usize, named: &Named<'_>, style: Style) -> Vec<String> {
     let document = named.document;
-    let engine = format!("{} {}", document.study.engine, document.engine_version);
-    let floor = document.widest_floor().map(|floor| floor.floor.exp_m1()).filter(|floor| floor.is_finite());
-    let floor =
-        floor.map_or_else(|| "noise floor unknown".to_owned(), |own| format!("noise floor ±{}", share(own)));
+    let floor = floor(named);
     let simulated = if document.is_simulated() { "SIMULATED, " } else { "" };
     let line = format!(
-        "{number:2}  {simulated}{}, {}, {} ({}, {floor})",
-        engine.trim(),
+        "{number:2}  {simulated}{}, {}, {} ({}, noise floor {floor})",
+        engine(named),
         document.study.workload,
         named.file,
         counted(document.analysis.blocks as usize, "block"),

@@ -2,7 +2,7 @@
 //! units last in column names.
 //!
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
-//! Injection"): study files come by mail, and their names and messages are not ours.
+//! Injection"): result files come by mail, and their names and messages are not ours.
 
 use crate::words::has_runs;
 use crate::{Document, ReportError};

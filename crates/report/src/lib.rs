@@ -43,7 +43,7 @@ pub struct Document<'a> {
     pub runs: &'a [Run],
     /// Notes of the store, one line each.
     pub notes: &'a [String],
-    /// Name of the study file.
+    /// Name of the result file.
     pub source: &'a str,
     /// Version of this program that made the study.
     pub program_version: &'a str,
@@ -66,7 +66,7 @@ pub const THROUGHPUT: &str = "rows_per_s";
 pub enum ReportError {
     /// The HTML template failed: a fault of the program.
     #[error(
-        "cannot make the HTML report: {0}; this is a fault of the program, please report it with the study file"
+        "cannot make the HTML report: {0}; this is a fault of the program, please report it with the result file"
     )]
     Template(String),
     /// A line could not be written.
@@ -151,7 +151,7 @@ impl<'a> Document<'a> {
     }
 
     /// Throughput ratios that stand in no column of the table of treatments: the known pairs and the
-    /// study file's own comparisons. Steps of a sweep are drawn as its line, of commands they are listed,
+    /// study definition's own comparisons. Steps of a sweep are drawn as its line, of commands they are listed,
     /// of work lists they are in the table of jobs.
     pub fn other_ratios(&self) -> impl Iterator<Item = &'a Estimate> {
         let document = *self;

@@ -98,7 +98,7 @@ pub enum RunnerError {
     /// A block could not be planned.
     #[error(transparent)]
     Plan(#[from] threadwise_study::PlanError),
-    /// The study file failed.
+    /// The result file failed.
     #[error(transparent)]
     Store(#[from] threadwise_store::StoreError),
     /// Nothing can be compared with a baseline that never works.

@@ -51,7 +51,7 @@ impl Data {
     }
 }
 
-/// Starts a worker only to ask for the engine's version, which a study file holds from its start.
+/// Starts a worker only to ask for the engine's version, which a result file holds from its start.
 ///
 /// # Errors
 /// The worker cannot be started, speaks another protocol, or says nothing in time.

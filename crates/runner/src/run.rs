@@ -39,9 +39,9 @@ const WORKER_NOTES: usize = 250;
 /// What a progress display needs to know.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A remark for the user; it is also in the study file.
+    /// A remark for the user; it is also in the result file.
     Note(&'a str),
-    /// What could not be removed or put back, and is now the user's; it is also in the study file.
+    /// What could not be removed or put back, and is now the user's; it is also in the result file.
     LeftBehind(&'a str),
     /// The hardware is being probed.
     Probing {
@@ -92,7 +92,7 @@ pub enum Event<'a> {
         /// The slice; `None` where it was left out.
         slice: Option<&'a Slice>,
     },
-    /// A run is in the study file.
+    /// A run is in the result file.
     RunStored(&'a Run),
     /// A block is complete.
     BlockFinished {
@@ -134,7 +134,7 @@ pub enum Reason {
     OthersWaited(String),
 }
 
-/// How the study ended. What was measured is in the study file.
+/// How the study ended. What was measured is in the result file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Complete blocks, those before a resume included.

@@ -1,4 +1,4 @@
-//! Connections to a study file: hardened, bounded, and for writers alone with the file.
+//! Connections to a result file: hardened, bounded, and for writers alone with the file.
 //!
 //! Source of the settings: <https://www.sqlite.org/security.html>, section "Untrusted SQLite
 //! Database Files", and <https://www.sqlite.org/pragma.html>.

@@ -1,4 +1,4 @@
-//! Why a study file could not be used, in one line for a person, and how SQLite's codes become that.
+//! Why a result file could not be used, in one line for a person, and how SQLite's codes become that.
 //!
 //! Source of the codes: <https://www.sqlite.org/rescode.html>.
 
@@ -6,7 +6,7 @@ use rusqlite::ffi::{self, ErrorCode};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a study file could not be made, read or written. Every message is one line with what
+/// Why a result file could not be made, read or written. Every message is one line with what
 /// failed, on which file, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -31,7 +31,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The path names something else than a file.
-    #[error("{path} is {what}, not a file: give the study file itself")]
+    #[error("{path} is {what}, not a file: give the result file itself")]
     NotAFile {
         /// The path.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Not an SQLite file.
-    #[error("{path} is not a study file ({why}): give a file that `threadwise run` wrote")]
+    #[error("{path} is not a result file ({why}): give a file that `threadwise run` wrote")]
     NotSqlite {
         /// The file.
         path: PathBuf,
@@ -273,7 +273,7 @@ mod tests {
             (ffi::SQLITE_PERM, "open", "no permission"),
             (ffi::SQLITE_BUSY, "open", "in use"),
             (ffi::SQLITE_CORRUPT, "read", "damaged"),
-            (ffi::SQLITE_NOTADB, "read", "not a study file"),
+            (ffi::SQLITE_NOTADB, "read", "not a result file"),
             (ffi::SQLITE_IOERR_FSYNC, "write", "check the disk"),
             (ffi::SQLITE_INTERRUPT, "read", "longer than its size"),
         ] {

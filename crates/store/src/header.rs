@@ -147,7 +147,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
 }
 
 /// Refuses a journal that names a super-journal: undoing it would delete the file named there,
-/// which may be any file of the user. A study file is one file, so its journals never do.
+/// which may be any file of the user. A result file is one file, so its journals never do.
 pub(crate) fn check_journal(real: &Path) -> Result<(), StoreError> {
     let journal = side_file(real, "-journal");
     let Ok(mut file) = File::open(&journal) else { return Ok(()) };

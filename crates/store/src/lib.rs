@@ -1,7 +1,7 @@
-//! The study file: one SQLite file that holds a study, its machine and everything that was seen.
+//! The result file: one SQLite file that holds a study, its machine and everything that was seen.
 //!
 //! A writer appends one durable transaction per run, so that whatever was stored stays, at whatever
-//! moment the program is killed. A reader trusts nothing in a file, because study files are mailed
+//! moment the program is killed. A reader trusts nothing in a file, because result files are mailed
 //! and attached to tickets. The tables are described in docs/STORE.md.
 
 // The hand-made studies of tests/ name the crate as any other user does.
@@ -85,7 +85,7 @@ pub struct Expectation<'a> {
     pub study: Option<&'a Study>,
 }
 
-/// An open study file.
+/// An open result file.
 ///
 /// From [`Store::create`] and [`Store::resume`] it can be written, and no other process can open
 /// the file until the `Store` is dropped; from [`Store::open`] it can only be read.
@@ -107,7 +107,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes a new study file and takes it for this process.
+    /// Makes a new result file and takes it for this process.
     ///
     /// # Errors
     /// The file exists, its folder does not or cannot be written, there is no space, or the study
@@ -164,7 +164,7 @@ impl Store {
         })
     }
 
-    /// Opens a study file for reading, wherever it comes from. Nothing beside it is written, and
+    /// Opens a result file for reading, wherever it comes from. Nothing beside it is written, and
     /// nothing in it can make this program crash, hang, or use memory out of proportion to its size.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use crate::error::{Fault, one_line};
 use rusqlite::Connection;
 
-/// The statements that make an empty study file.
+/// The statements that make an empty result file.
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 /// Marks the file as ours in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;

@@ -1,7 +1,7 @@
 //! The workload `command`: any command as a whole run. Its options, read and checked without a
 //! machine and without starting anything.
 //!
-//! Everything is ordinary workload options, so that a study file, `--set`, the store and the worker
+//! Everything is ordinary workload options, so that a study definition, `--set`, the store and the worker
 //! protocol need nothing of their own. `words` splits and fills the commands, `metric` says what is
 //! read from their output, `parsers` what known tools print.
 

@@ -1,7 +1,7 @@
-//! The study file: a strict TOML loader, its resolution for one machine, and the text form of a
+//! The study definition: a strict TOML loader, its resolution for one machine, and the text form of a
 //! resolved study.
 //!
-//! A study file says what is asked (docs/STUDY.md); [`StudyFile::resolve`]
+//! A study definition says what is asked (docs/STUDY.md); [`StudyFile::resolve`]
 //! spells it out for a topology: one treatment per placement and combination of factor levels, the
 //! data sized to the machine's caches, and what the machine lacks named in [`Study::left_out`].
 //! This module and its children are the only ones of this crate that use serde.
@@ -29,7 +29,7 @@ use crate::{OptionValue, Options, Study, presets};
 
 pub use text::{from_toml, to_toml};
 
-/// Version of the study file's form.
+/// Version of the study definition's form.
 pub const FILE_VERSION: i64 = 1;
 
 /// More sessions than this in one treatment are taken for a slip of the keyboard.
@@ -54,7 +54,7 @@ pub enum LoadError {
         message: String,
     },
     /// No preset has this name.
-    #[error("there is no preset '{name}': presets are {known}; a study file's name ends in .toml")]
+    #[error("there is no preset '{name}': presets are {known}; the name of a study definition ends in .toml")]
     UnknownPreset {
         /// The name.
         name: String,
@@ -98,7 +98,7 @@ pub enum LoadError {
     },
 }
 
-/// What the command line sets above a study file.
+/// What the command line sets above a study definition.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overrides {
     /// Engine name.
@@ -138,7 +138,7 @@ pub struct Overrides {
     pub memory_rule: String,
 }
 
-/// A study file that was read and checked, not yet bound to a machine.
+/// A study definition that was read and checked, not yet bound to a machine.
 #[derive(Debug, Clone)]
 pub struct StudyFile {
     source: Source,
@@ -169,7 +169,7 @@ impl Source {
 }
 
 impl StudyFile {
-    /// Reads and checks a study file. `source_name` stands in errors.
+    /// Reads and checks a study definition. `source_name` stands in errors.
     ///
     /// # Errors
     /// The first thing that is wrong, as `FILE:LINE:COLUMN: what, and what is allowed`.

@@ -1,4 +1,4 @@
-//! Study files that are wrong: one line each, with the place, the cause and what is allowed.
+//! Study definitions that are wrong: one line each, with the place, the cause and what is allowed.
 #![allow(clippy::unwrap_used, reason = "in a test, failing there is the point")]
 
 mod support;
@@ -205,6 +205,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, insert-locks, log-writer, tpch, tpch-streams, command, reload, reload-schedule; a study file's name ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, insert-locks, log-writer, tpch, tpch-streams, command, reload, reload-schedule; the name of a study definition ends in .toml"
     );
 }

@@ -1,4 +1,4 @@
-//! Study files to treatments, comparisons, data sizes and budgets on machines made by hand.
+//! Study definitions to treatments, comparisons, data sizes and budgets on machines made by hand.
 #![allow(clippy::unwrap_used, reason = "in a test, failing there is the point")]
 
 mod support;
@@ -293,7 +293,10 @@ fn a_preset_has_smaller_data_where_memory_is_small_and_a_user_is_refused() {
     let roomy = published.resolve(&topology, &Overrides::default()).unwrap();
     assert_eq!(blocks(&roomy, "alone"), 80 * 256);
     let asked = published.resolve(&topology, &limited(set(&[("data_mib", "80")]))).unwrap_err().to_string();
-    assert!(asked.starts_with("the data of 6 sessions is 480 MiB, over 256 MiB, half of a quarter"), "{asked}");
+    assert!(
+        asked.starts_with("the data of 6 sessions is 480 MiB, over 256 MiB, half of a quarter"),
+        "{asked}"
+    );
 }
 
 #[test]

@@ -21,8 +21,13 @@ Examples:
   threadwise doctor                    what would spoil a measurement here
   threadwise report FILE --html R.html the report of an earlier study
 
-Exit codes:
-  0 done   1 failed   2 bad input, nothing touched   3 refused, nothing touched   130 interrupted")]
+Exit codes (docs/EXIT-CODES.md):
+  0    done
+  1    failed; of run also: measured, but more than a tenth of the runs failed or were left out, or a
+       treatment has no data
+  2    bad input; nothing was touched
+  3    refused, and nothing was touched; or a study was stopped because others had to wait for it
+  130  interrupted; what finished is stored")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -32,7 +37,7 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure: run a preset or a study file and print its verdict
+    /// Measure: run a preset or a study definition and print its verdict
     Run(Box<RunArgs>),
     /// Print the verdict of a study again, or write its other forms
     Report(ReportArgs),
@@ -99,7 +104,7 @@ Examples:
 The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
 database server is running (--allow-busy goes on all the same).")]
 pub struct RunArgs {
-    /// A preset (see `threadwise list`) or a study file ending in .toml [default: placement]
+    /// A preset (see `threadwise list`) or a study definition ending in .toml [default: placement]
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
     /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
@@ -126,30 +131,31 @@ pub struct RunArgs {
     /// Study file to write [default: NAME-TIME.threadwise in this folder]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// HTML report to write [default: beside the study file]
+    /// HTML report to write [default: beside the result file]
     #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
     pub html: Option<PathBuf>,
     /// Write no HTML report
     #[arg(long)]
     pub no_html: bool,
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
-    /// part was. --allow-busy, --data-dir and --budget are those of each start
+    /// part was. --allow-busy, --data-dir, --budget and,
+    /// where it runs commands, --allow-commands are those of each start
     #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "blocks", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
     /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub sessions: Option<Vec<u32>>,
     /// The same for streams of queries: another name of --sessions
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "sessions")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, conflicts_with = "sessions")]
     pub streams: Option<Vec<u32>>,
     /// Degrees of parallelism to measure for every placement of a study of queries, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub dop: Option<Vec<u32>>,
     /// Numbers of jobs to measure for every placement of a work list, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub jobs: Option<Vec<u32>>,
     /// The items of a work list: a text file, one item a line. Database files are copied first, and the
     /// originals left alone; for a command after -- lines are taken as they are [default: a list is made]
@@ -173,8 +179,8 @@ pub struct RunArgs {
     /// Rounds in a block
     #[arg(long, value_name = "NUMBER")]
     pub rounds: Option<u32>,
-    /// Window of one slice, such as 50ms
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
+    /// Window of one slice, such as 50ms; 1ms to 1h
+    #[arg(long, value_name = "TIME", value_parser = crate::input::slice)]
     pub slice: Option<f64>,
     /// Folder for the data while the study runs; ours is made inside it and removed at the end
     /// [default: the system's temporary folder]
@@ -208,7 +214,7 @@ Examples:
   threadwise report FILE --json | jq .findings
   threadwise report FILE --csv > runs.csv")]
 pub struct ReportArgs {
-    /// A study file written by `threadwise run`; it is opened read-only
+    /// A result file written by `threadwise run`; it is opened read-only
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Write the self-contained HTML report there
@@ -248,13 +254,17 @@ pub struct TopologyArgs {
 Examples:
   threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
   threadwise compare *.threadwise --json
+  threadwise compare a.threadwise b.threadwise --html side-by-side.html
 
 Ratios stand side by side by the names of their comparisons. Rows a second of two engines are not
 compared: a row is not the same work in both.")]
 pub struct CompareArgs {
-    /// Two or more study files
+    /// Two or more result files
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub files: Vec<PathBuf>,
+    /// Write a self-contained HTML page there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -331,7 +341,7 @@ pub struct ListArgs {
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// A study file
+    /// A result file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Form of the output

@@ -1,6 +1,7 @@
-//! The program's errors and their exit codes (documented in `threadwise --help`).
+//! The program's errors and their exit codes (docs/EXIT-CODES.md has the table, `threadwise --help` the short
+//! form).
 
-use crate::output;
+use crate::{output, suggest};
 use std::fmt;
 use std::process::ExitCode;
 use threadwise_machine::text::escaped;
@@ -8,11 +9,12 @@ use threadwise_machine::text::escaped;
 /// An error with the exit code that scripts rely on.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AppError {
-    /// 1: something failed while working.
+    /// 1: something failed while working, or what was measured is not valid as a whole.
     Failed(String),
-    /// 2: bad command line, study file or study store; nothing was touched.
+    /// 2: bad command line, study definition or result file; nothing was touched.
     Input(String),
-    /// 3: refused: the machine is busy, or lacks what was asked for; nothing was touched.
+    /// 3: refused: the machine is busy, or lacks what was asked for, and nothing was touched; or a study was
+    /// stopped because others had to wait for it, and what finished is stored.
     Refused(String),
     /// 130: stopped by the user; what finished is stored.
     Interrupted(String),
@@ -66,15 +68,16 @@ impl fmt::Display for AppError {
     }
 }
 
-/// Ends the program for what clap said: help and version as they are, an error in one line.
-pub fn usage(error: &clap::Error) -> ExitCode {
+/// Ends the program for what clap said of `args`: help and version as they are, an error in one line.
+pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
         // Nobody is left to tell where standard output is closed.
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
-    output::tell(&format!("threadwise: {}; see --help", escaped(&one_line(&error.to_string()))));
+    let hint = suggest::for_command_line(args).unwrap_or_else(|| "see --help".to_owned());
+    output::tell(&format!("threadwise: {}; {hint}", escaped(&one_line(&error.to_string()))));
     ExitCode::from(2)
 }
 

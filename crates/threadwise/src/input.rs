@@ -15,6 +15,27 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     Ok(duration.as_secs_f64())
 }
 
+/// The window of one slice, `1ms` to `1h`: shorter ones would measure the clock.
+///
+/// # Errors
+/// A text that is no time, or one that is out of range.
+pub fn slice(text: &str) -> Result<f64, String> {
+    let seconds = seconds(text)?;
+    match (1e-3..=3600.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(format!("'{text}' is out of range: a slice lasts 1ms to 1h")),
+    }
+}
+
+/// A whole number of sessions, jobs or threads.
+///
+/// # Errors
+/// A text that is none.
+pub fn count(text: &str) -> Result<u32, String> {
+    let text = text.trim();
+    text.parse().map_err(|_| format!("'{text}' is not a whole number: write numbers such as 1,2,4"))
+}
+
 /// A share from `2%` or `0.02`, between 0.1% and 50%.
 ///
 /// # Errors
@@ -60,6 +81,15 @@ mod tests {
         assert_eq!(seconds("1m30s"), Ok(90.0));
         assert_eq!(seconds("50ms"), Ok(0.05));
         assert!(seconds("90").is_err() && seconds("0s").is_err() && seconds("soon").is_err());
+    }
+
+    #[test]
+    fn slices_and_counts_say_what_they_take() {
+        assert_eq!((slice("50ms"), count(" 4 ")), (Ok(0.05), Ok(4)));
+        assert_eq!(slice("1ns").unwrap_err(), "'1ns' is out of range: a slice lasts 1ms to 1h");
+        assert!(slice("2h").is_err() && slice("50").is_err());
+        assert_eq!(count("two").unwrap_err(), "'two' is not a whole number: write numbers such as 1,2,4");
+        assert!(count("-1").is_err() && count("").is_err() && count("5000000000").is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod input;
 mod opened;
 mod output;
 mod progress;
+mod suggest;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -20,7 +21,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return error::usage(&error),
+        Err(error) => {
+            let args: Vec<String> =
+                std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+            return error::usage(&error, &args);
+        }
     };
     commands::left::before(&cli.command);
     let result = match &cli.command {

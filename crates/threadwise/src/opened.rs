@@ -3,14 +3,14 @@
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Finding, analyse_probed, findings};
+use threadwise_analysis::{Analysis, Finding, analyse_probed, findings, validity};
 use threadwise_machine::Topology;
 use threadwise_report::Document;
 use threadwise_store::{Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
 
-/// Everything of a study file, analysed.
+/// Everything of a result file, analysed.
 pub struct Opened {
     study: Study,
     topology: Topology,
@@ -25,7 +25,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Reads and analyses a study file; nothing is written to it.
+    /// Reads and analyses a result file; nothing is written to it.
     ///
     /// # Errors
     /// Whatever the store says of the file.
@@ -51,6 +51,11 @@ impl Opened {
         );
         let source = path.display().to_string();
         Ok(Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware })
+    }
+
+    /// What is wrong with the study as a whole, if anything is; the verdict's first line says it too.
+    pub fn problem(&self) -> Option<String> {
+        validity::problem(&self.analysis)
     }
 
     /// What the renderers take.

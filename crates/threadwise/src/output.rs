@@ -1,4 +1,9 @@
 //! Writing: stdout that may be closed, files that must not be overwritten, the terminal's abilities.
+//!
+//! One rule for all outputs. Text, JSON and CSV are printed; a shell redirects them. What is a file by nature (a
+//! result file, a page, a recording of a machine) has a name on the command line: it must be new, its folder
+//! must be there, and `-` is no name, all of which [`check_new`] says before anything else is done. What is
+//! printed is printed first; a file is written even where nobody reads what is printed ([`deliver`]).
 
 use crate::error::AppError;
 use std::borrow::Cow;
@@ -59,25 +64,57 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ReportError>) -> 
     })
 }
 
-/// Writes a new file, whole or not at all.
+/// Writes a page after what was `printed`, though that failed: a closed pipe must not keep back a file. With
+/// `may_replace` a report of ours makes room for it.
+///
+/// # Errors
+/// The page cannot be made or written, or else what printing failed with.
+pub fn deliver(
+    printed: Result<(), AppError>,
+    path: Option<&Path>,
+    may_replace: bool,
+    page: impl FnOnce() -> Result<String, AppError>,
+) -> Result<(), AppError> {
+    if let Some(path) = path {
+        let page = page()?;
+        match may_replace && is_our_report(path) {
+            true => replace(path, &page)?,
+            false => write_new(path, &page)?,
+        }
+    }
+    printed
+}
+
+/// Says where a page is, if there is one.
+///
+/// # Errors
+/// As [`print()`].
+pub fn name_page(path: Option<&Path>) -> Result<(), AppError> {
+    path.map_or(Ok(()), |path| print(&format!("Report: {}\n", path.display())))
+}
+
+/// Writes a new file, whole or not at all. Its name was looked at before ([`check_new`]), so that what is in the
+/// way now came in the meantime.
 ///
 /// # Errors
 /// The file exists, or cannot be written; nothing is left half-written.
-pub fn write_new(path: &Path, text: &str) -> Result<(), AppError> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error
-        .kind()
-    {
-        io::ErrorKind::AlreadyExists => {
-            AppError::Input(format!("{} exists and is not overwritten: give another name", path.display()))
-        }
-        _ => AppError::Input(format!("cannot create {}: {error}", path.display())),
-    })?;
+fn write_new(path: &Path, text: &str) -> Result<(), AppError> {
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => AppError::Failed(exists(path)),
+            _ => AppError::Failed(format!("cannot create {}: {error}", path.display())),
+        })?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     written.map_err(|error| {
         // Ours and incomplete: it would only mislead. A failed removal changes nothing for the user.
         let _ = std::fs::remove_file(path);
         AppError::Failed(format!("cannot write {}: {error}", path.display()))
     })
+}
+
+/// What is said of a name that is taken.
+fn exists(path: &Path) -> String {
+    format!("{} exists and is not overwritten: give another name", path.display())
 }
 
 /// Whether a file is a report that this program wrote.
@@ -93,7 +130,7 @@ pub fn is_our_report(path: &Path) -> bool {
 ///
 /// # Errors
 /// It cannot be written; the old one is still there then.
-pub fn replace(path: &Path, text: &str) -> Result<(), AppError> {
+fn replace(path: &Path, text: &str) -> Result<(), AppError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let next = path.with_file_name(name);
@@ -104,25 +141,31 @@ pub fn replace(path: &Path, text: &str) -> Result<(), AppError> {
 
 /// A path as a shell takes it, for commands that are meant to be copied.
 pub fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
+    quoted(&path.display().to_string())
+}
+
+/// A word as a shell takes it.
+pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
-        text
+        text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
-/// Refuses early what `write_new` would refuse at the end of a long run.
+/// Refuses a name for an output before anything else is done, so that nothing fails for it at the end of a long
+/// run.
 ///
 /// # Errors
-/// The file exists, or its folder does not.
+/// It is taken, its folder is not there or cannot be written, or it is `-`.
 pub fn check_new(path: &Path) -> Result<(), AppError> {
+    if path == Path::new("-") {
+        let why = "standard output has the text, or --json and the like; a file of that name is ./-";
+        return Err(AppError::Input(format!("'-' is no name for a file: {why}")));
+    }
     if path.symlink_metadata().is_ok() {
-        return Err(AppError::Input(format!(
-            "{} exists and is not overwritten: give another name",
-            path.display()
-        )));
+        return Err(AppError::Input(exists(path)));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {

@@ -99,7 +99,7 @@ fn top(name: &str, waits: &Waits) -> String {
     let running = running.map_or_else(String::new, |wait| format!(", running {}", share(&wait.share)));
     match waits.shares.iter().filter(|wait| is_wait(wait) && wait.share.mean > 0.0).max_by(by_mean) {
         Some(wait) => format!("{name} most for {} {}{running}", cut(&wait.name), share(&wait.share)),
-        None => format!("{name} for nothing{running}"),
+        None => format!("{name} no wait seen{running}"),
     }
 }
 

@@ -244,7 +244,10 @@ fn why_moving(seen: &Evidence) -> String {
 fn slowdowns(seen: &Evidence) -> String {
     match (seen.wide, seen.chain) {
         (Some(wide), Some(chain)) => {
-            format!("together independent adds (WIDE) {:.2}x and dependent adds (CHAIN) {:.2}x slower", wide.median, chain.median)
+            format!(
+                "together independent adds (WIDE) {:.2}x and dependent adds (CHAIN) {:.2}x slower",
+                wide.median, chain.median
+            )
         }
         _ => "no round could be compared".to_owned(),
     }

@@ -323,7 +323,7 @@ pub fn configuration(document: &Document) -> Section {
     machine.extend([
         row("program", format!("threadwise {}", document.program_version)),
         row("engine", format!("{} {}", document.study.engine, document.engine_version)),
-        row("study file", document.source.to_owned()),
+        row("result file", document.source.to_owned()),
         row("began", document.created_utc.to_owned()),
     ]);
     let notes = document.notes.iter().map(|text| vec![text.clone()]).collect::<Vec<_>>();

@@ -8,6 +8,7 @@
 mod activity;
 mod charts;
 mod commands;
+pub(crate) mod compare;
 mod cores;
 mod data;
 mod hardware;

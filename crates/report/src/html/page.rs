@@ -12,6 +12,7 @@ use crate::queries::{data_words, floor_words, noise_words, title};
 use crate::text::{counted, set_share, share};
 use crate::words::{has_runs, words};
 use std::collections::BTreeSet;
+use threadwise_analysis::validity::Counts;
 
 /// Everything around the charts. `slices` is the number of slices in all.
 pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
@@ -129,12 +130,11 @@ fn facts(document: &Document) -> Vec<Fact> {
     let steal = share(analysis.covariates.steal_share);
     let worst = format!("worst block {}", share(analysis.covariates.steal_share_max));
     facts.push(Fact { name: "stolen time", value: steal, note: worst });
-    let valid = document.runs.iter().filter(|run| run.status.is_valid()).count();
-    let excluded = counted(analysis.excluded_blocks.len(), "block");
+    let counts = Counts::of(analysis);
     facts.push(Fact {
         name: "valid runs",
-        value: format!("{valid}/{}", document.runs.len()),
-        note: format!("{excluded} left out"),
+        value: format!("{}/{}", counts.used, counts.all()),
+        note: format!("{} failed, {} left out", counts.failed, counts.excluded),
     });
     facts
 }

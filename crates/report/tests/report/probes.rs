@@ -263,7 +263,7 @@ pub fn many() -> Probed {
     Probed { topology, probe, hardware }
 }
 
-/// A probe in which every text is hostile, as a mailed study file may have it.
+/// A probe in which every text is hostile, as a mailed result file may have it.
 pub fn hostile_probe() -> Probed {
     let mut probed = eight();
     let text = || HOSTILE.to_owned();

@@ -5,7 +5,7 @@ use crate::worker_process::Failure;
 use threadwise_engine::protocol::{Reply, WireQuery, WireSessionSlice};
 use threadwise_study::{SessionSlice, Slice};
 
-/// What the study file holds at most as a count or duration; more is damage.
+/// What the result file holds at most as a count or duration; more is damage.
 const MOST_COUNT: u64 = (1 << 50) - 1;
 
 /// Checks that a reply is the slice that was asked for and that its numbers can be true.

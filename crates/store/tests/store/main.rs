@@ -1,4 +1,4 @@
-//! The study file from outside: what goes in comes out, whatever happens to writer or file.
+//! The result file from outside: what goes in comes out, whatever happens to writer or file.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

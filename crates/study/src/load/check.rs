@@ -1,4 +1,4 @@
-//! What can be said about a study file without a machine: ranges, words, names.
+//! What can be said about a study definition without a machine: ranges, words, names.
 
 use std::ops::Range;
 use threadwise_machine::placement::Service;

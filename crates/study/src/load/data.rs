@@ -9,8 +9,8 @@
 
 use threadwise_machine::Topology;
 
-use super::{LoadError, Overrides};
 use super::expand::Group;
+use super::{LoadError, Overrides};
 use crate::OptionValue;
 
 /// Bytes of cache lines that reading a block touches: 7.35 distinct lines of 64 bytes a row, counted
@@ -281,12 +281,7 @@ fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<
     ))
 }
 
-fn fits(
-    groups: &[Group],
-    blocks: &[Option<u64>],
-    block: u64,
-    room: &Room<'_>,
-) -> Result<(), LoadError> {
+fn fits(groups: &[Group], blocks: &[Option<u64>], block: u64, room: &Room<'_>) -> Result<(), LoadError> {
     let (data, Some(allowed)) = (bytes(groups, blocks, block), room.allowed_bytes) else { return Ok(()) };
     if data <= allowed {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A study file, a topology and the command line's settings to a resolved study.
+//! A study definition, a topology and the command line's settings to a resolved study.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The study file as it is written: what serde reads, with the place of each value.
+//! The study definition as it is written: what serde reads, with the place of each value.
 
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ fn flat(mut raw: RawStudy) -> RawStudy {
     raw
 }
 
-/// The parser's message in the words of a study file's author.
+/// The parser's message in the words of a study definition's author.
 fn plain(message: &str) -> String {
     const WORDS: [(&str, &str); 9] = [
         (

@@ -6,8 +6,9 @@ use crate::opened::Opened;
 use crate::output;
 use threadwise_report::compare::{self, Named};
 
-/// Prints the table.
+/// Prints the table, and writes the page.
 pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
+    args.html.as_deref().map_or(Ok(()), output::check_new)?;
     let opened: Vec<Opened> = args.files.iter().map(|file| Opened::open(file)).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     let documents: Vec<Named<'_>> =
@@ -16,5 +17,9 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
         true => format!("{}\n", compare::json(&documents)),
         false => format!("{}\n", compare::text(&documents, output::style())),
     };
-    output::print(&text)
+    let path = args.html.as_deref();
+    output::deliver(output::print(&text), path, false, || {
+        compare::html(&documents, env!("CARGO_PKG_VERSION")).map_err(AppError::failed)
+    })?;
+    output::name_page(path.filter(|_| !args.json))
 }

@@ -69,20 +69,19 @@ pub fn probe_error(error: ProbeError) -> AppError {
 }
 
 fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardware) -> Result<(), AppError> {
-    match args.json {
-        true => output::print(&format!("{}\n", json::probe(topology, probe, hardware)))?,
-        false => {
-            output::print(&format!("{}\n", terminal::probe(topology, probe, hardware, output::style())))?;
-        }
-    }
-    let Some(path) = &args.html else { return Ok(()) };
-    let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let head = ProbeHead {
-        title: "The hardware, measured",
-        program_version: env!("CARGO_PKG_VERSION"),
-        created_utc: &created_utc,
-    };
-    let page = html::render_probe(topology, probe, hardware, &head).map_err(AppError::failed)?;
-    output::write_new(path, &page)?;
-    if args.json { Ok(()) } else { output::print(&format!("Page: {}\n", path.display())) }
+    let path = args.html.as_deref();
+    let printed = output::print(&match args.json {
+        true => format!("{}\n", json::probe(topology, probe, hardware)),
+        false => format!("{}\n", terminal::probe(topology, probe, hardware, output::style())),
+    });
+    output::deliver(printed, path, false, || {
+        let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let head = ProbeHead {
+            title: "The hardware, measured",
+            program_version: env!("CARGO_PKG_VERSION"),
+            created_utc: &created_utc,
+        };
+        html::render_probe(topology, probe, hardware, &head).map_err(AppError::failed)
+    })?;
+    output::name_page(path.filter(|_| !args.json))
 }

@@ -13,16 +13,14 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
     }
     let opened = Opened::open(&args.file)?;
     let document = opened.document();
-    if let Some(path) = &args.html {
-        output::write_new(path, &html::render(&document).map_err(AppError::failed)?)?;
-    }
-    if args.json {
-        return output::print(&format!("{}\n", json::report(&document)));
-    }
-    if args.csv {
-        return output::stream(|out| threadwise_report::csv::runs_csv(&document, out));
-    }
-    output::print(&text(&document))
+    let printed = match (args.json, args.csv) {
+        (true, _) => output::print(&format!("{}\n", json::report(&document))),
+        (_, true) => output::stream(|out| threadwise_report::csv::runs_csv(&document, out)),
+        _ => output::print(&text(&document)),
+    };
+    let path = args.html.as_deref();
+    output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::name_page(path.filter(|_| !args.json && !args.csv))
 }
 
 /// Verdict and table, as `run` prints them too.

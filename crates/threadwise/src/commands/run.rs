@@ -1,4 +1,4 @@
-//! `threadwise run`: from a preset or study file to a verdict, a study file and a report.
+//! `threadwise run`: from a preset or study definition to a verdict, a result file and a report.
 
 mod command;
 mod prepare;
@@ -45,7 +45,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     }
     if job.is_complete() {
         output::tell("threadwise: this study is complete: nothing is left to measure, here is its report");
-        return tell(args, &job);
+        return valid(tell(args, &job)?, &job);
     }
     let outcome = match watch::measure(&mut job, &topology, args, began, &stop) {
         Ok(outcome) => outcome,
@@ -59,31 +59,42 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     };
     // One block says nothing.
     let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
-    if outcome.blocks > 0 && !is_too_short {
-        tell(args, &job)?;
-    }
-    ended(&outcome, &job, args.allow_busy)
+    let problem = if outcome.blocks > 0 && !is_too_short { tell(args, &job)? } else { None };
+    ended(&outcome, &job, args.allow_busy)?;
+    valid(problem, &job)
 }
 
-/// Prints the results and writes the report. The results come first: a report that cannot be
-/// written must not keep them back.
-fn tell(args: &RunArgs, job: &Job) -> Result<(), AppError> {
+/// Prints the results and writes the report. Gives what is wrong with the study, if anything is.
+fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
     let document = opened.document();
-    if args.json {
-        output::print(&format!("{}\n", json::report(&document)))?;
-    } else {
-        output::print(&report::text(&document))?;
+    let text = match args.json {
+        true => format!("{}\n", json::report(&document)),
+        false => report::text(&document),
+    };
+    let page = || html::render(&document).map_err(AppError::failed);
+    let may_replace = args.resume.is_some();
+    output::deliver(output::print(&text), job.html.as_deref(), may_replace, page).map_err(
+        |error| match error {
+            AppError::Failed(why) => {
+                AppError::Failed(format!("{why}; the study is in {}", job.output.display()))
+            }
+            other => other,
+        },
+    )?;
+    if !args.json {
+        output::print(&closing(&job.output, job.html.as_deref()))?;
     }
-    if let Some(path) = &job.html {
-        let page = html::render(&document).map_err(AppError::failed)?;
-        match args.resume.is_some() && output::is_our_report(path) {
-            true => output::replace(path, &page),
-            false => output::write_new(path, &page),
-        }
-        .map_err(|error| AppError::Failed(format!("{error}; the study is in {}", job.output.display())))?;
-    }
-    if args.json { Ok(()) } else { output::print(&closing(&job.output, job.html.as_deref())) }
+    Ok(opened.problem())
+}
+
+/// A study that is not valid as a whole is an error for scripts, though its results were printed.
+fn valid(problem: Option<String>, job: &Job) -> Result<(), AppError> {
+    let Some(problem) = problem else { return Ok(()) };
+    let store = output::shell_word(&job.output);
+    Err(AppError::Failed(format!(
+        "the study is not valid as a whole: {problem}; its runs and their reasons: threadwise export {store}"
+    )))
 }
 
 /// What stands above the results: the machine, and who will run where.
@@ -128,11 +139,11 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
 
 /// Where the numbers lie.
 fn closing(store: &Path, html: Option<&Path>) -> String {
-    let mut text = format!("Study file: {}\n", store.display());
+    let mut text = format!("Result file: {}\n", store.display());
     if let Some(html) = html {
-        text.push_str(&format!("Report:     {}\n", html.display()));
+        text.push_str(&format!("Report:      {}\n", html.display()));
     }
-    text.push_str(&format!("Again:      threadwise report {}\n", output::shell_word(store)));
+    text.push_str(&format!("Again:       threadwise report {}\n", output::shell_word(store)));
     text
 }
 

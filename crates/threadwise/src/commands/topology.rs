@@ -10,6 +10,7 @@ use threadwise_machine::{Topology, hypervisor, pin, topology};
 /// Prints the machine, or records it.
 pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
     if let Some(to) = &args.capture {
+        output::check_new(to)?;
         let summary = topology::capture(&args.root, to).map_err(AppError::input)?;
         return output::print(&format!(
             "{} files recorded in {}: look through them before you send them\n",

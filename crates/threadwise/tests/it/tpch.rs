@@ -40,7 +40,7 @@ impl Bench {
         command
     }
 
-    /// A study file of two blocks at scale 0.01.
+    /// A study definition of two blocks at scale 0.01.
     fn write(&self, engine: &str, options: &str, treatments: &str) {
         let text = format!(
             "version = 1\nname = \"short\"\nengine = \"{engine}\"\nworkload = \"tpch\"\n\n[options]\nscale = 0.01\n\

@@ -20,7 +20,7 @@ use threadwise_study::{OptionValue, Options, Study, presets, worklist};
 pub struct CommandArgs {
     /// The command to measure, with its arguments: `threadwise run command -- CMD ARGS`. No shell runs it
     /// (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{ and
-    /// }} are braces. It is stored in the study file and shown in the report: passwords belong into the
+    /// }} are braces. It is stored in the result file and shown in the report: passwords belong into the
     /// environment
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<String>,
@@ -60,7 +60,7 @@ pub struct CommandArgs {
     /// later too, and have their own again after each, also when threadwise is killed
     #[arg(long, value_name = "PID|port:N|UNIT", value_parser = server, help_heading = "Commands")]
     pub pin_server: Option<String>,
-    /// Run the commands that a study file names, after they were shown
+    /// Run the commands that a study definition names, after they were shown
     #[arg(long, help_heading = "Commands")]
     pub allow_commands: bool,
 }
@@ -216,7 +216,7 @@ pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
     if !texts.into_iter().any(|(key, _)| is_foreign(key)) {
         return Ok(());
     }
-    let source = if args.resume.is_some() { "study" } else { "study file" };
+    let source = if args.resume.is_some() { "result file" } else { "study definition" };
     // An error is one line; these are as many as there are commands.
     output::tell(&format!("threadwise: this {source} would run as you:\n{}", listed(study).trim_end()));
     Err(AppError::Refused(format!(
@@ -313,7 +313,7 @@ pub(super) fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> V
     found
 }
 
-/// What the reader of a study file would see.
+/// What the reader of a result file would see.
 fn warnings(study: &Study) -> Vec<String> {
     let mut found = Vec::new();
     for treatment in &study.treatments {
@@ -321,7 +321,7 @@ fn warnings(study: &Study) -> Vec<String> {
             let Ok(words) = command::split(&text) else { continue };
             let warning = command::password_word(&words).map(|word| {
                 format!(
-                    "{name}: {} looks like a password; the study file and the report hold the command, so \
+                    "{name}: {} looks like a password; the result file and the report hold the command, so \
                      put it into the environment instead",
                     escaped(&word)
                 )

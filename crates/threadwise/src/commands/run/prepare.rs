@@ -7,6 +7,7 @@ use crate::commands;
 use crate::engines;
 use crate::error::AppError;
 use crate::output;
+use crate::suggest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use threadwise_engine::engines::simulated;
@@ -24,7 +25,7 @@ use threadwise_tpch::TpchOptions;
 pub struct Job {
     /// What is to be measured.
     pub study: Study,
-    /// The study file.
+    /// The result file.
     pub output: PathBuf,
     /// The HTML report, if one is wanted.
     pub html: Option<PathBuf>,
@@ -32,7 +33,7 @@ pub struct Job {
     pub versions: Versions,
     /// The engine's program.
     pub program: Program,
-    /// The study file of a study that goes on; a new one is made when the machine was found fit.
+    /// The result file of a study that goes on; a new one is made when the machine was found fit.
     pub store: Option<Store>,
     /// Most time of this start, where its user set a limit.
     pub limit: Option<Duration>,
@@ -45,6 +46,7 @@ pub struct Job {
 impl Job {
     /// A new study.
     pub fn fresh(args: &RunArgs, topology: &Topology) -> Result<Self, AppError> {
+        worklist::is_named(args)?;
         let default = match args.commands.command.is_empty() {
             _ if worklist::is_asked_for(args) => worklist::PRESET,
             true => presets::DEFAULT,
@@ -206,13 +208,16 @@ pub fn time(seconds: f64) -> String {
 
 fn study_file(name: &str) -> Result<StudyFile, AppError> {
     if !name.ends_with(".toml") {
-        return StudyFile::preset(name).map_err(AppError::input);
+        return StudyFile::preset(name).map_err(|error| {
+            let hint = suggest::instead_of_preset(name, &[]);
+            AppError::Input(format!("{error}{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))))
+        });
     }
     let text = std::fs::read(name)
-        .map_err(|error| AppError::Input(format!("cannot read the study file {name}: {error}; presets have no .toml in their names (threadwise list)")))
+        .map_err(|error| AppError::Input(format!("cannot read the study definition {name}: {error}; presets have no .toml in their names (threadwise list)")))
         .and_then(|bytes| {
             String::from_utf8(bytes)
-                .map_err(|_| AppError::Input(format!("{name} is not text in UTF-8: is it a study file?")))
+                .map_err(|_| AppError::Input(format!("{name} is not text in UTF-8: is it a study definition?")))
         })?;
     StudyFile::parse(&text, name).map_err(AppError::input)
 }
@@ -256,7 +261,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
     })
 }
 
-/// The program of the study's engine, and the versions that the study file keeps.
+/// The program of the study's engine, and the versions that the result file keeps.
 fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let name = &study.engine;
     let found = program::find(study)?;
@@ -323,7 +328,7 @@ fn unchecked_settings(study: &Study, program: &Program) -> Option<String> {
     })
 }
 
-/// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study file.
+/// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study definition.
 fn place(source: Option<&str>, error: &EngineError) -> String {
     let (Some(name), EngineError::Option { option, .. }) = (source, error) else { return String::new() };
     let text = if name.ends_with(".toml") {
@@ -352,7 +357,7 @@ fn html_path(args: &RunArgs, output: &Path) -> Result<Option<PathBuf>, AppError>
     }
     let path = args.html.clone().unwrap_or_else(|| output.with_extension("html"));
     if path == output {
-        let why = "the study file and the report need different names: give --html, or --no-html";
+        let why = "the result file and the report need different names: give --html, or --no-html";
         return Err(AppError::Input(format!("{}: {why}", path.display())));
     }
     Ok(Some(path))

@@ -4,6 +4,7 @@ use super::runner_error;
 use crate::commands::engine::{app_error, engines_of_user};
 use crate::engines;
 use crate::error::AppError;
+use crate::suggest;
 use std::path::{Path, PathBuf};
 use threadwise_analytics::{Found, known, scripts};
 use threadwise_runner::{QuerySettings, Worker, find_worker};
@@ -41,7 +42,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
             .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let worker = find_worker(&study.engine, engines::all(), &program, &path)
-            .map_err(|error| runner_error(&error))?;
+            .map_err(|error| meant(runner_error(&error), &study.engine))?;
         let queries = is_tpch.then(|| referee(study)).transpose()?;
         return Ok(Program { worker, check: None, queries, version: None });
     };
@@ -57,6 +58,15 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     let queries = Some(settings(&second)?);
     let check = Some(Worker { args: found.check_args(), ..worker(&found) });
     Ok(Program { worker: worker(&found), check, queries, version: Some(found.version) })
+}
+
+/// An unknown engine with the one that was probably meant.
+fn meant(error: AppError, engine: &str) -> AppError {
+    let all = engines::all().iter().map(|own| own.name()).chain(known().iter().map(|own| own.name));
+    match (error, suggest::nearest(engine, &all.collect::<Vec<&str>>())) {
+        (AppError::Input(why), Some(name)) => AppError::Input(format!("{why}; did you mean {name}?")),
+        (error, _) => error,
+    }
 }
 
 /// Options that these engines do not have. Their settings are only known by asking them

@@ -1,4 +1,4 @@
-//! The measuring itself: the study file, the runner's settings, progress and looks.
+//! The measuring itself: the result file, the runner's settings, progress and looks.
 
 use super::prepare::{Job, time};
 use super::runner_error;
@@ -30,7 +30,14 @@ pub fn measure(
     let fresh = resumed.is_none();
     let mut store = match resumed {
         Some(store) => store,
-        None => Store::create(&job.output, &job.study, topology, &job.versions).map_err(AppError::failed)?,
+        None => {
+            let mut store =
+                Store::create(&job.output, &job.study, topology, &job.versions).map_err(AppError::failed)?;
+            if args.no_probe {
+                store.note(NOT_PROBED).map_err(AppError::failed)?;
+            }
+            store
+        }
     };
     let probe = !args.no_probe && (fresh || probed_before(&store)?);
     let settings = Settings { probe, began, limit: job.limit, ..settings(job, args) };
@@ -83,9 +90,18 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     settings
 }
 
+/// The note of a study that was started without a probe. It is written before anything is measured, so that
+/// `--resume` knows it however early the first part ended.
+const NOT_PROBED: &str = "the hardware was not probed (--no-probe)";
+
 /// Whether a study that goes on looks at the hardware around its blocks: as its first part did, since
-/// blocks with such looks and without are not alike. One in which no run was stored has done neither.
+/// blocks with such looks and without are not alike. One in which no run was stored has done neither, and goes
+/// by what it was asked for.
 fn probed_before(store: &Store) -> Result<bool, AppError> {
+    let notes = store.notes().map_err(AppError::failed)?;
+    if notes.iter().any(|note| note == NOT_PROBED) {
+        return Ok(false);
+    }
     let runs = store.runs().map_err(AppError::failed)?;
     Ok(runs.is_empty() || !store.probes().map_err(AppError::failed)?.is_empty())
 }

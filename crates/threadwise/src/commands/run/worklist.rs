@@ -4,6 +4,7 @@
 use super::command;
 use crate::cli::RunArgs;
 use crate::error::AppError;
+use crate::suggest;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_machine::text::escaped;
@@ -25,9 +26,28 @@ const COPY: Duration = Duration::from_secs(6 * 3600);
 /// Time around a run: what the last one left goes, `sync`, one item is checked, databases are dropped.
 const AROUND: Duration = Duration::from_secs(900);
 
+/// Refuses numbers of jobs without a study: the default study has none, and another one would take its place
+/// without being asked for.
+///
+/// # Errors
+/// There are some, and neither a study nor a list.
+pub fn is_named(args: &RunArgs) -> Result<(), AppError> {
+    match &args.jobs {
+        Some(jobs) if args.study.is_none() && args.list.is_none() => {
+            let jobs: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+            Err(AppError::Input(format!(
+                "--jobs is for work lists, and none is named: threadwise run {PRESET} --jobs {0}; for sessions of \
+                 the default study: threadwise run --sessions {0}",
+                jobs.join(",")
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether the arguments are for a work list.
 pub fn is_asked_for(args: &RunArgs) -> bool {
-    args.list.is_some() || args.jobs.is_some()
+    args.list.is_some()
 }
 
 /// Workload options that `--engine` and `--list` give to a work list: its engine is always the same, and
@@ -51,7 +71,11 @@ pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
             let why = "a work list has a private server; give the chain's name, such as postgres or mariadb";
             return Err(AppError::Input(format!("--engine: {why}")));
         }
-        let chain = chain::find(name).map_err(|error| AppError::Input(format!("--engine: {error}")))?;
+        let chain = chain::find(name).map_err(|error| {
+            let meant = suggest::nearest(name, &chain::names());
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            AppError::Input(format!("--engine: {error}{meant}"))
+        })?;
         options.insert("chain".to_owned(), OptionValue::Text(chain.name));
     }
     if let Some(list) = &args.list {
