@@ -138,8 +138,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_html: bool,
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
-    /// part was. --allow-busy, --data-dir, --budget and,
-    /// where it runs commands, --allow-commands are those of each start
+    /// part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
+    /// of each start
     #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "blocks", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]

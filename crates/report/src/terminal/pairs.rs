@@ -57,7 +57,7 @@ fn list(probe: &Probe, cpus: &[u32], style: Style) -> Vec<String> {
             _ => painted(&line, answers[at - 1], false, style),
         });
     }
-    let text = "wide, chain, ld/st: time together over alone; ns one way: least, median±spread";
+    let text = "wide (independent adds), chain (dependent adds), ld/st: time together over alone; ns one way: least, median±spread";
     lines.extend(wrap(&plain(text, style.unicode), style.width).iter().map(|line| style.paint(DIM, line)));
     lines
 }

@@ -32,7 +32,8 @@ fn two_cpus_fit_a_terminal_of_24_lines() {
     measured   [0 1]!   ! declared and measured differ
     pair  shares       wide  chain  ld/st  CAS ns          two lines
     0-1   = one core  1.98x  1.01x  1.78x  8.31, 8.81±0.2  7.89, 8.37±0.2
-    wide, chain, ld/st: time together over alone; ns one way: least, median±spread
+    wide (independent adds), chain (dependent adds), ld/st: time together over
+    alone; ns one way: least, median±spread
     CPU  adds/step p10   p50   p90  sibling busy  off CPU  MHz alone  2 busy
       0           2.99  3.32  3.42         34.0%     0.2%       3401    3105
       1           3.60  4.00  4.12       unknown     0.2%       3399    3102

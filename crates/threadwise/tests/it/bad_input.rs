@@ -29,6 +29,16 @@ fn unknown_names_are_refused_with_the_known_ones() {
     refused(&lab, &["run", "fastest"], &["fastest", "placement", "session-sweep"]);
     refused(&lab, &["run", "--engine", "oracle9", "--allow-busy"], &["oracle9", "sqlite"]);
     refused(&lab, &["run", "--placement", "moon", "--allow-busy"], &["moon", "same-core"]);
+    refused(&lab, &["run", "placment"], &["did you mean placement?"]);
+    refused(&lab, &["run", "postgresql"], &["threadwise run --engine postgres"]);
+    for (typed, meant) in
+        [("mysql", "mariadb"), ("pg", "postgres"), ("sqlite3", "sqlite"), ("duck", "duckdb")]
+    {
+        let words = format!("did you mean {meant}?");
+        refused(&lab, &["run", "--engine", typed, "--allow-busy"], &[typed, &words]);
+    }
+    refused(&lab, &["run", "reload", "--engine", "mysql"], &["did you mean mariadb?"]);
+    refused(&lab, &["run", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
     refused(&lab, &["run", "--set", "wrk_unit=4", "--allow-busy"], &["wrk_unit", "work_unit"]);
     refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
 }
@@ -66,6 +76,14 @@ fn impossible_numbers_are_refused() {
     refused(&lab, &["run", "--budget", "2s", "--allow-busy"], &["budget", "8 blocks", "--budget"]);
     refused(&lab, &["run", "--rounds", "0", "--allow-busy"], &["round"]);
     refused(&lab, &["run", "--budget", "90"], &["90s", "--help"]);
+    refused(&lab, &["run", "--sessions", "two"], &["--sessions", "'two' is not a whole number", "1,2,4"]);
+    refused(&lab, &["run", "tpch", "--dop", "1,x"], &["--dop", "'x' is not a whole number"]);
+    refused(&lab, &["run", "--slice", "1ns"], &["--slice", "'1ns' is out of range", "1ms to 1h"]);
+    refused(
+        &lab,
+        &["run", "--jobs", "3"],
+        &["--jobs is for work lists", "threadwise run reload --jobs 3", "--sessions 3"],
+    );
     refused(&lab, &["run", "--until", "200%"], &["200%", "50%"]);
     refused(&lab, &["run", "--memory", "far"], &["far", "interleave"]);
     refused(&lab, &["run", "--speed", "9"], &["--speed"]);

@@ -45,3 +45,34 @@ fn a_study_that_goes_on_probes_as_it_began() {
     assert_eq!(probes_of_two_parts(&[], &[]), (1, 2));
     assert_eq!(probes_of_two_parts(&[], &["--no-probe"]), (1, 1), "what is said counts");
 }
+
+#[test]
+fn a_study_that_was_killed_before_its_first_run_is_still_not_probed() {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("long.toml"), STUDY).unwrap();
+    let args = ["run", "long.toml", "--allow-busy", "--no-html", "--no-probe", "-o", "s.threadwise"];
+    let mut child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("telemetry runs on logical CPU") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended without a block");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Store::recover(&lab.path().join("s.threadwise")).unwrap();
+    let store = || Store::open(&lab.path().join("s.threadwise")).unwrap();
+    assert_eq!(store().runs().unwrap().len(), 0, "it was killed too late for this test");
+    lab.ok(&["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"]);
+    assert_eq!((store().probes().unwrap().len(), store().runs().unwrap().is_empty()), (0, false));
+}
+
+#[test]
+fn what_has_to_be_given_again_is_in_the_help() {
+    let help = Lab::new().ok(&["run", "--help"]).stdout;
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("--allow-busy, --data-dir and, where it runs commands, --allow-commands"),
+        "{words}"
+    );
+}

@@ -1,0 +1,106 @@
+//! One rule for all outputs: a table over every command that writes a file, and what each says of a name that it
+//! cannot have.
+
+use crate::harness::Lab;
+use std::os::unix::fs::symlink;
+
+/// Every way to name an output; the name follows.
+const OUTPUTS: [(&str, &[&str]); 6] = [
+    ("run --output", &["run", "--engine", "simulated", "--allow-busy", "--no-html", "--output"]),
+    ("run --html", &["run", "--engine", "simulated", "--allow-busy", "--html"]),
+    ("report --html", &["report", "s.threadwise", "--html"]),
+    ("compare --html", &["compare", "s.threadwise", "s.threadwise", "--html"]),
+    ("probe --html", &["probe", "--short", "--allow-busy", "--html"]),
+    ("topology --capture", &["topology", "--capture"]),
+];
+
+/// Every file and folder below the lab's folder, with the bytes of files.
+fn everything(lab: &Lab) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![lab.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let bytes = if entry.file_type().unwrap().is_file() {
+                std::fs::read(entry.path()).unwrap()
+            } else {
+                vec![]
+            };
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            }
+            found.push((entry.path().display().to_string(), bytes));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn all_outputs_refuse_the_same_names_in_the_same_words() {
+    let lab = Lab::new();
+    assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
+    std::fs::write(lab.path().join("file"), "precious").unwrap();
+    std::fs::create_dir(lab.path().join("folder")).unwrap();
+    symlink("nowhere", lab.path().join("link")).unwrap();
+    let before = everything(&lab);
+    let taken = |name: &str| format!("{name} exists and is not overwritten: give another name");
+    let cases = [
+        ("file", taken("file")),
+        ("folder", taken("folder")),
+        ("link", taken("link")),
+        ("absent/x", "absent is not a folder: make it, or give another name".to_owned()),
+        ("file/x", "file is not a folder: make it, or give another name".to_owned()),
+        ("-", "'-' is no name for a file".to_owned()),
+    ];
+    for (output, args) in OUTPUTS {
+        for (name, words) in &cases {
+            let said = lab.run(&[args, &[*name]].concat());
+            assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{output} {name}: {}", said.stderr);
+            assert_eq!(said.stderr.trim_end().lines().count(), 1, "{output} {name}: {}", said.stderr);
+            assert!(
+                said.stderr.starts_with(&format!("threadwise: {words}")),
+                "{output} {name}: {}",
+                said.stderr
+            );
+            assert_eq!(everything(&lab), before, "{output} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_second_recording_and_a_second_page_are_refused_and_the_first_stay() {
+    let lab = Lab::new();
+    assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
+    for args in [
+        &["topology", "--capture", "here"][..],
+        &["report", "s.threadwise", "--html", "r.html"],
+        &["compare", "s.threadwise", "s.threadwise", "--html", "c.html"],
+    ] {
+        lab.ok(args);
+        let before = everything(&lab);
+        let again = lab.run(args);
+        assert_eq!(again.code, Some(2), "{args:?}: {}", again.stderr);
+        assert!(again.stderr.contains("exists and is not overwritten"), "{args:?}: {}", again.stderr);
+        assert_eq!(everything(&lab), before, "{args:?}");
+    }
+    let page = std::fs::read_to_string(lab.path().join("c.html")).unwrap();
+    assert!(page.contains("side by side") && page.contains("SIMULATED") && page.contains("</html>"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "it must work offline");
+}
+
+#[test]
+fn a_file_is_written_though_nobody_reads_standard_output() {
+    let lab = Lab::new();
+    assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
+    for (name, args) in [
+        ("r.html", &["report", "s.threadwise"][..]),
+        ("c.html", &["compare", "s.threadwise", "s.threadwise"]),
+    ] {
+        let (read, write) = std::io::pipe().unwrap();
+        drop(read);
+        let mut command = lab.command(&[args, &["--html", name]].concat());
+        let status = command.stdout(write).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{name}");
+        assert!(std::fs::read_to_string(lab.path().join(name)).unwrap().contains("</html>"), "{name}");
+    }
+}
