@@ -171,7 +171,16 @@ fn sharing_table(probe: &Probe, hardware: &Hardware) -> TableView {
             format!("{} of {}", pair.rounds_used, pair.rounds),
         ]
     });
-    let headers = ["pair", "answer", "why", "wide (independent adds)", "chain (dependent adds)", "load/store", "on a CPU", "rounds used"];
+    let headers = [
+        "pair",
+        "answer",
+        "why",
+        "wide (independent adds)",
+        "chain (dependent adds)",
+        "load/store",
+        "on a CPU",
+        "rounds used",
+    ];
     let caption = cut_caption("Time together over time alone", rows.len(), probe.pairs.len());
     view(&caption, &headers, 3, rows.collect())
 }
