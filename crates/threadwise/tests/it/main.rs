@@ -20,6 +20,7 @@ mod probe;
 mod real;
 mod reload;
 mod reload_input;
+mod reload_root;
 mod reload_study;
 mod resumed;
 mod servers;
