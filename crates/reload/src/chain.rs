@@ -11,6 +11,7 @@
 
 use crate::error::{ItemError, ReloadError};
 use crate::state::StateFile;
+use crate::watch::Start;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,11 +28,14 @@ pub struct Settings {
     /// Options of the engine, such as `bin` for a folder of programs; a chain's `prepare` refuses what
     /// it does not know.
     pub engine: BTreeMap<String, String>,
+    /// How to start this program so that it calls `apart::serve`: as root, files of another user's are left
+    /// to a process of that user, and skipped without this.
+    pub as_owner: Option<Start>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { page_size_bytes: None, wait: Duration::from_secs(5), engine: BTreeMap::new() }
+        Self { page_size_bytes: None, wait: Duration::from_secs(5), engine: BTreeMap::new(), as_owner: None }
     }
 }
 

@@ -3,16 +3,16 @@
 //! Source: `flock(2)` (the lock goes with the last descriptor, so a killed process leaves none behind;
 //! a left-over lock *file* is no lock), `open(2)` (`O_NOFOLLOW`).
 
+use crate::dir::Dir;
 use crate::error::ItemError;
-use crate::identity::{Identity, parent, sync_folder};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
+use crate::identity::{Identity, Inode, parent};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// What the folder's name begins with; the database's own name follows.
@@ -25,6 +25,12 @@ const MARKER: &str = "marker";
 const UNFINISHED: &str = "marker.next";
 /// Name of the file that is locked.
 const LOCK: &str = "lock";
+/// Name of the state file.
+pub const STATE: &str = "state";
+/// Name of the new database.
+pub const NEW: &str = "new";
+/// Name of the file for trying things out.
+const PROBE: &str = "probe";
 /// First line of the marker file.
 const MARKER_LINE: &str = "threadwise reload work folder: see `threadwise reload --recover`";
 
@@ -54,11 +60,28 @@ pub fn database_of_kept(path: &Path) -> Option<PathBuf> {
     (!name.is_empty()).then(|| path.with_file_name(OsStr::from_bytes(name)))
 }
 
-/// A folder that is ours and locked as long as this lives.
+/// A folder that is ours and locked as long as this lives, with the one that it is in. All names are relative
+/// to the two descriptors.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
+    outside: Dir,
+    inside: Dir,
+    /// The work folder's own name.
+    name: OsString,
+    database: OsString,
+    kept: OsString,
     lock: OwnedFd,
+}
+
+/// A file of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The database's name.
+    Database,
+    /// Its second name, which is kept.
+    Kept,
+    /// The new file in the work folder.
+    New,
 }
 
 impl Drop for Folder {
@@ -83,19 +106,23 @@ impl Folder {
     /// # Errors
     /// [`ItemError::Skip`]: another process is at work in it, it is not ours, or it cannot be made.
     pub fn acquire(path: &Path) -> Result<Self, ItemError> {
+        let (outside, name) = outside(path)?;
         for _ in 0..100 {
-            match DirBuilder::new().mode(0o700).create(path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            let made = match mkdirat(&outside, &name, Mode::RWXU) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
+                Err(error) => {
                     return Err(ItemError::skip(format!(
                         "cannot make the work folder {}: {error}; its folder must be writable",
                         path.display()
                     )));
                 }
-                _ => {}
-            }
-            if let Tried::Got(folder) = try_lock(path)? {
-                folder.mark().map_err(|error| refused(path, &error.to_string()))?;
-                return Ok(folder);
+            };
+            if let Tried::Got(folder) = try_lock(&outside, &name)? {
+                return match folder.mark() {
+                    Ok(()) => Ok(folder),
+                    Err(error) => Err(folder.unmarked(&error, made)),
+                };
             }
         }
         Err(refused(path, "it comes and goes"))
@@ -106,8 +133,9 @@ impl Folder {
     /// # Errors
     /// As [`Folder::acquire`].
     pub fn take_over(path: &Path) -> Result<Option<Self>, ItemError> {
+        let (outside, name) = outside(path)?;
         for _ in 0..100 {
-            match try_lock(path)? {
+            match try_lock(&outside, &name)? {
                 Tried::Got(folder) => return Ok(Some(folder)),
                 Tried::Absent => return Ok(None),
                 Tried::Changed => {}
@@ -116,56 +144,90 @@ impl Folder {
         Err(refused(path, "it comes and goes"))
     }
 
-    /// The folder.
+    /// The folder's path, for messages and for the engines, which take nothing else.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.inside.path()
+    }
+
+    /// The folder.
+    pub fn inside(&self) -> &Dir {
+        &self.inside
+    }
+
+    /// The folder that it and the database are in.
+    pub fn outside(&self) -> &Dir {
+        &self.outside
+    }
+
+    /// Where a file of the item is: its folder and its name there.
+    pub fn at(&self, place: Place) -> (&Dir, &OsStr) {
+        match place {
+            Place::Database => (&self.outside, &self.database),
+            Place::Kept => (&self.outside, &self.kept),
+            Place::New => (&self.inside, OsStr::new(NEW)),
+        }
+    }
+
+    /// Which file is there; `None` where none is.
+    ///
+    /// # Errors
+    /// The name cannot be looked at.
+    pub fn inode(&self, place: Place) -> Result<Option<Inode>, ItemError> {
+        let (dir, name) = self.at(place);
+        dir.inode(name)
+    }
+
+    /// Removes a name, if it is there.
+    ///
+    /// # Errors
+    /// Those of `unlink(2)`.
+    pub fn remove_name(&self, place: Place) -> io::Result<()> {
+        let (dir, name) = self.at(place);
+        dir.remove(name)
     }
 
     /// Removes it with all that is in it. The state goes before the marker and after everything else, so
-    /// that what is left of an interrupted removal is still understood.
+    /// that what is left of an interrupted removal is still understood. Nothing is to be done with it
+    /// afterwards.
     ///
     /// # Errors
     /// What cannot be removed.
-    pub fn remove(self) -> Result<(), ItemError> {
-        let last = ["state", MARKER, LOCK];
+    pub fn remove(&self) -> Result<(), ItemError> {
+        let last = [STATE, MARKER, LOCK];
         let clear = || -> io::Result<()> {
-            for entry in fs::read_dir(&self.path)? {
-                let entry = entry?;
-                if last.iter().any(|name| entry.file_name() == *name) {
-                    continue;
-                }
-                match entry.file_type()?.is_dir() {
-                    true => fs::remove_dir_all(entry.path())?,
-                    false => fs::remove_file(entry.path())?,
-                }
-            }
-            for name in last {
-                match fs::remove_file(self.path.join(name)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
-            }
-            match fs::remove_dir(&self.path) {
+            self.inside.clear(&last)?;
+            last.iter().try_for_each(|name| self.inside.remove(OsStr::new(name)))?;
+            match unlinkat(&self.outside, &self.name, AtFlags::REMOVEDIR) {
                 // Without our lock file the next run may have it already.
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+                Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
                 // Not synced: what a power loss brings back is recovered once more.
-                removed => removed,
+                removed => Ok(removed?),
             }
         };
         clear().map_err(|error| {
-            ItemError::failed(format!("cannot remove {}: {error}; remove it by hand", self.path.display()))
+            ItemError::failed(format!("cannot remove {}: {error}; remove it by hand", self.path().display()))
         })
     }
 
     /// Says who works here, durably, unless it is said already.
     fn mark(&self) -> io::Result<()> {
-        let (pid, marker) = (std::process::id(), self.path.join(MARKER));
+        let pid = std::process::id();
         let start = start_time(pid).unwrap_or(0);
-        let unfinished = self.path.join(UNFINISHED);
-        fs::write(&unfinished, format!("{MARKER_LINE}\npid {pid}\nstart {start}\n"))?;
-        fs::rename(&unfinished, &marker)?;
+        let text = format!("{MARKER_LINE}\npid {pid}\nstart {start}\n");
         // The names inside become durable with the first state.
-        sync_folder(parent(&self.path))
+        self.inside.replace(OsStr::new(MARKER), OsStr::new(UNFINISHED), &text, false)?;
+        self.outside.sync()
+    }
+
+    /// What is said where the marker could not be written; a folder that was made for it goes again.
+    fn unmarked(&self, error: &io::Error, made: bool) -> ItemError {
+        let removed = if made { self.remove().err() } else { None };
+        let left = match removed {
+            Some(why) => format!("; {why}"),
+            None if made => String::new(),
+            None => "; it was there before: `threadwise reload --recover` removes it".to_owned(),
+        };
+        refused(self.path(), &format!("its marker cannot be written: {error}{left}"))
     }
 }
 
@@ -173,9 +235,19 @@ fn refused(path: &Path, why: &str) -> ItemError {
     ItemError::skip(format!("the work folder {} cannot be used: {why}", path.display()))
 }
 
-fn try_lock(path: &Path) -> Result<Tried, ItemError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = match openat(rustix::fs::CWD, path, flags, Mode::empty()) {
+/// The folder that a work folder is in, and its name there.
+fn outside(path: &Path) -> Result<(Dir, OsString), ItemError> {
+    let name = path.file_name().ok_or_else(|| refused(path, "it has no name"))?;
+    let outside = Dir::open(parent(path)).map_err(|error| {
+        ItemError::skip(format!("its folder {} cannot be opened: {error}", parent(path).display()))
+    })?;
+    Ok((outside, name.to_owned()))
+}
+
+fn try_lock(outside: &Dir, name: &OsStr) -> Result<Tried, ItemError> {
+    let path = &outside.path().join(name);
+    let failed = |error: &dyn std::fmt::Display| refused(path, &error.to_string());
+    let inside = match outside.below(name) {
         Err(Errno::NOENT) => return Ok(Tried::Absent),
         Err(Errno::NOTDIR | Errno::LOOP) => {
             return Err(refused(path, "there is a file or a link of that name; remove it"));
@@ -183,20 +255,17 @@ fn try_lock(path: &Path) -> Result<Tried, ItemError> {
         Err(Errno::ACCESS) => {
             return Err(refused(path, "it belongs to another user: recover as that user, or as root"));
         }
-        opened => opened.map_err(|error| refused(path, &error.to_string()))?,
+        opened => opened.map_err(|error| failed(&error))?,
     };
-    let stat = fstat(&folder).map_err(|error| refused(path, &error.to_string()))?;
-    let own = rustix::process::geteuid().as_raw();
-    if stat.st_uid != own {
-        let why =
-            format!("it belongs to user {}: run `threadwise reload --recover` as that user", stat.st_uid);
-        return Err(refused(path, &why));
+    let stat = fstat(&inside).map_err(|error| failed(&error))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(refused(path, &of_another(stat.st_uid)));
     }
-    if !is_ours(path).map_err(|error| refused(path, &error.to_string()))? {
+    if !is_ours(&inside).map_err(|error| failed(&error))? {
         return Err(refused(path, "threadwise did not make it; look into it and remove it"));
     }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let lock = match openat(&folder, LOCK, flags, Mode::RUSR | Mode::WUSR) {
+    let lock = match openat(&inside, LOCK, flags, Mode::RUSR | Mode::WUSR) {
         Err(Errno::NOENT) => return Ok(Tried::Changed),
         opened => opened.map_err(|error| refused(path, &format!("its lock: {error}")))?,
     };
@@ -205,33 +274,41 @@ fn try_lock(path: &Path) -> Result<Tried, ItemError> {
         locked => locked.map_err(|error| refused(path, &format!("its lock: {error}")))?,
     }
     // Whoever removed the folder in between left us with a lock on a file without a name.
-    let same = |path: &Path, file: &OwnedFd| {
+    let same = |dir: &Dir, name: &OsStr, file: BorrowedFd<'_>| {
         let open = fstat(file).map(|stat| Identity::of(&stat).inode);
-        Identity::at(path).is_ok_and(|named| open == Ok(named.inode))
+        dir.inode(name).is_ok_and(|named| open.ok() == named)
     };
-    match same(path, &folder) && same(&path.join(LOCK), &lock) {
-        true => Ok(Tried::Got(Folder { path: path.to_owned(), lock })),
-        false => Ok(Tried::Changed),
+    if !same(outside, name, inside.as_fd()) || !same(&inside, OsStr::new(LOCK), lock.as_fd()) {
+        return Ok(Tried::Changed);
+    }
+    let database = database_of(path).ok_or_else(|| refused(path, "it has another name than ours"))?;
+    let last = |path: PathBuf| path.file_name().unwrap_or_default().to_owned();
+    let (kept, database) = (last(kept_of(&database)), last(database));
+    let outside = outside.try_clone().map_err(|error| failed(&error))?;
+    Ok(Tried::Got(Folder { outside, inside, name: name.to_owned(), database, kept, lock }))
+}
+
+/// Whose the folder is, and what to do.
+fn of_another(uid: u32) -> String {
+    match uid {
+        0 => {
+            "it belongs to root, and the database's folder does not: an older version of threadwise left it, \
+              so recover with that one"
+                .to_owned()
+        }
+        uid => format!("it belongs to user {uid}: run `threadwise reload --recover` as that user"),
     }
 }
 
 /// Whether the folder has our marker, or nothing yet but what we make before it.
-fn is_ours(path: &Path) -> io::Result<bool> {
-    let marker = path.join(MARKER);
-    if fs::symlink_metadata(&marker).is_ok_and(|found| found.is_file()) {
-        let text = fs::read_to_string(&marker)?;
+fn is_ours(inside: &Dir) -> io::Result<bool> {
+    let marker = OsStr::new(MARKER);
+    if inside.stat(marker)?.is_some_and(|found| FileType::from_raw_mode(found.st_mode).is_file()) {
+        let text = inside.text(marker, 4096)?.unwrap_or_default();
         return Ok(text.lines().next() == Some(MARKER_LINE));
     }
-    let known = |name: &OsStr| name == LOCK || name == UNFINISHED || name == MARKER;
-    for entry in match fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        entries => entries?,
-    } {
-        if !known(&entry?.file_name()) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let known = |name: &OsString| name == LOCK || name == UNFINISHED || name == MARKER;
+    Ok(inside.names()?.iter().all(known))
 }
 
 /// Start time of a process in ticks since the machine's start: field 22 of `proc_pid_stat(5)`.
@@ -243,23 +320,27 @@ fn start_time(pid: u32) -> Option<u64> {
 
 /// A file for trying things out, gone when dropped.
 #[derive(Debug)]
-pub struct Probe(pub PathBuf);
+pub struct Probe<'a> {
+    /// The file.
+    pub file: File,
+    inside: &'a Dir,
+}
 
-impl Probe {
+impl<'a> Probe<'a> {
     /// Makes it in the folder.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn new(folder: &Folder) -> io::Result<Self> {
-        let path = folder.path().join("probe");
-        File::create(&path).map(|_| Self(path))
+    pub fn new(folder: &'a Folder) -> io::Result<Self> {
+        let inside = folder.inside();
+        inside.create(OsStr::new(PROBE)).map(|file| Self { file, inside })
     }
 }
 
-impl Drop for Probe {
+impl Drop for Probe<'_> {
     fn drop(&mut self) {
         // What stays goes with the folder.
-        let _ = fs::remove_file(&self.0);
+        let _ = self.inside.remove(OsStr::new(PROBE));
     }
 }
 

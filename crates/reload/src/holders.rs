@@ -4,9 +4,11 @@
 //! file system would hang; only names that begin like the file's are followed. Processes of other users
 //! can only be seen by root (`PTRACE_MODE_READ_FSCREDS`).
 
+use crate::apart;
 use crate::error::ItemError;
 use crate::identity::Inode;
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -42,17 +44,30 @@ pub fn others(inode: Inode, name: &Path) -> Vec<Holder> {
 /// As [`others`], but an answer that is no answer is an error: without a free descriptor nobody is seen.
 fn seen(inode: Inode, name: &Path) -> io::Result<Vec<Holder>> {
     let Some(name) = name.file_name() else { return Ok(Vec::new()) };
-    let own = std::process::id();
+    apart::ask_root(inode, name).unwrap_or_else(|| seen_besides(inode, name, std::process::id()))
+}
+
+/// Processes other than this one and `besides` that have a file open, whose name begins like this one.
+///
+/// # Errors
+/// Nobody can be seen.
+pub(crate) fn seen_besides(inode: Inode, name: &OsStr, besides: u32) -> io::Result<Vec<Holder>> {
+    let own = [std::process::id(), besides];
     let mut holders = Vec::new();
     for process in fs::read_dir("/proc")? {
         let process = process?.file_name();
         let Some(pid) = process.to_str().and_then(|text| text.parse::<u32>().ok()) else { continue };
-        if pid != own && has_open(pid, inode, name.as_bytes())? {
+        if !own.contains(&pid) && has_open(pid, inode, name.as_bytes())? {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             holders.push(Holder { pid, name: name.trim_end().to_owned() });
         }
     }
     Ok(holders)
+}
+
+/// Whether the processes of all users are seen: by root, or where root looks for us.
+pub fn sees_all() -> bool {
+    rustix::process::geteuid().is_root() || apart::has_root()
 }
 
 fn has_open(pid: u32, inode: Inode, name: &[u8]) -> io::Result<bool> {

@@ -3,10 +3,8 @@
 //! A database that is held is looked at by its path, never opened and closed: the locks of `fcntl(2)`
 //! that SQLite uses are lost when *any* descriptor of the file is closed in the process.
 
-use crate::error::ItemError;
 use rustix::fs::{AtFlags, CWD, Stat, statat};
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
@@ -71,26 +69,6 @@ impl FromStr for Inode {
 /// The name is not there or cannot be reached.
 pub fn stat(path: &Path) -> io::Result<Stat> {
     Ok(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-/// The file under a name; `None` where there is none.
-///
-/// # Errors
-/// The name cannot be looked at.
-pub fn inode_at(path: &Path) -> Result<Option<Inode>, ItemError> {
-    match Identity::at(path) {
-        Ok(identity) => Ok(Some(identity.inode)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(ItemError::failed(format!("cannot look at {}: {error}", path.display()))),
-    }
-}
-
-/// Makes names in a folder durable.
-///
-/// # Errors
-/// Those of `open(2)` and `fsync(2)`.
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 /// The folder that a file lies in.

@@ -1,15 +1,17 @@
 //! One file's way: refuse, hold, copy, check, link, seal, swap, release, clear; and back from every step.
 
+use crate::apart;
 use crate::chain::{Chain, Checked, Held, Settings, Work};
 use crate::error::ItemError;
-use crate::folder::{self, Folder};
-use crate::identity::{Identity, inode_at, parent, stat, sync_folder};
+use crate::folder::{self, Folder, Place};
+use crate::ground::{self, Ground};
+use crate::identity::{Identity, stat};
 use crate::metadata::Metadata;
 use crate::recover;
 use crate::refuse;
 use crate::state::{Originals, State, StateFile};
 use crate::swap;
-use std::fs::{self, File};
+use rustix::fs::{AtFlags, linkat};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -207,6 +209,10 @@ impl Way<'_> {
     fn prepare(&self, path: &Path, report: &mut Report) -> Result<(), ItemError> {
         (self.on_stage)(Stage::Hold);
         let database = refuse::resolve(path)?;
+        if let Ground::Owner(owner) = ground::of(&database)? {
+            *report = apart::reload(&owner, &database, self.chain.name(), self.options, self.on_stage)?;
+            return Ok(());
+        }
         recover::leftover(&database, &self.options.settings, self.chain)?;
         report.bytes_before = refuse::file(&database)?;
         let folder = Folder::acquire(&folder::path_of(&database))?;
@@ -227,7 +233,7 @@ impl Way<'_> {
     }
 
     fn begin(&self, database: &Path, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
-        if StateFile::open(folder.path())?.is_some() {
+        if StateFile::open(folder.inside())?.is_some() {
             return Err(ItemError::LeftBehind("another run was killed at it just now".to_owned()));
         }
         refuse::beside(database, folder, report.bytes_before)?;
@@ -237,7 +243,7 @@ impl Way<'_> {
             originals: self.options.originals,
             ..State::default()
         };
-        let state = StateFile::create(folder.path(), state)?;
+        let state = StateFile::create(folder.inside(), state)?;
         let work = Work::new(
             database.to_owned(),
             folder.path().to_owned(),
@@ -247,18 +253,18 @@ impl Way<'_> {
         );
         self.after(Step::State, database)?;
         work.unless_stopped()?;
-        let ended = self.hold(&work, report);
+        let ended = self.hold(&work, folder, report);
         report.warnings.extend(work.warnings());
         ended
     }
 
-    fn hold(&self, work: &Work, report: &mut Report) -> Result<(), ItemError> {
+    fn hold(&self, work: &Work, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
         let mut held = self.chain.hold(work)?;
-        match self.until_swap(held.as_mut(), work, report) {
-            Ok(()) => self.finish(held, work, report),
+        match self.until_swap(held.as_mut(), work, folder, report) {
+            Ok(()) => self.finish(held, work, folder, report),
             Err(ItemError::Abandoned) => Err(ItemError::Abandoned),
             Err(error) => {
-                let unlinked = remove_kept(work);
+                let unlinked = remove_kept(work, folder);
                 held.release(work, false).and(unlinked).map_err(|worse| match worse {
                     ItemError::LeftBehind(why) => ItemError::LeftBehind(format!("{error}; and then {why}")),
                     worse => ItemError::LeftBehind(format!("{error}; and then {worse}")),
@@ -269,7 +275,13 @@ impl Way<'_> {
     }
 
     /// From the hold to the swap. After an error the original has its name.
-    fn until_swap(&self, held: &mut dyn Held, work: &Work, report: &mut Report) -> Result<(), ItemError> {
+    fn until_swap(
+        &self,
+        held: &mut dyn Held,
+        work: &Work,
+        folder: &Folder,
+        report: &mut Report,
+    ) -> Result<(), ItemError> {
         let original = identity(&work.database)?;
         self.after(Step::Held, &work.database)?;
         work.unless_stopped()?;
@@ -287,26 +299,25 @@ impl Way<'_> {
         self.after(Step::Checked, &work.database)?;
         work.unless_stopped()?;
         (self.on_stage)(Stage::Swap);
-        dress(work)?;
+        let new = dress(work, folder)?;
         self.after(Step::Dressed, &work.database)?;
         unchanged(work, original, held.copying_writes())?;
-        let new = identity(&work.new)?;
         work.with_state(|state| state.ready(original.inode, new, checked)).unwrap_or(Ok(()))?;
         self.after(Step::Ready, &work.database)?;
-        link(work, original)?;
+        link(folder, original)?;
         self.after(Step::Linked, &work.database)?;
         held.seal(work)?;
         self.after(Step::Sealed, &work.database)?;
         // Since the last look there were several syncs. What gets the name after this one is not lost, but
         // ends in the work folder.
-        if inode_at(&work.database)? != Some(original.inode) {
+        if folder.inode(Place::Database)? != Some(original.inode) {
             return Err(ItemError::failed(format!(
                 "somebody gave the name to another file, which was left; the original is {}",
                 folder::kept_of(&work.database).display()
             )));
         }
-        swap::take_name(&work.new, &work.database).map_err(|error| {
-            let original = match inode_at(&work.database) {
+        swap::take_name(folder).map_err(|error| {
+            let original = match folder.inode(Place::Database) {
                 Ok(None) => format!("; the original is {}", folder::kept_of(&work.database).display()),
                 _ => String::new(),
             };
@@ -315,16 +326,24 @@ impl Way<'_> {
     }
 
     /// What comes after the swap: nothing of it may end with the original back under its name.
-    fn finish(&self, held: Box<dyn Held>, work: &Work, report: &mut Report) -> Result<(), ItemError> {
+    fn finish(
+        &self,
+        held: Box<dyn Held>,
+        work: &Work,
+        folder: &Folder,
+        report: &mut Report,
+    ) -> Result<(), ItemError> {
         let kept = folder::kept_of(&work.database);
         report.kept = Some(kept.clone());
-        let durable = sync_folder(parent(&work.database))
+        let durable = folder
+            .outside()
+            .sync()
             .map_err(|error| ItemError::failed(format!("the swap may not survive a power loss: {error}")));
         report.new = Identity::at(&work.database).ok();
         report.bytes_after = report.new.map(|new| new.size_bytes);
         self.after(Step::Swapped, &work.database)?;
         let files = work.with_state(|state| state.state().files).flatten();
-        let cleared = files.map_or(Ok(()), |(original, new)| swap::clear(work, original, new));
+        let cleared = files.map_or(Ok(()), |(original, new)| swap::clear(work, folder, original, new));
         let reopened = durable.and_then(|()| self.chain.reopen(work));
         self.after(Step::Reopened, &work.database)?;
         let released = held.release(work, true);
@@ -341,7 +360,7 @@ impl Way<'_> {
             work.warn(error.to_string());
         }
         if self.options.originals == Originals::Remove {
-            fs::remove_file(&kept).map_err(|error| to_original(ItemError::failed(error)))?;
+            folder.remove_name(Place::Kept).map_err(|error| to_original(ItemError::failed(error)))?;
             report.kept = None;
         }
         Ok(())
@@ -353,15 +372,17 @@ fn identity(path: &Path) -> Result<Identity, ItemError> {
         .map_err(|error| ItemError::failed(format!("cannot look at {}: {error}", path.display())))
 }
 
-/// Gives the new file what the old one has beside its contents, and makes it durable.
-fn dress(work: &Work) -> Result<(), ItemError> {
+/// Gives the new file what the old one has beside its contents, makes it durable, and says which it is.
+fn dress(work: &Work, folder: &Folder) -> Result<Identity, ItemError> {
     let refused = |error: &dyn std::fmt::Display| ItemError::failed(format!("the new file: {error}"));
     let metadata = Metadata::of(&work.database).map_err(|error| refused(&error))?;
-    // Opened before its mode may forbid it.
-    let new = File::open(&work.new).map_err(|error| refused(&error))?;
-    metadata.give(&work.new).map_err(|error| refused(&error))?;
+    let (inside, name) = folder.at(Place::New);
+    let new = inside.regular(name).map_err(|error| refused(&error))?;
+    metadata.give(&new).map_err(|error| refused(&error))?;
     // The name in the work folder becomes durable with the state that is written next.
-    new.sync_all().map_err(|error| refused(&error))
+    new.sync_all().map_err(|error| refused(&error))?;
+    let given = rustix::fs::fstat(&new).map_err(|error| refused(&error))?;
+    Ok(Identity::of(&given))
 }
 
 /// Nobody replaced the original, linked it or wrote to it.
@@ -378,27 +399,34 @@ fn unchanged(work: &Work, original: Identity, copying_writes: bool) -> Result<()
 }
 
 /// Gives the original its second name.
-fn link(work: &Work, original: Identity) -> Result<(), ItemError> {
-    let kept = folder::kept_of(&work.database);
+fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
+    let ((outside, database), (_, kept)) = (folder.at(Place::Database), folder.at(Place::Kept));
+    let shown = outside.path().join(kept);
     let refused = |error: &dyn std::fmt::Display| {
-        ItemError::failed(format!("the original cannot be kept as {}: {error}", kept.display()))
+        ItemError::failed(format!("the original cannot be kept as {}: {error}", shown.display()))
     };
-    rustix::fs::link(&work.database, &kept).map_err(|error| refused(&error))?;
-    if inode_at(&kept)? != Some(original.inode) {
+    linkat(outside, database, outside, kept, AtFlags::empty()).map_err(|error| refused(&error))?;
+    let linked = folder.inode(Place::Kept)?;
+    if linked != Some(original.inode) {
+        // Only what has the database's name still: nothing may lose its last name.
+        if linked == folder.inode(Place::Database)? {
+            folder.remove_name(Place::Kept).map_err(|error| refused(&error))?;
+            return Err(refused(&"somebody gave the database's name to another file, which was left"));
+        }
         return Err(refused(&"another file got that name"));
     }
-    sync_folder(parent(&kept)).map_err(|error| refused(&error))
+    outside.sync().map_err(|error| refused(&error))
 }
 
 /// Takes the original's second name away again, if it is one and the first is there.
-pub(crate) fn remove_kept(work: &Work) -> Result<(), ItemError> {
-    let kept = folder::kept_of(&work.database);
+pub(crate) fn remove_kept(work: &Work, folder: &Folder) -> Result<(), ItemError> {
     let original = work.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
-    let both = inode_at(&kept)? == original && inode_at(&work.database)? == original;
+    let both = folder.inode(Place::Kept)? == original && folder.inode(Place::Database)? == original;
     if original.is_none() || !both {
         return Ok(());
     }
-    fs::remove_file(&kept).and_then(|()| sync_folder(parent(&kept))).map_err(|error| {
+    folder.remove_name(Place::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
+        let kept = folder::kept_of(&work.database);
         ItemError::failed(format!("the second name {} cannot be removed: {error}", kept.display()))
     })
 }

@@ -4,11 +4,15 @@
 //! `chain` says what an engine has to be able to do; `sqlite` and `firebird` do it. Everything else
 //! knows no engine.
 
+pub mod apart;
 pub mod chain;
+mod dir;
 pub mod error;
+mod escape;
 pub mod firebird;
 mod folder;
 pub mod generate;
+mod ground;
 pub mod holders;
 pub mod identity;
 pub mod item;

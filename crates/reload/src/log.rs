@@ -5,6 +5,7 @@
 //! others it is not done.
 
 use crate::error::ReloadError;
+use crate::escape::{escaped, unescaped};
 use crate::identity::Identity;
 use crate::list::{regular, whole};
 use std::collections::HashMap;
@@ -71,8 +72,10 @@ impl Log {
         let seen = Seen::of(new);
         let (made, ino, size, mtime) = (&self.made, seen.ino, seen.size_bytes, seen.mtime_ns);
         // One write, so that lines of several jobs or runs do not mix.
-        self.file
-            .write_all(format!("done {ino} {size} {mtime} {made} {}\n", escaped(database)).as_bytes())?;
+        self.file.write_all(
+            format!("done {ino} {size} {mtime} {made} {}\n", escaped(database.as_os_str().as_bytes()))
+                .as_bytes(),
+        )?;
         self.file.sync_data()
     }
 }
@@ -90,36 +93,8 @@ fn parse(line: &str) -> Option<(PathBuf, (String, Seen))> {
     let size_bytes = words.next()?.parse().ok()?;
     let mtime_ns = words.next()?.parse().ok()?;
     let made = words.next()?.to_owned();
-    let path = unescaped(words.next()?)?;
+    let path = PathBuf::from(OsString::from_vec(unescaped(words.next()?)?));
     words.next().is_none().then_some((path, (made, Seen { ino, size_bytes, mtime_ns })))
-}
-
-/// A path in one word: bytes that are not plain are written `%XX`, and its end is a full stop, so that a
-/// path cut short by a kill is none.
-fn escaped(path: &Path) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:@,".contains(&byte);
-    let mut text = String::new();
-    for byte in path.as_os_str().as_bytes() {
-        match plain(*byte) {
-            true => text.push(char::from(*byte)),
-            false => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text + "%."
-}
-
-fn unescaped(text: &str) -> Option<PathBuf> {
-    let mut bytes = Vec::new();
-    let mut rest = text.strip_suffix("%.")?.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = [rest.next()?, rest.next()?];
-        bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-    }
-    Some(PathBuf::from(OsString::from_vec(bytes)))
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@
 
 use crate::identity::stat;
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, Uid, XattrFlags, chmod, chownat, fchmod, fchown, fsetxattr, fstat,
-    lgetxattr, llistxattr, lremovexattr, lsetxattr, openat,
+    CWD, Gid, Mode, OFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr,
+    fstat, lgetxattr, llistxattr, openat,
 };
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -25,44 +26,52 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads it by path, opening nothing.
+    /// Reads it by path, opening nothing: closing a database would drop SQLite's locks on it.
     ///
     /// # Errors
     /// It cannot be read.
     pub fn of(path: &Path) -> io::Result<Self> {
         let found = stat(path)?;
-        Ok(Self {
-            uid: found.st_uid,
-            gid: found.st_gid,
-            mode: found.st_mode & 0o7777,
-            attributes: attributes(path)?,
-        })
+        let attributes =
+            attributes(|buffer| llistxattr(path, buffer), |name, buffer| lgetxattr(path, name, buffer))?;
+        Ok(Self { uid: found.st_uid, gid: found.st_gid, mode: found.st_mode & 0o7777, attributes })
     }
 
-    /// Gives it to another file and reads it back.
+    fn of_file(file: &File) -> io::Result<Self> {
+        let found = fstat(file)?;
+        let attributes =
+            attributes(|buffer| flistxattr(file, buffer), |name, buffer| fgetxattr(file, name, buffer))?;
+        Ok(Self { uid: found.st_uid, gid: found.st_gid, mode: found.st_mode & 0o7777, attributes })
+    }
+
+    /// The first attribute that only root sees (`trusted.` of `xattr(7)`), which nobody else can carry over.
+    pub fn roots_own(&self) -> Option<String> {
+        self.attributes.keys().find(|name| name.to_bytes().starts_with(b"trusted.")).map(|name| shown(name))
+    }
+
+    /// Gives it to an open file of ours and reads it back.
     ///
     /// # Errors
     /// What could not be given, in one line.
-    pub fn give(&self, path: &Path) -> Result<(), String> {
-        let old = Self::of(path).map_err(|error| format!("its attributes cannot be read: {error}"))?;
+    pub fn give(&self, file: &File) -> Result<(), String> {
+        let old = Self::of_file(file).map_err(|error| format!("its attributes cannot be read: {error}"))?;
         if (old.uid, old.gid) != (self.uid, self.gid) {
-            let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
-            chownat(CWD, path, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW)
+            fchown(file, Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))
                 .map_err(|error| format!("owner {}:{} cannot be given: {error}", self.uid, self.gid))?;
         }
         for name in old.attributes.keys().filter(|name| !self.attributes.contains_key(*name)) {
-            lremovexattr(path, name.as_c_str())
+            fremovexattr(file, name.as_c_str())
                 .map_err(|error| format!("attribute {} cannot be removed: {error}", shown(name)))?;
         }
         for (name, value) in &self.attributes {
             if old.attributes.get(name) != Some(value) {
-                lsetxattr(path, name.as_c_str(), value, XattrFlags::empty())
+                fsetxattr(file, name.as_c_str(), value, XattrFlags::empty())
                     .map_err(|error| format!("attribute {} cannot be given: {error}", shown(name)))?;
             }
         }
-        chmod(path, Mode::from_raw_mode(self.mode))
+        fchmod(file, Mode::from_raw_mode(self.mode))
             .map_err(|error| format!("mode {:o} cannot be given: {error}", self.mode))?;
-        match Self::of(path) {
+        match Self::of_file(file) {
             Ok(given) if given == *self => Ok(()),
             Ok(_) => Err("owner, mode and attributes do not read back as they were given".to_owned()),
             Err(error) => Err(format!("its attributes cannot be read back: {error}")),
@@ -106,15 +115,18 @@ fn shown(name: &CStr) -> String {
 }
 
 /// All extended attributes that this user may see; none where the file system has none.
-fn attributes(path: &Path) -> io::Result<BTreeMap<CString, Vec<u8>>> {
-    let names = match grown(|buffer| llistxattr(path, buffer)) {
+fn attributes(
+    list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+    get: impl Fn(&CStr, &mut [u8]) -> rustix::io::Result<usize>,
+) -> io::Result<BTreeMap<CString, Vec<u8>>> {
+    let names = match grown(list) {
         Err(error) if error == Errno::NOTSUP || error == Errno::NOSYS => return Ok(BTreeMap::new()),
         names => names?,
     };
     let mut found = BTreeMap::new();
     for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let name = CString::new(name)?;
-        match grown(|buffer| lgetxattr(path, name.as_c_str(), buffer)) {
+        match grown(|buffer| get(&name, buffer)) {
             Ok(value) => drop(found.insert(name, value)),
             // Removed between the two calls, or listed by the file system and not to be read.
             Err(Errno::NODATA | Errno::NOTSUP) => {}

@@ -1,15 +1,16 @@
 //! What a killed run left: put back before the swap, finished after it. Every step may be repeated, and
 //! may itself be killed.
 
+use crate::apart;
 use crate::chain::{Chain, Settings, Work};
 use crate::error::ItemError;
-use crate::folder::{self, Folder};
-use crate::identity::{Identity, Inode, inode_at, parent, sync_folder};
+use crate::folder::{self, Folder, Place};
+use crate::ground::{self, Ground};
+use crate::identity::{Identity, Inode, parent};
 use crate::item::remove_kept;
 use crate::state::{Originals, Phase, StateFile};
 use crate::swap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,7 +33,13 @@ pub enum Recovered {
 /// again.
 pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
     let database = database_of(path)?;
-    take_over(&database, settings, &|name| crate::chain(name, settings))
+    if !is_left(&database) {
+        return Ok(Recovered::Nothing);
+    }
+    match ground::of(&database)? {
+        Ground::Ours => take_over(&database, settings, &|name| crate::chain(name, settings)),
+        Ground::Owner(owner) => apart::recover(&owner, &database, settings),
+    }
 }
 
 /// Recovers what is left of a file that is to be reloaded now.
@@ -42,11 +49,8 @@ pub(crate) fn leftover(
     chain: &dyn Chain,
 ) -> Result<Recovered, ItemError> {
     let folder = folder::path_of(database);
-    if fs::symlink_metadata(&folder).is_err() {
-        return Ok(Recovered::Nothing);
-    }
     let Some(folder) = Folder::take_over(&folder)? else { return Ok(Recovered::Nothing) };
-    let Some(state) = StateFile::open(folder.path())? else {
+    let Some(state) = StateFile::open(folder.inside())? else {
         return folder.remove().map(|()| Recovered::PutBack);
     };
     if state.state().engine == chain.name() {
@@ -56,16 +60,28 @@ pub(crate) fn leftover(
     recovered(database, folder, state, settings, other.as_ref())
 }
 
-/// The database under a name that may be gone: then without what it would lead to.
+/// The database that a path stands for. Where something is left beside the path's own name, that is it,
+/// whatever has the name now: a link, or nothing. Otherwise it is the file that the path leads to.
 fn database_of(path: &Path) -> Result<PathBuf, ItemError> {
-    if let Ok(found) = fs::canonicalize(path) {
-        return Ok(found);
-    }
     let name = path.file_name().ok_or_else(|| ItemError::skip("is no name of a file"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::canonicalize(folder)
         .map_err(|error| ItemError::skip(format!("its folder cannot be found: {error}")))?;
-    Ok(folder.join(name))
+    let named = folder.join(name);
+    match fs::canonicalize(path) {
+        Ok(found) if !is_left(&named) => Ok(found),
+        _ => Ok(named),
+    }
+}
+
+/// Whether a work folder is beside this very name.
+fn is_left(database: &Path) -> bool {
+    folder::path_of(database).symlink_metadata().is_ok()
+}
+
+/// Whether anything is left of the database that a path stands for, whose name may be gone or a link.
+pub fn is_left_of(path: &Path) -> bool {
+    database_of(path).is_ok_and(|database| is_left(&database))
 }
 
 fn known(chain: Option<Box<dyn Chain>>, state: &StateFile) -> Result<Box<dyn Chain>, ItemError> {
@@ -82,7 +98,7 @@ fn take_over(
     let Some(folder) = Folder::take_over(&folder::path_of(database))? else {
         return Ok(Recovered::Nothing);
     };
-    let Some(state) = StateFile::open(folder.path())? else {
+    let Some(state) = StateFile::open(folder.inside())? else {
         return folder.remove().map(|()| Recovered::PutBack);
     };
     let chain = known(chain_of(&state.state().engine), &state)?;
@@ -96,17 +112,25 @@ fn recovered(
     settings: &Settings,
     chain: &dyn Chain,
 ) -> Result<Recovered, ItemError> {
+    if fs::symlink_metadata(database).is_ok_and(|found| found.is_symlink()) {
+        return Err(ItemError::failed(format!(
+            "the name is a link now, and {} was left when a run was killed at the file that had it (which may \
+             be {}): put that file back under the name, then recover again",
+            folder.path().display(),
+            folder::kept_of(database).display()
+        )));
+    }
     let (phase, originals, files) = (state.state().phase, state.state().originals, state.state().files);
     let stop = Arc::new(AtomicBool::new(false));
     let path = folder.path().to_owned();
     let work = Work::new(database.to_owned(), path, settings.clone(), stop, Some(state));
     if let (Phase::Ready, Some((original, new))) = (phase, files) {
-        swap::clear(&work, original, new)?;
+        swap::clear(&work, &folder, original, new)?;
     }
-    let now = inode_at(database)?;
+    let now = folder.inode(Place::Database)?;
     let recovered = match (phase, files) {
         (Phase::Ready, Some((original, new))) if now == Some(new) => {
-            finish(&work, originals, original, chain)?;
+            finish(&work, &folder, originals, original, chain)?;
             Recovered::Finished
         }
         (Phase::Ready, Some((original, _))) if now.is_some_and(|now| now != original) => {
@@ -119,7 +143,7 @@ fn recovered(
         }
         (phase, _) if now.is_none() => {
             let kept = folder::kept_of(database);
-            let original = match phase == Phase::Ready && inode_at(&kept)?.is_some() {
+            let original = match phase == Phase::Ready && folder.inode(Place::Kept)?.is_some() {
                 true => format!(" (the original may be {})", kept.display()),
                 false => String::new(),
             };
@@ -130,7 +154,7 @@ fn recovered(
         }
         _ => {
             chain.recover(&work)?;
-            remove_kept(&work)?;
+            remove_kept(&work, &folder)?;
             Recovered::PutBack
         }
     };
@@ -139,11 +163,19 @@ fn recovered(
 
 /// What comes after the swap. The original is the only good copy where something happened to the new file
 /// since, so nothing goes before that one was checked once more.
-fn finish(work: &Work, originals: Originals, original: Inode, chain: &dyn Chain) -> Result<(), ItemError> {
+fn finish(
+    work: &Work,
+    folder: &Folder,
+    originals: Originals,
+    original: Inode,
+    chain: &dyn Chain,
+) -> Result<(), ItemError> {
     let kept = folder::kept_of(&work.database);
-    sync_folder(parent(&work.database))
+    folder
+        .outside()
+        .sync()
         .map_err(|error| ItemError::failed(format!("the swap cannot be made durable: {error}")))?;
-    if inode_at(&kept)? != Some(original) {
+    if folder.inode(Place::Kept)? != Some(original) {
         // It was removed, by us or the user, or is in use elsewhere: there is nothing left to decide.
         return Ok(());
     }
@@ -160,12 +192,9 @@ fn finish(work: &Work, originals: Originals, original: Inode, chain: &dyn Chain)
     if originals == Originals::Keep {
         return Ok(());
     }
-    match fs::remove_file(&kept) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(ItemError::failed(format!("cannot remove {}: {error}", kept.display())))
-        }
-        _ => Ok(()),
-    }
+    folder
+        .remove_name(Place::Kept)
+        .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", kept.display())))
 }
 
 /// The new file is the one that was swapped in, unchanged, and the engine still finds in it what it found
@@ -222,6 +251,9 @@ pub fn unseal(path: &Path, settings: &Settings, chain: &dyn Chain) -> Result<boo
     let file = crate::refuse::resolve(path)?;
     if !fs::metadata(&file).is_ok_and(|found| found.is_file()) {
         return Err(ItemError::skip("is no regular file"));
+    }
+    if let Ground::Owner(owner) = ground::of(&file)? {
+        return apart::unseal(&owner, &file, chain.name(), settings);
     }
     // A file that is being reloaded is sealed for good reason, and under both of its names.
     for database in [Some(file.clone()), folder::database_of_kept(&file)].into_iter().flatten() {

@@ -4,7 +4,7 @@ use crate::error::ItemError;
 use crate::folder::{Folder, Probe, kept_of};
 use crate::identity::{parent, stat};
 use crate::metadata::Metadata;
-use rustix::fs::{Access, AtFlags, CWD, FileType, StatxFlags, accessat, statx};
+use rustix::fs::{Access, AtFlags, CWD, FileType, StatxFlags, accessat, fstat, statx};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::io;
@@ -94,7 +94,10 @@ pub fn attributes(database: &Path) -> Result<(), ItemError> {
 }
 
 fn not_given(why: String) -> ItemError {
-    ItemError::skip(format!("{why} by this user: run as its owner, or as root, to carry it over"))
+    let user = rustix::process::geteuid().as_raw();
+    ItemError::skip(format!(
+        "{why} by user {user}: to carry it over, run as its owner, or as root in a folder of root's"
+    ))
 }
 
 /// Room for two copies and 5% more beside the database.
@@ -129,8 +132,8 @@ pub fn room(folder: &Path, size_bytes: u64) -> Result<(), ItemError> {
 /// [`ItemError::Skip`] with the reason.
 pub fn beside(database: &Path, folder: &Folder, size_bytes: u64) -> Result<(), ItemError> {
     let refused = |error: &dyn std::fmt::Display| ItemError::skip(format!("the work folder: {error}"));
-    let (file, here) =
-        (stat(database).map_err(|error| refused(&error))?, stat(folder.path()).map_err(|e| refused(&e))?);
+    let file = stat(database).map_err(|error| refused(&error))?;
+    let here = fstat(folder.inside()).map_err(|error| refused(&error))?;
     if file.st_dev != here.st_dev {
         return Err(ItemError::skip(MOUNTED));
     }
@@ -138,5 +141,5 @@ pub fn beside(database: &Path, folder: &Folder, size_bytes: u64) -> Result<(), I
     let metadata = Metadata::of(database)
         .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
     let probe = Probe::new(folder).map_err(|error| refused(&error))?;
-    metadata.give(&probe.0).map_err(not_given)
+    metadata.give(&probe.file).map_err(not_given)
 }

@@ -1,8 +1,10 @@
 //! One queue of files and N jobs that take from it.
 
-use crate::chain::Chain;
+use crate::apart;
+use crate::chain::{Chain, Settings};
 use crate::error::{ItemError, ReloadError};
 use crate::folder::path_of;
+use crate::ground::{self, Ground};
 use crate::identity::{Identity, parent};
 use crate::item::{ItemOptions, Outcome, Report, Stage, reload};
 use crate::list::{Entry, Order, ordered};
@@ -181,11 +183,15 @@ fn descriptors(why: &str) -> &'static str {
     }
 }
 
-/// What would keep a file from being reloaded, as far as can be said without touching it.
+/// What would keep a file from being reloaded, as far as can be said without touching it or reading all of
+/// it: whether the engine finds it whole, only a run checks.
 ///
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
-pub fn look(database: &Path, chain: &dyn Chain) -> Result<(), ItemError> {
+pub fn look(database: &Path, chain: &dyn Chain, settings: &Settings) -> Result<(), ItemError> {
+    if let Ground::Owner(owner) = ground::of(database)? {
+        return apart::look(&owner, database, chain.name(), settings);
+    }
     if path_of(database).symlink_metadata().is_ok() {
         return Err(ItemError::skip(
             "another run is at work on it, or a killed one left it: `threadwise reload --recover` mends that",

@@ -26,11 +26,6 @@ pub struct Found {
     pub is_cut: bool,
 }
 
-/// Whether anything is left of a file, whose name may be gone.
-pub fn is_left(path: &Path) -> bool {
-    folder::path_of(path).symlink_metadata().is_ok()
-}
-
 /// Looks into a folder and those below it; links are not followed, and other file systems left out. A work
 /// folder that is given itself stands for its database.
 ///
@@ -104,6 +99,5 @@ mod tests {
         assert!(found.elsewhere.is_empty() && found.closed.is_empty());
         assert_eq!(below(&at("a/b/.threadwise-reload-deep.db")).unwrap().databases, [at("a/b/deep.db")]);
         assert!(below(&at("nowhere")).unwrap_err().to_string().contains("cannot be read"));
-        assert!(is_left(&at("x.db")) && !is_left(&at("z.db")));
     }
 }

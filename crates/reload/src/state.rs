@@ -4,16 +4,14 @@
 //! (`rename(2)`: the name always leads to the old or the new file).
 
 use crate::chain::Checked;
+use crate::dir::Dir;
 use crate::error::ItemError;
-use crate::identity::{Identity, Inode, sync_folder};
+use crate::folder::STATE;
+use crate::identity::{Identity, Inode};
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::io;
 
-/// Name of the file in the work folder.
-const NAME: &str = "state";
 /// First line; another number is another meaning.
 const FIRST_LINE: &str = "threadwise reload state 1";
 /// Longest state that is read.
@@ -136,7 +134,7 @@ impl State {
 /// A state and where it is written.
 #[derive(Debug)]
 pub struct StateFile {
-    folder: PathBuf,
+    folder: Dir,
     state: State,
 }
 
@@ -145,8 +143,8 @@ impl StateFile {
     ///
     /// # Errors
     /// It could not be written durably.
-    pub fn create(folder: &Path, state: State) -> Result<Self, ItemError> {
-        let file = Self { folder: folder.to_owned(), state };
+    pub fn create(folder: &Dir, state: State) -> Result<Self, ItemError> {
+        let file = Self { folder: folder.try_clone().map_err(ItemError::failed)?, state };
         file.write().map(|()| file)
     }
 
@@ -154,24 +152,17 @@ impl StateFile {
     ///
     /// # Errors
     /// It cannot be read or understood: another version's, or not ours.
-    pub fn open(folder: &Path) -> Result<Option<Self>, ItemError> {
-        let path = folder.join(NAME);
-        let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-        let mut text = String::new();
-        let opened = OpenOptions::new().read(true).custom_flags(no_follow).open(&path);
-        let read = opened.and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
-        match read {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ItemError::skip(format!("cannot read {}: {error}", path.display()))),
-            Ok(_) => {}
-        }
+    pub fn open(folder: &Dir) -> Result<Option<Self>, ItemError> {
+        let path = folder.path().join(STATE);
+        let refused = |error: io::Error| ItemError::skip(format!("cannot read {}: {error}", path.display()));
+        let Some(text) = folder.text(OsStr::new(STATE), MAX_BYTES).map_err(refused)? else { return Ok(None) };
         let state = State::parse(&text).ok_or_else(|| {
             ItemError::skip(format!(
                 "{} is not understood: recover with the version of threadwise that wrote it",
                 path.display()
             ))
         })?;
-        Ok(Some(Self { folder: folder.to_owned(), state }))
+        Ok(Some(Self { folder: folder.try_clone().map_err(ItemError::failed)?, state }))
     }
 
     /// What is written down.
@@ -204,22 +195,11 @@ impl StateFile {
     }
 
     fn write(&self) -> Result<(), ItemError> {
-        let next = self.folder.join("state.next");
-        let write = || -> io::Result<()> {
-            match fs::remove_file(&next) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
-            file.write_all(self.state.text().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&next, self.folder.join(NAME))?;
-            sync_folder(&self.folder)
-        };
-        write().map_err(|error| {
+        let (name, next) = (OsStr::new(STATE), OsStr::new("state.next"));
+        self.folder.replace(name, next, &self.state.text(), true).map_err(|error| {
             ItemError::failed(format!(
                 "cannot write the state in {}: {error}; nothing was changed, make room there",
-                self.folder.display()
+                self.folder.path().display()
             ))
         })
     }
@@ -228,6 +208,7 @@ impl StateFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn example() -> State {
         State {
@@ -261,20 +242,26 @@ mod tests {
     #[test]
     fn the_file_is_replaced_whole() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(StateFile::open(folder.path()).unwrap().is_none());
+        let dir = Dir::open(folder.path()).unwrap();
+        assert!(StateFile::open(&dir).unwrap().is_none());
         let begun = State { engine: "x".into(), ..State::default() };
-        let mut file = StateFile::create(folder.path(), begun).unwrap();
+        let mut file = StateFile::create(&dir, begun).unwrap();
         // A half-written next one of a killed process is no obstacle.
         fs::write(folder.path().join("state.next"), "half").unwrap();
         file.note("journal_mode", "wal").unwrap();
         let new = Identity { inode: Inode { dev: 3, ino: 5 }, size_bytes: 6, mtime_ns: 7 };
         file.ready(Inode { dev: 3, ino: 4 }, new, Checked { tables: 8, rows: 9 }).unwrap();
         assert!(file.note("a b", "c").is_err() && file.note("a", "c\nd").is_err());
-        let read = StateFile::open(folder.path()).unwrap().unwrap();
+        let read = StateFile::open(&dir).unwrap().unwrap();
         assert_eq!(read.state(), file.state());
         assert_eq!(read.state().notes["journal_mode"], "wal");
         assert!(!folder.path().join("state.next").exists());
         fs::write(folder.path().join("state"), "garbage").unwrap();
-        assert!(StateFile::open(folder.path()).unwrap_err().to_string().contains("not understood"));
+        assert!(StateFile::open(&dir).unwrap_err().to_string().contains("not understood"));
+        // A pipe, on which a plain open would wait for ever.
+        fs::remove_file(folder.path().join("state")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(&dir, "state", fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        assert!(StateFile::open(&dir).unwrap_err().to_string().contains("is no regular file"));
     }
 }

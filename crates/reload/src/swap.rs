@@ -6,22 +6,21 @@
 
 use crate::chain::Work;
 use crate::error::ItemError;
-use crate::folder::kept_of;
-use crate::identity::{Inode, inode_at};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use crate::folder::{Folder, Place};
+use crate::identity::Inode;
+use rustix::fs::{RenameFlags, renameat, renameat_with};
 use rustix::io::Errno;
-use std::fs;
 use std::io;
-use std::path::Path;
 
 /// Gives the new file the name. Where the kernel or the file system cannot exchange names, what has the name
 /// then is replaced.
 ///
 /// # Errors
 /// Nothing was changed: among others because the name is gone.
-pub fn take_name(new: &Path, database: &Path) -> io::Result<()> {
-    match renameat_with(CWD, new, CWD, database, RenameFlags::EXCHANGE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => fs::rename(new, database),
+pub fn take_name(folder: &Folder) -> io::Result<()> {
+    let ((from, new), (to, database)) = (folder.at(Place::New), folder.at(Place::Database));
+    match renameat_with(from, new, to, database, RenameFlags::EXCHANGE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(renameat(from, new, to, database)?),
         exchanged => Ok(exchanged?),
     }
 }
@@ -32,7 +31,7 @@ pub fn take_name(new: &Path, database: &Path) -> io::Result<()> {
 /// # Errors
 /// What is there is neither the original nor the new file, and so somebody's, or the original has no other
 /// name any more: nothing of the folder must go.
-pub fn clear(work: &Work, original: Inode, new: Inode) -> Result<(), ItemError> {
+pub fn clear(work: &Work, folder: &Folder, original: Inode, new: Inode) -> Result<(), ItemError> {
     let undecided = |what: &str| {
         Err(ItemError::Undecided(format!(
             "{what} is {0} now, and nothing was removed: move it to a name of its own, or remove it; then \
@@ -41,14 +40,15 @@ pub fn clear(work: &Work, original: Inode, new: Inode) -> Result<(), ItemError> 
             work.database.display()
         )))
     };
-    match inode_at(&work.new)? {
+    match folder.inode(Place::New)? {
         Some(found) if found == original => {
             // The second name was durable before the exchange, but anybody may have removed it since.
-            let others = [inode_at(&kept_of(&work.database))?, inode_at(&work.database)?];
+            let others = [folder.inode(Place::Kept)?, folder.inode(Place::Database)?];
             if !others.contains(&Some(original)) {
                 return undecided("the original, which has lost its second name,");
             }
-            fs::remove_file(&work.new)
+            folder
+                .remove_name(Place::New)
                 .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", work.new.display())))
         }
         Some(found) if found != new => {
@@ -62,37 +62,44 @@ pub fn clear(work: &Work, original: Inode, new: Inode) -> Result<(), ItemError> 
 mod tests {
     use super::*;
     use crate::chain::Settings;
+    use crate::folder::{kept_of, path_of};
+    use crate::identity::Identity;
+    use std::fs;
+    use std::path::Path;
 
     #[test]
     fn what_had_the_name_is_kept_and_only_the_original_goes() {
-        let folder = tempfile::tempdir().unwrap();
-        let work =
-            Work::without_state(&folder.path().join("db"), folder.path().to_owned(), Settings::default());
-        let inode = |path: &Path| inode_at(path).unwrap();
-        let gone = take_name(&work.new, &work.database).unwrap_err();
+        let root = tempfile::tempdir().unwrap();
+        let database = root.path().join("db");
+        let folder = Folder::acquire(&path_of(&database)).unwrap();
+        let work = Work::without_state(&database, folder.path().to_owned(), Settings::default());
+        let (take_name, clear) =
+            (|| take_name(&folder), |original, new| clear(&work, &folder, original, new));
+        let inode = |path: &Path| Identity::at(path).ok().map(|found| found.inode);
+        let gone = take_name().unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
         fs::write(&work.new, "new").unwrap();
-        assert!(take_name(&work.new, &work.database).is_err(), "the name is gone");
+        assert!(take_name().is_err(), "the name is gone");
         fs::write(&work.database, "original").unwrap();
         let (new, original) = (inode(&work.new).unwrap(), inode(&work.database).unwrap());
         let kept = kept_of(&work.database);
         fs::hard_link(&work.database, &kept).unwrap();
-        clear(&work, original, new).unwrap();
+        clear(original, new).unwrap();
         assert_eq!(inode(&work.new), Some(new), "before the exchange nothing goes");
-        take_name(&work.new, &work.database).unwrap();
+        take_name().unwrap();
         assert_eq!((inode(&work.new), inode(&work.database)), (Some(original), Some(new)));
-        let theirs = clear(&work, new, new).unwrap_err().to_string();
+        let theirs = clear(new, new).unwrap_err().to_string();
         assert!(theirs.contains("somebody gave the name"), "{theirs}");
         assert_eq!(fs::read(&work.new).unwrap(), b"original");
-        fs::rename(&kept, folder.path().join("elsewhere")).unwrap();
-        let only = clear(&work, original, new).unwrap_err().to_string();
+        fs::rename(&kept, root.path().join("elsewhere")).unwrap();
+        let only = clear(original, new).unwrap_err().to_string();
         assert!(only.contains("lost its second name"), "{only}");
-        fs::rename(folder.path().join("elsewhere"), &kept).unwrap();
-        clear(&work, original, new).unwrap();
+        fs::rename(root.path().join("elsewhere"), &kept).unwrap();
+        clear(original, new).unwrap();
         assert_eq!(inode(&work.new), None);
-        clear(&work, original, new).unwrap();
+        clear(original, new).unwrap();
         // Not only files: a folder would have stopped a rename.
         fs::create_dir(&work.new).unwrap();
-        assert!(clear(&work, original, new).is_err());
+        assert!(clear(original, new).is_err());
     }
 }

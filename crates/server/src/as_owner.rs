@@ -4,12 +4,14 @@
 //! takes) and no `CAP_SYS_NICE` (which setting another user's masks takes), yet it may become that
 //! user, who needs neither. Source: `ptrace(2)` ("Ptrace access mode checking"),
 //! `sched_setaffinity(2)`, `credentials(7)` and `setresuid(2)`: to the kernel, users belong to
-//! threads, so a thread of its own takes the other user's part and ends with it.
+//! threads, so a thread of its own takes the other user's part and ends with it. A process of one thread
+//! becomes another user as a whole, and for good.
 
 use crate::proc;
-use crate::users;
+use crate::users::{self, Account};
 use rustix::process::{DumpableBehavior, Gid, Uid, dumpable_behavior, set_dumpable_behavior};
-use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use std::io;
 use std::sync::{Mutex, PoisonError};
 
 /// One at a time, since all of them change what the whole process has in common, see `run`.
@@ -38,6 +40,30 @@ fn become_user(owner: proc::Owner) -> rustix::io::Result<()> {
     set_thread_res_uid(None::<Uid>, Uid::from_raw(owner.uid), None::<Uid>)
 }
 
+/// Gives this whole process to a user for good: further groups, group and user, real, effective and saved,
+/// and no way back by a program with a set-user-ID bit. To be called before any thread is started.
+///
+/// # Errors
+/// The kernel's, the user is root, or the process has more than one thread: it must end then, since it
+/// may be another user in part.
+pub fn become_for_good(account: &Account) -> io::Result<()> {
+    if account.uid == 0 || std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("only a process of one thread becomes another user, and never root"));
+    }
+    let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
+    let groups: Vec<Gid> = account.groups.iter().map(|group| Gid::from_raw(*group)).collect();
+    // The groups first, while it still may.
+    set_thread_groups(&groups)?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    set_no_new_privs(true)?;
+    // In user namespaces and under security modules a call may do less than it says.
+    match set_thread_res_uid(None::<Uid>, Uid::ROOT, None::<Uid>) {
+        Ok(()) => Err(io::Error::other("the process can still become root again")),
+        Err(_) => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +74,16 @@ mod tests {
         assert_eq!(run(std::process::id(), || ()), None, "our own user is no other user");
         assert_eq!(run(u32::MAX, || ()), None);
         assert_eq!(proc::owner(std::process::id()).unwrap(), own);
+    }
+
+    #[test]
+    fn a_process_with_threads_becomes_nobody_else() {
+        let account = Account { uid: 12_345, gid: 12_345, groups: Vec::new() };
+        let (first, release) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || release.recv().is_err());
+        assert!(become_for_good(&account).unwrap_err().to_string().contains("one thread"));
+        assert!(become_for_good(&Account { uid: 0, ..account }).is_err());
+        drop(first);
+        assert!(other.join().unwrap());
     }
 }

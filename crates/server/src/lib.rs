@@ -5,7 +5,7 @@
 //! `spawn` alone has `unsafe`. Everything else reads /proc and the file system. Nothing here knows a
 //! particular server.
 
-mod as_owner;
+pub mod as_owner;
 pub mod find;
 pub mod journal;
 pub mod living;

@@ -19,6 +19,33 @@ pub struct User {
     pub gid: u32,
 }
 
+/// What a process of a user may do files by: the user's number, the group's, and those of further groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Its further groups.
+    pub groups: Vec<u32>,
+}
+
+/// The account of a user by its number, with the groups that `passwd(5)` and `group(5)` give it; `None`
+/// where it has none there.
+pub fn account(uid: u32) -> Option<Account> {
+    let passwd = fs::read_to_string("/etc/passwd").ok()?;
+    account_in(&passwd, &fs::read_to_string("/etc/group").unwrap_or_default(), uid)
+}
+
+fn account_in(passwd: &str, group: &str, uid: u32) -> Option<Account> {
+    let user = passwd.lines().filter_map(parse_line).find(|user| user.uid == uid)?;
+    let is_member =
+        |line: &&str| line.rsplit(':').next().is_some_and(|all| all.split(',').any(|m| m == user.name));
+    let number = |line: &str| line.split(':').nth(2)?.parse().ok();
+    let groups = group.lines().filter(is_member).filter_map(number).collect();
+    Some(Account { uid, gid: user.gid, groups })
+}
+
 /// Whether we have root's rights over files.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -75,6 +102,16 @@ mod tests {
         assert_eq!(find_in(PASSWD, &["postgres", "mysql"]), user("postgres", 107, 115));
         assert_eq!(find_in(PASSWD, &["mariadb", "mysql"]), user("mysql", 108, 116));
         assert_eq!(find_in(PASSWD, &["postgre", "x"]), None);
+    }
+
+    #[test]
+    fn an_account_has_the_groups_that_name_it() {
+        let group =
+            "root:x:0:\nssl-cert:x:101:postgres,mysql\nodd:x:many:mysql\nmysql:x:116:\nmy:x:7:my,sql\n";
+        let account = |uid| account_in(PASSWD, group, uid);
+        assert_eq!(account(108), Some(Account { uid: 108, gid: 116, groups: vec![101] }));
+        assert_eq!(account(65_534).unwrap().groups, Vec::<u32>::new());
+        assert_eq!((account(0), account(12_345)), (None, None));
     }
 
     #[test]

@@ -70,6 +70,9 @@ pub enum Command {
     /// Put back what a killed `reload` left (started by `reload`)
     #[command(hide = true)]
     ReloadWatchdog(ReloadWatchdogArgs),
+    /// Do one item as the user whose it is (started by `reload`)
+    #[command(hide = true)]
+    ReloadAsOwner,
     /// Do a work list (started by `run`)
     #[command(hide = true)]
     WorklistRun(WorklistRunArgs),

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Man => commands::completions::man(),
         Command::Worker(args) => commands::worker::worker(args),
         Command::ReloadWatchdog(args) => commands::reload::watchdog(args),
+        Command::ReloadAsOwner => commands::reload::as_owner(),
         Command::Janitor(args) => commands::worker::janitor(args),
         Command::WorklistRun(args) => commands::worklist::run(args),
         Command::WorklistSqlite(args) => commands::worklist::sqlite(args),

@@ -37,7 +37,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 pub use same::same_rows;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tools::Tools;
 
@@ -82,8 +82,7 @@ impl Chain for Firebird {
         }
         tools::options(&self.settings.engine).map_err(ReloadError::Option)?;
         let tools = self.tools().map_err(ReloadError::Engine)?;
-        let folder = ScratchFolder::make().map_err(ReloadError::Engine)?;
-        let version = tools.version(&folder.0).map_err(ReloadError::Engine)?;
+        let version = tools.version().map_err(ReloadError::Engine)?;
         match self.settings.page_size_bytes {
             Some(32768) if version.contains("-V3.") => Err(ReloadError::Engine(format!(
                 "page size 32768 needs Firebird 4 or later; here is {version}"
@@ -221,30 +220,4 @@ fn in_use(file: &File, path: &Path) -> String {
 fn is_named(file: &File, path: &Path) -> bool {
     let (Ok(ours), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
     (ours.dev(), ours.ino()) == (named.dev(), named.ino())
-}
-
-/// A folder of the user's alone for the question about the version.
-struct ScratchFolder(PathBuf);
-
-impl ScratchFolder {
-    fn make() -> Result<Self, String> {
-        use std::os::unix::fs::DirBuilderExt;
-        let start = std::env::temp_dir().join(format!("threadwise-reload-{}", std::process::id()));
-        for number in 0..100 {
-            let path = start.with_extension(number.to_string());
-            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(format!("cannot make the folder {}: {error}", path.display())),
-            }
-        }
-        Err(format!("cannot make a folder like {}: remove the old ones", start.display()))
-    }
-}
-
-impl Drop for ScratchFolder {
-    fn drop(&mut self) {
-        // A folder in the temporary folder that stays is no reason to fail.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

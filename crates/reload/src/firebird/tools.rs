@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 use threadwise_server::spawn::{self, DeathSignal, Program};
 use threadwise_server::{programs, stopping};
@@ -101,20 +101,21 @@ impl Tools {
         Ok(Self { env, gfix: found(&["gfix"])?, gbak, isql })
     }
 
-    /// Firebird's version and where its programs are, in one line.
+    /// Firebird's version and where its programs are, in one line. No file is made for it.
     ///
     /// # Errors
     /// The program cannot be run.
-    pub fn version(&self, folder: &Path) -> Result<String, String> {
-        let never = || false;
+    pub fn version(&self) -> Result<String, String> {
+        let mut command = Command::new(&self.gbak);
+        command.arg("-z").env_clear().env("LC_ALL", "C.UTF-8").current_dir("/").stdin(Stdio::null());
+        command.envs(std::env::var_os("FIREBIRD").map(|root| ("FIREBIRD", root)));
+        let output =
+            command.output().map_err(|error| format!("cannot start {}: {error}", self.gbak.display()))?;
         // Without files gbak ends with an error, after its version.
-        let said = match self.run(folder, Tool::Gbak, &["-z"], "version", &never) {
-            Ok(said) => said,
-            Err(ToolError::Failed(said)) => said,
-            Err(ToolError::Stopped) => return Err("stopped".to_owned()),
-        };
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let version = said.split_whitespace().find(|word| word.contains("-V") || word.contains("-T"));
-        let version = version.ok_or_else(|| format!("{} tells no version: {said}", self.gbak.display()))?;
+        let version =
+            version.ok_or_else(|| format!("{} tells no version: {}", self.gbak.display(), short(&said)))?;
         Ok(format!("gbak {version} ({}), embedded, without a server", self.gbak.display()))
     }
 

@@ -12,7 +12,7 @@ use super::verdict::{damage, interruptible, is_damage};
 use super::{BETWEEN_TRIES, JOURNAL_MODE, connect, is_busy, is_there, open, side, writable};
 use crate::chain::{Checked, Held, Work};
 use crate::error::ItemError;
-use crate::holders::{others, wait_until_alone};
+use crate::holders::{others, sees_all, wait_until_alone};
 use crate::identity::{Identity, Inode};
 use rusqlite::Connection;
 use rustix::fs::fstat;
@@ -43,7 +43,7 @@ pub fn hold(work: &Work) -> Result<Box<dyn Held>, ItemError> {
     // Of the mode's bits: write for the group, write for others.
     let others_may = found.st_mode & 0o002 != 0
         || (found.st_mode & 0o020 != 0 && found.st_gid != rustix::process::getegid().as_raw());
-    if others_may && !rustix::process::geteuid().is_root() {
+    if others_may && !sees_all() {
         work.warn("other users may write it, and only root can see whether they have it open while idle");
     }
     let connection = take(work, until)?;

@@ -15,7 +15,7 @@ impl SmallDisk {
     fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=12m", "threadwise-test"]).arg(folder.path());
+        mount.args(["-t", "tmpfs", "-o", "size=12m,mode=0700", "threadwise-test"]).arg(folder.path());
         mount.output().is_ok_and(|output| output.status.success()).then(|| Self(folder))
     }
 }

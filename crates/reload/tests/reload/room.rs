@@ -17,7 +17,7 @@ impl SmallDisk {
     fn new(kib: u32) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={kib}k"), "threadwise-test"]).arg(folder.path());
+        mount.args(["-t", "tmpfs", "-o", &format!("size={kib}k,mode=0700"), "threadwise-test"]).arg(folder.path());
         mount.output().is_ok_and(|output| output.status.success()).then(|| Self(folder))
     }
 

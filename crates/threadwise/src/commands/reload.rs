@@ -9,11 +9,13 @@ use crate::output;
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_machine::words::bytes;
+use threadwise_reload::apart;
 use threadwise_reload::chain::{Chain, Settings};
 use threadwise_reload::error::ReloadError;
 use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
@@ -72,7 +74,8 @@ pub struct ReloadArgs {
     /// Log of finished files; the same command with the same log leaves out what is done and unchanged
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Say what would be done and what is in the way; change nothing
+    /// Say what would be done and what is in the way; change nothing. Whether a file is damaged, only the
+    /// run checks
     #[arg(long, conflicts_with = "unseal")]
     pub dry_run: bool,
     /// Put back or finish what a killed run left; reload nothing
@@ -162,6 +165,14 @@ pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
     }
 }
 
+/// Does one item for a `reload` of root's, as the user whose it is.
+pub fn as_owner() -> Result<(), AppError> {
+    catch_size_limit()?;
+    let stop = stop_flag()?;
+    let socket = std::io::stdin().as_fd().try_clone_to_owned();
+    socket.and_then(|socket| apart::serve(socket, stop)).map_err(AppError::failed)
+}
+
 /// The subcommand.
 pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
     catch_size_limit()?;
@@ -178,7 +189,7 @@ pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
     }
     let entries = list::read(&args.files).map_err(app_error)?;
     if args.dry_run {
-        return dry_run(args, &entries, chain.as_ref(), &tools);
+        return dry_run(args, &entries, chain.as_ref(), &settings, &tools);
     }
     let stop = stop_flag()?;
     let options = Options {
@@ -211,6 +222,8 @@ fn settings(wait_s: f64, engine: &[(String, String)], page_size_bytes: Option<u3
         page_size_bytes,
         wait: Duration::try_from_secs_f64(wait_s).unwrap_or(Duration::MAX / 4),
         engine: engine.iter().cloned().collect(),
+        // By the open program itself, so that neither its path nor a new version's matters.
+        as_owner: Some(Start { program: "/proc/self/exe".into(), args: vec!["reload-as-owner".into()] }),
     }
 }
 
@@ -302,10 +315,18 @@ impl<'a> View<'a> {
     }
 }
 
-fn dry_run(args: &ReloadArgs, entries: &[Entry], chain: &dyn Chain, tools: &str) -> Result<(), AppError> {
+fn dry_run(
+    args: &ReloadArgs,
+    entries: &[Entry],
+    chain: &dyn Chain,
+    settings: &Settings,
+    tools: &str,
+) -> Result<(), AppError> {
     let looked: Vec<(PathBuf, Option<String>)> = entries
         .iter()
-        .map(|entry| (entry.path.clone(), run::look(&entry.database, chain).err().map(|why| why.to_string())))
+        .map(|entry| {
+            (entry.path.clone(), run::look(&entry.database, chain, settings).err().map(|why| why.to_string()))
+        })
         .collect();
     let in_the_way = looked.iter().filter(|(_, why)| why.is_some()).count();
     output::print(&match args.json {
@@ -313,7 +334,10 @@ fn dry_run(args: &ReloadArgs, entries: &[Entry], chain: &dyn Chain, tools: &str)
         false => {
             let all: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
             let files = shown::count(entries.len(), "file");
-            let head = format!("{files}, {} with {tools}\n", bytes(all));
+            let head = format!(
+                "{files}, {} with {tools}; whether a file is damaged, only the run checks\n",
+                bytes(all)
+            );
             head + &shown::results(&looked, "would be reloaded")
         }
     })?;

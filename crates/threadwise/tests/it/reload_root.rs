@@ -15,12 +15,23 @@ use std::time::Duration;
 
 /// A user without an account.
 const ATTACKER: u32 = 12_345;
-/// Rounds of each attack: so many that the code before the repair lost every time.
-const ROUNDS: u32 = 15;
+/// Rounds of each attack. Before the repair root lost 50 and 24 of 200.
+const ROUNDS: u32 = 40;
 /// Every name that a reload makes in its work folder.
 const NAMES: [&str; 13] = [
-    "probe", "marker", "marker.next", "lock", "state", "state.next", "new", "backup", "backup-journal",
-    "new-journal", "new-wal", "copy", "locks",
+    "probe",
+    "marker",
+    "marker.next",
+    "lock",
+    "state",
+    "state.next",
+    "new",
+    "backup",
+    "backup-journal",
+    "new-journal",
+    "new-wal",
+    "copy",
+    "locks",
 ];
 
 /// Another number of rounds or kills, for a longer run by hand.
@@ -173,7 +184,8 @@ fn attack(depth: usize) {
             precious.links(&other, absent);
         }
         let work = base.join(".threadwise-reload-db");
-        let names = if depth == 0 { (work.as_path(), other.as_path()) } else { (one.as_path(), other.as_path()) };
+        let names =
+            if depth == 0 { (work.as_path(), other.as_path()) } else { (one.as_path(), other.as_path()) };
         let (said, swaps) = attacked(&lab, &folder.join("db"), names, round);
         (swapped, last) = (swapped + swaps, format!("{}{}", said.stdout, said.stderr));
         if let Some(what) = precious.lost() {

@@ -42,7 +42,7 @@ pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
 
 /// A mistyped name is bad input; a database whose name is gone is not.
 fn is_there(path: &Path) -> Result<(), AppError> {
-    if path.exists() || search::is_left(path) {
+    if path.exists() || recover::is_left_of(path) {
         return Ok(());
     }
     let why = match path.symlink_metadata() {
@@ -54,7 +54,7 @@ fn is_there(path: &Path) -> Result<(), AppError> {
 
 /// What `--dry-run` says: whether something is there to recover, and nothing is touched.
 fn would_be(path: PathBuf) -> Told {
-    let word = if search::is_left(&path) { "would be recovered" } else { "nothing was left" };
+    let word = if recover::is_left_of(&path) { "would be recovered" } else { "nothing was left" };
     (path, Ok(word.to_owned()))
 }
 

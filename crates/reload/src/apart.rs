@@ -1,0 +1,243 @@
+//! An item in a process of its own, which has nothing but the rights of the database's owner: what root
+//! does on a user's ground (`ground`).
+//!
+//! The process is this program again, started by root from `/proc/self/exe`. It gets a request over a socket,
+//! becomes the owner for good before it touches anything, does what any run of that user would do, and says
+//! what became of it. Root goes on doing two things for it: it says who has a file open (`holders`), which
+//! only root sees of other users, and it passes on the wish to stop. Both ends speak in lines of escaped words.
+
+mod wire;
+
+use crate::chain::{Chain, Settings};
+use crate::error::ItemError;
+use crate::holders::{self, Holder};
+use crate::identity::Inode;
+use crate::item::{self, ItemOptions, Report, Stage};
+use crate::metadata::Metadata;
+use crate::recover::{self, Recovered};
+use crate::run;
+use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal, setsid};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use threadwise_server::as_owner::become_for_good;
+use threadwise_server::stopping;
+use threadwise_server::users::Account;
+use wire::{Answer, Line, Link, Request, Task};
+
+/// How often root looks whether the user asked to stop.
+const STEP: Duration = Duration::from_millis(100);
+/// How long a process that has answered may take to end.
+const LONGEST_END: Duration = Duration::from_secs(10);
+/// Variables that the owner's process gets of root's: where programs are, and the time zone.
+const VARIABLES: [&str; 3] = ["PATH", "TZ", "FIREBIRD"];
+
+/// Root's end of the socket, in the owner's process.
+static ROOT: OnceLock<Mutex<Link>> = OnceLock::new();
+
+/// Reloads a file in a process of its owner.
+///
+/// # Errors
+/// The process could not be started, or ended without an answer.
+pub fn reload(
+    owner: &Account,
+    database: &Path,
+    engine: &str,
+    options: &ItemOptions,
+    on_stage: &dyn Fn(Stage),
+) -> Result<Report, ItemError> {
+    let attributes = Metadata::of(database)
+        .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
+    if let Some(name) = attributes.roots_own() {
+        return Err(ItemError::skip(format!("its attribute {name} cannot be given by its owner: remove it")));
+    }
+    let task = Task::Reload(options.originals);
+    let request = Request::of(task, owner, database, engine, &options.settings);
+    match ask(&request, &options.settings, &options.stop, on_stage)? {
+        Answer::Report(mut report) => {
+            if let item::Outcome::Skipped(why) = &mut report.outcome {
+                why.push_str(&format!(" (as user {}, whose file and folder it is)", owner.uid));
+            }
+            Ok(*report)
+        }
+        _ => Err(no_answer()),
+    }
+}
+
+/// Recovers a file in a process of its owner.
+///
+/// # Errors
+/// As [`recover::recover`], or the process could not be started or ended without an answer.
+pub fn recover(owner: &Account, database: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
+    match ask_simply(Task::Recover, owner, database, "", settings)? {
+        Answer::Recovered(recovered) => Ok(recovered),
+        _ => Err(no_answer()),
+    }
+}
+
+/// Makes a kept original usable again in a process of its owner.
+///
+/// # Errors
+/// As [`recover::unseal`], or the process could not be started or ended without an answer.
+pub fn unseal(owner: &Account, file: &Path, engine: &str, settings: &Settings) -> Result<bool, ItemError> {
+    match ask_simply(Task::Unseal, owner, file, engine, settings)? {
+        Answer::Unsealed(was_sealed) => Ok(was_sealed),
+        _ => Err(no_answer()),
+    }
+}
+
+/// Looks at a file in a process of its owner, for a dry run.
+///
+/// # Errors
+/// As [`run::look`], or the process could not be started or ended without an answer.
+pub fn look(owner: &Account, database: &Path, engine: &str, settings: &Settings) -> Result<(), ItemError> {
+    match ask_simply(Task::Look, owner, database, engine, settings)? {
+        Answer::Looked => Ok(()),
+        _ => Err(no_answer()),
+    }
+}
+
+fn ask_simply(
+    task: Task,
+    owner: &Account,
+    database: &Path,
+    engine: &str,
+    settings: &Settings,
+) -> Result<Answer, ItemError> {
+    let request = Request::of(task, owner, database, engine, settings);
+    ask(&request, settings, &AtomicBool::new(false), &|_| ())
+}
+
+fn no_answer() -> ItemError {
+    ItemError::LeftBehind("the process that did it for its owner ended without an answer".to_owned())
+}
+
+/// Starts the process, serves it, and gives what it answered.
+fn ask(
+    request: &Request,
+    settings: &Settings,
+    stop: &AtomicBool,
+    on_stage: &dyn Fn(Stage),
+) -> Result<Answer, ItemError> {
+    let refused = |error: io::Error| {
+        let uid = request.owner.uid;
+        ItemError::skip(format!("no process of user {uid}, whose it is, can be started: {error}"))
+    };
+    let start = settings.as_owner.as_ref().ok_or_else(|| refused(io::Error::other("nothing says how")))?;
+    let (here, there) = UnixStream::pair().map_err(refused)?;
+    let mut child = Command::new(&start.program)
+        .arg0("threadwise")
+        .args(&start.args)
+        .env_clear()
+        .envs(VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .current_dir("/")
+        .stdin(OwnedFd::from(there))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(refused)?;
+    let answer = Link::new(here)
+        .and_then(|link| served(link, request, &child, stop, on_stage))
+        .unwrap_or_else(|_| Err(no_answer()));
+    end(&mut child);
+    answer
+}
+
+/// Sends the request and serves the process until it answers. The outer error is that of the socket, which
+/// closes when the process ends.
+fn served(
+    mut link: Link,
+    request: &Request,
+    child: &Child,
+    stop: &AtomicBool,
+    on_stage: &dyn Fn(Stage),
+) -> io::Result<Result<Answer, ItemError>> {
+    link.send(&request.line())?;
+    let mut was_stopped = false;
+    loop {
+        match link.next(STEP)? {
+            None if stop.load(Ordering::Relaxed) && !was_stopped => {
+                was_stopped = true;
+                kill_process(Pid::from_child(child), Signal::TERM)?;
+            }
+            None => {}
+            Some(Line::Stage(stage)) => on_stage(stage),
+            Some(Line::WhoHas(inode, name)) => {
+                let found = holders::seen_besides(inode, OsStr::from_bytes(&name), child.id());
+                link.send(&wire::holders_line(&found))?;
+            }
+            Some(Line::Answer(answer)) => return Ok(answer),
+        }
+    }
+}
+
+/// The process ends by itself once it has answered; one that does not is killed.
+fn end(child: &mut Child) {
+    let ended = stopping::wait(child, LONGEST_END);
+    if !matches!(ended, Ok(Some(_))) {
+        // Nothing is known of it any more in any case.
+        let _ = child.kill().and_then(|()| child.wait());
+    }
+}
+
+/// Processes other than the asking one that have a file open, asked of root; `None` in any process but an
+/// owner's.
+pub fn ask_root(inode: Inode, name: &OsStr) -> Option<io::Result<Vec<Holder>>> {
+    let mut link = ROOT.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+    Some(link.send(&wire::who_has_line(inode, name)).and_then(|()| link.holders()))
+}
+
+/// Whether root looks for us who has a file open.
+pub fn has_root() -> bool {
+    ROOT.get().is_some()
+}
+
+/// What the owner's process does: reads the request, becomes the owner, does it, and answers. `stop` is to be
+/// set by SIGTERM. To be called before any thread is started.
+///
+/// # Errors
+/// There is no request, or the process cannot become the owner: nothing was touched.
+pub fn serve(socket: OwnedFd, stop: Arc<AtomicBool>) -> io::Result<()> {
+    let mut link = Link::new(UnixStream::from(socket))?;
+    let request = link.request()?;
+    // Without a terminal it can neither be stopped by its keys nor type into root's.
+    setsid()?;
+    become_for_good(&request.owner)?;
+    // After it, since a change of user clears the wish (`PR_SET_PDEATHSIG(2const)`).
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(request.parent) {
+        return Err(io::Error::other("the run has ended"));
+    }
+    let link = ROOT.get_or_init(|| Mutex::new(link));
+    let send = |line: &str| link.lock().unwrap_or_else(PoisonError::into_inner).send(line);
+    // A run that has ended ends us too.
+    let on_stage = |stage: Stage| drop(send(&wire::stage_line(stage)));
+    let answer = done(&request, stop, &on_stage);
+    send(&wire::answer_line(&answer))
+}
+
+/// The request, done with the rights of this process.
+fn done(request: &Request, stop: Arc<AtomicBool>, on_stage: &dyn Fn(Stage)) -> Result<Answer, ItemError> {
+    let (path, settings) = (&request.database, &request.settings);
+    let chain = || -> Result<Box<dyn Chain>, ItemError> {
+        crate::chain(&request.engine, settings).ok_or_else(|| ItemError::skip("the engine is unknown"))
+    };
+    match request.task {
+        Task::Reload(originals) => {
+            let options = ItemOptions { settings: settings.clone(), originals, stop, hook: None };
+            let report = item::reload(path, chain()?.as_ref(), &options, on_stage);
+            Ok(Answer::Report(Box::new(report)))
+        }
+        Task::Recover => recover::recover(path, settings).map(Answer::Recovered),
+        Task::Unseal => recover::unseal(path, settings, chain()?.as_ref()).map(Answer::Unsealed),
+        Task::Look => run::look(path, chain()?.as_ref(), settings).map(|()| Answer::Looked),
+    }
+}

@@ -1,0 +1,224 @@
+//! A folder by its descriptor, and the names in it: never by a path, which leads elsewhere once somebody
+//! renames a folder on the way, and never through a link.
+//!
+//! Source: `openat(2)` ("Rationale for openat() and other directory file descriptor APIs"; `O_NOFOLLOW`,
+//! `O_EXCL`).
+
+use crate::error::ItemError;
+use crate::identity::Inode;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// An open folder; its path is for messages only.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Dir {
+    /// Opens a folder, which may not be a link.
+    ///
+    /// # Errors
+    /// Those of `open(2)`.
+    pub fn open(path: &Path) -> rustix::io::Result<Self> {
+        Ok(Self { fd: openat(CWD, path, FOLDER, Mode::empty())?, path: path.to_owned() })
+    }
+
+    /// Opens a folder in it, which may not be a link.
+    ///
+    /// # Errors
+    /// Those of `open(2)`.
+    pub fn below(&self, name: &OsStr) -> rustix::io::Result<Self> {
+        Ok(Self { fd: openat(&self.fd, name, FOLDER, Mode::empty())?, path: self.path.join(name) })
+    }
+
+    /// The same open folder once more.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone() })
+    }
+
+    /// Its path when it was opened, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What has a name in it, a link included; `None` where nothing has.
+    ///
+    /// # Errors
+    /// Those of `stat(2)`.
+    pub fn stat(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(None),
+            found => Ok(Some(found?)),
+        }
+    }
+
+    /// Which file has a name in it; `None` where none has.
+    ///
+    /// # Errors
+    /// The name cannot be looked at.
+    pub fn inode(&self, name: &OsStr) -> Result<Option<Inode>, ItemError> {
+        let found = self.stat(name).map_err(|error| {
+            ItemError::failed(format!("cannot look at {}: {error}", self.path.join(name).display()))
+        })?;
+        Ok(found.map(|stat| Inode { dev: stat.st_dev, ino: stat.st_ino }))
+    }
+
+    /// Makes a file for its owner alone, in place of one that a killed run left.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.remove(name)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?))
+    }
+
+    /// Opens a regular file to read it; a pipe would wait for ever.
+    ///
+    /// # Errors
+    /// Those of `open(2)`, or it is no regular file.
+    pub fn regular(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::other("is no regular file")),
+        }
+    }
+
+    /// The beginning of a regular file as text; `None` where there is none.
+    ///
+    /// # Errors
+    /// Those of `open(2)` and `read(2)`, or it is no regular file, or no text.
+    pub fn text(&self, name: &OsStr, max_bytes: u64) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        match self.regular(name).and_then(|file| file.take(max_bytes).read_to_string(&mut text)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(|_| Some(text)),
+        }
+    }
+
+    /// Gives a name to a new file with this text, at once and as a whole; `next` is its name until then.
+    /// With `durable` all of it is on the disk afterwards.
+    ///
+    /// # Errors
+    /// It could not be written; what had the name has it still.
+    pub fn replace(&self, name: &OsStr, next: &OsStr, text: &str, durable: bool) -> io::Result<()> {
+        let mut file = self.create(next)?;
+        file.write_all(text.as_bytes())?;
+        if durable {
+            file.sync_all()?;
+        }
+        renameat(&self.fd, next, &self.fd, name)?;
+        if durable { self.sync() } else { Ok(()) }
+    }
+
+    /// Removes a name, if it is there.
+    ///
+    /// # Errors
+    /// Those of `unlink(2)`.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        match unlinkat(&self.fd, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => Ok(removed?),
+        }
+    }
+
+    /// Makes the names in it durable.
+    ///
+    /// # Errors
+    /// Those of `fsync(2)`.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.fd)?)
+    }
+
+    /// All names in it.
+    ///
+    /// # Errors
+    /// Those of reading a folder.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        // Opens it once more, so that each look begins at its beginning.
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Removes everything in it and below it, but for these names.
+    ///
+    /// # Errors
+    /// What cannot be removed.
+    pub fn clear(&self, except: &[&str]) -> io::Result<()> {
+        for name in self.names()?.iter().filter(|name| !except.iter().any(|keep| *name == keep)) {
+            let is_folder = self
+                .stat(name)?
+                .is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
+            if !is_folder {
+                self.remove(name)?;
+                continue;
+            }
+            self.below(name)?.clear(&[])?;
+            unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn no_link_is_followed_and_the_folder_is_the_one_that_was_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let name = OsStr::new("file");
+        fs::create_dir(at("folder")).unwrap();
+        fs::create_dir(at("other")).unwrap();
+        fs::write(at("precious"), "precious").unwrap();
+        let dir = Dir::open(&at("folder")).unwrap();
+        fs::rename(at("folder"), at("away")).unwrap();
+        fs::rename(at("other"), at("folder")).unwrap();
+        for linked in ["folder", "away"] {
+            symlink(at("precious"), at(linked).join("file")).unwrap();
+        }
+        assert!(dir.regular(name).is_err() && dir.text(name, 9).is_err());
+        dir.replace(name, OsStr::new("next"), "text", true).unwrap();
+        assert_eq!(dir.text(name, 3).unwrap().as_deref(), Some("tex"));
+        assert_eq!(fs::read(at("away/file")).unwrap(), b"text");
+        assert!(at("folder/file").is_symlink());
+        fs::create_dir(at("away/deep")).unwrap();
+        symlink(at("folder"), at("away/deep/link")).unwrap();
+        dir.clear(&["file"]).unwrap();
+        assert_eq!(dir.names().unwrap(), ["file"]);
+        assert!(at("folder/file").is_symlink(), "nothing behind a link was removed");
+        assert_eq!(fs::read(at("precious")).unwrap(), b"precious");
+        assert_eq!(dir.below(OsStr::new("link")).unwrap_err(), Errno::NOENT);
+    }
+}

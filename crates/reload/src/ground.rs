@@ -1,0 +1,224 @@
+//! Whose ground a database stands on: who could rename a folder on the way to it while root is at work.
+//!
+//! Engines take paths, and whoever may write a folder may put another one in its place between two calls
+//! (`rename(2)`, `RENAME_EXCHANGE`). For root that would be another's way to every file, so it is decided
+//! before anything is done: on ground of root's alone root works itself, on a user's own ground with that
+//! user's rights, and nowhere else.
+//!
+//! A sticky folder (`chmod(1)`) is no danger on the way where the next name in it belongs to root or that
+//! user: only its owner and the folder's may rename it. The database's own folder may not be one for root,
+//! since others could make files there that SQLite finds by their names.
+
+use crate::error::ItemError;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use threadwise_server::users::{self, Account};
+
+/// Who is to work on a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ground {
+    /// This process.
+    Ours,
+    /// A process of this user, whose the database and its folder are.
+    Owner(Account),
+}
+
+/// Group of a file that nobody's process is to have; the kernel's `overflowgid`.
+const NO_GROUP: u32 = 65_534;
+
+/// One folder on the way, or the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Owned {
+    path: PathBuf,
+    uid: u32,
+    gid: u32,
+    mode: u32,
+}
+
+/// Decides who is to work on a database, whose path is absolute and without links; its name may be gone.
+///
+/// # Errors
+/// [`ItemError::Skip`]: this is root, and somebody else could swap folders on the way.
+pub fn of(database: &Path) -> Result<Ground, ItemError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(Ground::Ours);
+    }
+    let (folders, file) = way(database)
+        .map_err(|error| ItemError::skip(format!("the folders on the way cannot be looked at: {error}")))?;
+    judge(&folders, file.as_ref(), users::account).map_err(ItemError::Skip)
+}
+
+/// All folders from `/` on, and what has the database's name, by descriptors: none of them is a link.
+fn way(database: &Path) -> io::Result<(Vec<Owned>, Option<Owned>)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let owned = |path: &Path, stat: &Stat| Owned {
+        path: path.to_owned(),
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        mode: stat.st_mode,
+    };
+    let mut path = PathBuf::from("/");
+    let mut folder = openat(CWD, "/", flags, Mode::empty())?;
+    let mut folders = vec![owned(&path, &fstat(&folder)?)];
+    for part in database.parent().unwrap_or(&path.clone()).components() {
+        let name = match part {
+            Component::RootDir => continue,
+            Component::Normal(name) => name,
+            _ => return Err(io::Error::other("the path is not absolute, or not without dots")),
+        };
+        folder = openat(&folder, name, flags, Mode::empty())?;
+        path.push(name);
+        folders.push(owned(&path, &fstat(&folder)?));
+    }
+    let name = database.file_name().ok_or_else(|| io::Error::other("it has no name"))?;
+    match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok((folders, None)),
+        found => Ok((folders, Some(owned(database, &found?)))),
+    }
+}
+
+/// The decision for root.
+fn judge(
+    folders: &[Owned],
+    file: Option<&Owned>,
+    account: impl Fn(u32) -> Option<Account>,
+) -> Result<Ground, String> {
+    let Some((folder, above)) = folders.split_last() else { return Err("it is in no folder".to_owned()) };
+    let user = folder.uid;
+    let advice = |who: u32| match who {
+        0 => "move it to a folder that only root can write".to_owned(),
+        who => format!("run threadwise as user {who}"),
+    };
+    let unsafe_ = |what: String| {
+        let who = file.map_or(user, |file| file.uid);
+        format!("root would not be safe at it: {what}; {} (docs/RELOAD.md, Root)", advice(who))
+    };
+    let file_uid = file.map_or(user, |file| file.uid);
+    if user != 0 && file_uid != user {
+        return Err(unsafe_(format!("it belongs to user {file_uid} and its folder to user {user}")));
+    }
+    let owner = (user != 0).then(|| account(user).unwrap_or_else(|| without_account(user, file, folder)));
+    let next = folders.iter().skip(1);
+    for (one, next) in above.iter().zip(next) {
+        swappable(one, Some(next), owner.as_ref()).map_or(Ok(()), |what| Err(unsafe_(what)))?;
+    }
+    match owner {
+        // What the owner lets others do in the folder is between them: root's rights are not in it.
+        Some(owner) => Ok(Ground::Owner(owner)),
+        None => swappable(folder, None, None).map_or(Ok(Ground::Ours), |what| Err(unsafe_(what))),
+    }
+}
+
+/// Who but root and the owner could give a name in a folder to another file, in words; `None` for nobody.
+fn swappable(folder: &Owned, next: Option<&Owned>, owner: Option<&Account>) -> Option<String> {
+    let is_trusted = |uid: u32| uid == 0 || owner.is_some_and(|owner| owner.uid == uid);
+    let path = folder.path.display();
+    if !is_trusted(folder.uid) {
+        return Some(format!("user {} could swap what is in {path}, which is theirs", folder.uid));
+    }
+    if folder.mode & 0o1000 != 0 && next.is_some_and(|next| is_trusted(next.uid)) {
+        return None;
+    }
+    if folder.mode & 0o002 != 0 {
+        return Some(format!("everybody could swap what is in {path}"));
+    }
+    // With an access control list these bits are its mask (`acl(5)`), so that no entry of it has more.
+    let is_own_group = owner.is_some_and(|owner| owner.gid == folder.gid);
+    match folder.mode & 0o020 != 0 && !is_own_group {
+        true => Some(format!("group {} could swap what is in {path}", folder.gid)),
+        false => None,
+    }
+}
+
+/// A user that passwd(5) does not have, as of containers: with the file's group, unless that is root's.
+fn without_account(uid: u32, file: Option<&Owned>, folder: &Owned) -> Account {
+    let gid = file.unwrap_or(folder).gid;
+    Account { uid, gid: if gid == 0 { NO_GROUP } else { gid }, groups: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(path: &str, uid: u32, mode: u32) -> Owned {
+        Owned { path: path.into(), uid, gid: uid, mode }
+    }
+
+    /// The folders `/`, `/a` and `/a/b`, and the file `/a/b/db`, each with its owner and mode.
+    fn judged(all: [(u32, u32); 4]) -> Result<Ground, String> {
+        let [root, a, b, file] = all;
+        let folders = [("/", root), ("/a", a), ("/a/b", b)];
+        let folders = folders.map(|(path, (uid, mode))| owned(path, uid, mode));
+        let known = |uid| (uid == 1000).then(|| Account { uid, gid: 1000, groups: vec![7] });
+        judge(&folders, Some(&owned("/a/b/db", file.0, file.1)), known)
+    }
+
+    #[test]
+    fn root_works_itself_where_nobody_else_can_rename() {
+        let root = (0, 0o755);
+        for file in [(0, 0o600), (1000, 0o666)] {
+            assert_eq!(judged([root, root, root, file]), Ok(Ground::Ours));
+            assert_eq!(judged([root, (0, 0o1777), (0, 0o700), file]), Ok(Ground::Ours), "root's in /tmp");
+        }
+        for (folders, what) in [
+            ([root, (1000, 0o755), root], "user 1000 could swap what is in /a,"),
+            ([root, (0, 0o777), root], "everybody could swap what is in /a;"),
+            ([root, (0, 0o775), root], "group 0 could swap what is in /a;"),
+            ([root, root, (0, 0o1777)], "everybody could swap what is in /a/b;"),
+            ([(0, 0o1775), (0, 0o775), root], "group 0 could swap what is in /a;"),
+        ] {
+            let [one, two, three] = folders;
+            let why = judged([one, two, three, (0, 0o600)]).unwrap_err();
+            assert!(why.contains(what) && why.contains("only root can write"), "{why}");
+            assert!(
+                judged([one, two, three, (1000, 0o600)]).unwrap_err().contains("run threadwise as user 1000")
+            );
+        }
+    }
+
+    #[test]
+    fn an_owner_works_where_the_folder_is_theirs_too() {
+        let (root, file) = ((0, 0o755), (1000, 0o600));
+        let owner = Ok(Ground::Owner(Account { uid: 1000, gid: 1000, groups: vec![7] }));
+        assert_eq!(judged([root, root, (1000, 0o700), file]), owner);
+        assert_eq!(judged([root, (1000, 0o775), (1000, 0o777), file]), owner, "their own group");
+        assert_eq!(judged([root, (0, 0o1777), (1000, 0o700), file]), owner, "theirs in /tmp");
+        for (folders, what) in [
+            ([root, root, (2000, 0o700)], "belongs to user 1000 and its folder to user 2000"),
+            ([root, (2000, 0o755), (1000, 0o700)], "user 2000 could swap what is in /a,"),
+            ([root, (0, 0o775), (1000, 0o700)], "group 0 could swap what is in /a;"),
+            ([(0, 0o777), root, (1000, 0o700)], "everybody could swap what is in /;"),
+        ] {
+            let [one, two, three] = folders;
+            let why = judged([one, two, three, file]).unwrap_err();
+            assert!(why.contains(what) && why.contains("user 1000"), "{why}");
+        }
+        let why = judged([root, root, (1000, 0o700), (0, 0o600)]).unwrap_err();
+        assert!(why.contains("belongs to user 0"), "{why}");
+    }
+
+    #[test]
+    fn a_user_without_an_account_has_the_files_group_and_never_roots() {
+        let root = (0, 0o755);
+        let Ok(Ground::Owner(found)) = judged([root, root, (12_345, 0o700), (12_345, 0o600)]) else {
+            panic!()
+        };
+        assert_eq!(found, Account { uid: 12_345, gid: 12_345, groups: Vec::new() });
+        let file = Owned { gid: 0, ..owned("/db", 12_345, 0o600) };
+        assert_eq!(without_account(12_345, Some(&file), &file).gid, NO_GROUP);
+    }
+
+    #[test]
+    fn a_link_on_the_way_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("folder", root.path().join("link")).unwrap();
+        let real = root.path().canonicalize().unwrap();
+        assert!(way(&real.join("folder/gone")).is_ok_and(|(folders, file)| {
+            folders.last().is_some_and(|last| last.path == real.join("folder")) && file.is_none()
+        }));
+        assert!(way(&real.join("link/db")).is_err());
+    }
+}
