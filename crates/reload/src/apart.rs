@@ -144,9 +144,8 @@ fn ask(
         .stderr(Stdio::null())
         .spawn()
         .map_err(refused)?;
-    let answer = Link::new(here)
-        .and_then(|link| served(link, request, &child, stop, on_stage))
-        .unwrap_or_else(|_| Err(no_answer()));
+    let answer =
+        served(Link::new(here), request, &child, stop, on_stage).unwrap_or_else(|_| Err(no_answer()));
     end(&mut child);
     answer
 }
@@ -163,11 +162,12 @@ fn served(
     link.send(&request.line())?;
     let mut was_stopped = false;
     loop {
+        // Before each line: a process that waits for others asks for them all the time.
+        if stop.load(Ordering::Relaxed) && !was_stopped {
+            was_stopped = true;
+            kill_process(Pid::from_child(child), Signal::TERM)?;
+        }
         match link.next(STEP)? {
-            None if stop.load(Ordering::Relaxed) && !was_stopped => {
-                was_stopped = true;
-                kill_process(Pid::from_child(child), Signal::TERM)?;
-            }
             None => {}
             Some(Line::Stage(stage)) => on_stage(stage),
             Some(Line::WhoHas(inode, name)) => {
@@ -206,7 +206,7 @@ pub fn has_root() -> bool {
 /// # Errors
 /// There is no request, or the process cannot become the owner: nothing was touched.
 pub fn serve(socket: OwnedFd, stop: Arc<AtomicBool>) -> io::Result<()> {
-    let mut link = Link::new(UnixStream::from(socket))?;
+    let mut link = Link::new(UnixStream::from(socket));
     let request = link.request()?;
     // Without a terminal it can neither be stopped by its keys nor type into root's.
     setsid()?;

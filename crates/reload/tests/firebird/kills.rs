@@ -12,6 +12,7 @@ use threadwise_reload::error::ItemError;
 use threadwise_reload::item::{ItemOptions, Outcome};
 use threadwise_reload::{Originals, recover};
 
+/// Kills, unless THREADWISE_TEST_KILLS says another number.
 const KILLS: usize = 20;
 /// Names the database that a child process of this test is to reload.
 const CHILD: &str = "THREADWISE_TEST_RELOAD";
@@ -106,8 +107,9 @@ fn no_committed_row_is_lost_when_killed_at_random_moments() {
     assert!(child(&path).wait().unwrap().success());
     let whole = begun.elapsed();
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(6);
+    let kills = std::env::var("THREADWISE_TEST_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let (mut killed, mut done) = (0, 0);
-    while killed < KILLS {
+    while killed < kills {
         let mut child = child(&path);
         std::thread::sleep(whole.mul_f64(random.random_range(0.0..1.1)));
         child.kill().unwrap();
@@ -123,10 +125,11 @@ fn no_committed_row_is_lost_when_killed_at_random_moments() {
     writing.join().unwrap();
     let writer = writer.lock().unwrap();
     assert!(
-        writer.committed.len() > KILLS,
+        writer.committed.len() > kills,
         "{} rows were written, {done} reloads done",
         writer.committed.len()
     );
     check(&place, &path, &writer, "at the end");
+    println!("{killed} kills, {done} reloads done, {} rows committed, none lost", writer.committed.len());
     assert_eq!(place.names(), ["base.fdb"], "nothing is left");
 }

@@ -15,9 +15,15 @@ struct SmallDisk(tempfile::TempDir);
 impl SmallDisk {
     /// `None` where we may not mount, as in most containers.
     fn new(kib: u32) -> Option<Self> {
+        Self::with(&format!("size={kib}k"))
+    }
+
+    fn with(limit: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={kib}k,mode=0700"), "threadwise-test"]).arg(folder.path());
+        mount
+            .args(["-t", "tmpfs", "-o", &format!("{limit},mode=0700"), "threadwise-test"])
+            .arg(folder.path());
         mount.output().is_ok_and(|output| output.status.success()).then(|| Self(folder))
     }
 
@@ -89,4 +95,18 @@ fn no_room_is_seen_before_and_a_disk_that_fills_up_puts_everything_back() {
         assert_eq!(middle.names(), ["db"], "{full_at:?}");
         fs::remove_file(&path).unwrap();
     }
+}
+
+#[test]
+fn a_work_folder_without_room_for_its_marker_goes_again() {
+    // For the root, the database, the work folder and its lock, and no more.
+    let Some(disk) = SmallDisk::with("nr_inodes=4") else {
+        println!("SKIPPED: a disk without free inodes: mounting a small tmpfs needs root");
+        return;
+    };
+    let path = disk.database("delete");
+    let report = reloaded(&path, &options(Originals::Keep));
+    let Outcome::Skipped(why) = &report.outcome else { panic!("{report:?}") };
+    assert!(why.contains("its marker cannot be written: No space left"), "{why}");
+    assert_eq!((disk.names(), rows(&path)), (vec!["db".to_owned()], 200));
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use threadwise_reload::Originals;
 use threadwise_reload::item::{Outcome, Step};
-use threadwise_reload::recover::{Recovered, recover};
+use threadwise_reload::recover::{Recovered, is_left_of, recover};
 
 /// Whether the new file has the name after this step.
 fn swapped(step: Step) -> bool {
@@ -159,4 +159,58 @@ fn a_state_that_is_not_ours_is_left_alone() {
     }
     fs::write(&state, text).unwrap();
     assert_eq!(recover(&path, &settings()), Ok(Recovered::PutBack));
+}
+
+#[test]
+fn a_file_that_takes_the_name_before_the_link_gets_no_second_name() {
+    let bench = Bench::new();
+    let path = bench.database("db", "delete");
+    let before = contents(&path);
+    let mut options = options(Originals::Keep);
+    options.hook = Some(Arc::new(|at, path: &Path| {
+        if at == Step::Ready {
+            fs::rename(path, path.with_file_name("moved")).unwrap();
+            fs::write(path, "theirs").unwrap();
+        }
+        true
+    }));
+    let report = reloaded(&path, &options);
+    let Outcome::Failed(why) = &report.outcome else { panic!("{report:?}") };
+    assert!(why.contains("somebody gave the database's name to another file"), "{why}");
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    assert_eq!(contents(&bench.path().join("moved")), before);
+    assert_eq!(bench.names(), ["db", "moved"], "no second name, no work folder");
+}
+
+#[test]
+fn a_recovery_waits_for_no_pipe_and_sees_what_was_left_beside_a_link() {
+    let bench = Bench::new();
+    let path = bench.database("db", "delete");
+    let before = contents(&path);
+    stop_after(&bench, "delete", Originals::Keep, Step::Sealed);
+    let state = bench.path().join(".threadwise-reload-db/state");
+    let text = fs::read(&state).unwrap();
+    fs::remove_file(&state).unwrap();
+    let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, &state, fifo, mode, 0).unwrap();
+    let refused = recover(&path, &settings()).unwrap_err().to_string();
+    assert!(refused.contains("is no regular file"), "{refused}");
+    fs::remove_file(&state).unwrap();
+    fs::write(&state, text).unwrap();
+    fs::remove_file(bench.path().join("db.before-reload")).unwrap();
+    fs::create_dir(bench.path().join("far")).unwrap();
+    fs::rename(&path, bench.path().join("far/db")).unwrap();
+    std::os::unix::fs::symlink("far/db", &path).unwrap();
+    assert!(is_left_of(&path));
+    let refused = recover(&path, &settings()).unwrap_err().to_string();
+    assert!(refused.contains("the name is a link now") && refused.contains("db.before-reload"), "{refused}");
+    fs::rename(bench.path().join("far/db"), &path).unwrap();
+    assert_eq!(recover(&path, &settings()), Ok(Recovered::PutBack));
+    assert_eq!(contents(&path), before);
+    assert_eq!(bench.names(), ["db", "far"]);
+    // A link to what was left is that file's, wherever the link is.
+    stop_after(&bench, "delete", Originals::Keep, Step::Sealed);
+    std::os::unix::fs::symlink("../db", bench.path().join("far/link")).unwrap();
+    assert!(is_left_of(&bench.path().join("far/link")));
+    assert_eq!(recover(&bench.path().join("far/link"), &settings()), Ok(Recovered::PutBack));
 }

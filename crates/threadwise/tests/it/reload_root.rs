@@ -4,14 +4,15 @@
 use crate::harness::{Lab, Said};
 use rusqlite::Connection;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::process::{DumpableBehavior, Gid, Uid, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, Gid, Pid, Signal, Uid, kill_process, set_dumpable_behavior};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A user without an account.
 const ATTACKER: u32 = 12_345;
@@ -210,4 +211,125 @@ fn who_owns_a_folder_two_levels_above_gets_nothing_of_roots() {
     if is_root("an attack on root two folders above the database") {
         attack(2);
     }
+}
+
+/// A bound, not a measurement.
+fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is() {
+        assert!(Instant::now() < end, "not within 60 s: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn rows(path: &Path) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    connection.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A run of root's on the database of the attacker's, with pipes for what it says.
+fn begun(lab: &Lab, wait: &str) -> Child {
+    let args = ["reload", "--engine", "sqlite", "--originals", "remove", "--wait", wait, "base/db"];
+    lab.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn their_lab() -> (Lab, PathBuf) {
+    let lab = open_lab();
+    let base = lab.path().join("base");
+    their_folder(&base);
+    their_database(&base.join("db"));
+    (lab, base)
+}
+
+#[test]
+fn an_owners_database_is_reloaded_with_the_owners_rights() {
+    if !is_root("a reload by root of another user's database") {
+        return;
+    }
+    let (lab, base) = their_lab();
+    let db = base.join("db");
+    let before = fs::metadata(&db).unwrap();
+    lab.ok(&["reload", "--engine", "sqlite", "--dry-run", "base/db"]);
+    // An idle connection of root's process, which the owner cannot see and root does.
+    let idle = Connection::open(&db).unwrap();
+    let _: i64 = idle.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap();
+    let dry = lab.run(&["reload", "--engine", "sqlite", "--dry-run", "base/db"]);
+    assert!(dry.stdout.contains("in use: process"), "{}", dry.stdout);
+    let run = begun(&lab, "10m");
+    let work = base.join(".threadwise-reload-db");
+    wait_until("it waits", || work.join("state").exists());
+    assert_eq!(fs::metadata(&work).unwrap().uid(), ATTACKER, "nothing there is made by root");
+    drop(idle);
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let after = fs::metadata(&db).unwrap();
+    assert_ne!(after.ino(), before.ino());
+    let dressed = |found: &fs::Metadata| (found.uid(), found.gid(), found.mode());
+    assert_eq!((dressed(&after), rows(&db), names(&base)), (dressed(&before), 200, vec!["db".to_owned()]));
+    // Ctrl-C reaches it.
+    let idle = Connection::open(&db).unwrap();
+    let _: i64 = idle.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap();
+    let run = begun(&lab, "10m");
+    wait_until("it waits", || work.join("state").exists());
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(names(&base), ["db"]);
+    drop(idle);
+    // Kept and made usable again; and where others may write the folder of root's, nothing is done.
+    lab.ok(&["reload", "--engine", "sqlite", "base/db"]);
+    let said = lab.ok(&["reload", "--engine", "sqlite", "--unseal", "base/db.before-reload"]);
+    assert!(said.stdout.contains("writable"), "{}", said.stdout);
+    fs::remove_file(base.join("db.before-reload")).unwrap();
+    chown(&base, Some(0), Some(0)).unwrap();
+    fs::set_permissions(&base, fs::Permissions::from_mode(0o777)).unwrap();
+    for more in [&["--engine", "sqlite"][..], &["--engine", "sqlite", "--dry-run"]] {
+        let said = lab.run(&[&["reload"], more, &["base/db"]].concat());
+        assert_eq!(said.code, Some(1), "{}", said.stdout);
+        assert!(said.stdout.contains("everybody could swap what is in"), "{}", said.stdout);
+    }
+    assert_eq!(names(&base), ["db"]);
+}
+
+#[test]
+fn a_killed_run_of_roots_leaves_nothing_in_an_owners_folder() {
+    if !is_root("kills of a run of root's on another user's database") {
+        return;
+    }
+    let (lab, base) = their_lab();
+    let db = base.join("db");
+    let begun_at = Instant::now();
+    assert!(begun(&lab, "0s").wait().unwrap().success());
+    let longest_us = u64::try_from(begun_at.elapsed().as_micros()).unwrap().min(400_000);
+    let (mut state, mut left) = (22_u64, 0);
+    for kill in 0..number("THREADWISE_TEST_KILLS", 12) {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut run = begun(&lab, "0s");
+        std::thread::sleep(Duration::from_micros((state >> 33) % longest_us));
+        run.kill().unwrap();
+        run.wait().unwrap();
+        left += u32::from(names(&base) != ["db"]);
+        // By its watchdog; what was killed before that began is recovered by hand.
+        if kill % 2 == 0 {
+            wait_until("the watchdog's work", || names(&base) == ["db"]);
+        } else {
+            wait_until("a recovery", || lab.run(&["reload", "--recover", "base/db"]).code == Some(0));
+        }
+        assert_eq!((names(&base), rows(&db)), (vec!["db".to_owned()], 200), "kill {kill}");
+        assert_eq!(fs::metadata(&db).unwrap().uid(), ATTACKER);
+        Connection::open(&db)
+            .unwrap()
+            .execute_batch("INSERT INTO rows VALUES (1); DELETE FROM rows WHERE x = 1")
+            .unwrap();
+    }
+    println!("{left} kills left something to recover");
 }
