@@ -6,6 +6,7 @@
 //! what became of it. Root goes on doing two things for it: it says who has a file open (`holders`), which
 //! only root sees of other users, and it passes on the wish to stop. Both ends speak in lines of escaped words.
 
+mod link;
 mod wire;
 
 use crate::chain::{Chain, Settings};
@@ -16,6 +17,7 @@ use crate::item::{self, ItemOptions, Report, Stage};
 use crate::metadata::Metadata;
 use crate::recover::{self, Recovered};
 use crate::run;
+use link::Link;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal, setsid};
 use std::ffi::OsStr;
 use std::io;
@@ -31,7 +33,7 @@ use std::time::Duration;
 use threadwise_server::as_owner::become_for_good;
 use threadwise_server::stopping;
 use threadwise_server::users::Account;
-use wire::{Answer, Line, Link, Request, Task};
+use wire::{Answer, Line, Request, Task};
 
 /// How often root looks whether the user asked to stop.
 const STEP: Duration = Duration::from_millis(100);

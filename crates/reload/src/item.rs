@@ -11,7 +11,6 @@ use crate::recover;
 use crate::refuse;
 use crate::state::{Originals, State, StateFile};
 use crate::swap;
-use rustix::fs::{AtFlags, linkat};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -264,7 +263,7 @@ impl Way<'_> {
             Ok(()) => self.finish(held, work, folder, report),
             Err(ItemError::Abandoned) => Err(ItemError::Abandoned),
             Err(error) => {
-                let unlinked = remove_kept(work, folder);
+                let unlinked = swap::remove_kept(work, folder);
                 held.release(work, false).and(unlinked).map_err(|worse| match worse {
                     ItemError::LeftBehind(why) => ItemError::LeftBehind(format!("{error}; and then {why}")),
                     worse => ItemError::LeftBehind(format!("{error}; and then {worse}")),
@@ -304,7 +303,7 @@ impl Way<'_> {
         unchanged(work, original, held.copying_writes())?;
         work.with_state(|state| state.ready(original.inode, new, checked)).unwrap_or(Ok(()))?;
         self.after(Step::Ready, &work.database)?;
-        link(folder, original)?;
+        swap::link(folder, original)?;
         self.after(Step::Linked, &work.database)?;
         held.seal(work)?;
         self.after(Step::Sealed, &work.database)?;
@@ -396,37 +395,4 @@ fn unchanged(work: &Work, original: Identity, copying_writes: bool) -> Result<()
             "somebody replaced, linked or wrote the file while it was held; find out who, then try again",
         )),
     }
-}
-
-/// Gives the original its second name.
-fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
-    let ((outside, database), (_, kept)) = (folder.at(Place::Database), folder.at(Place::Kept));
-    let shown = outside.path().join(kept);
-    let refused = |error: &dyn std::fmt::Display| {
-        ItemError::failed(format!("the original cannot be kept as {}: {error}", shown.display()))
-    };
-    linkat(outside, database, outside, kept, AtFlags::empty()).map_err(|error| refused(&error))?;
-    let linked = folder.inode(Place::Kept)?;
-    if linked != Some(original.inode) {
-        // Only what has the database's name still: nothing may lose its last name.
-        if linked == folder.inode(Place::Database)? {
-            folder.remove_name(Place::Kept).map_err(|error| refused(&error))?;
-            return Err(refused(&"somebody gave the database's name to another file, which was left"));
-        }
-        return Err(refused(&"another file got that name"));
-    }
-    outside.sync().map_err(|error| refused(&error))
-}
-
-/// Takes the original's second name away again, if it is one and the first is there.
-pub(crate) fn remove_kept(work: &Work, folder: &Folder) -> Result<(), ItemError> {
-    let original = work.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
-    let both = folder.inode(Place::Kept)? == original && folder.inode(Place::Database)? == original;
-    if original.is_none() || !both {
-        return Ok(());
-    }
-    folder.remove_name(Place::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
-        let kept = folder::kept_of(&work.database);
-        ItemError::failed(format!("the second name {} cannot be removed: {error}", kept.display()))
-    })
 }

@@ -7,7 +7,6 @@ use crate::error::ItemError;
 use crate::folder::{self, Folder, Place};
 use crate::ground::{self, Ground};
 use crate::identity::{Identity, Inode, parent};
-use crate::item::remove_kept;
 use crate::state::{Originals, Phase, StateFile};
 use crate::swap;
 use std::fs;
@@ -154,7 +153,7 @@ fn recovered(
         }
         _ => {
             chain.recover(&work)?;
-            remove_kept(&work, &folder)?;
+            swap::remove_kept(&work, &folder)?;
             Recovered::PutBack
         }
     };

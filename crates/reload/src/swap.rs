@@ -6,11 +6,50 @@
 
 use crate::chain::Work;
 use crate::error::ItemError;
-use crate::folder::{Folder, Place};
-use crate::identity::Inode;
-use rustix::fs::{RenameFlags, renameat, renameat_with};
+use crate::folder::{Folder, Place, kept_of};
+use crate::identity::{Identity, Inode};
+use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with};
 use rustix::io::Errno;
 use std::io;
+
+/// Gives the original its second name.
+///
+/// # Errors
+/// The name is taken, or another file has the database's; the original has one name then.
+pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
+    let ((outside, database), (_, kept)) = (folder.at(Place::Database), folder.at(Place::Kept));
+    let shown = outside.path().join(kept);
+    let refused = |error: &dyn std::fmt::Display| {
+        ItemError::failed(format!("the original cannot be kept as {}: {error}", shown.display()))
+    };
+    linkat(outside, database, outside, kept, AtFlags::empty()).map_err(|error| refused(&error))?;
+    let linked = folder.inode(Place::Kept)?;
+    if linked != Some(original.inode) {
+        // Only what has the database's name still: nothing may lose its last name.
+        if linked == folder.inode(Place::Database)? {
+            folder.remove_name(Place::Kept).map_err(|error| refused(&error))?;
+            return Err(refused(&"somebody gave the database's name to another file, which was left"));
+        }
+        return Err(refused(&"another file got that name"));
+    }
+    outside.sync().map_err(|error| refused(&error))
+}
+
+/// Takes the original's second name away again, if it is one and the first is there.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove_kept(work: &Work, folder: &Folder) -> Result<(), ItemError> {
+    let original = work.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
+    let both = folder.inode(Place::Kept)? == original && folder.inode(Place::Database)? == original;
+    if original.is_none() || !both {
+        return Ok(());
+    }
+    folder.remove_name(Place::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
+        let kept = kept_of(&work.database);
+        ItemError::failed(format!("the second name {} cannot be removed: {error}", kept.display()))
+    })
+}
 
 /// Gives the new file the name. Where the kernel or the file system cannot exchange names, what has the name
 /// then is replaced.
@@ -62,8 +101,7 @@ pub fn clear(work: &Work, folder: &Folder, original: Inode, new: Inode) -> Resul
 mod tests {
     use super::*;
     use crate::chain::Settings;
-    use crate::folder::{kept_of, path_of};
-    use crate::identity::Identity;
+    use crate::folder::path_of;
     use std::fs;
     use std::path::Path;
 

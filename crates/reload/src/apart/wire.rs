@@ -1,8 +1,8 @@
 //! What root and a process of the owner say to each other: a line a message, each a word and escaped words.
 
+use super::link::{Link, Words, line, maybe, odd};
 use crate::chain::{Checked, Settings};
 use crate::error::ItemError;
-use crate::escape::{escaped, unescaped};
 use crate::folder::kept_of;
 use crate::holders::Holder;
 use crate::identity::{Identity, Inode};
@@ -10,15 +10,11 @@ use crate::item::{Outcome, Report, Stage};
 use crate::recover::Recovered;
 use crate::state::Originals;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_server::users::Account;
-
-/// Longest message: far above what a report with its warnings needs.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,56 +65,14 @@ pub enum Line {
     Answer(Result<Answer, ItemError>),
 }
 
-/// One end of the socket.
-#[derive(Debug)]
-pub struct Link {
-    stream: BufReader<UnixStream>,
-    begun: Vec<u8>,
-}
-
-fn odd() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the other process says something unknown")
-}
-
-fn line(words: &[&[u8]]) -> String {
-    words.iter().map(|word| escaped(word)).collect::<Vec<_>>().join(" ") + "\n"
-}
-
 impl Link {
-    /// An end of a socket.
-    pub fn new(stream: UnixStream) -> Self {
-        Self { stream: BufReader::new(stream), begun: Vec::new() }
-    }
-
-    /// Sends a line.
-    ///
-    /// # Errors
-    /// Those of the socket.
-    pub fn send(&mut self, line: &str) -> io::Result<()> {
-        self.stream.get_mut().write_all(line.as_bytes())
-    }
-
-    /// The words of the next line; `None` where none came in time.
-    fn words(&mut self, within: Option<Duration>) -> io::Result<Option<Vec<Vec<u8>>>> {
-        self.stream.get_ref().set_read_timeout(within)?;
-        let left = MAX_BYTES.saturating_sub(self.begun.len() as u64);
-        match self.stream.by_ref().take(left).read_until(b'\n', &mut self.begun) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
-        let text = String::from_utf8(std::mem::take(&mut self.begun)).map_err(|_| odd())?;
-        let words = text.strip_suffix('\n').ok_or(io::ErrorKind::UnexpectedEof)?.split(' ').map(unescaped);
-        words.collect::<Option<_>>().map(Some).ok_or_else(odd)
-    }
-
     /// Root's request.
     ///
     /// # Errors
     /// It is none, or the socket was closed.
     pub fn request(&mut self) -> io::Result<Request> {
         let words = self.words(None)?.ok_or_else(odd)?;
-        request(&mut Words(words.into_iter())).ok_or_else(odd)
+        request(&mut Words::new(words)).ok_or_else(odd)
     }
 
     /// Root's answer to a question who has a file open.
@@ -127,7 +81,7 @@ impl Link {
     /// It is none, root could not see it, or the socket was closed.
     pub fn holders(&mut self) -> io::Result<Vec<Holder>> {
         let words = self.words(None)?.ok_or_else(odd)?;
-        let mut words = Words(words.into_iter());
+        let mut words = Words::new(words);
         if words.text().as_deref() != Some("holders") {
             return Err(io::Error::other(words.text().unwrap_or_default()));
         }
@@ -144,37 +98,8 @@ impl Link {
     /// It says something unknown, or has ended.
     pub fn next(&mut self, within: Duration) -> io::Result<Option<Line>> {
         let Some(words) = self.words(Some(within))? else { return Ok(None) };
-        said(&mut Words(words.into_iter())).map(Some).ok_or_else(odd)
+        said(&mut Words::new(words)).map(Some).ok_or_else(odd)
     }
-}
-
-/// The words of a line, read one after another.
-struct Words(std::vec::IntoIter<Vec<u8>>);
-
-impl Words {
-    fn bytes(&mut self) -> Option<Vec<u8>> {
-        self.0.next()
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?).ok()
-    }
-
-    fn number<T: std::str::FromStr>(&mut self) -> Option<T> {
-        self.text()?.parse().ok()
-    }
-
-    /// A number that may be missing, which is written `-`.
-    fn maybe<T: std::str::FromStr>(&mut self) -> Option<Option<T>> {
-        match self.text()?.as_str() {
-            "-" => Some(None),
-            text => text.parse().ok().map(Some),
-        }
-    }
-}
-
-fn maybe<T: ToString>(value: Option<T>) -> String {
-    value.map_or("-".to_owned(), |value| value.to_string())
 }
 
 fn word_of<T: PartialEq + Copy>(all: &[(&'static str, T)], value: T) -> &'static str {
@@ -374,6 +299,7 @@ fn report(words: &mut Words) -> Option<Report> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixStream;
 
     fn pair() -> (Link, Link) {
         let (one, other) = UnixStream::pair().unwrap();
