@@ -44,7 +44,7 @@ fn table(schema: &Value, section: &str) -> String {
             Some(example) => format!("`{}`", toml(example)),
             None => "see below".to_owned(),
         };
-        let kind = kind(schema, key);
+        let kind = kind(key);
         let meaning = key["description"].as_str().unwrap();
         writeln!(text, "| `{name}` | {kind} | {default} | {example} | {meaning} |").unwrap();
     }
@@ -52,7 +52,7 @@ fn table(schema: &Value, section: &str) -> String {
 }
 
 /// What a key takes, in words.
-fn kind(schema: &Value, key: &Value) -> String {
+fn kind(key: &Value) -> String {
     if let Some(target) = key["$ref"].as_str() {
         return match target.rsplit('/').next().unwrap() {
             "label" => "text of 1 to 60 characters without `/` and `'`".to_owned(),
@@ -67,7 +67,7 @@ fn kind(schema: &Value, key: &Value) -> String {
         return words.iter().map(|word| format!("`{}`", toml(word))).collect::<Vec<_>>().join(" or ");
     }
     if let Some(kinds) = key["anyOf"].as_array() {
-        return kinds.iter().map(|one| kind(schema, one)).collect::<Vec<_>>().join(" or ");
+        return kinds.iter().map(|one| kind(one)).collect::<Vec<_>>().join(" or ");
     }
     let range = match (key.get("minimum"), key.get("maximum")) {
         (Some(least), Some(most)) => format!(" from {least} to {most}"),
@@ -80,7 +80,7 @@ fn kind(schema: &Value, key: &Value) -> String {
         "number" => format!("number{range}"),
         "boolean" => "`true` or `false`".to_owned(),
         "array" if key.pointer("/items/properties").is_some() => "list of tables".to_owned(),
-        "array" => format!("list: {}", kind(schema, &key["items"])),
+        "array" => format!("list: {}", kind(&key["items"])),
         "object" if key.get("properties").is_some() => "table".to_owned(),
         "object" if key.pointer("/additionalProperties/items").is_some() => "table of lists".to_owned(),
         "object" => "table of texts, numbers, true or false".to_owned(),
