@@ -67,7 +67,7 @@ fn kind(key: &Value) -> String {
         return words.iter().map(|word| format!("`{}`", toml(word))).collect::<Vec<_>>().join(" or ");
     }
     if let Some(kinds) = key["anyOf"].as_array() {
-        return kinds.iter().map(|one| kind(one)).collect::<Vec<_>>().join(" or ");
+        return kinds.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
     let range = match (key.get("minimum"), key.get("maximum")) {
         (Some(least), Some(most)) => format!(" from {least} to {most}"),
