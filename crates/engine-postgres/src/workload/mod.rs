@@ -25,6 +25,8 @@ use crate::Server;
 use crate::error::query;
 pub(crate) use shared::lock;
 pub(crate) use tpch::QuerySession;
+#[doc(hidden)]
+pub use tpch::canonical_plan;
 pub use treatment::{Backend, Treatment};
 
 /// Names of the workloads.

@@ -27,6 +27,16 @@ pub(crate) use session::QuerySession;
 pub(super) use session::Stream;
 pub(super) use settings::{hold_tables, server_settings};
 
+/// What is made of an answer of `EXPLAIN (FORMAT JSON)`: the canonical plan, the planning time in
+/// nanoseconds, and the workers that its largest Gather wants. Sessions read their own plans; this is for
+/// those who try the reader alone.
+///
+/// # Errors
+/// It is not what EXPLAIN says; one line.
+pub fn canonical_plan(json: &str) -> Result<(String, u64, u32), String> {
+    plan::read(json).map(|plan| (plan.text, plan.planning_ns, plan.workers_planned))
+}
+
 /// Bytes of tables and indexes at scale factor 1: 1.83 GB were measured at 0.1 and at 1.
 const BYTES_PER_SCALE: f64 = 1.85e9;
 

@@ -1,0 +1,206 @@
+//! Result files that studies might have left: each preset, cut down, with made-up runs of its plan.
+
+use crate::made_probe;
+use crate::random::Random;
+use std::path::Path;
+use threadwise_engine::latency;
+use threadwise_machine::Topology;
+use threadwise_store::{EndState, Store, Versions};
+use threadwise_study::load::{Overrides, StudyFile};
+use threadwise_study::{
+    BlockPlan, CpuTimes, OptionValue, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice, Stopping, Study,
+    Treatment, command, plan_block, presets, worklist,
+};
+
+const BLOCKS: u32 = 8;
+const MOST_TREATMENTS: usize = 6;
+
+/// Every preset that one of the machines can run, with few treatments and rounds.
+///
+/// # Errors
+/// A preset that comes with the program cannot be read.
+pub fn studies(topologies: &[Topology]) -> Result<Vec<(Study, Topology)>, String> {
+    let text = |text: &str| OptionValue::Text(text.to_owned());
+    let mut found = Vec::new();
+    for (at, (name, _)) in presets::names().into_iter().enumerate() {
+        let file = StudyFile::preset(name).map_err(|error| error.to_string())?;
+        let mut overrides = Overrides { seed: Some(7), budget_s: Some(36_000.0), ..Overrides::default() };
+        match file.workload() {
+            command::WORKLOAD => {
+                overrides.options.insert("command".to_owned(), text("bench -c {sessions}"));
+                overrides.options.insert("metric.tps".to_owned(), text("tx/s higher regex:^tps = ([0-9.]+)"));
+            }
+            worklist::WORKLOAD => drop(overrides.options.insert("items".to_owned(), OptionValue::Integer(12))),
+            _ => {}
+        }
+        let turned = topologies.iter().cycle().skip(at).take(topologies.len());
+        let resolved = turned.map(|topology| (file.resolve(topology, &overrides), topology));
+        found.extend(resolved.filter_map(|(study, topology)| Some((cut(study.ok()?), topology.clone()))).next());
+    }
+    Ok(found)
+}
+
+/// The first treatments and what compares them: a small file is mutated where it matters.
+fn cut(mut study: Study) -> Study {
+    let group = study.treatments.first().map(|first| first.group.clone()).unwrap_or_default();
+    study.treatments.retain(|treatment| treatment.group == group);
+    study.treatments.truncate(MOST_TREATMENTS);
+    let names: Vec<String> = study.treatments.iter().map(|treatment| treatment.name.clone()).collect();
+    let there = |name: &String| names.contains(name);
+    study.comparisons.retain(|one| there(&one.treatment) && one.baseline.iter().all(there));
+    study.design.rounds = if study.is_fixed_work() { study.design.rounds.min(4) } else { 2 };
+    study.design.stopping = Stopping::Blocks { blocks: BLOCKS };
+    study
+}
+
+/// Writes the file of a study that is complete but for a failed and an invalid run.
+///
+/// # Errors
+/// What plan or store refuse.
+pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), String> {
+    let versions = Versions {
+        program: "0.1.0".to_owned(),
+        engine: study.engine.clone(),
+        engine_version: "1.0".to_owned(),
+        created_utc: "2026-01-01T12:00:00Z".to_owned(),
+    };
+    let random = &mut Random::of(study.treatments.len() as u64, 0);
+    let failed = |error: threadwise_store::StoreError| error.to_string();
+    let mut store = Store::create(path, study, topology, &versions).map_err(failed)?;
+    store.set_planned_blocks(BLOCKS).map_err(failed)?;
+    for probe in 0..2 {
+        store.add_probe(0.5, &made_probe::probe(probe)).map_err(failed)?;
+    }
+    for block in 0..BLOCKS {
+        let plan = plan_block(study, topology, block).map_err(|error| error.to_string())?;
+        store.block_started(block, 0, f64::from(block)).map_err(failed)?;
+        for at in 0..study.treatments.len() {
+            let mut run = run(random, study, &plan, at);
+            match (block, at) {
+                (3, 1) => run.status = RunStatus::Failed { kind: "crash".to_owned(), message: "signal 9".to_owned() },
+                (5, 0) => run.status = RunStatus::Invalid { kind: "lost-pin".to_owned(), message: "0-3".to_owned() },
+                _ => {}
+            }
+            store.append_run(&run).map_err(failed)?;
+        }
+        store.block_complete(block, 0, f64::from(block) + 0.9).map_err(failed)?;
+    }
+    store.note("the data is in the cache").map_err(failed)?;
+    store.finish(EndState::Complete).map_err(failed)
+}
+
+fn run(random: &mut Random, study: &Study, plan: &BlockPlan, at: usize) -> Run {
+    let treatment = &study.treatments[at];
+    let cpus = plan.placements[at].cpus.clone();
+    let slices: Vec<Slice> = (0..plan.rounds.len())
+        .map(|round| slice(random, study, treatment, plan, round))
+        .collect();
+    Run {
+        id: 0,
+        block: plan.block,
+        attempt: 0,
+        treatment: treatment.name.clone(),
+        readings: readings(random, study, treatment, &cpus),
+        cpus,
+        status: RunStatus::Valid,
+        slices,
+        started_s: f64::from(plan.block),
+        prepare_ns: 1_000_000,
+    }
+}
+
+fn slice(random: &mut Random, study: &Study, treatment: &Treatment, plan: &BlockPlan, round: usize) -> Slice {
+    let sessions = treatment.sessions as usize;
+    let scripts = plan.scripts(round as u32, sessions);
+    let sequence = u64::from(plan.block) * 1000 + round as u64;
+    let window_ns = if study.is_fixed_work() { 900_000_000 } else { study.design.slice_ns };
+    let one = |at: usize| session(random, window_ns, scripts.get(at).map_or(&[][..], Vec::as_slice));
+    let sessions: Vec<SessionSlice> = (0..sessions).map(one).collect();
+    let used: u64 = sessions.iter().map(|session| session.cpu_ns).sum();
+    let times = |cpu: u32| CpuTimes { cpu, busy_ns: used / 16, steal_ns: 1000, total_ns: window_ns };
+    Slice {
+        sequence,
+        round: round as u32,
+        start_ns: sequence * 1_000_000_000,
+        window_ns,
+        sessions,
+        counters: [("waits_sampled".to_owned(), 90), ("waits/LWLock:WALWrite".to_owned(), 30)].into(),
+        cpu_times: (0..4).map(times).collect(),
+    }
+}
+
+fn session(random: &mut Random, window_ns: u64, script: &[u8]) -> SessionSlice {
+    let steps = 40 + random.below(9) as u64;
+    let mut bytes = Vec::new();
+    if let (Ok(mut histogram), true) = (latency::histogram(), script.is_empty()) {
+        (0..steps).for_each(|_| histogram.saturating_record(20_000 + random.below(20_000) as u64));
+        bytes = latency::to_bytes(&histogram).unwrap_or_default();
+    }
+    let mut started_ns = 0;
+    let execution = |query: &u8| {
+        let elapsed_ns = 1_000_000 + random.below(9_000_000) as u64;
+        started_ns += elapsed_ns;
+        QueryExecution {
+            query: *query,
+            started_ns: started_ns - elapsed_ns,
+            elapsed_ns,
+            cpu_ns: Some(elapsed_ns),
+            dop: Some(1 + random.below(4) as u32),
+            rows: 10,
+            plan: Some(format!("AGGREGATE\n  ~ GATHER\n    SCAN lineitem {}", random.below(2))),
+            counters: [("read_bytes".to_owned(), 1 << 20)].into(),
+            ..QueryExecution::default()
+        }
+    };
+    SessionSlice {
+        steps,
+        rows: steps * 64,
+        answers_checked: steps,
+        cpu_ns: window_ns - window_ns / 50,
+        voluntary_switches: 2,
+        involuntary_switches: 3,
+        run_queue_wait_ns: Some(1_000_000),
+        counters: [("logical_reads".to_owned(), steps * 64), ("lock_waits".to_owned(), 3)].into(),
+        latency: bytes,
+        finished_ns: (!script.is_empty()).then_some(window_ns / 2),
+        queries: script.iter().map(execution).collect(),
+        ..SessionSlice::default()
+    }
+}
+
+/// What samplers, a command's output and a work list say of a run.
+fn readings(random: &mut Random, study: &Study, treatment: &Treatment, cpus: &[u32]) -> Vec<Reading> {
+    let reading = |sampler: &str, metric: &str, cpu: Option<u32>, value: f64| Reading {
+        sampler: sampler.to_owned(),
+        metric: metric.to_owned(),
+        cpu,
+        start_ns: 1_000_000_000,
+        end_ns: 1_900_000_000,
+        value: Some(value),
+        gap: None,
+    };
+    let mut readings = vec![
+        reading("clock", "window_ns", None, 9e8),
+        reading("process", "user_ns", None, 5e8),
+        reading("process", "window_ns", None, 9e8),
+        reading("energy", "package_j", None, 20.5),
+        Reading { value: None, gap: Some("no perf".to_owned()), ..reading("counters", "cycles", None, 0.0) },
+    ];
+    readings.extend(cpus.iter().map(|cpu| reading("clock", "mhz_ns", Some(*cpu), 2.4e12)));
+    if study.runs_whole() {
+        let value = 1000.0 + random.below(50) as f64;
+        readings.push(reading(command::SAMPLER, "elapsed", None, 0.9));
+        readings.extend(command::metrics(&treatment.options).iter().map(|spec| reading(command::SAMPLER, &spec.name, None, value)));
+    }
+    if study.workload == worklist::WORKLOAD {
+        let item = |index: u64| {
+            let job = (index % u64::from(treatment.sessions.max(1))) as f64;
+            let start_ns = 1_000_000_000 + index * 50_000_000;
+            let metric = format!("{index:05} item-{index}.db");
+            Reading { start_ns, end_ns: start_ns + 90_000_000, ..reading(worklist::SAMPLER, &metric, None, job) }
+        };
+        readings.extend((0..12).map(item));
+        readings.extend([("item_s", 0.07), ("idle_share", 0.1)].map(|(name, value)| reading(command::SAMPLER, name, None, value)));
+    }
+    readings
+}

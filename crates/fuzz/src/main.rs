@@ -1,0 +1,142 @@
+//! Mutated inputs for everything that reads what others wrote, without a nightly compiler: mutants of valid
+//! inputs, made from a seed and a number, so that each can be made again. `cargo xtask fuzz` starts this.
+//!
+//! Exit codes: 0 nothing was found, 1 something was found or too few inputs got past the outermost check,
+//! 2 the command line is wrong.
+
+// A program for contributors: it talks to its terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod corpus;
+mod json;
+// One description of hand-made probes for tests and fuzzing; it looks for the numbers at the crate's root.
+#[allow(dead_code, clippy::unwrap_used)]
+#[path = "../../store/tests/store/made.rs"]
+mod made;
+#[path = "../../store/tests/store/made_probe.rs"]
+mod made_probe;
+mod mutate;
+mod random;
+mod run;
+mod supervise;
+mod targets;
+
+use run::{Places, Plan};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use supervise::Report;
+use targets::{Kind, TARGETS};
+
+const USAGE: &str = "\
+usage: cargo xtask fuzz [--minutes N | --seconds N] [--inputs N] [--target NAME] [--seed S] [--input N]
+       cargo xtask fuzz --target NAME --file PATH
+
+  --minutes N    time for each target (default: 1)
+  --seconds N    the same in seconds
+  --inputs N     end after so many inputs of each target
+  --target NAME  one target; all without it, two at once
+  --seed S       seed of the inputs (default: the time)
+  --input N      the input of this number alone
+  --file PATH    an input that was kept";
+
+/// Where inputs of findings go.
+const FOLDER: &str = "target/fuzz";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.first().map(String::as_str) {
+        Some("--inside") => inside(&arguments),
+        _ => Asked::read(&arguments).and_then(|asked| asked.run()),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("fuzz: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn kind(name: &str) -> Result<&'static Kind, String> {
+    let known = || TARGETS.map(|kind| format!("\n  {:<16} {}", kind.name, kind.about)).concat();
+    TARGETS.iter().find(|kind| kind.name == name).ok_or_else(|| format!("no target '{name}'; targets are:{}", known()))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' is no whole number"))
+}
+
+/// The process of one target, as `supervise` starts it.
+fn inside(words: &[String]) -> Result<bool, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ["--inside", name, "--seed", seed, "--from", from, "--to", to, "--milliseconds", time, progress, findings] =
+        words[..]
+    else {
+        return Err(USAGE.to_owned());
+    };
+    let time = Duration::from_millis(number(time)?);
+    let plan = Plan { seed: number(seed)?, from: number(from)?, to: number(to)?, time };
+    let places = Places { progress: PathBuf::from(progress), findings: PathBuf::from(findings) };
+    run::run(kind(name)?, plan, &places).map(|()| true)
+}
+
+/// What the command line asks for.
+struct Asked {
+    kinds: Vec<&'static Kind>,
+    plan: Plan,
+    file: Option<PathBuf>,
+}
+
+impl Asked {
+    fn read(words: &[String]) -> Result<Self, String> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let mut plan = Plan { seed: now.as_secs(), from: 0, to: u64::MAX, time: Duration::from_secs(60) };
+        let (mut kinds, mut file) = (TARGETS.iter().collect(), None);
+        for pair in words.chunks(2) {
+            let [name, value] = pair else { return Err(USAGE.to_owned()) };
+            match name.as_str() {
+                "--minutes" => plan.time = Duration::from_secs(60 * number(value)?),
+                "--seconds" => plan.time = Duration::from_secs(number(value)?),
+                "--inputs" => (plan.to, plan.time) = (number(value)?, plan.time.max(Duration::from_secs(86_400))),
+                "--seed" => plan.seed = number(value)?,
+                "--target" => kinds = vec![kind(value)?],
+                "--input" => (plan.from, plan.to) = (number(value)?, number(value)? + 1),
+                "--file" => file = Some(PathBuf::from(value)),
+                _ => return Err(USAGE.to_owned()),
+            }
+        }
+        Ok(Self { kinds, plan, file })
+    }
+
+    fn run(&self) -> Result<bool, String> {
+        if let Some(path) = &self.file {
+            let [kind] = self.kinds[..] else { return Err("--file needs --target".to_owned()) };
+            let input = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let judged = run::judged((kind.make)()?.as_mut(), &input);
+            println!("{}: {judged:?}", path.display());
+            return Ok(judged.is_ok());
+        }
+        println!("seed {}, {} s for each target", self.plan.seed, self.plan.time.as_secs());
+        println!("{:<16} {:>9} {:>8} {:>9} {:>8}", "target", "inputs", "past", "inputs/s", "findings");
+        let folder = Path::new(FOLDER);
+        let show = |kind: &Kind, report: &Report| print(kind, self.plan.seed, folder, report);
+        supervise::all(&self.kinds, self.plan, 2, folder, show)
+    }
+}
+
+/// A line for the target, and what to do about each finding.
+fn print(kind: &Kind, seed: u64, folder: &Path, report: &Report) {
+    let rate = report.inputs as f64 / report.ran_s.max(0.001);
+    let (name, share, found) = (kind.name, 100.0 * report.share(), report.findings.len());
+    println!("{name:<16} {:>9} {share:>7.1}% {rate:>9.0} {found:>8}", report.inputs);
+    if report.share() < 0.5 {
+        println!("  {name}: fewer than half of the inputs get past the outermost check: mutate them less");
+    }
+    for finding in &report.findings {
+        let file = supervise::input_file(folder, kind, seed, finding.number);
+        println!("  {name}: {} ({} inputs)", finding.what, finding.times);
+        println!("    {}; again: cargo xtask fuzz --target {name} --seed {seed} --input {}", file.display(), finding.number);
+    }
+}

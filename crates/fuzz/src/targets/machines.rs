@@ -1,0 +1,32 @@
+//! The machines that targets share: the small ones that the tests of `machine` write as trees.
+
+use std::path::Path;
+use threadwise_machine::Topology;
+
+// One description of these machines for tests and fuzzing.
+#[allow(dead_code, missing_docs, clippy::unwrap_used)]
+#[path = "../../../machine/tests/fixtures/mod.rs"]
+mod fixtures;
+
+/// A machine's name and its tree, which is removed with it.
+pub type Machine = (&'static str, fixtures::Root);
+
+/// All of them.
+pub fn all() -> Vec<Machine> {
+    fixtures::all()
+}
+
+/// Topologies of some that differ most.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn topologies() -> Result<Vec<Topology>, String> {
+    let wanted = ["server", "container", "hybrid", "power 4", "bare_cpuinfo", "memory_only"];
+    let chosen = all().into_iter().filter(|(name, _)| wanted.contains(name));
+    chosen.map(|(name, root)| read(root.path()).map_err(|error| format!("{name}: {error}"))).collect()
+}
+
+fn read(root: &Path) -> Result<Topology, String> {
+    Topology::read(root, None).map_err(|error| error.to_string())
+}
+

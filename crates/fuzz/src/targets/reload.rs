@@ -1,0 +1,246 @@
+//! What a killed reload left, and what a reload is given: state, marker, headers of databases, lists.
+
+use super::{Target, hold, space};
+use crate::mutate;
+use crate::random::Random;
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+use threadwise_reload::chain::Settings;
+use threadwise_reload::recover::{Recovered, recover};
+use threadwise_reload::{list, run};
+
+/// What parts an input's marker from its state.
+const PART: &[u8] = b"\n%%\n";
+const MARKER: &str = "threadwise reload work folder: see `threadwise reload --recover`\npid 4194999\nstart 77\n";
+
+struct States {
+    space: TempDir,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+/// Nobody is waited for, and no program of an engine is found.
+fn settings() -> Settings {
+    let engine = BTreeMap::from([("bin".to_owned(), "/nonexistent".to_owned())]);
+    Settings { wait: Duration::ZERO, engine, ..Settings::default() }
+}
+
+/// A small database of SQLite.
+fn database(folder: &Path, rows: u32) -> Result<Vec<u8>, String> {
+    let path = folder.join("made");
+    let made = Connection::open(&path).and_then(|connection| {
+        connection.execute_batch(&format!(
+            "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+             INSERT INTO t SELECT i, 'row ' || i FROM n;"
+        ))
+    });
+    made.map_err(|error| error.to_string())?;
+    let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+    fs::remove_file(&path).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// The target of states.
+pub fn state() -> Result<Box<dyn Target>, String> {
+    let space = space()?;
+    let (old, new) = (database(space.path(), 20)?, database(space.path(), 21)?);
+    Ok(Box::new(States { space, old, new }))
+}
+
+/// A state as a reload writes it; `@OLD@`, `@NEW@`, `@SIZE@` and `@TIME@` stand for what the files have then.
+fn valid_state(random: &mut Random) -> String {
+    let engine = if random.percent(90) { "sqlite" } else { "firebird" };
+    let originals = random.pick(&["keep", "remove"]);
+    let head = format!("threadwise reload state 1\nengine {engine}\n");
+    let notes = if random.percent(40) { "note journal_mode wal\n" } else { "" };
+    if random.percent(30) {
+        return format!("{head}phase begun\noriginals {originals}\n{notes}end\n");
+    }
+    let expected = if random.percent(80) { "expected @SIZE@ @TIME@ 1 21\n" } else { "" };
+    format!("{head}phase ready\noriginals {originals}\noriginal @OLD@\nnew @NEW@\n{expected}{notes}end\n")
+}
+
+/// Where the two files are: before the swap, after it, both at once, or the original gone from its name.
+#[derive(Clone, Copy)]
+enum Scene {
+    Before,
+    After,
+    Gone,
+}
+
+impl States {
+    /// Writes the scene and gives the inodes as the state has them, size and time of the new file.
+    fn set(&self, scene: Scene) -> std::io::Result<[String; 4]> {
+        let at = |name: &str| self.space.path().join(name);
+        for name in ["db", "db.before-reload", "db-wal", "db-shm", "db-journal"] {
+            let _ = fs::remove_file(at(name));
+        }
+        let _ = fs::remove_dir_all(at(".threadwise-reload-db"));
+        fs::DirBuilder::new().mode(0o700).create(at(".threadwise-reload-db"))?;
+        let inside = at(".threadwise-reload-db/new");
+        let (old, new) = match scene {
+            Scene::Before => (at("db"), inside),
+            Scene::After | Scene::Gone => (at("db.before-reload"), at("db")),
+        };
+        fs::write(&old, &self.old)?;
+        fs::write(&new, &self.new)?;
+        let inode = |path: &PathBuf| fs::metadata(path).map(|found| format!("{} {}", found.dev(), found.ino()));
+        let found = fs::metadata(&new)?;
+        let time_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+        let said = [inode(&old)?, inode(&new)?, found.len().to_string(), time_ns.to_string()];
+        if matches!(scene, Scene::Gone) {
+            fs::remove_file(at("db"))?;
+        }
+        Ok(said)
+    }
+
+    fn is_whole(&self, name: &str, wanted: &[u8]) -> bool {
+        // A seal may be taken off, which changes the header alone.
+        let read = fs::read(self.space.path().join(name));
+        read.is_ok_and(|bytes| bytes.len() == wanted.len() && bytes[100..] == wanted[100..])
+    }
+}
+
+fn replaced(text: &[u8], said: &[String; 4]) -> Vec<u8> {
+    let mut bytes = text.to_vec();
+    for (word, value) in ["@OLD@", "@NEW@", "@SIZE@", "@TIME@"].iter().zip(said) {
+        while let Some(at) = bytes.windows(word.len()).position(|window| window == word.as_bytes()) {
+            bytes.splice(at..at + word.len(), value.bytes());
+        }
+    }
+    bytes
+}
+
+impl Target for States {
+    fn input(&self, random: &mut Random) -> Vec<u8> {
+        let scene = *random.pick(b"BBAAAG");
+        let (mut marker, mut state) = (MARKER.as_bytes().to_vec(), valid_state(random).into_bytes());
+        if random.percent(10) {
+            mutate::text(random, &mut marker, 1, &[]);
+        }
+        if random.percent(85) {
+            let (times, donor) = (random.times(3), valid_state(random).into_bytes());
+            mutate::text(random, &mut state, times, &[donor]);
+        }
+        [&[scene], marker.as_slice(), PART, &state].concat()
+    }
+
+    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+        let Some((scene, rest)) = input.split_first() else { return Ok(false) };
+        let scene = match scene {
+            b'A' => Scene::After,
+            b'G' => Scene::Gone,
+            _ => Scene::Before,
+        };
+        let at = rest.windows(PART.len()).position(|window| window == PART).unwrap_or(rest.len());
+        let (marker, state) = (&rest[..at], rest.get(at + PART.len()..).unwrap_or_default());
+        let folder = self.space.path().join(".threadwise-reload-db");
+        let set = self.set(scene).and_then(|said| {
+            fs::write(folder.join("marker"), replaced(marker, &said))?;
+            fs::write(folder.join("state"), replaced(state, &said))
+        });
+        set.map_err(|error| format!("the scene cannot be set: {error}"))?;
+        let found = recover(&self.space.path().join("db"), &settings());
+        let (old, new) = (self.is_whole("db", &self.old), self.is_whole("db", &self.new));
+        let kept = self.is_whole("db.before-reload", &self.old);
+        match scene {
+            Scene::Before => hold(old, || format!("the original is gone: {found:?}"))?,
+            Scene::After => {
+                hold(new || old, || format!("the name leads to neither file: {found:?}"))?;
+                hold(kept || old || matches!(found, Ok(Recovered::Finished)), || format!("the original is lost: {found:?}"))?;
+            }
+            Scene::Gone => hold(kept || old, || format!("the only copy is lost: {found:?}"))?,
+        }
+        let refused = found.err().map(|error| error.to_string()).unwrap_or_default();
+        hold(!refused.contains('\n'), || format!("an error of two lines: {refused:?}"))?;
+        Ok(!refused.contains("not understood") && !refused.contains("did not make it"))
+    }
+}
+
+struct Headers {
+    space: TempDir,
+    sqlite: Vec<u8>,
+    firebird: Vec<u8>,
+}
+
+/// The target of headers and lists.
+pub fn header() -> Result<Box<dyn Target>, String> {
+    let space = space()?;
+    let sqlite = database(space.path(), 20)?;
+    Ok(Box::new(Headers { space, sqlite, firebird: firebird() }))
+}
+
+/// The pages of a database of Firebird that are looked at (`src/jrd/ods.h`): the header, and a pointer page
+/// of the table RDB$FILES. Nothing else is in it.
+fn firebird() -> Vec<u8> {
+    const PAGE: usize = 4096;
+    let mut bytes = vec![0; 4 * PAGE];
+    bytes[0] = 1;
+    bytes[16..18].copy_from_slice(&(PAGE as u16).to_ne_bytes());
+    bytes[18..20].copy_from_slice(&0x800c_u16.to_ne_bytes());
+    bytes[42..44].copy_from_slice(&0x12_u16.to_ne_bytes());
+    bytes[2 * PAGE] = 4;
+    bytes[2 * PAGE + 12..2 * PAGE + 16].copy_from_slice(&2_u32.to_ne_bytes());
+    bytes[2 * PAGE + 26..2 * PAGE + 28].copy_from_slice(&10_u16.to_ne_bytes());
+    bytes
+}
+
+impl Target for Headers {
+    fn input(&self, random: &mut Random) -> Vec<u8> {
+        if random.percent(30) {
+            let mut list = format!("L{}", "\u{feff}/dev/null\r\n\n./a b\n../x\n");
+            if random.percent(50) {
+                list = "L/etc/hostname\n/dev/shm\n".to_owned();
+            }
+            let (mut bytes, times) = (list.into_bytes(), random.times(4));
+            mutate::text(random, &mut bytes, times, &[]);
+            bytes[0] = b'L';
+            return bytes;
+        }
+        let (mark, whole) = if random.percent(50) { (b'S', &self.sqlite) } else { (b'F', &self.firebird) };
+        let mut bytes = whole.clone();
+        let times = random.times(5);
+        for _ in 0..times {
+            // The fields of both headers are in these bytes; SQLite's magic is before them.
+            let first = if mark == b'S' { 16 } else { 0 };
+            let page = if mark == b'F' && random.percent(30) { 2 * 4096 } else { 0 };
+            let place = page + first + random.below(100 - first);
+            let any = random.next() as u8;
+            bytes[place] = *random.pick(&[0, 1, 2, 3, 4, 5, 16, 64, 127, 128, 255, any]);
+        }
+        if random.percent(10) {
+            bytes.truncate(random.below(bytes.len()));
+        }
+        bytes.insert(0, mark);
+        bytes
+    }
+
+    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+        let Some((mark, bytes)) = input.split_first() else { return Ok(false) };
+        let path = self.space.path().join("db");
+        fs::write(&path, bytes).map_err(|error| error.to_string())?;
+        if *mark == b'L' {
+            let listed = PathBuf::from(format!("@{}", path.display()));
+            let paths = list::paths(std::slice::from_ref(&listed));
+            let all = paths.as_ref().is_ok_and(|paths| !paths.iter().any(|path| path.as_os_str().is_empty()));
+            hold(paths.is_err() || all, || "an empty path".to_owned())?;
+            return Ok(paths.is_ok());
+        }
+        let engine = if *mark == b'S' { "sqlite" } else { "firebird" };
+        let chain = threadwise_reload::chain(engine, &settings()).ok_or("no such chain")?;
+        let looked = run::look(&path, chain.as_ref());
+        let after = fs::read(&path).map_err(|error| error.to_string())?;
+        hold(after == bytes, || format!("looking changed the file: {looked:?}"))?;
+        let left = fs::read_dir(self.space.path()).map_err(|error| error.to_string())?.count();
+        hold(left == 1, || format!("looking left {left} files: {looked:?}"))?;
+        let refused = looked.err().map(|error| error.to_string()).unwrap_or_default();
+        hold(!refused.contains('\n'), || format!("an error of two lines: {refused:?}"))?;
+        Ok(!refused.contains("not a database"))
+    }
+}

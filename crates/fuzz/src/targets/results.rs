@@ -1,0 +1,257 @@
+//! Result files, read through the whole path of `report`: store, analysis, terminal, HTML, JSON, CSV.
+//!
+//! The corpus has a file for each study that comes with the program, filled with made-up runs of its plan.
+//! Mutants change values of rows by SQL, past the checks of the schema, and bytes of pages.
+
+use super::{Target, hold, machines, space};
+use crate::random::Random;
+use crate::{corpus, json, mutate};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_analysis::{Analysis, Finding, analyse_probed, findings};
+use threadwise_machine::Topology;
+use threadwise_report::compare::{self, Named};
+use threadwise_report::terminal::Style;
+use threadwise_report::{Document, ReportError, csv, html, json as forms, terminal};
+use threadwise_store::{Store, Versions};
+use threadwise_study::probe::Probe;
+use threadwise_study::{Run, Study};
+
+struct Results {
+    space: TempDir,
+    /// Whole files, and the tables and columns that have rows.
+    files: Vec<(Vec<u8>, Vec<(String, String)>)>,
+}
+
+/// The target.
+pub fn make() -> Result<Box<dyn Target>, String> {
+    let space = space()?;
+    let topologies = machines::topologies()?;
+    let mut files = Vec::new();
+    for (study, topology) in corpus::studies(&topologies)? {
+        let path = space.path().join("made");
+        corpus::write(&path, &study, &topology).map_err(|why| format!("{}: {why}", study.name))?;
+        judge_file(&path).map_err(|why| format!("{}, unchanged: {why}", study.name))?;
+        let columns = columns(&path).map_err(|error| error.to_string())?;
+        files.push((fs::read(&path).map_err(|error| error.to_string())?, columns));
+        fs::remove_file(&path).map_err(|error| error.to_string())?;
+    }
+    hold(files.len() >= 8, || format!("{} result files could be made of the presets", files.len()))?;
+    Ok(Box::new(Results { space, files }))
+}
+
+fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
+    let connection = Connection::open(path)?;
+    let sql = "SELECT t.name, c.name FROM pragma_table_list AS t, pragma_table_info(t.name) AS c
+               WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%' ORDER BY 1, 2";
+    let mut statement = connection.prepare(sql)?;
+    let all: Vec<(String, String)> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    let has_rows = |table: &str| connection.query_row(&format!("SELECT 1 FROM {table}"), [], |_| Ok(())).is_ok();
+    Ok(all.into_iter().filter(|(table, _)| has_rows(table)).collect())
+}
+
+/// Another value in the place of one.
+fn changed(random: &mut Random, value: Value) -> Value {
+    const ENDS: [i64; 12] =
+        [0, 1, -1, 2, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 53, i64::MAX, i64::MIN, 3_600_000_000_000];
+    const REALS: [f64; 12] =
+        [0.0, -0.0, 1.0, -1.0, 1e-300, 5e-324, 1e308, f64::MAX, f64::INFINITY, 0.95, 1e9, f64::NEG_INFINITY];
+    let times = random.times(3);
+    match value {
+        Value::Integer(number) if random.percent(40) => Value::Integer(number.wrapping_add(1 - 2 * random.below(2) as i64)),
+        Value::Integer(_) if random.percent(90) => Value::Integer(*random.pick(&ENDS)),
+        Value::Real(number) if random.percent(30) => Value::Real(number * [-1.0, 1e3, 1e-3][random.below(3)]),
+        Value::Real(_) if random.percent(90) => Value::Real(*random.pick(&REALS)),
+        Value::Text(text) => Value::Text(changed_text(random, text, times)),
+        Value::Blob(mut bytes) => {
+            mutate::binary(random, &mut bytes, times);
+            Value::Blob(bytes)
+        }
+        _ => [Value::Null, Value::Integer(0), Value::Real(f64::INFINITY), Value::Text("x".to_owned())][random.below(4)].clone(),
+    }
+}
+
+fn changed_text(random: &mut Random, text: String, times: usize) -> String {
+    // The study is stored as its TOML.
+    if random.percent(70)
+        && text.lines().count() > 5
+        && let Ok(mut value) = toml::from_str::<serde_json::Value>(&text)
+    {
+        json::mutate(random, &mut value, times, &[]);
+        if let Ok(text) = toml::to_string(&value) {
+            return text;
+        }
+    }
+    let mut bytes = text.into_bytes();
+    mutate::text(random, &mut bytes, times, &[]);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Changes a value, takes one from another row, or removes rows. What the types of the columns or a unique
+/// index refuse cannot be in a file.
+fn change_rows(random: &mut Random, connection: &Connection, columns: &[(String, String)]) -> rusqlite::Result<()> {
+    let (table, column) = random.pick(columns);
+    let rows: i64 = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+    let at = |random: &mut Random| random.below(usize::try_from(rows).unwrap_or(0)) as i64;
+    let chosen = format!("{column} IS (SELECT {column} FROM {table} LIMIT 1 OFFSET ?1)");
+    let first = at(random);
+    match random.below(10) {
+        0 => connection.execute(&format!("DELETE FROM {table} WHERE {chosen}"), [first])?,
+        1 | 2 => {
+            let other = at(random);
+            let value = format!("(SELECT {column} FROM {table} LIMIT 1 OFFSET ?2)");
+            connection.execute(&format!("UPDATE OR IGNORE {table} SET {column} = {value} WHERE {chosen}"), [first, other])?
+        }
+        _ => {
+            let select = format!("SELECT {column} FROM {table} LIMIT 1 OFFSET ?1");
+            let value: Value = connection.query_row(&select, [first], |row| row.get(0))?;
+            let set = format!("UPDATE OR IGNORE {table} SET {column} = ?2 WHERE {chosen}");
+            connection.execute(&set, rusqlite::params![first, changed(random, value)])?
+        }
+    };
+    Ok(())
+}
+
+impl Results {
+    fn mutant(&self, random: &mut Random) -> Result<Vec<u8>, String> {
+        let (whole, columns) = random.pick(&self.files);
+        let path = self.space.path().join("mutant");
+        fs::write(&path, whole).map_err(|error| error.to_string())?;
+        if random.percent(85) {
+            let connection = Connection::open(&path).map_err(|error| error.to_string())?;
+            let settings = "PRAGMA ignore_check_constraints=ON; PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF;
+                            PRAGMA journal_mode=MEMORY;";
+            connection.execute_batch(settings).map_err(|error| error.to_string())?;
+            for _ in 0..random.times(5) {
+                // A change that the file cannot hold is no change.
+                let _ = change_rows(random, &connection, columns);
+            }
+        }
+        let mut bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        if random.percent(20) {
+            let times = random.times(4);
+            let first = if random.percent(90) { 4096 } else { 0 };
+            let mut rest = bytes.split_off(first.min(bytes.len()));
+            for _ in 0..times {
+                let (at, any) = (random.below(rest.len()), random.next() as u8);
+                rest[at] = *random.pick(&[0, 1, 127, 128, 255, rest[at].wrapping_add(1), any]);
+            }
+            bytes.extend(rest);
+        }
+        Ok(bytes)
+    }
+}
+
+impl Target for Results {
+    fn input(&self, random: &mut Random) -> Vec<u8> {
+        self.mutant(random).unwrap_or_default()
+    }
+
+    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+        let path = self.space.path().join("result.threadwise");
+        fs::write(&path, input).map_err(|error| error.to_string())?;
+        judge_file(&path)
+    }
+}
+
+/// What `threadwise::opened` has of a file, read and analysed in the same way.
+struct Opened {
+    study: Study,
+    topology: Topology,
+    versions: Versions,
+    runs: Vec<Run>,
+    notes: Vec<String>,
+    probe: Option<Probe>,
+    hardware: Option<Hardware>,
+    analysis: Analysis,
+    findings: Vec<Finding>,
+    source: String,
+}
+
+impl Opened {
+    fn read(store: &Store, path: &Path) -> Result<Self, threadwise_store::StoreError> {
+        let (study, topology, versions) = (store.study().clone(), store.topology().clone(), store.versions().clone());
+        let (runs, notes) = (store.runs()?, store.notes()?);
+        let probe = store.probes()?.pop().map(|stored| stored.probe);
+        let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
+        let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
+        let engine = &versions.engine_version;
+        let findings = findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, engine, &analysis);
+        let source = path.display().to_string();
+        Ok(Self { study, topology, versions, runs, notes, probe, hardware, analysis, findings, source })
+    }
+
+    fn document(&self) -> Document<'_> {
+        Document {
+            study: &self.study,
+            topology: &self.topology,
+            analysis: &self.analysis,
+            findings: &self.findings,
+            runs: &self.runs,
+            notes: &self.notes,
+            source: &self.source,
+            program_version: &self.versions.program,
+            engine_version: &self.versions.engine_version,
+            created_utc: &self.versions.created_utc,
+            probe: self.probe.as_ref(),
+            hardware: self.hardware.as_ref(),
+        }
+    }
+}
+
+fn judge_file(path: &Path) -> Result<bool, String> {
+    let one_line = |error: threadwise_store::StoreError| {
+        let text = error.to_string();
+        hold(!text.contains(char::is_control), || format!("an error with control characters: {text:?}"))
+    };
+    let store = match Store::open(path) {
+        Ok(store) => store,
+        Err(error) => return one_line(error).map(|()| false),
+    };
+    match Opened::read(&store, path) {
+        Ok(opened) => shown(&opened.document()).map(|()| true),
+        Err(error) => one_line(error).map(|()| true),
+    }
+}
+
+/// A writer of one export.
+type Export = fn(&Document<'_>, &mut dyn std::io::Write) -> Result<(), ReportError>;
+
+fn shown(document: &Document<'_>) -> Result<(), String> {
+    let unicode = document.runs.len().is_multiple_of(2);
+    let style = Style { color: false, unicode, width: 60 + document.notes.len() % 100 };
+    let text = format!("{}\n{}", terminal::verdict(document, style), terminal::table(document, style));
+    hold(!document.findings.is_empty() && !text.trim().is_empty(), || "a report without a word".to_owned())?;
+    for finding in document.findings {
+        let wrong = finding.text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "NaN" || word == "inf");
+        hold(!wrong, || format!("a number that is none: {}", finding.text))?;
+    }
+    is_json("report", &forms::report(document))?;
+    let named = || Named { file: document.source, document: *document };
+    compare::text(&[named(), named()], style);
+    is_json("comparison", &compare::json(&[named(), named()]))?;
+    let page = html::render(document).map_err(|error| format!("HTML: {error}"))?;
+    let (open, closed) = (page.matches("<script").count(), page.matches("</script").count());
+    hold(open == closed, || format!("{open} scripts begin and {closed} end"))?;
+    let lines: [Export; 4] = [forms::runs_jsonl, forms::slices_jsonl, forms::queries_jsonl, forms::items_jsonl];
+    for export in lines {
+        let mut out = Vec::new();
+        export(document, &mut out).map_err(|error| error.to_string())?;
+        String::from_utf8_lossy(&out).lines().try_for_each(|line| is_json("an export's line", line))?;
+    }
+    let tables: [Export; 4] = [csv::runs_csv, csv::slices_csv, csv::queries_csv, csv::items_csv];
+    for export in tables {
+        export(document, &mut std::io::sink()).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn is_json(what: &str, text: &str) -> Result<(), String> {
+    let read = serde_json::from_str::<serde_json::Value>(text);
+    read.map(drop).map_err(|error| format!("{what} is no JSON: {error}"))
+}
