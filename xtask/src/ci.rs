@@ -14,7 +14,7 @@ pub fn run() -> Result<(), String> {
 
 /// Names and commands. All share one target folder and one profile, so that a dependency is checked
 /// once (clippy, doc) and built once (test).
-fn plan() -> [(&'static str, Task); 6] {
+fn plan() -> [(&'static str, Task); 7] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
     [
         ("fmt", cargo(&["fmt", "--all", "--check"])),
@@ -23,6 +23,7 @@ fn plan() -> [(&'static str, Task); 6] {
         ("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("test", cargo(&["xtask", "test"])),
+        ("fuzz", cargo(&["xtask", "fuzz", "--ci"])),
     ]
 }
 

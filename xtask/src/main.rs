@@ -10,6 +10,7 @@ mod command;
 mod dist;
 mod elf;
 mod engines;
+mod fuzz;
 mod licences;
 mod packages;
 mod portable;
@@ -32,7 +33,8 @@ usage: cargo xtask TASK
   servers           fetch the servers for tests that no Debian package has, and name them
   licences          licences and duplicate versions of the dependencies
   dist              one static binary for x86-64 Linux, in target/dist
-  ci                fmt, tidy, licences, clippy, doc, test: all that has to pass";
+  fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
+  ci                fmt, tidy, licences, clippy, doc, test, fuzz: all that has to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["licences"] => licences::run(),
         ["dist"] => dist::run(),
         ["ci"] => ci::run(),
+        ["fuzz", more @ ..] => fuzz::run(more),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -8,8 +8,8 @@ use threadwise_machine::Topology;
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{
-    BlockPlan, CpuTimes, OptionValue, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice, Stopping, Study,
-    Treatment, command, plan_block, presets, worklist,
+    BlockPlan, CpuTimes, OptionValue, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice, Stopping,
+    Study, Treatment, command, plan_block, presets, worklist,
 };
 
 const BLOCKS: u32 = 8;
@@ -30,12 +30,16 @@ pub fn studies(topologies: &[Topology]) -> Result<Vec<(Study, Topology)>, String
                 overrides.options.insert("command".to_owned(), text("bench -c {sessions}"));
                 overrides.options.insert("metric.tps".to_owned(), text("tx/s higher regex:^tps = ([0-9.]+)"));
             }
-            worklist::WORKLOAD => drop(overrides.options.insert("items".to_owned(), OptionValue::Integer(12))),
+            worklist::WORKLOAD => {
+                drop(overrides.options.insert("items".to_owned(), OptionValue::Integer(12)))
+            }
             _ => {}
         }
         let turned = topologies.iter().cycle().skip(at).take(topologies.len());
         let resolved = turned.map(|topology| (file.resolve(topology, &overrides), topology));
-        found.extend(resolved.filter_map(|(study, topology)| Some((cut(study.ok()?), topology.clone()))).next());
+        found.extend(
+            resolved.filter_map(|(study, topology)| Some((cut(study.ok()?), topology.clone()))).next(),
+        );
     }
     Ok(found)
 }
@@ -77,8 +81,13 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
         for at in 0..study.treatments.len() {
             let mut run = run(random, study, &plan, at);
             match (block, at) {
-                (3, 1) => run.status = RunStatus::Failed { kind: "crash".to_owned(), message: "signal 9".to_owned() },
-                (5, 0) => run.status = RunStatus::Invalid { kind: "lost-pin".to_owned(), message: "0-3".to_owned() },
+                (3, 1) => {
+                    run.status =
+                        RunStatus::Failed { kind: "crash".to_owned(), message: "signal 9".to_owned() }
+                }
+                (5, 0) => {
+                    run.status = RunStatus::Invalid { kind: "lost-pin".to_owned(), message: "0-3".to_owned() }
+                }
                 _ => {}
             }
             store.append_run(&run).map_err(failed)?;
@@ -92,9 +101,8 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
 fn run(random: &mut Random, study: &Study, plan: &BlockPlan, at: usize) -> Run {
     let treatment = &study.treatments[at];
     let cpus = plan.placements[at].cpus.clone();
-    let slices: Vec<Slice> = (0..plan.rounds.len())
-        .map(|round| slice(random, study, treatment, plan, round))
-        .collect();
+    let slices: Vec<Slice> =
+        (0..plan.rounds.len()).map(|round| slice(random, study, treatment, plan, round)).collect();
     Run {
         id: 0,
         block: plan.block,
@@ -190,17 +198,28 @@ fn readings(random: &mut Random, study: &Study, treatment: &Treatment, cpus: &[u
     if study.runs_whole() {
         let value = 1000.0 + random.below(50) as f64;
         readings.push(reading(command::SAMPLER, "elapsed", None, 0.9));
-        readings.extend(command::metrics(&treatment.options).iter().map(|spec| reading(command::SAMPLER, &spec.name, None, value)));
+        readings.extend(
+            command::metrics(&treatment.options)
+                .iter()
+                .map(|spec| reading(command::SAMPLER, &spec.name, None, value)),
+        );
     }
     if study.workload == worklist::WORKLOAD {
         let item = |index: u64| {
             let job = (index % u64::from(treatment.sessions.max(1))) as f64;
             let start_ns = 1_000_000_000 + index * 50_000_000;
             let metric = format!("{index:05} item-{index}.db");
-            Reading { start_ns, end_ns: start_ns + 90_000_000, ..reading(worklist::SAMPLER, &metric, None, job) }
+            Reading {
+                start_ns,
+                end_ns: start_ns + 90_000_000,
+                ..reading(worklist::SAMPLER, &metric, None, job)
+            }
         };
         readings.extend((0..12).map(item));
-        readings.extend([("item_s", 0.07), ("idle_share", 0.1)].map(|(name, value)| reading(command::SAMPLER, name, None, value)));
+        readings.extend(
+            [("item_s", 0.07), ("idle_share", 0.1)]
+                .map(|(name, value)| reading(command::SAMPLER, name, None, value)),
+        );
     }
     readings
 }

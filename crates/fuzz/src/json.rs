@@ -90,7 +90,8 @@ fn one_of<'a>(random: &mut Random, texts: &[&'a str]) -> &'a str {
 }
 
 fn change_text(random: &mut Random, text: &mut String) {
-    let at = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).nth(random.below(text.chars().count() + 1));
+    let at =
+        (0..=text.len()).filter(|at| text.is_char_boundary(*at)).nth(random.below(text.chars().count() + 1));
     let at = at.unwrap_or(0);
     match random.below(7) {
         0 => text.truncate(at),

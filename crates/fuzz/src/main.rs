@@ -17,6 +17,8 @@ mod made;
 mod made_probe;
 mod mutate;
 mod random;
+#[cfg(test)]
+mod regressions;
 mod run;
 mod supervise;
 mod targets;
@@ -47,6 +49,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.first().map(String::as_str) {
         Some("--inside") => inside(&arguments),
+        Some("help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            Ok(true)
+        }
         _ => Asked::read(&arguments).and_then(|asked| asked.run()),
     };
     match outcome {
@@ -61,7 +67,10 @@ fn main() -> ExitCode {
 
 fn kind(name: &str) -> Result<&'static Kind, String> {
     let known = || TARGETS.map(|kind| format!("\n  {:<16} {}", kind.name, kind.about)).concat();
-    TARGETS.iter().find(|kind| kind.name == name).ok_or_else(|| format!("no target '{name}'; targets are:{}", known()))
+    TARGETS
+        .iter()
+        .find(|kind| kind.name == name)
+        .ok_or_else(|| format!("no target '{name}'; targets are:{}", known()))
 }
 
 fn number(text: &str) -> Result<u64, String> {
@@ -71,8 +80,20 @@ fn number(text: &str) -> Result<u64, String> {
 /// The process of one target, as `supervise` starts it.
 fn inside(words: &[String]) -> Result<bool, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let ["--inside", name, "--seed", seed, "--from", from, "--to", to, "--milliseconds", time, progress, findings] =
-        words[..]
+    let [
+        "--inside",
+        name,
+        "--seed",
+        seed,
+        "--from",
+        from,
+        "--to",
+        to,
+        "--milliseconds",
+        time,
+        progress,
+        findings,
+    ] = words[..]
     else {
         return Err(USAGE.to_owned());
     };
@@ -99,7 +120,9 @@ impl Asked {
             match name.as_str() {
                 "--minutes" => plan.time = Duration::from_secs(60 * number(value)?),
                 "--seconds" => plan.time = Duration::from_secs(number(value)?),
-                "--inputs" => (plan.to, plan.time) = (number(value)?, plan.time.max(Duration::from_secs(86_400))),
+                "--inputs" => {
+                    (plan.to, plan.time) = (number(value)?, plan.time.max(Duration::from_secs(86_400)))
+                }
                 "--seed" => plan.seed = number(value)?,
                 "--target" => kinds = vec![kind(value)?],
                 "--input" => (plan.from, plan.to) = (number(value)?, number(value)? + 1),
@@ -114,7 +137,7 @@ impl Asked {
         if let Some(path) = &self.file {
             let [kind] = self.kinds[..] else { return Err("--file needs --target".to_owned()) };
             let input = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let judged = run::judged((kind.make)()?.as_mut(), &input);
+            let judged = run::judged((kind.make)()?.as_mut(), |_| input);
             println!("{}: {judged:?}", path.display());
             return Ok(judged.is_ok());
         }
@@ -137,6 +160,10 @@ fn print(kind: &Kind, seed: u64, folder: &Path, report: &Report) {
     for finding in &report.findings {
         let file = supervise::input_file(folder, kind, seed, finding.number);
         println!("  {name}: {} ({} inputs)", finding.what, finding.times);
-        println!("    {}; again: cargo xtask fuzz --target {name} --seed {seed} --input {}", file.display(), finding.number);
+        println!(
+            "    {}; again: cargo xtask fuzz --target {name} --seed {seed} --input {}",
+            file.display(),
+            finding.number
+        );
     }
 }

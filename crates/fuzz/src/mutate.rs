@@ -155,7 +155,11 @@ fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
             bytes.splice(place, number);
         }
         0..4 => {
-            let donor = if random.percent(50) || donors.is_empty() { bytes.clone() } else { random.pick(donors).clone() };
+            let donor = if random.percent(50) || donors.is_empty() {
+                bytes.clone()
+            } else {
+                random.pick(donors).clone()
+            };
             let other = if donor.is_empty() { 0..0 } else { any_token(random, &donor) };
             bytes.splice(place, donor[other].to_vec());
         }

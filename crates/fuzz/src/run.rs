@@ -96,8 +96,7 @@ pub fn run(kind: &Kind, plan: Plan, places: &Places) -> Result<(), String> {
         if ran >= plan.time || found >= MOST_FINDINGS {
             return Ok(());
         }
-        let input = target.input(&mut Random::of(plan.seed, at));
-        match judged(target.as_mut(), &input) {
+        match judged(target.as_mut(), |target| target.input(&mut Random::of(plan.seed, at))) {
             Ok(true) => past += 1,
             Ok(false) => {}
             Err(why) => {
@@ -116,11 +115,16 @@ pub fn run(kind: &Kind, plan: Plan, places: &Places) -> Result<(), String> {
 ///
 /// # Errors
 /// A panic, too much CPU time, or what the target itself found.
-pub fn judged(target: &mut dyn Target, input: &[u8]) -> Result<bool, String> {
-    let before = cpu_time();
-    let judged = panic::catch_unwind(AssertUnwindSafe(|| target.judge(input)));
+pub fn judged(target: &mut dyn Target, input: impl FnOnce(&dyn Target) -> Vec<u8>) -> Result<bool, String> {
+    let mut before = cpu_time();
+    let judged = panic::catch_unwind(AssertUnwindSafe(|| {
+        let input = input(target);
+        before = cpu_time();
+        target.judge(&input)
+    }));
     let took = cpu_time().saturating_sub(before);
-    let past = judged.unwrap_or_else(|_| Err(format!("panic: {}", SAID.lock().unwrap_or_else(PoisonError::into_inner))))?;
+    let past = judged
+        .unwrap_or_else(|_| Err(format!("panic: {}", SAID.lock().unwrap_or_else(PoisonError::into_inner))))?;
     match took > MOST_CPU {
         true => Err(format!("took {:.1} s of CPU time", took.as_secs_f64())),
         false => Ok(past),
@@ -134,7 +138,9 @@ fn cpu_time() -> Duration {
 
 fn limit_memory() -> Result<(), String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
-    let data = status.lines().find_map(|line| line.strip_prefix("VmData:")?.split_whitespace().next()?.parse::<u64>().ok());
+    let data = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmData:")?.split_whitespace().next()?.parse::<u64>().ok());
     let data = data.ok_or("/proc/self/status has no VmData")?;
     let current = Some(data * 1024 + MOST_MEMORY_BYTES);
     let limit = Rlimit { current, maximum: getrlimit(Resource::Data).maximum };

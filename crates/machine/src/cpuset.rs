@@ -38,7 +38,8 @@ impl CpuSet {
     /// space are ignored. Order is lost; see [`CpuSet::parse_ordered`].
     ///
     /// # Errors
-    /// A text that is not a list, a range that runs backwards, or a number above [`MAX_CPUS`].
+    /// A text that is not a list, a range that runs backwards, a number above [`MAX_CPUS`], or more numbers
+    /// than that.
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
         Ok(Self::parse_ordered(text)?.into_iter().collect())
     }
@@ -74,6 +75,9 @@ impl CpuSet {
                 return Err(fail(format!("range {low}-{high} runs backwards")));
             }
             cpus.extend((low..=high).step_by(step as usize));
+            if cpus.len() > MAX_CPUS as usize {
+                return Err(fail(format!("it names more than {MAX_CPUS} logical CPUs, some of them twice")));
+            }
         }
         Ok(cpus)
     }
@@ -262,6 +266,9 @@ mod tests {
         for text in ["xyz", "123456789,0", "f,,f"] {
             assert!(CpuSet::parse_mask(text).is_err(), "{text}");
         }
+        // 8 KB of such ranges were 262 MB of numbers.
+        let error = CpuSet::parse_ordered("0-65535,0-65535").unwrap_err();
+        assert!(error.why.contains("more than 65536"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Violation;
 
 /// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("machine", &[]),
     ("study", &["machine"]),
     ("telemetry", &["machine", "study"]),
@@ -22,6 +22,23 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("analysis", &["machine", "study"]),
     ("report", &["machine", "study", "analysis"]),
     ("runner", &["machine", "study", "telemetry", "probe", "engine", "server", "store", "tpch"]),
+    // For development only; nothing depends on it.
+    (
+        "fuzz",
+        &[
+            "machine",
+            "study",
+            "telemetry",
+            "doctor",
+            "server",
+            "engine",
+            "engine-postgres",
+            "reload",
+            "store",
+            "analysis",
+            "report",
+        ],
+    ),
     (
         "threadwise",
         &[

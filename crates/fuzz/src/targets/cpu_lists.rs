@@ -27,7 +27,8 @@ fn list(random: &mut Random) -> String {
 }
 
 fn mask(random: &mut Random) -> String {
-    let groups: Vec<String> = (0..1 + random.below(6)).map(|_| format!("{:08x}", random.next() as u32)).collect();
+    let groups: Vec<String> =
+        (0..1 + random.below(6)).map(|_| format!("{:08x}", random.next() as u32)).collect();
     groups.join(",")
 }
 
@@ -44,8 +45,11 @@ impl Target for CpuLists {
 
     fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
         let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
-        let (list, ordered, mask) = (CpuSet::parse_list(text), CpuSet::parse_ordered(text), CpuSet::parse_mask(text));
-        hold(list.is_ok() == ordered.is_ok(), || "one reading of a list takes what the other refuses".to_owned())?;
+        let (list, ordered, mask) =
+            (CpuSet::parse_list(text), CpuSet::parse_ordered(text), CpuSet::parse_mask(text));
+        hold(list.is_ok() == ordered.is_ok(), || {
+            "one reading of a list takes what the other refuses".to_owned()
+        })?;
         for error in [list.as_ref().err(), mask.as_ref().err()].into_iter().flatten() {
             hold(!error.why.is_empty(), || "an error without a reason".to_owned())?;
         }
@@ -55,7 +59,9 @@ impl Target for CpuLists {
         }
         for set in [list, mask].into_iter().flatten() {
             let shown = set.to_string();
-            hold(CpuSet::parse_list(&shown).as_ref() == Ok(&set), || format!("{shown} reads as another set"))?;
+            hold(CpuSet::parse_list(&shown).as_ref() == Ok(&set), || {
+                format!("{shown} reads as another set")
+            })?;
             hold(set.len() == set.iter().count(), || format!("{shown} counts itself wrongly"))?;
         }
         Ok(past)

@@ -51,14 +51,17 @@ impl Target for Journals {
         let put = || -> std::io::Result<()> {
             use std::io::Write;
             let _ = fs::remove_file(&self.path);
-            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
+            let mut file =
+                fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path)?;
             file.write_all(input)
         };
         put().map_err(|error| error.to_string())?;
-        let restored = restore(&self.path).map_err(|error| format!("a journal of ours is refused: {error}"))?;
+        let restored =
+            restore(&self.path).map_err(|error| format!("a journal of ours is refused: {error}"))?;
         hold(restored.put_back == 0, || format!("{} threads were given a mask", restored.put_back))?;
         hold(restored.failed.iter().all(|why| !why.contains('\n')), || "an error of two lines".to_owned())?;
-        let (pid, whole) = (std::process::id(), input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+        let (pid, whole) =
+            (std::process::id(), input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
         let journal = Journal::open(&self.path).map_err(|error| error.to_string())?;
         journal.record(pid, pid).map_err(|error| format!("it cannot be added to: {error}"))?;
         let after = fs::read(&self.path).map_err(|error| error.to_string())?;

@@ -29,4 +29,3 @@ pub fn topologies() -> Result<Vec<Topology>, String> {
 fn read(root: &Path) -> Result<Topology, String> {
     Topology::read(root, None).map_err(|error| error.to_string())
 }
-

@@ -20,16 +20,37 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Placements { machines: drawn.collect() }))
 }
 
-const NAMES: [&str; 24] = [
-    "one-cpu", "same-core", "same-package", "cross-package", "all", "no-smt", "half", "near", "far", "beside",
-    "anywhere", "os", "0-3,8", "4,0-2", "package:0.core:1-3.pu:0", "node:0.pu:1", "llc:0.core:0", "local",
-    "interleave", "interleave:0,1", "bind:0", "remote", "on:0-1", "preferred:0",
+const NAMES: [&str; 20] = [
+    "one-cpu",
+    "same-core",
+    "same-package",
+    "cross-package",
+    "all",
+    "no-smt",
+    "half-cores",
+    "near",
+    "far",
+    "0-3,8",
+    "4,0-2",
+    "package:0.core:1-3.pu:0",
+    "node:0.pu:1",
+    "l3:0.core:0",
+    "local",
+    "remote",
+    "interleave",
+    "0",
+    "1",
+    "0-1,3",
 ];
 
 fn shape(random: &mut Random) -> String {
     let head = if random.percent(25) { format!("{}s", 1 + random.below(3)) } else { String::new() };
     let level = ["n", "p", "l", "k", "d"];
-    let tail = if random.percent(25) { format!("@{}{}", random.pick(&level), random.below(3)) } else { String::new() };
+    let tail = if random.percent(25) {
+        format!("@{}{}", random.pick(&level), random.below(3))
+    } else {
+        String::new()
+    };
     format!("{head}{}c{}t{tail}", 1 + random.below(8), 1 + random.below(4))
 }
 
@@ -43,9 +64,17 @@ fn valid(random: &mut Random) -> String {
 }
 
 /// What has to be so of a placement that could be had.
-fn resolved(placement: &Placement, topology: &Topology, draw: &Draw, sessions: u32, pin: Pin) -> Result<(), String> {
+fn resolved(
+    placement: &Placement,
+    topology: &Topology,
+    draw: &Draw,
+    sessions: u32,
+    pin: Pin,
+) -> Result<(), String> {
     let first = resolve(placement, topology, draw, sessions, pin);
-    hold(first == resolve(placement, topology, draw, sessions, pin), || "two answers to one question".to_owned())?;
+    hold(first == resolve(placement, topology, draw, sessions, pin), || {
+        "two answers to one question".to_owned()
+    })?;
     let found = match first {
         Ok(found) => found,
         Err(error) => return hold(!error.to_string().is_empty(), || "an error without a word".to_owned()),
@@ -61,8 +90,8 @@ fn resolved(placement: &Placement, topology: &Topology, draw: &Draw, sessions: u
 impl Target for Placements {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         let mut bytes = valid(random).into_bytes();
-        if random.percent(70) {
-            let (times, donor) = (random.times(3), valid(random).into_bytes());
+        if random.percent(55) {
+            let (times, donor) = (random.times(2), valid(random).into_bytes());
             mutate::text(random, &mut bytes, times, &[donor]);
         }
         bytes
@@ -70,7 +99,8 @@ impl Target for Placements {
 
     fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
         let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
-        let (placement, service, policy) = (text.parse::<Placement>(), text.parse::<Service>(), text.parse::<Memory>());
+        let (placement, service, policy) =
+            (text.parse::<Placement>(), text.parse::<Service>(), text.parse::<Memory>());
         let past = placement.is_ok() || service.is_ok() || policy.is_ok();
         let all: Placement = "all".parse().map_err(|_| "'all' is no placement".to_owned())?;
         for (topology, draw) in &self.machines {

@@ -51,7 +51,8 @@ fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
     let mut statement = connection.prepare(sql)?;
     let all: Vec<(String, String)> =
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    let has_rows = |table: &str| connection.query_row(&format!("SELECT 1 FROM {table}"), [], |_| Ok(())).is_ok();
+    let has_rows =
+        |table: &str| connection.query_row(&format!("SELECT 1 FROM {table}"), [], |_| Ok(())).is_ok();
     Ok(all.into_iter().filter(|(table, _)| has_rows(table)).collect())
 }
 
@@ -63,7 +64,9 @@ fn changed(random: &mut Random, value: Value) -> Value {
         [0.0, -0.0, 1.0, -1.0, 1e-300, 5e-324, 1e308, f64::MAX, f64::INFINITY, 0.95, 1e9, f64::NEG_INFINITY];
     let times = random.times(3);
     match value {
-        Value::Integer(number) if random.percent(40) => Value::Integer(number.wrapping_add(1 - 2 * random.below(2) as i64)),
+        Value::Integer(number) if random.percent(40) => {
+            Value::Integer(number.wrapping_add(1 - 2 * random.below(2) as i64))
+        }
         Value::Integer(_) if random.percent(90) => Value::Integer(*random.pick(&ENDS)),
         Value::Real(number) if random.percent(30) => Value::Real(number * [-1.0, 1e3, 1e-3][random.below(3)]),
         Value::Real(_) if random.percent(90) => Value::Real(*random.pick(&REALS)),
@@ -72,7 +75,9 @@ fn changed(random: &mut Random, value: Value) -> Value {
             mutate::binary(random, &mut bytes, times);
             Value::Blob(bytes)
         }
-        _ => [Value::Null, Value::Integer(0), Value::Real(f64::INFINITY), Value::Text("x".to_owned())][random.below(4)].clone(),
+        _ => [Value::Null, Value::Integer(0), Value::Real(f64::INFINITY), Value::Text("x".to_owned())]
+            [random.below(4)]
+        .clone(),
     }
 }
 
@@ -94,7 +99,11 @@ fn changed_text(random: &mut Random, text: String, times: usize) -> String {
 
 /// Changes a value, takes one from another row, or removes rows. What the types of the columns or a unique
 /// index refuse cannot be in a file.
-fn change_rows(random: &mut Random, connection: &Connection, columns: &[(String, String)]) -> rusqlite::Result<()> {
+fn change_rows(
+    random: &mut Random,
+    connection: &Connection,
+    columns: &[(String, String)],
+) -> rusqlite::Result<()> {
     let (table, column) = random.pick(columns);
     let rows: i64 = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
     let at = |random: &mut Random| random.below(usize::try_from(rows).unwrap_or(0)) as i64;
@@ -105,7 +114,10 @@ fn change_rows(random: &mut Random, connection: &Connection, columns: &[(String,
         1 | 2 => {
             let other = at(random);
             let value = format!("(SELECT {column} FROM {table} LIMIT 1 OFFSET ?2)");
-            connection.execute(&format!("UPDATE OR IGNORE {table} SET {column} = {value} WHERE {chosen}"), [first, other])?
+            connection.execute(
+                &format!("UPDATE OR IGNORE {table} SET {column} = {value} WHERE {chosen}"),
+                [first, other],
+            )?
         }
         _ => {
             let select = format!("SELECT {column} FROM {table} LIMIT 1 OFFSET ?1");
@@ -124,7 +136,8 @@ impl Results {
         fs::write(&path, whole).map_err(|error| error.to_string())?;
         if random.percent(85) {
             let connection = Connection::open(&path).map_err(|error| error.to_string())?;
-            let settings = "PRAGMA ignore_check_constraints=ON; PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF;
+            let settings =
+                "PRAGMA ignore_check_constraints=ON; PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF;
                             PRAGMA journal_mode=MEMORY;";
             connection.execute_batch(settings).map_err(|error| error.to_string())?;
             for _ in 0..random.times(5) {
@@ -175,13 +188,15 @@ struct Opened {
 
 impl Opened {
     fn read(store: &Store, path: &Path) -> Result<Self, threadwise_store::StoreError> {
-        let (study, topology, versions) = (store.study().clone(), store.topology().clone(), store.versions().clone());
+        let (study, topology, versions) =
+            (store.study().clone(), store.topology().clone(), store.versions().clone());
         let (runs, notes) = (store.runs()?, store.notes()?);
         let probe = store.probes()?.pop().map(|stored| stored.probe);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let engine = &versions.engine_version;
-        let findings = findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, engine, &analysis);
+        let findings =
+            findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, engine, &analysis);
         let source = path.display().to_string();
         Ok(Self { study, topology, versions, runs, notes, probe, hardware, analysis, findings, source })
     }
@@ -228,7 +243,8 @@ fn shown(document: &Document<'_>) -> Result<(), String> {
     let text = format!("{}\n{}", terminal::verdict(document, style), terminal::table(document, style));
     hold(!document.findings.is_empty() && !text.trim().is_empty(), || "a report without a word".to_owned())?;
     for finding in document.findings {
-        let wrong = finding.text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "NaN" || word == "inf");
+        let wrong =
+            finding.text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "NaN" || word == "inf");
         hold(!wrong, || format!("a number that is none: {}", finding.text))?;
     }
     is_json("report", &forms::report(document))?;
@@ -238,7 +254,8 @@ fn shown(document: &Document<'_>) -> Result<(), String> {
     let page = html::render(document).map_err(|error| format!("HTML: {error}"))?;
     let (open, closed) = (page.matches("<script").count(), page.matches("</script").count());
     hold(open == closed, || format!("{open} scripts begin and {closed} end"))?;
-    let lines: [Export; 4] = [forms::runs_jsonl, forms::slices_jsonl, forms::queries_jsonl, forms::items_jsonl];
+    let lines: [Export; 4] =
+        [forms::runs_jsonl, forms::slices_jsonl, forms::queries_jsonl, forms::items_jsonl];
     for export in lines {
         let mut out = Vec::new();
         export(document, &mut out).map_err(|error| error.to_string())?;

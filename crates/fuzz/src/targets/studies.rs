@@ -50,11 +50,14 @@ impl Target for Studies {
         };
         for topology in &self.topologies {
             let Ok(study) = file.resolve(topology, &Overrides::default()) else { continue };
-            let again = from_toml(&to_toml(&study)).map_err(|error| format!("what it writes it refuses: {error}"))?;
+            let again =
+                from_toml(&to_toml(&study)).map_err(|error| format!("what it writes it refuses: {error}"))?;
             // NaN is unlike itself; no study has one.
             hold(again == study, || "a study is another one when it is read again".to_owned())?;
             let Ok(plan) = plan_block(&study, topology, 1) else { continue };
-            hold(Ok(&plan) == plan_block(&again, topology, 1).as_ref(), || "two plans of one study".to_owned())?;
+            hold(Ok(&plan) == plan_block(&again, topology, 1).as_ref(), || {
+                "two plans of one study".to_owned()
+            })?;
             let each_once = plan.rounds.iter().all(|round| {
                 let mut sorted = round.clone();
                 sorted.sort_unstable();

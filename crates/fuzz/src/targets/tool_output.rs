@@ -26,7 +26,8 @@ struct ToolOutput {
 /// The target.
 pub fn make() -> Result<Box<dyn Target>, String> {
     let parts = OUTPUTS.split("### ").filter_map(|part| part.split_once('\n'));
-    let outputs: Vec<(String, Vec<u8>)> = parts.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).collect();
+    let outputs: Vec<(String, Vec<u8>)> =
+        parts.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).collect();
     let texts = outputs.iter().map(|(_, text)| text.clone()).collect();
     let mut target = ToolOutput { outputs: outputs.clone(), texts };
     for (name, text) in &outputs {

@@ -37,7 +37,8 @@ pub fn sysfs() -> Result<Box<dyn Target>, String> {
 /// The target of doctor and samplers.
 pub fn proc() -> Result<Box<dyn Target>, String> {
     let wanted = ["container", "quota_v1"];
-    let machines: Vec<Machine> = machines::all().into_iter().filter(|(name, _)| wanted.contains(name)).collect();
+    let machines: Vec<Machine> =
+        machines::all().into_iter().filter(|(name, _)| wanted.contains(name)).collect();
     for (_, root) in &machines {
         changes(PROC.as_bytes()).into_iter().try_for_each(|change| apply(root.path(), &change))?;
     }
@@ -101,7 +102,11 @@ fn changes(input: &[u8]) -> Vec<Change> {
         };
         match (put, head, found.last_mut()) {
             (Some(put), Some((_, rest)), _) => {
-                let path = if matches!(put, Put::Link(_)) { rest.split_once(' ').map_or(rest, |(path, _)| path) } else { rest };
+                let path = if matches!(put, Put::Link(_)) {
+                    rest.split_once(' ').map_or(rest, |(path, _)| path)
+                } else {
+                    rest
+                };
                 found.push(Change { path: path.to_owned(), put });
             }
             (None, _, Some(Change { put: Put::Bytes(bytes), .. })) => bytes.extend_from_slice(line),
@@ -109,7 +114,9 @@ fn changes(input: &[u8]) -> Vec<Change> {
         }
     }
     // Paths are ours; a mutant of a saved input must not leave the tree.
-    found.retain(|change| Path::new(&change.path).components().all(|part| matches!(part, Component::Normal(_))));
+    found.retain(|change| {
+        Path::new(&change.path).components().all(|part| matches!(part, Component::Normal(_)))
+    });
     found
 }
 
@@ -170,16 +177,22 @@ impl Target for Trees {
 
     fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
         let name = input.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let Some(at) = self.machines.iter().position(|(known, _)| known.as_bytes() == name) else { return Ok(false) };
+        let Some(at) = self.machines.iter().position(|(known, _)| known.as_bytes() == name) else {
+            return Ok(false);
+        };
         let (root, files) = (self.machines[at].1.path().to_owned(), &self.files[at]);
-        let changes: Vec<Change> =
-            changes(input).into_iter().filter(|change| files.iter().any(|(path, _)| *path == change.path)).collect();
+        let changes: Vec<Change> = changes(input)
+            .into_iter()
+            .filter(|change| files.iter().any(|(path, _)| *path == change.path))
+            .collect();
         changes.iter().try_for_each(|change| apply(&root, change))?;
         let judged = std::panic::catch_unwind(|| match Topology::read(&root, None) {
             Ok(topology) => (self.judge)(&root, &topology).map(|()| true),
             Err(error) => one_line(&error.to_string()).map(|()| false),
         });
-        for (path, bytes) in files.iter().filter(|(path, _)| changes.iter().any(|change| change.path == *path)) {
+        for (path, bytes) in
+            files.iter().filter(|(path, _)| changes.iter().any(|change| change.path == *path))
+        {
             apply(&root, &Change { path: path.clone(), put: Put::Bytes(bytes.clone()) })?;
         }
         judged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -191,7 +204,9 @@ fn one_line(text: &str) -> Result<(), String> {
 }
 
 fn judge_topology(root: &Path, topology: &Topology) -> Result<(), String> {
-    hold(Topology::read(root, None).ok().as_ref() == Some(topology), || "two readings of one tree".to_owned())?;
+    hold(Topology::read(root, None).ok().as_ref() == Some(topology), || {
+        "two readings of one tree".to_owned()
+    })?;
     let allowed = topology.allowed();
     let in_cores = topology.cores.iter().fold(0, |sum, core| sum + core.cpus.len());
     hold(in_cores == allowed.len(), || format!("{in_cores} logical CPUs in cores, {allowed} allowed"))?;
@@ -206,7 +221,9 @@ fn judge_topology(root: &Path, topology: &Topology) -> Result<(), String> {
     drawing::topology_line(topology);
     drawing::drawing(topology, STYLE);
     let text = json::topology(topology);
-    serde_json::from_str::<serde_json::Value>(&text).map(drop).map_err(|error| format!("topology's JSON: {error}"))
+    serde_json::from_str::<serde_json::Value>(&text)
+        .map(drop)
+        .map_err(|error| format!("topology's JSON: {error}"))
 }
 
 fn judge_proc(root: &Path, topology: &Topology) -> Result<(), String> {
@@ -224,8 +241,11 @@ fn judge_proc(root: &Path, topology: &Topology) -> Result<(), String> {
         sampler.finish(&moment(51_000_000), &mut readings);
     }
     for reading in &readings {
-        let sound = reading.value.is_none_or(f64::is_finite) && reading.value.is_some() != reading.gap.is_some();
-        hold(sound, || format!("{}'s {}: {:?}, {:?}", reading.sampler, reading.metric, reading.value, reading.gap))?;
+        let sound =
+            reading.value.is_none_or(f64::is_finite) && reading.value.is_some() != reading.gap.is_some();
+        hold(sound, || {
+            format!("{}'s {}: {:?}, {:?}", reading.sampler, reading.metric, reading.value, reading.gap)
+        })?;
     }
     Ok(())
 }
@@ -248,7 +268,8 @@ mod tests {
 
     #[test]
     fn a_tree_is_as_it_was_after_each_input() {
-        let mut target = made(machines::all(), |_, _| Ok(()), |_| true).unwrap_or_else(|error| panic!("{error}"));
+        let mut target =
+            made(machines::all(), |_, _| Ok(()), |_| true).unwrap_or_else(|error| panic!("{error}"));
         let input = target.input(&mut Random::of(1, 1));
         let first = target.judge(b"server\n");
         assert_eq!(target.judge(&input).is_ok(), true);

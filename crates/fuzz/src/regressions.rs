@@ -1,0 +1,36 @@
+//! Inputs of findings whose fault was repaired, and what every target has to keep.
+
+use crate::random::Random;
+use crate::run::judged;
+use crate::targets::TARGETS;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn inputs_of_repaired_faults_do_no_harm() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    let mut tried = 0;
+    for kind in &TARGETS {
+        let Ok(entries) = fs::read_dir(folder.join(kind.name)) else { continue };
+        let mut target = (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
+        for entry in entries.map_while(Result::ok) {
+            let input = fs::read(entry.path()).unwrap_or_else(|error| panic!("{:?}: {error}", entry.path()));
+            let outcome = judged(target.as_mut(), |_| input);
+            assert!(outcome.is_ok(), "{:?}: {outcome:?}", entry.path());
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "no input in {}", folder.display());
+}
+
+#[test]
+fn an_input_is_the_same_again() {
+    for kind in &TARGETS {
+        let make = || (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
+        let (one, other) = (make(), make());
+        for number in 0..5 {
+            let (a, b) = (one.input(&mut Random::of(3, number)), other.input(&mut Random::of(3, number)));
+            assert!(a == b, "{} {number}", kind.name);
+        }
+    }
+}
