@@ -272,7 +272,7 @@ mod tests {
             made(machines::all(), |_, _| Ok(()), |_| true).unwrap_or_else(|error| panic!("{error}"));
         let input = target.input(&mut Random::of(1, 1));
         let first = target.judge(b"server\n");
-        assert_eq!(target.judge(&input).is_ok(), true);
+        assert!(target.judge(&input).is_ok());
         assert_eq!(target.judge(b"server\n"), first);
         assert_eq!(first, Ok(true));
     }
