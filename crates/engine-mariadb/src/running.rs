@@ -3,7 +3,7 @@
 use mysql::prelude::Queryable;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
-use threadwise_server::journal::Journal;
+use threadwise_server::journal::{Journal, NO_JOURNAL};
 use threadwise_study::{Counters, SessionSlice};
 
 use crate::error::{failed, query};
@@ -91,7 +91,7 @@ impl MariadbRunning {
             return Ok((sessions, control));
         }
         if self.journal.is_none() {
-            return Err("nobody would put its masks back: there is no folder for their journal, set THREADWISE_STATE_DIR".into());
+            return Err(NO_JOURNAL.into());
         }
         may_bind(control)?;
         let sees_all: mysql::Result<Option<u64>> = self.treatment.with_control(|control| {

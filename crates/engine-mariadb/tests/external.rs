@@ -63,7 +63,8 @@ fn a_study_leaves_the_users_server_as_it_was() {
         let running = Mariadb.start(&start).unwrap();
         let mut masks_seen = false;
         let pinned = work(running, &start, 2, 50, |_| {
-            masks_seen |= fs::read_to_string(&book).is_ok_and(|text| text.lines().filter(|line| line.starts_with("v1 ")).count() > 4);
+            masks_seen |= fs::read_to_string(&book)
+                .is_ok_and(|text| text.lines().filter(|line| line.starts_with("v1 ")).count() > 4);
         })
         .unwrap();
         assert!(masks_seen, "masks are written down before they are changed");

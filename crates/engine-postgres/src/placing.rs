@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use threadwise_engine::{EngineError, Placed};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::journal::Journal;
+use threadwise_server::journal::{Journal, NO_JOURNAL};
 use threadwise_server::{masks, proc};
 
 use crate::connect::{Locality, Server};
@@ -57,9 +57,7 @@ impl Placing {
         let (postmaster, rights) = match (server.locality(), ours, journal) {
             (Locality::Elsewhere { why }, _, _) => (0, Rights::None(why.clone())),
             (Locality::Here { postmaster }, true, _) => (*postmaster, Rights::Own),
-            (Locality::Here { .. }, false, None) => {
-                (0, Rights::None("nobody would put its masks back: there is no folder for their journal, set THREADWISE_STATE_DIR".into()))
-            }
+            (Locality::Here { .. }, false, None) => (0, Rights::None(NO_JOURNAL.into())),
             (Locality::Here { postmaster }, false, Some(path)) => match Journal::open(path) {
                 Ok(journal) => (*postmaster, Rights::Journalled(journal)),
                 Err(cause) => (0, Rights::None(cause.to_string())),

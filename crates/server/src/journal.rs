@@ -43,6 +43,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use threadwise_machine::{CpuSet, pin};
 
+/// Why masks are left alone where [`new_path`] gave nothing.
+pub const NO_JOURNAL: &str =
+    "nobody would put its masks back: there is no folder for a journal, set THREADWISE_STATE_DIR";
+
 /// Why a mask was not written down, or none was put back.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {

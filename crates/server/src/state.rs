@@ -63,14 +63,14 @@ mod tests {
             choose(uid, &variable, &|path| own.iter().any(|folder| Path::new(folder) == path))
                 .map(|folder| folder.display().to_string())
         };
-        let home = ("HOME", "/home/ann");
-        let there = ["/home/ann", "/run/user/7"];
+        let home = ("HOME", "/h/ann");
+        let there = ["/h/ann", "/run/user/7"];
         assert_eq!(found(0, &[home, ("XDG_STATE_HOME", "/s")], &there).unwrap(), "/run/threadwise");
-        assert_eq!(found(7, &[home], &there).unwrap(), "/home/ann/.local/state/threadwise");
+        assert_eq!(found(7, &[home], &there).unwrap(), "/h/ann/.local/state/threadwise");
         assert_eq!(found(7, &[home, ("XDG_STATE_HOME", "/s")], &there).unwrap(), "/s/threadwise");
         assert_eq!(
             found(7, &[home, ("XDG_STATE_HOME", "s")], &there).unwrap(),
-            "/home/ann/.local/state/threadwise"
+            "/h/ann/.local/state/threadwise"
         );
         assert_eq!(found(7, &[("HOME", "/nonexistent")], &there).unwrap(), "/run/user/7/threadwise");
         assert!(found(7, &[("HOME", "/nonexistent")], &[]).unwrap_err().contains(VARIABLE));

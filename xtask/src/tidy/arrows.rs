@@ -59,6 +59,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "analysis",
             "report",
             "runner",
+            "server",
         ],
     ),
     ("xtask", &[]),

@@ -61,8 +61,20 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
     let server = Server::start(&lab);
     let other = lab.path().join("other");
     std::fs::create_dir(&other).unwrap();
-    let simulated =
-        |output| vec!["run", "--engine", "simulated", "--seed=7", "--no-html", "--output", output];
+    let simulated = |output| {
+        vec![
+            "run",
+            "--engine",
+            "simulated",
+            "--seed=7",
+            "--placement=2c1t",
+            "--rounds=1",
+            "--budget=4s",
+            "--no-html",
+            "--output",
+            output,
+        ]
+    };
     assert_eq!(lab.run(&[&simulated("old.threadwise")[..], &["--allow-busy"]].concat()).code, Some(0));
 
     killed_whole(&lab, &server);
@@ -105,8 +117,16 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
     let mut child = start_waiting(&lab, &server);
     let bound = server.astray();
     assert_ne!(bound, []);
-    let second =
-        ["run", "--engine", "simulated", "--seed=7", "--no-html", "--allow-busy", "--output=t.threadwise"];
+    let second = [
+        "run",
+        "--engine",
+        "simulated",
+        "--seed=7",
+        "--budget=1s",
+        "--no-html",
+        "--allow-busy",
+        "--output=t.threadwise",
+    ];
     for args in [&second[..], &["report", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
         let said = lab.ok(args);
         assert!(!said.stderr.contains("study that was killed"), "{args:?}: {}", said.stderr);
@@ -120,13 +140,21 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
 #[test]
 fn data_folders_by_relative_paths_are_cleaned_too() {
     let lab = Lab::new();
-    let run = ["run", "--engine", "simulated", "--seed=7", "--no-html", "--allow-busy", "--output"];
-    for (output, tmp, more) in [
-        ("a.threadwise", "tmp", &[][..]),
-        ("b.threadwise", "tmp/../tmp", &[]),
-        ("c.threadwise", "/tmp", &["--data-dir", "tmp"]),
-        ("d.threadwise", "/tmp", &["--data-dir", "tmp/../tmp"]),
-    ] {
+    let run = [
+        "run",
+        "--engine",
+        "simulated",
+        "--seed=7",
+        "--placement=2c1t",
+        "--rounds=1",
+        "--budget=4s",
+        "--no-html",
+        "--allow-busy",
+        "--output",
+    ];
+    for (output, tmp, more) in
+        [("a.threadwise", "tmp/../tmp", &[][..]), ("b.threadwise", "/tmp", &["--data-dir", "tmp"])]
+    {
         let args = [&run[..], &[output], more].concat();
         let said = said(lab.command(&args).env("TMPDIR", tmp).output().unwrap());
         assert_eq!((said.code, lab.leftovers()), (Some(0), vec![]), "{args:?}: {}", said.stderr);

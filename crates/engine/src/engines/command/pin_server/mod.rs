@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_machine::{CpuSet, pin};
 use threadwise_server::find::{self, FindError, Identity, Member, Server};
-use threadwise_server::journal::{self, Journal};
+use threadwise_server::journal::{self, Journal, NO_JOURNAL};
 use threadwise_server::masks::{self, MaskError};
 use threadwise_server::proc;
 use threadwise_study::command::{CommandOptions, PIN_SERVER, ServerName};
@@ -124,7 +124,7 @@ impl Pinned {
     ) -> Result<Option<Self>, EngineError> {
         let Some(name) = options.pin_server.clone() else { return Ok(None) };
         let Some(path) = request.journal.clone() else {
-            return Err(refuse(PIN_SERVER, "nobody would put its masks back: there is no folder for their journal, set THREADWISE_STATE_DIR".into()));
+            return Err(refuse(PIN_SERVER, NO_JOURNAL.into()));
         };
         let server = find(&name)?;
         let journal = Journal::open(&path).map_err(|error| failed("bind the server", &error.to_string()))?;
