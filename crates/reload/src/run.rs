@@ -194,7 +194,7 @@ pub fn look(database: &Path, chain: &dyn Chain, settings: &Settings) -> Result<(
     }
     if path_of(database).symlink_metadata().is_ok() {
         return Err(ItemError::skip(
-            "another run is at work on it, or a killed one left it: `threadwise reload --recover` mends that",
+            "another run is at work on it, or a killed one left it: `threadwise reload --recover` puts it right",
         ));
     }
     let size = refuse::file(database)?;

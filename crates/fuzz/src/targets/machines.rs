@@ -4,7 +4,7 @@ use std::path::Path;
 use threadwise_machine::Topology;
 
 // One description of these machines for tests and fuzzing.
-#[allow(dead_code, missing_docs, clippy::unwrap_used)]
+#[allow(missing_docs)]
 #[path = "../../../machine/tests/fixtures/mod.rs"]
 mod fixtures;
 

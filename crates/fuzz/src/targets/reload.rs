@@ -246,7 +246,7 @@ impl Target for Headers {
         }
         let engine = if *mark == b'S' { "sqlite" } else { "firebird" };
         let chain = threadwise_reload::chain(engine, &settings()).ok_or("no such chain")?;
-        let looked = run::look(&path, chain.as_ref());
+        let looked = run::look(&path, chain.as_ref(), &settings());
         let after = fs::read(&path).map_err(|error| error.to_string())?;
         hold(after == bytes, || format!("looking changed the file: {looked:?}"))?;
         let left = fs::read_dir(self.space.path()).map_err(|error| error.to_string())?.count();
