@@ -1,4 +1,4 @@
-//! A folder by its descriptor, and the names in it: never by a path, which leads elsewhere once somebody
+//! A folder by its descriptor, and the names in it: never by a path, which leads elsewhere once another user
 //! renames a folder on the way, and never through a link.
 //!
 //! Source: `openat(2)` ("Rationale for openat() and other directory file descriptor APIs"; `O_NOFOLLOW`,

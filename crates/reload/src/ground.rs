@@ -40,7 +40,7 @@ struct Owned {
 /// Decides who is to work on a database, whose path is absolute and without links; its name may be gone.
 ///
 /// # Errors
-/// [`ItemError::Skip`]: this is root, and somebody else could swap folders on the way.
+/// [`ItemError::Skip`]: this is root, and another user could swap folders on the way.
 pub fn of(database: &Path) -> Result<Ground, ItemError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(Ground::Ours);

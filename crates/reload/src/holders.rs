@@ -52,12 +52,12 @@ fn seen(inode: Inode, name: &Path) -> io::Result<Vec<Holder>> {
 /// # Errors
 /// Nobody can be seen.
 pub(crate) fn seen_besides(inode: Inode, name: &OsStr, besides: u32) -> io::Result<Vec<Holder>> {
-    let own = [std::process::id(), besides];
+    let left_out = [std::process::id(), besides];
     let mut holders = Vec::new();
     for process in fs::read_dir("/proc")? {
         let process = process?.file_name();
         let Some(pid) = process.to_str().and_then(|text| text.parse::<u32>().ok()) else { continue };
-        if !own.contains(&pid) && has_open(pid, inode, name.as_bytes())? {
+        if !left_out.contains(&pid) && has_open(pid, inode, name.as_bytes())? {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             holders.push(Holder { pid, name: name.trim_end().to_owned() });
         }

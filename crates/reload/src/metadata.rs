@@ -49,7 +49,7 @@ impl Metadata {
         self.attributes.keys().find(|name| name.to_bytes().starts_with(b"trusted.")).map(|name| shown(name))
     }
 
-    /// Gives it to an open file of ours and reads it back.
+    /// Gives it to an open file and reads it back.
     ///
     /// # Errors
     /// What could not be given, in one line.

@@ -28,7 +28,7 @@ pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
         // Only what has the database's name still: nothing may lose its last name.
         if linked == folder.inode(Place::Database)? {
             folder.remove_name(Place::Kept).map_err(|error| refused(&error))?;
-            return Err(refused(&"somebody gave the database's name to another file, which was left"));
+            return Err(refused(&"another file took the database's name, and was left there"));
         }
         return Err(refused(&"another file got that name"));
     }

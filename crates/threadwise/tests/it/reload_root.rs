@@ -40,10 +40,14 @@ fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
+fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
 fn is_root(test: &str) -> bool {
     let is = rustix::process::geteuid().is_root();
     if !is {
-        std::io::stderr().write_all(format!("SKIPPED: {test}: needs root\n").as_bytes()).unwrap();
+        say(&format!("SKIPPED: {test}: needs root"));
     }
     is
 }
@@ -185,9 +189,12 @@ fn attack(depth: usize) {
             their_database(&base.join("db"));
             precious.links(&other, absent);
         }
-        let work = base.join(".threadwise-reload-db");
-        let names =
-            if depth == 0 { (work.as_path(), other.as_path()) } else { (one.as_path(), other.as_path()) };
+        let folder_of_run = base.join(".threadwise-reload-db");
+        let names = if depth == 0 {
+            (folder_of_run.as_path(), other.as_path())
+        } else {
+            (one.as_path(), other.as_path())
+        };
         let (said, swaps) = attacked(&lab, &folder.join("db"), names, round);
         (swapped, last) = (swapped + swaps, format!("{}{}", said.stdout, said.stderr));
         if let Some(what) = precious.lost() {
@@ -196,7 +203,7 @@ fn attack(depth: usize) {
         }
         fs::remove_dir_all(&base).unwrap();
     }
-    println!("attack at depth {depth}: {} of {rounds} won, {swapped} swaps; at last: {last}", won.len());
+    say(&format!("attack at depth {depth}: {} of {rounds} won, {swapped} swaps; at last: {last}", won.len()));
     assert!(won.is_empty(), "{} of {rounds}: {won:?}", won.len());
 }
 
@@ -266,9 +273,9 @@ fn an_owners_database_is_reloaded_with_the_owners_rights() {
     let dry = lab.run(&["reload", "--engine", "sqlite", "--dry-run", "base/db"]);
     assert!(dry.stdout.contains("in use: process"), "{}", dry.stdout);
     let run = begun(&lab, "10m");
-    let work = base.join(".threadwise-reload-db");
-    wait_until("it waits", || work.join("state").exists());
-    assert_eq!(fs::metadata(&work).unwrap().uid(), ATTACKER, "nothing there is made by root");
+    let folder_of_run = base.join(".threadwise-reload-db");
+    wait_until("it waits", || folder_of_run.join("state").exists());
+    assert_eq!(fs::metadata(&folder_of_run).unwrap().uid(), ATTACKER, "nothing there is made by root");
     drop(idle);
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -280,7 +287,7 @@ fn an_owners_database_is_reloaded_with_the_owners_rights() {
     let idle = Connection::open(&db).unwrap();
     let _: i64 = idle.query_row("SELECT count(*) FROM rows", [], |row| row.get(0)).unwrap();
     let run = begun(&lab, "10m");
-    wait_until("it waits", || work.join("state").exists());
+    wait_until("it waits", || folder_of_run.join("state").exists());
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
@@ -332,5 +339,5 @@ fn a_killed_run_of_roots_leaves_nothing_in_an_owners_folder() {
             .execute_batch("INSERT INTO rows VALUES (1); DELETE FROM rows WHERE x = 1")
             .unwrap();
     }
-    println!("{left} kills left something to recover");
+    say(&format!("{left} kills left something to recover"));
 }
