@@ -13,6 +13,8 @@ mod json;
 #[allow(dead_code, clippy::unwrap_used)]
 #[path = "../../store/tests/store/made.rs"]
 mod made;
+
+#[allow(clippy::unwrap_used)]
 #[path = "../../store/tests/store/made_probe.rs"]
 mod made_probe;
 mod mutate;

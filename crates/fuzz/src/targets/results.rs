@@ -21,10 +21,13 @@ use threadwise_store::{Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
+/// A table and one of its columns.
+type Column = (String, String);
+
 struct Results {
     space: TempDir,
-    /// Whole files, and the tables and columns that have rows.
-    files: Vec<(Vec<u8>, Vec<(String, String)>)>,
+    /// Whole files, and the columns that have rows.
+    files: Vec<(Vec<u8>, Vec<Column>)>,
 }
 
 /// The target.

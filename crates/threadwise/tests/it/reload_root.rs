@@ -167,7 +167,6 @@ fn attacked(lab: &Lab, database: &Path, names: (&Path, &Path), round: u32) -> (S
 
 /// The attacker owns the database's folder and all that lies between it and the swapped one: `depth` folders
 /// between the two.
-#[allow(clippy::print_stdout, reason = "the figure is wanted, with --nocapture")]
 fn attack(depth: usize) {
     let lab = open_lab();
     let precious = Precious::new(lab.path().join("precious"));
