@@ -11,7 +11,7 @@ use threadwise_store::Store;
 /// Says, here and in the report, what could not be removed or put back.
 ///
 /// # Errors
-/// The study file cannot be written.
+/// The result file cannot be written.
 pub fn left_behind(
     store: &mut Store,
     observer: &mut dyn FnMut(Event<'_>),
@@ -25,7 +25,7 @@ pub fn left_behind(
 /// prepared; then makes the folder.
 ///
 /// # Errors
-/// The folder cannot be made, or the study file cannot be written.
+/// The folder cannot be made, or the result file cannot be written.
 pub fn open_workdir(
     settings: &Settings,
     store: &mut Store,

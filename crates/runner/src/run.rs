@@ -213,7 +213,7 @@ struct Driver<'a> {
     /// Blocks in a row in which every run failed.
     lost_blocks: u32,
     others: OthersWatch,
-    /// Notes that the study file has.
+    /// Notes that the result file has.
     noted: BTreeSet<String>,
     /// How many of them workers said since this start of the program.
     worker_notes: usize,

@@ -27,9 +27,8 @@ const OTHER_NAMES: [(&str, &str); 13] = [
 /// The name among `known` that was probably meant.
 pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let typed = typed.to_lowercase();
-    let other = OTHER_NAMES.iter().find(|(name, _)| *name == typed).map(|(_, engine)| *engine);
-    if let Some(own) = other.and_then(|engine| known.iter().find(|own| **own == engine)) {
-        return Some(own);
+    if let Some((_, engine)) = OTHER_NAMES.iter().find(|(name, _)| *name == typed) {
+        return known.iter().copied().find(|name| name == engine);
     }
     let likeness = |own: &str| strsim::jaro(&typed, &own.to_lowercase());
     let likely = known.iter().copied().filter(|own| likeness(own) > LIKENESS);

@@ -6,7 +6,7 @@ use crate::known_bytes;
 use rustix::process::{Resource, getrlimit};
 use threadwise_study::Study;
 
-/// Files that the runner has open besides those of workers: the study file, samplers, counters.
+/// Files that the runner has open besides those of workers: the result file, samplers, counters.
 const RUNNER_FILES: u64 = 64;
 /// Files of a worker that the runner has open: both pipes, the log, and one while it starts.
 const FILES_PER_WORKER: u64 = 4;

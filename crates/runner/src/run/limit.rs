@@ -122,7 +122,7 @@ impl Driver<'_> {
     /// Ends a study with the blocks that it has, which are enough, though more were planned.
     ///
     /// # Errors
-    /// The study file.
+    /// The result file.
     pub(super) fn end_with_fewer(&mut self) -> Result<Reason, RunnerError> {
         let done = self.progress.blocks_done;
         if let Some(planned) = self.progress.planned.replace(done) {
