@@ -131,7 +131,7 @@ pub struct RunArgs {
     /// Exactly this many blocks, however long they take
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["budget", "until"])]
     pub blocks: Option<u32>,
-    /// Study file to write [default: NAME-TIME.threadwise in this folder]
+    /// Result file to write [default: NAME-TIME.threadwise in this folder]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// HTML report to write [default: beside the result file]

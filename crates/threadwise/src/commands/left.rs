@@ -28,6 +28,7 @@ pub fn before(command: &Command) {
         Command::Worker(_)
         | Command::Janitor(_)
         | Command::ReloadWatchdog(_)
+        | Command::ReloadAsOwner
         | Command::WorklistRun(_)
         | Command::WorklistSqlite(_) => {}
         _ => show(folder),

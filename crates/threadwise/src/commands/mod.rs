@@ -50,14 +50,25 @@ pub fn stop_flag_of_study() -> Result<Arc<AtomicBool>, AppError> {
     catch(3)
 }
 
-fn catch(last: usize) -> Result<Arc<AtomicBool>, AppError> {
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set, without a thread that would count them: for a process that has
+/// to become another user, which one of several threads cannot.
+pub fn stop_flag_without_thread() -> Result<Arc<AtomicBool>, AppError> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let failed = |error: std::io::Error| AppError::Failed(format!("cannot catch signals: {error}"));
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(not_caught)?;
     }
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT]).map_err(failed)?;
+    Ok(stop)
+}
+
+fn not_caught(error: std::io::Error) -> AppError {
+    AppError::Failed(format!("cannot catch signals: {error}"))
+}
+
+fn catch(last: usize) -> Result<Arc<AtomicBool>, AppError> {
+    let stop = stop_flag_without_thread()?;
+    let mut signals =
+        signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT]).map_err(not_caught)?;
     let watch = move || {
         for (before, _) in signals.forever().enumerate() {
             match before + 1 {
@@ -75,6 +86,6 @@ fn catch(last: usize) -> Result<Arc<AtomicBool>, AppError> {
             }
         }
     };
-    std::thread::Builder::new().name("ctrl-c".to_owned()).spawn(watch).map_err(failed)?;
+    std::thread::Builder::new().name("ctrl-c".to_owned()).spawn(watch).map_err(not_caught)?;
     Ok(stop)
 }

@@ -3,7 +3,7 @@
 mod mend;
 mod shown;
 
-use crate::commands::stop_flag;
+use crate::commands::{stop_flag, stop_flag_without_thread};
 use crate::error::AppError;
 use crate::output;
 use crate::progress::Progress;
@@ -168,7 +168,7 @@ pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
 /// Does one item for a `reload` of root's, as the user whose it is.
 pub fn as_owner() -> Result<(), AppError> {
     catch_size_limit()?;
-    let stop = stop_flag()?;
+    let stop = stop_flag_without_thread()?;
     let socket = std::io::stdin().as_fd().try_clone_to_owned();
     socket.and_then(|socket| apart::serve(socket, stop)).map_err(AppError::failed)
 }

@@ -204,6 +204,7 @@ fn attack(depth: usize) {
     }
     say(&format!("attack at depth {depth}: {} of {rounds} won, {swapped} swaps; at last: {last}", won.len()));
     assert!(won.is_empty(), "{} of {rounds}: {won:?}", won.len());
+    assert!(swapped > 0, "the attack met no reload at work: {last}");
 }
 
 #[test]
