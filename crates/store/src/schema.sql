@@ -1,4 +1,4 @@
--- The result file, schema 1. docs/STORE.md explains it to readers.
+-- The study file, schema 1. docs/STORE.md explains it to readers.
 --
 -- The text of every CREATE statement is stored in the file and compared byte for byte when a file
 -- is opened, comments included: any change here needs a new user_version and a way to read the old.

@@ -11,7 +11,7 @@ use threadwise_doctor::{Check, Facts, Outcome, examine};
 
 /// Every file that the checks rest on, with a content that gives no cause for complaint, and the check
 /// that must become unknown when it says nothing.
-const FILES: [(&str, &str, Option<&str>); 29] = [
+const FILES: [(&str, &str, Option<&str>); 30] = [
     ("proc/cmdline", "quiet\n", None),
     (
         "proc/meminfo",
@@ -22,6 +22,7 @@ const FILES: [(&str, &str, Option<&str>); 29] = [
     ("proc/self/cgroup", "0::/\n", None),
     ("proc/irq/default_smp_affinity", "f\n", None),
     ("proc/1/comm", "init\n", None),
+    ("proc/2/comm", "kthreadd\n", None),
     ("proc/sys/kernel/numa_balancing", "0\n", Some("numa-balancing")),
     ("proc/sys/kernel/nmi_watchdog", "0\n", Some("nmi-watchdog")),
     ("proc/sys/kernel/sched_autogroup_enabled", "0\n", Some("autogroup")),

@@ -293,9 +293,13 @@ fn isolated_cpus() {
 
 #[test]
 fn irqbalance() {
-    let names = [("proc/1/comm", "init\n"), ("proc/17/comm", "irqbalance\n")];
+    let names = [("proc/1/comm", "init\n"), ("proc/2/comm", "kthreadd\n"), ("proc/17/comm", "irqbalance\n")];
     let affinity = ("proc/irq/default_smp_affinity", "3\n");
-    says(&check("irqbalance", &[names[0], affinity]), Ok, &["not running", "interrupts go to CPUs 0-1"]);
+    says(
+        &check("irqbalance", &[names[0], names[1], affinity]),
+        Ok,
+        &["not running", "interrupts go to CPUs 0-1"],
+    );
     says(
         &check("irqbalance", &names),
         Warning,

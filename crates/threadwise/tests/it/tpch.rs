@@ -188,11 +188,9 @@ fn a_treatment_out_of_memory_or_disk_is_a_failed_run_and_others_go_on() {
     bench.write("duckdb", "queries = \"6,18,21\"", &format!("{TWO}{tight}"));
     let said = bench.run();
     assert_eq!(said.code, Some(1), "{}\n{}", said.stdout, said.stderr);
-    assert!(
-        said.stdout.contains("\n1. Validity: ") && said.stderr.contains("no data for tight"),
-        "{}",
-        said.stdout
-    );
+    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(report["findings"][0]["kind"], "validity", "{}", report["findings"]);
+    assert!(said.stderr.contains("no data for tight"), "{}", said.stderr);
     let runs = bench.lines("runs");
     let of = |name: &str| runs.iter().filter(|run| run["treatment"] == name).collect::<Vec<_>>();
     assert!(of("two").iter().all(|run| run["status"] == "valid"));
