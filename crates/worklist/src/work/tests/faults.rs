@@ -74,7 +74,7 @@ fn a_failed_item_is_told_and_the_list_goes_on() {
     assert_eq!(lab.spans(), done.spans);
     assert_eq!(
         failures(&plan, &done.spans).unwrap(),
-        "4 of 7 items failed: b ad: backup: sh ended with exit code 1: no such table: b; ad; worse: backup: \
+        "4 of 7 items failed: b\u{fffd}ad: backup: sh ended with exit code 1: no such table: b; ad; worse: backup: \
          sh ended with exit code 1: no such table: worse; worst: backup: sh ended with exit code 1: no such \
          table: worst; and 1 more"
     );
