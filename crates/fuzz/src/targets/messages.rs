@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::io::BufReader;
 use threadwise_engine::protocol::{self, Reply, Request, WireItem, WirePlaced, WireQuery, WireSessionSlice};
 use threadwise_engine::{LoadRequest, Placed, latency};
+use threadwise_machine::text::{is_deceptive, one_line};
 use threadwise_study::{QueryExecution, SessionSlice};
 
 struct Messages {
@@ -113,6 +114,9 @@ fn used(reply: Reply) -> Result<(), String> {
                 hold(again.as_ref() == Ok(&placed), || {
                     format!("{placed:?} is {again:?} when it is sent on")
                 })?;
+                hold(!placed.name.contains(is_deceptive), || {
+                    format!("a thread's name deceives: {:?}", placed.name)
+                })?;
             }
         }
         _ => {}
@@ -153,7 +157,12 @@ impl Target for Messages {
                     same(&reply)?;
                     used(reply)?;
                 }
-                Err(error) => hold(!error.to_string().is_empty(), || "an error without a word".to_owned())?,
+                // The runner shows it so (`runner::worker_process`).
+                Err(error) => {
+                    let shown = one_line(&error.to_string(), 500);
+                    hold(!shown.is_empty(), || "an error without a word".to_owned())?;
+                    hold(!shown.contains(is_deceptive), || format!("an error deceives: {shown:?}"))?;
+                }
             }
             if let Ok(request) = protocol::decode::<Request>(&line) {
                 same(&request)?;

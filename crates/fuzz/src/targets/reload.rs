@@ -135,7 +135,7 @@ impl Target for States {
         if random.percent(10) {
             mutate::text(random, &mut marker, 1, &[]);
         }
-        if random.percent(60) {
+        if random.percent(50) {
             let (times, donor) = (random.times(2), valid_state(random).into_bytes());
             mutate::text(random, &mut state, times, &[donor]);
         }
