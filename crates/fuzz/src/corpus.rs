@@ -14,6 +14,9 @@ use threadwise_study::{
 
 const BLOCKS: u32 = 8;
 const MOST_TREATMENTS: usize = 6;
+/// In every text of a file that another program or another machine has a say in: an escape, a CSI in one
+/// character, direction marks, nothing visible, a soft hyphen, a tag, a line's end that is none.
+const DECEPTIVE: &str = "\u{1b}[31m\u{9b}2J\u{202e}b\u{200b}\u{2066}c\u{ad}\u{e0041}\u{2028}e";
 
 /// Every preset that one of the machines can run, with few treatments and rounds.
 ///
@@ -54,6 +57,7 @@ fn cut(mut study: Study) -> Study {
     study.comparisons.retain(|one| there(&one.treatment) && one.baseline.iter().all(there));
     study.design.rounds = if study.is_fixed_work() { study.design.rounds.min(4) } else { 2 };
     study.design.stopping = Stopping::Blocks { blocks: BLOCKS };
+    study.title.push_str(DECEPTIVE);
     study
 }
 
@@ -65,7 +69,7 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
     let versions = Versions {
         program: "0.1.0".to_owned(),
         engine: study.engine.clone(),
-        engine_version: "1.0".to_owned(),
+        engine_version: format!("1.0 {DECEPTIVE}"),
         created_utc: "2026-01-01T12:00:00Z".to_owned(),
     };
     let random = &mut Random::of(study.treatments.len() as u64, 0);
@@ -82,11 +86,16 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
             let mut run = run(random, study, &plan, at);
             match (block, at) {
                 (3, 1) => {
-                    run.status =
-                        RunStatus::Failed { kind: "crash".to_owned(), message: "signal 9".to_owned() }
+                    run.status = RunStatus::Failed {
+                        kind: "crash".to_owned(),
+                        message: format!("signal 9 {DECEPTIVE}"),
+                    }
                 }
                 (5, 0) => {
-                    run.status = RunStatus::Invalid { kind: "lost-pin".to_owned(), message: "0-3".to_owned() }
+                    run.status = RunStatus::Invalid {
+                        kind: "lost-pin".to_owned(),
+                        message: format!("0-3 {DECEPTIVE}"),
+                    }
                 }
                 _ => {}
             }
@@ -94,7 +103,7 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
         }
         store.block_complete(block, 0, f64::from(block) + 0.9).map_err(failed)?;
     }
-    store.note("the data is in the cache").map_err(failed)?;
+    store.note(&format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
     store.finish(EndState::Complete).map_err(failed)
 }
 
@@ -132,7 +141,7 @@ fn slice(random: &mut Random, study: &Study, treatment: &Treatment, plan: &Block
         start_ns: sequence * 1_000_000_000,
         window_ns,
         sessions,
-        counters: [("waits_sampled".to_owned(), 90), ("waits/LWLock:WALWrite".to_owned(), 30)].into(),
+        counters: [("waits_sampled".to_owned(), 90), (format!("waits/LWLock:{DECEPTIVE}"), 30)].into(),
         cpu_times: (0..4).map(times).collect(),
     }
 }
@@ -155,7 +164,7 @@ fn session(random: &mut Random, window_ns: u64, script: &[u8]) -> SessionSlice {
             cpu_ns: Some(elapsed_ns),
             dop: Some(1 + random.below(4) as u32),
             rows: 10,
-            plan: Some(format!("AGGREGATE\n  ~ GATHER\n    SCAN lineitem {}", random.below(2))),
+            plan: Some(format!("AGGREGATE\n  ~ GATHER\n    SCAN lineitem {}\u{202e}", random.below(2))),
             counters: [("read_bytes".to_owned(), 1 << 20)].into(),
             ..QueryExecution::default()
         }
@@ -168,7 +177,7 @@ fn session(random: &mut Random, window_ns: u64, script: &[u8]) -> SessionSlice {
         voluntary_switches: 2,
         involuntary_switches: 3,
         run_queue_wait_ns: Some(1_000_000),
-        counters: [("logical_reads".to_owned(), steps * 64), ("lock_waits".to_owned(), 3)].into(),
+        counters: [("logical_reads".to_owned(), steps * 64), (format!("lock_waits{DECEPTIVE}"), 3)].into(),
         latency: bytes,
         finished_ns: (!script.is_empty()).then_some(window_ns / 2),
         queries: script.iter().map(execution).collect(),
@@ -192,7 +201,11 @@ fn readings(random: &mut Random, study: &Study, treatment: &Treatment, cpus: &[u
         reading("process", "user_ns", None, 5e8),
         reading("process", "window_ns", None, 9e8),
         reading("energy", "package_j", None, 20.5),
-        Reading { value: None, gap: Some("no perf".to_owned()), ..reading("counters", "cycles", None, 0.0) },
+        Reading {
+            value: None,
+            gap: Some(format!("no perf {DECEPTIVE}")),
+            ..reading("counters", "cycles", None, 0.0)
+        },
     ];
     readings.extend(cpus.iter().map(|cpu| reading("clock", "mhz_ns", Some(*cpu), 2.4e12)));
     if study.runs_whole() {
@@ -208,7 +221,7 @@ fn readings(random: &mut Random, study: &Study, treatment: &Treatment, cpus: &[u
         let item = |index: u64| {
             let job = (index % u64::from(treatment.sessions.max(1))) as f64;
             let start_ns = 1_000_000_000 + index * 50_000_000;
-            let metric = format!("{index:05} item-{index}.db");
+            let metric = format!("{index:05} item-{index}{DECEPTIVE}.db");
             Reading {
                 start_ns,
                 end_ns: start_ns + 90_000_000,

@@ -332,3 +332,26 @@ fn is_clean(what: &str, text: &str) -> Result<(), String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_deceives_is_found_but_for_the_libraries_of_a_page() {
+        assert_eq!(is_clean("x", "a\tb\r\nc\n"), Ok(()));
+        for text in ["a\rb", "\u{1b}[2J", "x\ny\u{202e}", "\u{2028}", "\u{ad}"] {
+            assert!(is_clean("x", text).is_err(), "{text:?}");
+        }
+        assert_eq!(is_page("<script>\n!function(t,e){'\u{200b}'}\n</script>"), Ok(()));
+        assert!(is_page("<p>\n\u{200b}</p>").is_err());
+        assert!(is_page("<script>").is_err());
+        assert!(is_json("x", "[\"\u{ad}\"]").is_err());
+    }
+
+    #[test]
+    fn each_form_has_its_turn() {
+        let turns: std::collections::BTreeSet<usize> = (0..100_u8).map(|byte| turn(&[byte, 7])).collect();
+        assert_eq!(turns.len(), FORMS.len());
+    }
+}
