@@ -1,7 +1,7 @@
 //! Inputs of findings whose fault was repaired, and what every target has to keep.
 
 use crate::random::Random;
-use crate::run::judged;
+use crate::run::{judged, limit_memory};
 use crate::targets::TARGETS;
 use std::fs;
 use std::path::Path;
@@ -13,6 +13,7 @@ fn inputs_of_repaired_faults_do_no_harm() {
     for kind in &TARGETS {
         let Ok(entries) = fs::read_dir(folder.join(kind.name)) else { continue };
         let mut target = (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
+        limit_memory().unwrap_or_else(|why| panic!("{why}"));
         for entry in entries.map_while(Result::ok) {
             let input = fs::read(entry.path()).unwrap_or_else(|error| panic!("{:?}: {error}", entry.path()));
             let outcome = judged(target.as_mut(), |_| input);

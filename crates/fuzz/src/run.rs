@@ -136,7 +136,11 @@ fn cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-fn limit_memory() -> Result<(), String> {
+/// Gives this process [`MOST_MEMORY_BYTES`] more than it has.
+///
+/// # Errors
+/// The kernel does not say what it has, or refuses.
+pub fn limit_memory() -> Result<(), String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let data = status
         .lines()

@@ -159,6 +159,21 @@ fn absolute_links_count_from_the_root() {
 }
 
 #[test]
+fn numbers_that_no_kernel_has_take_no_memory() {
+    // A set of CPUs takes a bit for each number up to its highest: half a GiB for this one. That it is not
+    // taken is seen by the test of inputs in crates/fuzz/regressions/sysfs, whose memory is bounded.
+    let highest = u32::MAX;
+    let root = fixtures::bare_cpuinfo();
+    let before = Topology::read(root.path(), None).unwrap();
+    let cpuinfo = fs::read_to_string(root.path().join("proc/cpuinfo")).unwrap();
+    root.put("proc/cpuinfo", &format!("{cpuinfo}processor : {highest}\nphysical id : 0\ncore id : 7\n"));
+    assert_eq!(Topology::read(root.path(), None).unwrap(), before);
+    root.put(&format!("{CPU}/cpu{highest}/online"), "1\n");
+    let error = Topology::read(root.path(), None).unwrap_err().to_string();
+    assert!(error.contains(&format!("cpu{highest}")), "{error}");
+}
+
+#[test]
 fn pipes_and_large_files_do_not_hang() {
     let root = fixtures::server();
     let pipe = root.path().join(CPU).join("cpu0/topology/core_id");

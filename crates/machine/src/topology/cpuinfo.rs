@@ -4,6 +4,7 @@
 //! processor family whose sibling masks need it, and where sysfs has no `topology` folder.
 
 use super::TopologyError;
+use super::cpus::MOST_CPUS;
 use super::tree::{LARGE_BYTES, Tree};
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ pub(super) fn first_record(tree: &Tree) -> Result<Record, TopologyError> {
     Ok(record)
 }
 
-/// `physical id` and `core id` of each logical CPU that has both.
+/// `physical id` and `core id` of each logical CPU that has both; records of numbers that no kernel has
+/// are left out.
 pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, (i64, i64)>, TopologyError> {
     let text = match tree.dir("proc") {
         Some(proc) => proc.text_within("cpuinfo", LARGE_BYTES)?.unwrap_or_default(),
@@ -40,7 +42,10 @@ pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, (i64, i64)>, Topolog
     let (mut cpu, mut package) = (None, None);
     for (key, value) in text.lines().filter_map(pair) {
         match key {
-            "processor" => (cpu, package) = (value.parse().ok(), None),
+            "processor" => {
+                let number = value.parse().ok().filter(|&number: &u32| (number as usize) < MOST_CPUS);
+                (cpu, package) = (number, None);
+            }
             "physical id" => package = value.parse().ok(),
             "core id" => {
                 if let (Some(cpu), Some(package), Ok(core)) = (cpu, package, value.parse()) {
