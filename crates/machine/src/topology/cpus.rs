@@ -36,7 +36,6 @@ const NO_CLUSTER: i64 = 0xffff;
 /// No kernel can be built for more (`CONFIG_NR_CPUS`); a longer list is damage and would only
 /// cost time.
 pub(super) const MOST_CPUS: usize = 8192;
-const NO_KERNEL_HAS: &str = "it names CPUs from 8192 on, which no kernel has";
 
 /// The folders of the logical CPUs, and which CPUs are there.
 pub(super) struct Cpus<'t> {
@@ -75,10 +74,6 @@ impl<'t> Cpus<'t> {
         let no_sys = || TopologyError::NoSys { root: root.to_owned() };
         let system = tree.dir("sys/devices/system/cpu").ok_or_else(no_sys)?;
         let found = system.numbered("cpu");
-        // Before a set is made: its memory grows with the highest number.
-        if let Some((cpu, _)) = found.iter().find(|(cpu, _)| *cpu as usize >= MOST_CPUS) {
-            return Err(system.damage(&format!("cpu{cpu}"), NO_KERNEL_HAS));
-        }
         let online = match system.set(&[("online", List)])? {
             Some(online) => online,
             None => online_by_folder(&found)?,
@@ -300,7 +295,7 @@ fn within_kernel(folder: &Dir<'_>, name: &str, cpus: &CpuSet) -> Result<(), Topo
     if cpus.words().len() * 64 <= MOST_CPUS {
         return Ok(());
     }
-    Err(folder.damage(name, NO_KERNEL_HAS))
+    Err(folder.damage(name, &format!("it names CPUs from {MOST_CPUS} on, which no kernel has")))
 }
 
 /// Older kernels have no list of the online CPUs, but a file `online` in the folder of each CPU
