@@ -76,8 +76,13 @@ pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
-    let hint = suggest::for_command_line(args).unwrap_or_else(|| "see --help".to_owned());
-    output::tell(&format!("threadwise: {}; {hint}", escaped(&one_line(&error.to_string()))));
+    let what = one_line(&error.to_string());
+    let line = match suggest::for_command_line(args) {
+        // Clap's own tip takes the program's option for a value of ours.
+        Some(hint) => format!("{}; {hint}", what.split(" tip: ").next().unwrap_or_default()),
+        None => format!("{what}; see --help"),
+    };
+    output::tell(&format!("threadwise: {}", escaped(&line)));
     ExitCode::from(2)
 }
 

@@ -7,6 +7,7 @@ use crate::load::Folders;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use threadwise_machine::text::one_line;
 use threadwise_server::{marked, proc};
 
 /// How long they may take to go when they are killed.
@@ -31,6 +32,5 @@ pub(super) fn end(mark: &Path) -> Option<String> {
 
 /// A process chooses its own name.
 fn name(pid: u32) -> String {
-    let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
-    proc::comm(pid).unwrap_or_default().chars().map(plain).collect()
+    one_line(&proc::comm(pid).unwrap_or_default(), 40)
 }

@@ -17,6 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use threadwise_machine::text::one_line;
 
 /// How long the workers of a study may take to end when that was killed.
 const WORKERS: Duration = Duration::from_secs(5);
@@ -41,8 +42,7 @@ impl Bound {
         *threads += 1;
         if name.is_empty() {
             // A process chooses its own name.
-            let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
-            *name = proc::comm(pid).unwrap_or_default().chars().map(plain).collect();
+            *name = one_line(&proc::comm(pid).unwrap_or_default(), 40);
         }
     }
 

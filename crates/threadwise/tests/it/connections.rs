@@ -22,7 +22,7 @@ fn study(engine_url: &str, sessions: u32, blocks: u32) -> String {
     format!(
         "version = 1\nname = \"many\"\nengine = \"{}\"\nworkload = \"logical-io\"\n\n\
          [engine_options]\nurl = \"{engine_url}\"\n\n[options]\nblocks = 100\nwork_unit = 16\n\n\
-         [design]\nrounds = 2\nslice_ms = 20\nrewarm_ms = 2\nblocks = {blocks}\n\n\
+         [design]\nrounds = 2\nslice_ms = 60\nrewarm_ms = 2\nblocks = {blocks}\n\n\
          [baseline]\nplacement = \"1c1t\"\nsessions = 1\n\n\
          [[treatment]]\nplacement = \"1c1t\"\nsessions = {sessions}\n",
         engine_url.split(':').next().unwrap()

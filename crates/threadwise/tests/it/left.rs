@@ -55,26 +55,17 @@ impl Drop for Busy {
     }
 }
 
+/// A study of a model that takes a moment.
+const SHORT: [&str; 8] =
+    ["run", "--engine", "simulated", "--seed=7", "--placement=2c1t", "--rounds=1", "--blocks=8", "--no-html"];
+
 #[test]
 fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
     let lab = Lab::new();
     let server = Server::start(&lab);
     let other = lab.path().join("other");
     std::fs::create_dir(&other).unwrap();
-    let simulated = |output| {
-        vec![
-            "run",
-            "--engine",
-            "simulated",
-            "--seed=7",
-            "--placement=2c1t",
-            "--rounds=1",
-            "--blocks=8",
-            "--no-html",
-            "--output",
-            output,
-        ]
-    };
+    let simulated = |output| [&SHORT[..], &["--output", output]].concat();
     assert_eq!(lab.run(&[&simulated("old.threadwise")[..], &["--allow-busy"]].concat()).code, Some(0));
 
     killed_whole(&lab, &server);
@@ -117,18 +108,7 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
     let mut child = start_waiting(&lab, &server);
     let bound = server.astray();
     assert_ne!(bound, []);
-    let second = [
-        "run",
-        "--engine",
-        "simulated",
-        "--seed=7",
-        "--placement=2c1t",
-        "--rounds=1",
-        "--blocks=8",
-        "--no-html",
-        "--allow-busy",
-        "--output=t.threadwise",
-    ];
+    let second = [&SHORT[..], &["--allow-busy", "--output=t.threadwise"]].concat();
     for args in [&second[..], &["report", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
         let said = lab.ok(args);
         assert!(!said.stderr.contains("study that was killed"), "{args:?}: {}", said.stderr);
@@ -142,22 +122,10 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
 #[test]
 fn data_folders_by_relative_paths_are_cleaned_too() {
     let lab = Lab::new();
-    let run = [
-        "run",
-        "--engine",
-        "simulated",
-        "--seed=7",
-        "--placement=2c1t",
-        "--rounds=1",
-        "--blocks=8",
-        "--no-html",
-        "--allow-busy",
-        "--output",
-    ];
     for (output, tmp, more) in
         [("a.threadwise", "tmp/../tmp", &[][..]), ("b.threadwise", "/tmp", &["--data-dir", "tmp"])]
     {
-        let args = [&run[..], &[output], more].concat();
+        let args = [&SHORT[..], &["--allow-busy", "--output", output], more].concat();
         let said = said(lab.command(&args).env("TMPDIR", tmp).output().unwrap());
         assert_eq!((said.code, lab.leftovers()), (Some(0), vec![]), "{args:?}: {}", said.stderr);
     }

@@ -11,7 +11,7 @@ const SHORT: [&str; 12] = [
     "--rounds",
     "2",
     "--slice",
-    "10ms",
+    "25ms",
     "--set",
     "blocks=2000",
     "--output",

@@ -16,7 +16,7 @@ fn study(engine: &str, workload: &str, options: &str) -> String {
     // A fixed amount of work is one whole run for each block.
     let slices = match options.contains("rows_per_session") {
         true => "",
-        false => "rounds = 2\nslice_ms = 40\nrewarm_ms = 5\n",
+        false => "rounds = 2\nslice_ms = 100\nrewarm_ms = 5\n",
     };
     format!(
         "version = 1\nname = \"short\"\nengine = \"{engine}\"\nworkload = \"{workload}\"\n\n\
