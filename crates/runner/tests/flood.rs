@@ -51,10 +51,8 @@ fn a_million_counters_are_a_protocol_failure() {
 fn a_log_without_end_fails_the_run() {
     let (kind, message) = failure("endless log");
     assert_eq!(kind, "protocol");
-    assert!(
-        message.contains("64 MiB to its log") && message.contains("last line of its log: a line"),
-        "{message}"
-    );
+    // It may be killed in the midst of a line.
+    assert!(message.contains("64 MiB to its log") && message.contains("last line of its log: "), "{message}");
 }
 
 #[test]
