@@ -3,7 +3,7 @@
 use crate::harness::Lab;
 use serde_json::Value;
 
-const SHORT: [&str; 12] = [
+const SHORT: [&str; 14] = [
     "run",
     "--allow-busy",
     "--seed",
@@ -11,7 +11,9 @@ const SHORT: [&str; 12] = [
     "--rounds",
     "2",
     "--slice",
-    "25ms",
+    "60ms",
+    "--blocks",
+    "8",
     "--set",
     "blocks=2000",
     "--output",
