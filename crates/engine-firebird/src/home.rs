@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_server::{living, marked, template};
+use threadwise_process::{living, marked, template};
 
 use crate::error::{failed, io_error, words};
 use crate::programs::Programs;

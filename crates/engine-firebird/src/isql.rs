@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_server::stopping;
+use threadwise_process::stopping;
 
 use crate::error::{failed, words};
 use crate::home::Home;

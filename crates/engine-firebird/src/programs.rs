@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use threadwise_engine::EngineError;
-use threadwise_server::programs;
+use threadwise_process::programs;
 
 use crate::error::failed;
 

@@ -26,7 +26,7 @@ use std::fs;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
-use threadwise_server::users;
+use threadwise_process::users;
 use threadwise_study::Options;
 
 pub use connect::Server;

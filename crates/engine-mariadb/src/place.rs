@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use threadwise_engine::{EngineError, Placed};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::journal::Journal;
-use threadwise_server::masks::{self, MaskError};
+use threadwise_process::journal::Journal;
+use threadwise_process::masks::{self, MaskError};
 
 use crate::error::{failed, query};
 use crate::workload::Backend;

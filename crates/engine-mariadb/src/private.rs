@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
-use threadwise_server::users;
+use threadwise_process::users;
 
 use crate::USERS;
 use crate::managed::{self, Folders, OwnServer, Programs, Setup};

@@ -3,7 +3,7 @@
 use mysql::prelude::Queryable;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
-use threadwise_server::journal::{Journal, NO_JOURNAL};
+use threadwise_process::journal::{Journal, NO_JOURNAL};
 use threadwise_study::{Counters, SessionSlice};
 
 use crate::error::{failed, query};

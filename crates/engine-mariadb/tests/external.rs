@@ -10,7 +10,7 @@ use support::{folder, installed, options, request, start_request, text, whole, w
 use threadwise_engine::{Engine, EngineError, LoadRequest};
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_machine::pin::thread_affinity;
-use threadwise_server::journal;
+use threadwise_process::journal;
 
 const DATABASES: &str = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'threadwise'";
 

@@ -12,7 +12,7 @@ use threadwise_engine::{Engine, LoadRequest, Placed, Running, Session, SessionRe
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, thread_affinity};
-use threadwise_server::{masks, proc};
+use threadwise_process::{masks, proc};
 use threadwise_study::Options;
 
 /// A treatment with its sessions open.
@@ -124,7 +124,7 @@ fn treatments_of_the_users_server_place_its_service_threads_in_turn() {
     let keeper = Mariadb.keep(&load, 0).unwrap().unwrap();
     let journal = private.path().join("masks");
     two_treatments(folder.path(), &engine_options, Some(&journal));
-    let restored = threadwise_server::journal::restore(&journal).unwrap();
+    let restored = threadwise_process::journal::restore(&journal).unwrap();
     assert!(restored.failed.is_empty(), "{restored:?}");
     keeper.end().unwrap();
 }

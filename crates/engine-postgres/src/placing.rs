@@ -8,8 +8,8 @@
 use std::path::PathBuf;
 use threadwise_engine::{EngineError, Placed};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::journal::{Journal, NO_JOURNAL};
-use threadwise_server::{masks, proc};
+use threadwise_process::journal::{Journal, NO_JOURNAL};
+use threadwise_process::{masks, proc};
 
 use crate::connect::{Locality, Server};
 use crate::error::{failed, refuse};

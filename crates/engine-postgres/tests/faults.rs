@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{engine, eventually, folder, load, processes_in, programs, session, start, window};
 use threadwise_engine::{EngineError, LoadRequest, Running, Session};
-use threadwise_server::{Signal, users};
+use threadwise_process::{Signal, users};
 
 const SMALL: [(&str, &str); 2] = [("blocks", "64"), ("work_unit", "8")];
 
@@ -55,7 +55,7 @@ fn a_killed_server_fails_the_run_and_leaves_nothing() {
                 kill(pid);
                 // The backend of a killed postmaster ends only when it looks; end it as the janitor would.
                 if whom == "postmaster" {
-                    threadwise_server::living::end_in_folder(
+                    threadwise_process::living::end_in_folder(
                         folder.path(),
                         std::time::Duration::from_secs(10),
                     )

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use support::{cpus, engine};
 use threadwise_engine::engines::sqlite::Sqlite;
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::proc;
+use threadwise_process::proc;
 use threadwise_tpch::{Dialect, Reference, compare};
 
 /// Takes a second and more on one logical CPU, and can go parallel.

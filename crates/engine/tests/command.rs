@@ -10,7 +10,7 @@ use threadwise_engine::protocol::{self, Reply, Request, VERSION, WireLoad, WireS
 use threadwise_engine::worker;
 use threadwise_engine::{LoadRequest, engines};
 use threadwise_machine::pin::current_affinity;
-use threadwise_server::marked;
+use threadwise_process::marked;
 use threadwise_study::command::PEAK_RSS_BYTES;
 use threadwise_study::{Counters, OptionValue, SessionSlice};
 

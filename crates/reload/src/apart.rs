@@ -30,9 +30,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use threadwise_server::as_owner::become_for_good;
-use threadwise_server::stopping;
-use threadwise_server::users::Account;
+use threadwise_process::as_owner::become_for_good;
+use threadwise_process::stopping;
+use threadwise_process::users::Account;
 use wire::{Answer, Line, Request, Task};
 
 /// How often root looks whether the user asked to stop.

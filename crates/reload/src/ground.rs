@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use threadwise_server::users::{self, Account};
+use threadwise_process::users::{self, Account};
 
 /// Who is to work on a database.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -240,7 +240,7 @@ pub fn check_memory(planned: u64, limit: u64) -> Result<(), Refusal> {
 
 /// Bytes that this user may still write into a folder; `None` where the system does not say.
 pub fn read_free_bytes(folder: &Path) -> Option<u64> {
-    threadwise_server::room::free_bytes(folder).ok()
+    threadwise_process::room::free_bytes(folder).ok()
 }
 
 /// Refuses where less than twice the data is free.

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use threadwise_engine::protocol::REPLY_FD;
 use threadwise_machine::{CpuSet, MemoryBinding, MemoryMode, pin};
-use threadwise_server::marked;
+use threadwise_process::marked;
 
 /// How to start a worker.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_server::proc;
+use threadwise_process::proc;
 use threadwise_study::{CpuTimes, Reading};
 use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 use threadwise_engine::engines::command::remove_stale_groups;
-use threadwise_server::{journal, living, marked, segments};
+use threadwise_process::{journal, living, marked, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";

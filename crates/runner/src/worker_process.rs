@@ -114,7 +114,7 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// Its log file.
     pub log: &'a Path,
-    /// What it and all that it starts is marked with, see [`threadwise_server::marked`].
+    /// What it and all that it starts is marked with, see [`threadwise_process::marked`].
     pub mark: &'a Path,
 }
 

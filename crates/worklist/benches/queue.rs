@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use threadwise_server::programs;
+use threadwise_process::programs;
 use threadwise_worklist::plan::{self, Feed, Item, Plan, Step};
 use threadwise_worklist::work;
 

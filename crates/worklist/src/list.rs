@@ -232,7 +232,7 @@ pub(crate) fn expect_room(folder: &Path, sizes: &[u64], at_once: u32) -> Result<
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let at_work: u64 = sizes.iter().take(at_once as usize).sum();
     let needed = sizes.iter().sum::<u64>().saturating_add(at_work.saturating_mul(2));
-    let free = threadwise_server::room::free_bytes(folder)
+    let free = threadwise_process::room::free_bytes(folder)
         .map_err(|error| failed(format!("look at the disk of {}", folder.display()), error))?;
     match needed <= free {
         true => Ok(()),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use threadwise_engine::EngineError;
 use threadwise_engine_postgres::cluster;
-use threadwise_server::programs;
+use threadwise_process::programs;
 
 use crate::chain::{Chain, Kind};
 use crate::error::refuse;

@@ -15,7 +15,7 @@ const UNSAFE: [&str; 8] = [
     "crates/probe/src/kernels/aarch64.rs",
     "crates/probe/src/kernels/x86_64.rs",
     "crates/runner/src/spawn.rs",
-    "crates/server/src/spawn.rs",
+    "crates/process/src/spawn.rs",
 ];
 
 /// Modules (or folders, with a slash at the end) that may know serde; tests may too.

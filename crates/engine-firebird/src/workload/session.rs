@@ -11,7 +11,7 @@ use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
 use threadwise_engine::workloads::insert::{Insert, first_key};
 use threadwise_engine::workloads::logical_io::LogicalIo;
 use threadwise_engine::{EngineError, Session, Window};
-use threadwise_server::proc;
+use threadwise_process::proc;
 use threadwise_study::SessionSlice;
 
 use super::counters::Pages;

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest};
 use threadwise_machine::CpuSet;
-use threadwise_server::masks;
-use threadwise_server::proc::thread_numbers;
+use threadwise_process::masks;
+use threadwise_process::proc::thread_numbers;
 
 use super::insert::Content;
 use super::session::{FirebirdSession, Told};

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_server::{User, living, template};
+use threadwise_process::{User, living, template};
 
 use super::SOCKET;
 use crate::error::failed;

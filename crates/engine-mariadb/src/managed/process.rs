@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
-use threadwise_server::spawn::{self, DeathSignal, Program};
-use threadwise_server::{Signal, User, stopping};
+use threadwise_process::spawn::{self, DeathSignal, Program};
+use threadwise_process::{Signal, User, stopping};
 
 use super::{Folders, Programs, SOCKET};
 use crate::Server;

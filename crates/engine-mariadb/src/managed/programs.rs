@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use threadwise_engine::EngineError;
-use threadwise_server::programs;
+use threadwise_process::programs;
 
 use crate::connect::require_version;
 use crate::error::failed;

@@ -8,7 +8,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use threadwise_engine::EngineError;
-use threadwise_server::proc;
+use threadwise_process::proc;
 
 use crate::Server;
 use crate::error::query;

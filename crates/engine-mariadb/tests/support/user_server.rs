@@ -16,7 +16,7 @@ pub struct UserServer {
 }
 
 fn owned_by_server(command: &mut Command) {
-    if threadwise_server::users::is_root() {
+    if threadwise_process::users::is_root() {
         command.arg("--user=mysql");
     }
 }

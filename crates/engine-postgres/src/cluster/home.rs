@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_server::spawn::{self, DeathSignal, Program};
-use threadwise_server::{User, living, template, users};
+use threadwise_process::spawn::{self, DeathSignal, Program};
+use threadwise_process::{User, living, template, users};
 
 use super::process::SUPERUSER;
 use super::programs::Programs;
@@ -235,7 +235,7 @@ pub fn sync(folder: &Path) {
 }
 
 fn free_bytes(folder: &Path) -> u64 {
-    threadwise_server::room::free_bytes(folder).unwrap_or(u64::MAX)
+    threadwise_process::room::free_bytes(folder).unwrap_or(u64::MAX)
 }
 
 /// Whether another user can get to a folder: every folder above must let it pass. Said here, since the

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
-use threadwise_server::spawn::{self, DeathSignal, Program};
-use threadwise_server::{Signal, User, living, stopping};
+use threadwise_process::spawn::{self, DeathSignal, Program};
+use threadwise_process::{Signal, User, living, stopping};
 
 use super::programs::Programs;
 use crate::connect::{Server, Target};

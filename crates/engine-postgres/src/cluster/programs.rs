@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use threadwise_engine::EngineError;
-use threadwise_server::programs;
+use threadwise_process::programs;
 
 use crate::connect::OLDEST;
 use crate::error::{failed, refuse};

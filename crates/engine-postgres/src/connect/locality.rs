@@ -10,7 +10,7 @@
 use postgres::Client;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use threadwise_server::proc;
+use threadwise_process::proc;
 
 use super::target::{Address, Target, socket_path};
 

@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL has one process of one thread for each connection, so its process is the thread.
 
-use threadwise_server::proc;
+use threadwise_process::proc;
 use threadwise_study::SessionSlice;
 
 /// CPU time and switches of a backend so far; all 0 where the server is not on this machine.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use threadwise_engine::{LoadRequest, Running, StartRequest};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::{journal, proc};
+use threadwise_process::{journal, proc};
 
 /// A password file for every user of the server, and a URL that names it.
 fn url(theirs: &Theirs, user: &str) -> String {
@@ -206,7 +206,7 @@ fn a_foreign_server_is_placed_by_the_journal_and_put_back() {
     assert_eq!(mask(theirs.postmaster()), all, "new sessions of others inherit its mask");
     // Another treatment moved them; ours puts them where it wants them.
     let first: CpuSet = all.first().into_iter().collect();
-    threadwise_server::masks::set_thread(writer.pid, &first).unwrap();
+    threadwise_process::masks::set_thread(writer.pid, &first).unwrap();
     running.before().unwrap();
     assert_eq!(mask(writer.pid), plain.service);
     drop(opened);
@@ -297,7 +297,7 @@ fn a_killed_server_of_a_study_is_an_engine_error() {
         panic!("not here")
     };
     kill(postmaster);
-    threadwise_server::living::end_in_folder(folder.path(), std::time::Duration::from_secs(10)).unwrap();
+    threadwise_process::living::end_in_folder(folder.path(), std::time::Duration::from_secs(10)).unwrap();
     let error = engine().start(&start(&request)).map(drop).unwrap_err();
     assert_eq!(error.kind(), "engine");
     let text = kept.end().unwrap_err().to_string();

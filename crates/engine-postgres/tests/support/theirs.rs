@@ -10,8 +10,8 @@ use threadwise_engine_postgres::Server;
 use threadwise_engine_postgres::cluster::{Home, Programs, prepare, server_user};
 use threadwise_engine_postgres::connect::{Environment, Target};
 use threadwise_engine_postgres::options::Managed;
-use threadwise_server::spawn::{self, DeathSignal, Program};
-use threadwise_server::{Signal, stopping};
+use threadwise_process::spawn::{self, DeathSignal, Program};
+use threadwise_process::{Signal, stopping};
 
 /// The password of user `ada`.
 pub const PASSWORD: &str = "hunter2-secret";
@@ -121,7 +121,7 @@ fn certificates(data: &Path) -> PathBuf {
           -out server.crt 2>/dev/null && chmod 0600 server.key";
     let made = Command::new("sh").args(["-c", script]).current_dir(data).status().unwrap();
     if let (true, Some(user)) = (made.success(), server_user()) {
-        threadwise_server::template::chown_tree(data, &user).unwrap();
+        threadwise_process::template::chown_tree(data, &user).unwrap();
     }
     authority
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use threadwise_engine::engines::sqlite::Sqlite;
 use threadwise_engine::{EngineError, LoadRequest, SessionRequest, StartRequest};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::{Signal, proc};
+use threadwise_process::{Signal, proc};
 use threadwise_tpch::{Dialect, Reference, compare};
 
 fn cold_folder() -> TempDir {

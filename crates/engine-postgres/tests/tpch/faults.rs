@@ -6,7 +6,7 @@ use super::support::{cpus, engine, eventually, processes_in};
 use std::os::unix::fs::PermissionsExt;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_engine_postgres::cluster;
-use threadwise_server::Signal;
+use threadwise_process::Signal;
 use threadwise_tpch::Dialect;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The journal of masks (`server::journal`): read to restore, read to add to it, and looked for in a state
+//! The journal of masks (`process::journal`): read to restore, read to add to it, and looked for in a state
 //! folder under any name.
 //!
 //! Every line names a start of the machine that never was, so that no thread can be meant by any mutant. A
@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
-use threadwise_server::journal::{self, Journal, close, left, put_left_back, restore};
+use threadwise_process::journal::{self, Journal, close, left, put_left_back, restore};
 
 /// In a name: this start of the machine and this PID namespace, which differ from machine to machine.
 const HERE: &str = "@HERE@";

@@ -14,7 +14,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use threadwise_server::users::Account;
+use threadwise_process::users::Account;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
-use threadwise_server::spawn::{self, DeathSignal, Program};
-use threadwise_server::{programs, stopping};
+use threadwise_process::spawn::{self, DeathSignal, Program};
+use threadwise_process::{programs, stopping};
 
 /// Where installations outside PATH have their programs.
 const FOLDERS: [&str; 2] = ["/opt/firebird/bin", "/usr/lib*/firebird/bin"];
@@ -224,7 +224,7 @@ pub(super) fn plain_path(path: &Path) -> Result<(), String> {
 /// What is guessed of a program that ended by SIGBUS: that is what memory mapped from a file gives when
 /// there is no room for its pages (`mmap(2)`), and Firebird maps its lock table so.
 fn full(status: ExitStatus, folder: &Path) -> String {
-    let free = threadwise_server::room::free_bytes(folder);
+    let free = threadwise_process::room::free_bytes(folder);
     let by_bus = status.signal() == Some(rustix::process::Signal::BUS.as_raw());
     match free {
         Ok(free) if by_bus && free < LITTLE_BYTES => {

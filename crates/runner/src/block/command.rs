@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 use threadwise_engine::protocol::{WireLoad, WireValue};
-use threadwise_server::marked;
+use threadwise_process::marked;
 use threadwise_study::{Reading, Slice, Study, command, worklist};
 
 use crate::guard::{BlockUse, ThreadTimes};

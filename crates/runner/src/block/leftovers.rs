@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_machine::text::one_line;
-use threadwise_server::{marked, proc};
+use threadwise_process::{marked, proc};
 
 /// How long they may take to go when they are killed.
 const END: Duration = Duration::from_secs(10);

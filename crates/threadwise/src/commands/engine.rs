@@ -6,9 +6,9 @@ use crate::output;
 use clap::{Args, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use threadwise_analytics::folder::{Status, data_home};
-use threadwise_analytics::{Add, AnalyticsEngine, AnalyticsError, Complete, Engines, State};
-use threadwise_analytics::{engine, known, programs, requirements};
+use threadwise_python::folder::{Status, data_home};
+use threadwise_python::{Add, AnalyticsEngine, AnalyticsError, Complete, Engines, State};
+use threadwise_python::{engine, known, programs, requirements};
 use threadwise_report::json::{self, EngineEntry};
 
 /// Arguments of `engine`.

@@ -6,8 +6,8 @@ use crate::commands::engine::EngineAction;
 use crate::error::AppError;
 use crate::output;
 use std::path::PathBuf;
-use threadwise_server::journal::{self, PutBack};
-use threadwise_server::state;
+use threadwise_process::journal::{self, PutBack};
+use threadwise_process::state;
 
 /// How many failures are shown.
 const SHOWN: usize = 3;

@@ -5,9 +5,9 @@ use crate::commands::topology::live;
 use crate::engines;
 use crate::error::AppError;
 use crate::output;
-use threadwise_analytics::known;
 use threadwise_machine::placement::resolve;
 use threadwise_machine::{Draw, Pin, Placement, Topology};
+use threadwise_python::known;
 use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 

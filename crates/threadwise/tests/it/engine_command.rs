@@ -261,7 +261,7 @@ fn a_real_environment_is_ready_and_its_generator_works() {
         assert_eq!(engine["state"], "ready", "{engine}");
         assert!(engine["size_bytes"].as_u64() > Some(100 << 20), "{engine}");
     }
-    let engines = threadwise_analytics::Engines::open(&real).unwrap();
+    let engines = threadwise_python::Engines::open(&real).unwrap();
     let found = engines.find("duckdb", None).unwrap();
     assert_eq!(list["engines"][0]["engine_version"], found.version);
     let made = Command::new(&found.generator)
@@ -276,9 +276,9 @@ fn a_real_environment_is_ready_and_its_generator_works() {
 #[test]
 fn a_real_environment_also_serves_as_one_of_the_users_own() {
     let Some(real) = real("an environment of the user's own") else { return };
-    let theirs = threadwise_analytics::Engines::open(&real).unwrap().find("duckdb", None).unwrap();
+    let theirs = threadwise_python::Engines::open(&real).unwrap().find("duckdb", None).unwrap();
     let lab = Lab::new();
-    let engines = threadwise_analytics::Engines::open(lab.path()).unwrap();
+    let engines = threadwise_python::Engines::open(lab.path()).unwrap();
     for name in ["duckdb", "datafusion"] {
         let found = engines.find(name, Some(&theirs.python)).unwrap();
         assert_eq!((&found.python, &found.generator), (&theirs.python, &theirs.generator));

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use threadwise_server::spawn::{self, DeathSignal, Program};
-use threadwise_server::stopping;
+use threadwise_process::spawn::{self, DeathSignal, Program};
+use threadwise_process::stopping;
 
 /// How long a look at the child, and so a progress step and a stop, may take to come.
 const STEP: Duration = Duration::from_millis(100);

@@ -5,7 +5,7 @@
 //! and `cstime` those of children that were waited for. All are told in clock ticks of 10 ms, so a
 //! difference may be wrong by some of these either way.
 
-use threadwise_server::proc;
+use threadwise_process::proc;
 
 const NS_PER_S: u64 = 1_000_000_000;
 

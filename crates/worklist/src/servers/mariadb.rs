@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine_mariadb::{PrivateOptions, PrivateServer};
-use threadwise_server::living;
+use threadwise_process::living;
 
 use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
 use crate::error::failed;

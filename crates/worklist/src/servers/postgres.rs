@@ -7,7 +7,7 @@ use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine_postgres::cluster::{self, Cluster, Ending, Home};
 use threadwise_engine_postgres::options::Managed;
-use threadwise_server::living;
+use threadwise_process::living;
 
 use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
 use crate::error::failed;

@@ -6,7 +6,7 @@ use crate::chain::{self, OF_ITEMS};
 use crate::plan::{Plan, Step};
 use std::ffi::OsString;
 use std::path::Path;
-use threadwise_server::programs;
+use threadwise_process::programs;
 
 /// The steps of a plan, whose programs are paths where they can be known.
 ///

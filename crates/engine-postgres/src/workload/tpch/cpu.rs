@@ -7,7 +7,7 @@
 //! leader waits until the postmaster has collected its workers before it ends a query
 //! (`WaitForParallelWorkersToExit` in PostgreSQL's `access/transam/parallel.c`).
 
-use threadwise_server::proc;
+use threadwise_process::proc;
 
 const NS_PER_S: u64 = 1_000_000_000;
 

@@ -19,7 +19,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::marked;
+use threadwise_process::marked;
 
 use crate::clock;
 use crate::protocol::REPLY_FD;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::proc;
+use threadwise_process::proc;
 
 use super::start::{self, Used};
 

@@ -6,7 +6,7 @@ use crate::engines;
 use crate::error::AppError;
 use crate::suggest;
 use std::path::{Path, PathBuf};
-use threadwise_analytics::{Found, known, scripts};
+use threadwise_python::{Found, known, scripts};
 use threadwise_runner::{QuerySettings, Worker, find_worker};
 use threadwise_study::{OptionValue, Study, tpch};
 use threadwise_tpch::{Dialect, TpchOptions, dataset};

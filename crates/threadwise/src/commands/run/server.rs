@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use threadwise_engine::engines::command::pin_server;
 use threadwise_machine::text::escaped;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_server::journal;
+use threadwise_process::journal;
 use threadwise_study::command::{CommandOptions, WORKLOAD};
 use threadwise_study::{Study, Treatment, plan_block};
 

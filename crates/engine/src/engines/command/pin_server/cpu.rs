@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use threadwise_server::find::{Identity, Server};
-use threadwise_server::proc;
+use threadwise_process::find::{Identity, Server};
+use threadwise_process::proc;
 
 use crate::clock;
 

@@ -4,8 +4,8 @@
 //! Every thread of every process is written down and bound, then looked for again until nothing new is
 //! found. What starts later inherits its mask, and is looked for all the same, in the watch's looks at
 //! the command: one that is new and elsewhere is bound, and one that was bound and is elsewhere has
-//! lost its place, which fails the run. Who belongs to the server is said in `threadwise_server::find`,
-//! how masks come back when everything of ours was killed in `threadwise_server::journal`. Source:
+//! lost its place, which fails the run. Who belongs to the server is said in `threadwise_process::find`,
+//! how masks come back when everything of ours was killed in `threadwise_process::journal`. Source:
 //! `sched_setaffinity(2)`, `fork(2)`.
 
 mod cpu;
@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::find::{self, FindError, Identity, Member, Server};
-use threadwise_server::journal::{self, Journal, NO_JOURNAL};
-use threadwise_server::masks::{self, MaskError};
-use threadwise_server::proc;
+use threadwise_process::find::{self, FindError, Identity, Member, Server};
+use threadwise_process::journal::{self, Journal, NO_JOURNAL};
+use threadwise_process::masks::{self, MaskError};
+use threadwise_process::proc;
 use threadwise_study::command::{CommandOptions, PIN_SERVER, ServerName};
 
 use super::at_work::failed;

@@ -81,7 +81,7 @@ impl Drop for Bench {
     fn drop(&mut self) {
         for &pid in &self.pids {
             let is_ours = || std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| is(&cwd, self));
-            let _ = proc::signal_if(pid, threadwise_server::Signal::KILL, is_ours);
+            let _ = proc::signal_if(pid, threadwise_process::Signal::KILL, is_ours);
         }
         let _ = self.child.wait();
     }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::spawn::{DeathSignal, Program, RunError, last_words, run, start};
-use threadwise_server::{Signal, User, stopping, users};
+use threadwise_process::spawn::{DeathSignal, Program, RunError, last_words, run, start};
+use threadwise_process::{Signal, User, stopping, users};
 
 /// A shell script to start, with all that a [`Program`] borrows.
 struct Script {

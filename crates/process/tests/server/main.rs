@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use threadwise_server::{User, users};
+use threadwise_process::{User, users};
 
 /// Long enough for anything on a busy machine; a test that works never waits for it.
 const LONG: Duration = Duration::from_secs(60);

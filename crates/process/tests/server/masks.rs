@@ -3,7 +3,7 @@
 use super::Killed;
 use std::path::Path;
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::masks::{MaskError, set_thread};
+use threadwise_process::masks::{MaskError, set_thread};
 
 #[test]
 fn a_child_is_bound_and_put_back() {

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::journal::{Journal, JournalError, close, left, new_path, put_left_back};
-use threadwise_server::masks::set_thread;
-use threadwise_server::state;
+use threadwise_process::journal::{Journal, JournalError, close, left, new_path, put_left_back};
+use threadwise_process::masks::set_thread;
+use threadwise_process::state;
 
 /// A state folder that is not there yet, and children to bind.
 struct Bench {
@@ -124,7 +124,7 @@ fn a_worker_that_outlives_its_study_keeps_its_journal() {
     let mut study = bench.study(0);
     let path = bench.files().remove(0);
     // The child stands for a worker that does not end.
-    let start = threadwise_server::proc::start_time(bench.children[0].id(), bench.children[0].id()).unwrap();
+    let start = threadwise_process::proc::start_time(bench.children[0].id(), bench.children[0].id()).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let owner = text.lines().find(|line| line.starts_with("owner ")).unwrap();
     let place: Vec<&str> = owner.split(' ').take(3).collect();

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::journal::{Journal, JournalError, Restored, restore};
-use threadwise_server::masks::set_thread;
+use threadwise_process::journal::{Journal, JournalError, Restored, restore};
+use threadwise_process::masks::set_thread;
 
 /// A folder for a journal, and children to bind.
 struct Bench {
@@ -299,7 +299,7 @@ const STARTS_THREADS: &str = "import sys, threading, time\n\
 
 /// The masks of all threads of a process.
 fn masks(pid: u32) -> Vec<CpuSet> {
-    let tids = threadwise_server::proc::threads(pid);
+    let tids = threadwise_process::proc::threads(pid);
     tids.into_iter().filter_map(|(tid, _)| pin::thread_affinity(pid, tid).ok()).collect()
 }
 
@@ -330,7 +330,7 @@ fn threads_that_a_bound_one_started_get_the_first_mask_too() {
     start_one(3);
     assert_eq!(masks(pid).iter().filter(|mask| **mask == bound).count(), if first == bound { 3 } else { 2 });
     // One that is asked for later is not taken at its own, inherited word.
-    let newest = threadwise_server::proc::threads(pid).last().unwrap().0;
+    let newest = threadwise_process::proc::threads(pid).last().unwrap().0;
     bench.journal().record(pid, newest).unwrap();
     start_one(4);
     restore(&bench.path()).unwrap();

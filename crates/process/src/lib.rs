@@ -1,4 +1,4 @@
-//! What the engines that run a database server share: finding its programs and its user, copying a
+//! Other processes, as the engines that run a database server need them: finding programs and users, copying a
 //! data directory, starting it so that it never outlives us, placing its threads and putting foreign
 //! masks back, reading what its threads did, and ending what is left.
 //!

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use threadwise_machine::{CpuSet, pin};
-use threadwise_server::find::{Server, by_pid};
-use threadwise_server::journal::{Journal, restore};
-use threadwise_server::masks::set_thread;
-use threadwise_server::proc;
+use threadwise_process::find::{Server, by_pid};
+use threadwise_process::journal::{Journal, restore};
+use threadwise_process::masks::set_thread;
+use threadwise_process::proc;
 
 /// A server of shells: one that lives on, and one that starts another for each line of a pipe.
 struct Bench {
@@ -65,7 +65,7 @@ impl Drop for Bench {
             // Ended ones are none of ours any more; they are told by their folder.
             let is_ours =
                 || fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.folder.path());
-            let _ = proc::signal_if(pid, threadwise_server::Signal::KILL, is_ours);
+            let _ = proc::signal_if(pid, threadwise_process::Signal::KILL, is_ours);
         }
     }
 }

@@ -9,8 +9,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use threadwise_server::template::{chown_tree, copy, sync};
-use threadwise_server::{User, users};
+use threadwise_process::template::{chown_tree, copy, sync};
+use threadwise_process::{User, users};
 
 struct Bench {
     folder: TempDir,

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use threadwise_machine::CpuSet;
-use threadwise_server::living::{end_in_folder, end_programs_in_folder, in_folder};
-use threadwise_server::proc;
-use threadwise_server::spawn::{DeathSignal, Program, start};
-use threadwise_server::{masks, users};
+use threadwise_process::living::{end_in_folder, end_programs_in_folder, in_folder};
+use threadwise_process::proc;
+use threadwise_process::spawn::{DeathSignal, Program, start};
+use threadwise_process::{masks, users};
 
 #[test]
 fn whatever_lives_in_the_folder_is_ended_and_nothing_else() {
