@@ -6,10 +6,13 @@ mod commands;
 mod comparisons;
 mod cpus;
 mod doctor;
+pub mod document;
 mod lines;
 mod pairs;
 mod probe;
 mod queries;
+mod sheet;
+pub(crate) mod sign;
 mod worklist;
 
 use crate::activity::latency_gap;

@@ -1,31 +1,24 @@
-//! Texts on lines of a given width: wrapped, side by side, in columns. Colours come afterwards, since
-//! escapes are no columns.
+//! Texts on lines of a given width. Columns are those of a terminal (Unicode Standard Annex 11), wrapping is
+//! textwrap's, at spaces only.
+
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_width::UnicodeWidthStr;
 
 /// Columns that a text takes.
 pub fn columns(text: &str) -> usize {
-    text.chars().count()
+    text.width()
 }
 
 /// Breaks at spaces; a word longer than the width stays whole.
 pub fn wrap(line: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in line.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
-            lines.push(String::new());
-            used = 0;
-        }
-        if let Some(last) = lines.last_mut() {
-            if used > 0 {
-                last.push(' ');
-                used += 1;
-            }
-            last.push_str(word);
-            used += length;
-        }
-    }
-    lines
+    let options = Options::new(width)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    // Single spaces, whatever was given.
+    let line = line.split_whitespace().collect::<Vec<&str>>().join(" ");
+    textwrap::wrap(&line, options).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
 /// Parts on as few lines as hold them, two spaces between; a part breaks where it is wider alone.

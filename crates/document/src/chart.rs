@@ -1,0 +1,408 @@
+//! Charts: aggregated data that the page draws. Nothing is computed in the browser.
+//!
+//! Figures are short arrays where there are many, with four decimals at most, which keeps pages of many
+//! treatments small; `None` is an end of an interval that one block does not have.
+
+use crate::Table;
+use serde::Serialize;
+
+/// A chart with its heading and its figures as a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// What is drawn.
+    pub chart: Chart,
+    /// Full width, or beside its neighbour.
+    pub wide: bool,
+    /// Heading.
+    pub title: String,
+    /// What is drawn, for those who cannot see it too.
+    pub description: String,
+    /// The same figures.
+    pub table: Table,
+}
+
+/// What is drawn, and how.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "chart", content = "data", rename_all = "kebab-case")]
+pub enum Chart {
+    /// Throughput against sessions.
+    Throughput(RateChart),
+    /// Ratios around 1.
+    Ratios(RatioChart),
+    /// Values from 0 on.
+    Values(ValueChart),
+    /// Busy time by use of logical CPUs, from [`Shared::usage`].
+    Roles,
+    /// Busy time by logical CPU, from [`Shared::usage`].
+    Busy,
+    /// Stolen time by logical CPU, from [`Shared::usage`].
+    Steal,
+    /// Slices in time order.
+    Slices(SliceChart),
+    /// What sessions waited for.
+    Waits(WaitChart),
+    /// Latencies of pairs, from [`Shared::pairs`]: 0 by compare-and-swap, 1 by two lines.
+    Latency(u8),
+    /// What pairs share, from [`Shared::pairs`].
+    Sharing,
+    /// Bars around 1, query by query.
+    Bars(BarChart),
+    /// Speed or throughput over DOP.
+    Dops(DopChart),
+    /// Steps of DOP.
+    Steps(StepChart),
+    /// Throughput over DOP and streams.
+    Heats(HeatChart),
+    /// CPU seconds beside core-seconds.
+    Cores(Vec<CoreRow>),
+    /// Rate by number of jobs.
+    Jobs(JobChart),
+    /// Runs item by item.
+    Timelines(Vec<TimelineChart>),
+}
+
+/// What several charts of a document share.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Shared {
+    /// What the workload calls its work.
+    pub words: ChartWords,
+    /// Names that colours and symbols stand for.
+    pub labels: Vec<String>,
+    /// Busy and stolen time, by treatment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Measured pairs of logical CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<PairChart>,
+}
+
+/// Throughput of a group's treatments.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RateChart {
+    /// Group name.
+    pub group: String,
+    /// One per treatment.
+    pub points: Vec<RatePoint>,
+    /// Sweeps: indices of points, by sessions.
+    pub lines: Vec<Vec<usize>>,
+}
+
+/// Throughput of a treatment, rows per second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RatePoint {
+    /// Index into [`Shared::labels`].
+    pub label: usize,
+    /// Placement text.
+    pub placement: String,
+    /// Sessions.
+    pub sessions: u32,
+    /// Centre.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Ratios of a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RatioChart {
+    /// Group name.
+    pub group: String,
+    /// Metric name, of commands.
+    #[serde(skip)]
+    pub metric: String,
+    /// What the ratios are of, where charts of a page differ in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+    /// Noise floor as a ratio below 1.
+    pub floor_low: Option<f64>,
+    /// Noise floor as a ratio above 1.
+    pub floor_high: Option<f64>,
+    /// One per comparison.
+    pub rows: Vec<RatioRow>,
+}
+
+/// One ratio.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RatioRow {
+    /// What is on top, or the comparison's own name.
+    pub label: String,
+    /// What it is compared with, or what is compared.
+    pub against: String,
+    /// Centre.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The mark in words.
+    pub mark: &'static str,
+    /// Whether it is an effect.
+    pub effect: bool,
+    /// Figures as the table has them.
+    pub figures: String,
+}
+
+/// Values of a quantity of commands, treatment by treatment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ValueChart {
+    /// Metric name.
+    #[serde(skip)]
+    pub metric: String,
+    /// Group name.
+    #[serde(skip)]
+    pub group: String,
+    /// The quantity with its unit, for the axis.
+    pub what: String,
+    /// One per treatment.
+    pub rows: Vec<ValueRow>,
+}
+
+/// One treatment's value in the chart's unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ValueRow {
+    /// Treatment.
+    pub label: String,
+    /// Its placement.
+    pub against: String,
+    /// Centre.
+    pub mean: f64,
+    /// Lower end; `None` of one block.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Figures as the table has them.
+    pub figures: String,
+}
+
+/// Busy and stolen CPU time by treatment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Usage {
+    /// Logical CPUs, or spans of them, in order.
+    pub cpus: Vec<String>,
+    /// Logical CPUs in a span.
+    pub span: usize,
+    /// One per treatment with readings.
+    pub rows: Vec<UsageRow>,
+    /// Whether any CPU lost 0.1% or more to the hypervisor.
+    pub steal: bool,
+}
+
+/// One treatment's busy and stolen shares.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UsageRow {
+    /// Treatment name.
+    pub name: String,
+    /// By role: used, left-over siblings, others; (busy, steal), `None` where there is no such CPU.
+    pub roles: [Option<(f64, f64)>; 3],
+    /// By span: busy, steal, share of the slices in which it was used.
+    pub cells: Vec<(f64, f64, f64)>,
+}
+
+/// The slices of a group.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct SliceChart {
+    /// Group name.
+    pub group: String,
+    /// Seconds since the start, what is drawn of the slice, index into labels, block, round.
+    pub points: Vec<(f64, f64, usize, u32, u32)>,
+    /// The query of each point, where a slice is one execution; else empty.
+    pub queries: Vec<u8>,
+}
+
+/// What sessions waited for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WaitChart {
+    /// Names in the order in which they are drawn, with `running`, `wait` or `other`.
+    pub names: Vec<(String, &'static str)>,
+    /// One per treatment with enough samples.
+    pub rows: Vec<WaitRow>,
+}
+
+/// One treatment's shares.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WaitRow {
+    /// Treatment name.
+    pub name: String,
+    /// Samples.
+    pub samples: u64,
+    /// Shares by name, in the chart's order.
+    pub shares: Vec<f64>,
+}
+
+/// Pairs of logical CPUs: what they share and how far apart they are.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct PairChart {
+    /// Logical CPUs in the order of rows and columns.
+    pub cpus: Vec<u32>,
+    /// Whether rows are ordered by measured groups, and groups drawn below the measured pairs.
+    pub grouped: bool,
+    /// Names of the levels of latencies.
+    pub levels: Vec<String>,
+    /// Answers: sign and words.
+    pub answers: Vec<(char, &'static str)>,
+    /// One entry a pair.
+    pub pairs: Vec<PairCell>,
+    /// Squares of inferred latencies, far levels first: level, first and last row, middle of its ns.
+    pub squares: Vec<(usize, usize, usize, f64)>,
+}
+
+/// A pair: both rows, then least, median and spread in nanoseconds by compare-and-swap and by two
+/// lines, level, answer, whether the system declares it otherwise.
+pub type PairCell = (usize, usize, Option<[f64; 3]>, Option<[f64; 3]>, Option<usize>, Option<usize>, bool);
+
+/// Rate by number of jobs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JobChart {
+    /// Unit of rates.
+    pub unit: &'static str,
+    /// Rate by number of jobs, a line a series.
+    pub lines: Vec<JobLine>,
+    /// Number of jobs and rate from which perfect scaling is drawn.
+    pub perfect: Option<(u32, f64)>,
+}
+
+/// Rate by number of jobs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JobLine {
+    /// Series.
+    pub name: String,
+    /// By number of jobs.
+    pub points: Vec<JobPoint>,
+    /// From point to point.
+    pub steps: Vec<JobStep>,
+}
+
+/// A point: jobs, rate, low, high (`None` of one block), figures as the table has them.
+pub type JobPoint = (u32, f64, Option<f64>, Option<f64>, String);
+
+/// A step: from, to, ratio in short, whether it is an effect, figures as the table has them.
+pub type JobStep = (u32, u32, String, bool, String);
+
+/// One run, item by item.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimelineChart {
+    /// Treatment.
+    pub name: String,
+    /// Block, items, time.
+    pub about: String,
+    /// End of the last item, seconds since the start of the first.
+    pub end_s: f64,
+    /// When each job ended its last item, seconds.
+    pub ends: Vec<f64>,
+    /// Items: job, start, duration, name.
+    pub bars: Vec<(u32, f64, f64, String)>,
+}
+
+/// Words on axes and in tips.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ChartWords {
+    /// Unit of throughput.
+    pub rate: &'static str,
+    /// What ratios are of.
+    pub ratio: &'static str,
+    /// What is drawn of each slice.
+    pub slice: &'static str,
+    /// Those who work, several.
+    pub sessions: &'static str,
+}
+
+/// Bars of a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BarChart {
+    /// Group name.
+    pub group: String,
+    /// One per compared treatment.
+    pub panels: Vec<Panel>,
+}
+
+/// One treatment's bars.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Panel {
+    /// Treatment name inside its group.
+    pub name: String,
+    /// Placement, DOP, streams.
+    pub about: String,
+    /// Geometric mean with the ends of its interval.
+    pub mean: Option<(f64, Option<f64>, Option<f64>)>,
+    /// In the order of query numbers.
+    pub bars: Vec<Bar>,
+}
+
+/// A bar: query, speed, low, high, whether it is an effect, whether its plan is another one, noise
+/// floor as a ratio above 1.
+pub type Bar = (u8, f64, Option<f64>, Option<f64>, u8, u8, Option<f64>);
+
+/// Speed over DOP.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DopChart {
+    /// Group name.
+    pub group: String,
+    /// What is drawn upwards.
+    pub unit: &'static str,
+    /// One per placement and number of streams.
+    pub lines: Vec<DopLine>,
+}
+
+/// A line over DOP.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DopLine {
+    /// Placement, and streams where they differ.
+    pub name: String,
+    /// By DOP.
+    pub points: Vec<DopPoint>,
+}
+
+/// A point: DOP, value, low, high, treatment.
+pub type DopPoint = (u32, f64, Option<f64>, Option<f64>, String);
+
+/// Steps of DOP: rows are steps, columns are queries.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct StepChart {
+    /// Query numbers; 0 is all together.
+    pub queries: Vec<u8>,
+    /// Step and ratio of its DOPs.
+    pub rows: Vec<(String, f64)>,
+    /// One per step and query.
+    pub cells: Vec<StepCell>,
+}
+
+/// A cell: row, query, speed-up, low, high, mark (0 none, 1 super-scaling, 2 poor then good), whether
+/// its plan changed.
+pub type StepCell = (usize, u8, f64, Option<f64>, Option<f64>, u8, u8);
+
+/// Throughput over DOP and streams.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeatChart {
+    /// DOPs, ascending.
+    pub dops: Vec<u32>,
+    /// Streams, ascending.
+    pub streams: Vec<u32>,
+    /// One per pair that was measured.
+    pub cells: Vec<HeatPoint>,
+    /// Streams, smallest DOP within the noise floor of the best, best DOP.
+    pub plateaus: Vec<(u32, u32, u32)>,
+}
+
+/// A cell: DOP, streams, queries per hour, low, high, treatment.
+pub type HeatPoint = (u32, u32, f64, Option<f64>, Option<f64>, String);
+
+/// One treatment's CPU seconds and core-seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CoreRow {
+    /// Treatment name.
+    pub name: String,
+    /// Physical cores.
+    pub cores: u32,
+    /// The engine's CPU seconds, where they are known.
+    pub engine: Option<f64>,
+    /// Busy seconds of logical CPUs, whatever ran there.
+    pub logical: f64,
+    /// Core-seconds at the least.
+    pub low: f64,
+    /// The same at the most.
+    pub high: f64,
+    /// Elapsed seconds that core-seconds are over.
+    pub elapsed: f64,
+}

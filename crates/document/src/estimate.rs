@@ -1,0 +1,207 @@
+//! Values and ratios with their intervals: the types in which the analysis gives its results, and in which a
+//! report shows them.
+
+use serde::Serialize;
+
+/// A value with its interval over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Interval {
+    /// Centre.
+    pub mean: f64,
+    /// Lower end; not finite with one block.
+    pub low: f64,
+    /// Upper end; not finite with one block.
+    pub high: f64,
+    /// Unit, such as `1/s`, `ns`, `share`, `bytes`, `1` ([`crate::numbers::value`]).
+    pub unit: String,
+}
+
+impl Interval {
+    /// Whether both ends are known: one block has none.
+    pub fn has_ends(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
+    /// The longer side as a share of the centre; `None` without ends, or where the centre is 0 or less.
+    pub fn half_share(&self) -> Option<f64> {
+        let side = (self.high - self.mean).max(self.mean - self.low);
+        (self.has_ends() && self.mean > 0.0).then_some(side / self.mean)
+    }
+
+    /// The same in another unit.
+    pub fn scaled(&self, factor: f64, unit: &str) -> Self {
+        Self {
+            mean: self.mean * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+            unit: unit.to_owned(),
+        }
+    }
+}
+
+/// Which side of 1 is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub enum Direction {
+    /// More is better: throughput, speed.
+    #[default]
+    #[serde(rename = "higher-is-better")]
+    HigherIsBetter,
+    /// Less is better: time, CPU, memory.
+    #[serde(rename = "lower-is-better")]
+    LowerIsBetter,
+    /// A metric of a command of which nobody said what is better.
+    #[serde(rename = "neither")]
+    Neither,
+}
+
+/// What can be said of a ratio at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// An effect above 1.
+    Higher,
+    /// An effect below 1.
+    Lower,
+    /// No effect is shown, and the interval is narrow enough to rule a large one out.
+    NoEffect,
+    /// The interval is too wide to say.
+    Inconclusive,
+}
+
+/// Words for an effect upwards and one downwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Says {
+    /// `higher`, `lower`.
+    #[default]
+    Higher,
+    /// `better`, `worse` by the direction; `higher`, `lower` where neither is better.
+    Better,
+    /// `faster`, `slower`: of ratios of speed.
+    Faster,
+}
+
+/// A ratio of two treatments with its interval over blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ratio {
+    /// exp(mean of d).
+    pub value: f64,
+    /// Lower end; 0 with one block.
+    pub low: f64,
+    /// Upper end; infinite with one block.
+    pub high: f64,
+    /// Lower end of the Holm-adjusted interval, which decides about 1 (docs/METHODOLOGY.md).
+    pub holm_low: f64,
+    /// Its upper end.
+    pub holm_high: f64,
+    /// Blocks used.
+    pub blocks: u32,
+    /// Confidence level.
+    pub level: f64,
+    /// A/A floor of the same quantity as a ratio above 1 (1.02 is ±2%); `None` where it is unknown.
+    pub floor: Option<f64>,
+    /// Whether it is called an effect: the Holm-adjusted interval excludes 1 and the floor is exceeded.
+    pub effect: bool,
+    /// Whether the half-width is within the study's target.
+    pub conclusive: bool,
+    /// Which side of 1 is better.
+    pub direction: Direction,
+}
+
+impl Ratio {
+    /// Whether both ends are known: one block has none.
+    pub fn has_ends(&self) -> bool {
+        self.low > 0.0 && self.high.is_finite()
+    }
+
+    /// Half of the interval's width as a fraction: 0.02 where it reaches from value / 1.02 to value · 1.02.
+    /// Infinite with one block.
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
+
+    /// The other way round: speed from time. What was better stays better.
+    pub fn inverse(&self) -> Self {
+        Self {
+            value: 1.0 / self.value,
+            low: 1.0 / self.high,
+            high: 1.0 / self.low,
+            holm_low: 1.0 / self.holm_high,
+            holm_high: 1.0 / self.holm_low,
+            direction: match self.direction {
+                Direction::HigherIsBetter => Direction::LowerIsBetter,
+                Direction::LowerIsBetter => Direction::HigherIsBetter,
+                Direction::Neither => Direction::Neither,
+            },
+            ..self.clone()
+        }
+    }
+
+    /// What can be said of it at a glance.
+    pub fn mark(&self) -> Mark {
+        match (self.effect, self.conclusive) {
+            (true, _) if self.value > 1.0 => Mark::Higher,
+            (true, _) => Mark::Lower,
+            (false, true) => Mark::NoEffect,
+            (false, false) => Mark::Inconclusive,
+        }
+    }
+
+    /// What a difference upwards or downwards means: `better`, `worse`, or where neither is, `higher`, `lower`.
+    pub fn meaning(&self) -> &'static str {
+        match (self.direction, self.value > 1.0) {
+            (Direction::HigherIsBetter, true) | (Direction::LowerIsBetter, false) => "better",
+            (Direction::HigherIsBetter, false) | (Direction::LowerIsBetter, true) => "worse",
+            (Direction::Neither, true) => "higher",
+            (Direction::Neither, false) => "lower",
+        }
+    }
+
+    /// The mark in words, for people and for those who cannot see colours.
+    pub fn words(&self, says: Says) -> &'static str {
+        match (self.mark(), says) {
+            (Mark::NoEffect, _) => "no effect shown",
+            (Mark::Inconclusive, _) => "inconclusive",
+            (_, Says::Better) => self.meaning(),
+            (Mark::Higher, Says::Higher) => "higher",
+            (Mark::Lower, Says::Higher) => "lower",
+            (Mark::Higher, Says::Faster) => "faster",
+            (Mark::Lower, Says::Faster) => "slower",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(value: f64, low: f64, high: f64) -> Ratio {
+        Ratio {
+            value,
+            low,
+            high,
+            holm_low: low,
+            holm_high: high,
+            blocks: 8,
+            level: 0.95,
+            floor: Some(1.01),
+            effect: true,
+            conclusive: true,
+            direction: Direction::LowerIsBetter,
+        }
+    }
+
+    #[test]
+    fn time_turned_round_is_speed_and_better_stays_better() {
+        let time = ratio(0.5, 0.4, 0.625);
+        let speed = time.inverse();
+        assert_eq!((speed.value, speed.low, speed.high), (2.0, 1.6, 2.5));
+        assert_eq!((time.meaning(), speed.meaning()), ("better", "better"));
+        assert_eq!((time.words(Says::Higher), speed.words(Says::Faster)), ("lower", "faster"));
+    }
+
+    #[test]
+    fn one_block_has_no_ends() {
+        let one = Ratio { effect: false, conclusive: false, ..ratio(1.5, 0.0, f64::INFINITY) };
+        assert!(!one.has_ends() && one.half_width().is_infinite());
+        assert_eq!(one.mark(), Mark::Inconclusive);
+    }
+}

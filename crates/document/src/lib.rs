@@ -1,0 +1,168 @@
+//! What a report says, typed: the analysis makes a [`Document`], a renderer shows it. Pure data; the one thing
+//! that is computed here is text from numbers ([`numbers`]).
+//!
+//! A renderer knows sections, prose, tables, charts and cells, and nothing of workloads or engines; the analysis
+//! knows nothing of terminals and pages but where there is room ([`Shown`], [`table::Narrow`]).
+
+pub mod chart;
+pub mod estimate;
+pub mod numbers;
+pub mod prose;
+pub mod table;
+
+pub use chart::{Chart, Figure};
+pub use estimate::{Direction, Interval, Mark, Ratio, Says};
+pub use prose::{Class, Prose, Span};
+pub use table::{Cell, Column, Narrow, Row, Shown, Table};
+
+/// A report.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Document {
+    /// Heading.
+    pub title: String,
+    /// Engine, workload, data, date, file: what stands below the heading.
+    pub about: Vec<String>,
+    /// Whether the results come from a model: every renderer says so.
+    pub simulated: bool,
+    /// The verdict, one finding a line, in the order in which it is read.
+    pub verdict: Vec<Finding>,
+    /// Figures beside the verdict.
+    pub facts: Vec<Fact>,
+    /// The rest, in order.
+    pub sections: Vec<Section>,
+    /// Last line.
+    pub footer: String,
+    /// What all charts share.
+    pub charts: chart::Shared,
+}
+
+/// Something worth saying.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Its kind, as docs/JSON.md lists them.
+    pub kind: String,
+    /// One line, figures with their intervals.
+    pub line: Prose,
+    /// Names of the estimates or treatments that it rests on.
+    pub evidence: Vec<String>,
+}
+
+/// A figure with its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// Name.
+    pub name: String,
+    /// Figure with its unit.
+    pub value: String,
+    /// What it means.
+    pub note: String,
+}
+
+/// A section: what belongs together under one heading.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Section {
+    /// Anchor on the page.
+    pub id: &'static str,
+    /// Heading on the page; a terminal shows the captions of tables.
+    pub title: String,
+    /// What is in it, in order.
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a section.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// A paragraph.
+    Text(Prose, Shown),
+    /// Lines that belong together.
+    List(Vec<Prose>, Shown),
+    /// What signs, headings and gaps mean: short parts, side by side where there is room.
+    Legend(Vec<Prose>, Shown),
+    /// A table.
+    Table(Table),
+    /// A chart with its figures as a table; the page alone can draw it.
+    Figure(Box<Figure>),
+    /// What opens on demand; on the page alone.
+    Fold(Fold),
+    /// Two texts side by side, line by line; on the page alone.
+    Sides(Sides),
+    /// A text that is kept as it is: heading and lines; on the page alone.
+    Verbatim(String, String),
+    /// The drawing of the machine.
+    Machine,
+    /// Declared and measured cores side by side.
+    Cores,
+}
+
+/// What opens on demand.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fold {
+    /// Heading of all folds that follow each other; stands above the first.
+    pub above: &'static str,
+    /// What it shows, in one line.
+    pub title: String,
+    /// Tables inside.
+    pub tables: Vec<Table>,
+    /// Texts side by side inside.
+    pub sides: Vec<Sides>,
+}
+
+/// Two texts side by side.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sides {
+    /// Heading of the left one.
+    pub left: String,
+    /// Heading of the right one.
+    pub right: String,
+    /// Lines, aligned.
+    pub rows: Vec<[SideLine; 2]>,
+}
+
+/// A line of one side; empty where the other side has one more.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SideLine {
+    /// How it differs from the other side's.
+    pub class: Difference,
+    /// Text, with a sign before it.
+    pub text: String,
+}
+
+/// How a line differs from that beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Difference {
+    /// Not.
+    #[default]
+    Same,
+    /// Only on the left side.
+    Gone,
+    /// Only on the right side.
+    New,
+    /// It only moves rows.
+    Moves,
+}
+
+impl Document {
+    /// A section by its anchor.
+    pub fn section(&self, id: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.id == id)
+    }
+}
+
+impl Section {
+    /// A section from its blocks.
+    pub fn new(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { id, title: title.into(), blocks }
+    }
+}
+
+impl Shown {
+    /// Whether it is shown on a terminal.
+    pub fn on_terminal(self) -> bool {
+        self != Self::Page
+    }
+
+    /// Whether it is shown on the page.
+    pub fn on_page(self) -> bool {
+        self != Self::Terminal
+    }
+}

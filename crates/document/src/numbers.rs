@@ -1,0 +1,354 @@
+//! The one module that turns numbers into text: verdict, tables, charts and exports for people use the same
+//! digits. Pure functions.
+//!
+//! Three significant digits, four where an interval lies within 1% of its centre: more would be noise. What is
+//! not finite is `n/a`; what has no room (300 digits) has an exponent.
+
+use crate::Interval;
+
+/// Least decimal exponent of a number that is written without one.
+const LEAST_EXPONENT: i32 = -4;
+
+/// Whole numbers from here on are written with an exponent.
+const LONG: f64 = 1e6;
+
+/// An interval within this share of its centre is worth a fourth digit.
+const NARROW_SHARE: f64 = 0.01;
+
+/// A value in a unit, as `10.2 s`, `35.8 MiB`, `8.9%`, `477.9k`, `1.27x`. Units that are known: `ns`, `s`, `bytes`,
+/// `share`, `ratio`; of any other the number alone, since its column names it.
+pub fn value(value: f64, unit: &str) -> String {
+    Scale::of(value, unit, 3).with_unit(value)
+}
+
+/// A value and the ends of its interval with as many decimals, the unit once: `10.2 s` and `[10.1, 10.3]`. No
+/// ends with one block.
+pub fn interval(interval: &Interval) -> (String, Option<String>) {
+    let narrow = interval.half_share().is_some_and(|half| half <= NARROW_SHARE);
+    let scale = Scale::of(interval.mean, &interval.unit, if narrow { 4 } else { 3 });
+    let ends = || format!("[{}, {}]", scale.bare(interval.low), scale.bare(interval.high));
+    (scale.with_unit(interval.mean), interval.has_ends().then(ends))
+}
+
+/// How a value and what stands beside it are written.
+enum Scale {
+    /// Divided by a factor, with so many decimals; a unit behind the first; with `each`, behind the ends too.
+    Decimals { factor: f64, decimals: usize, unit: &'static str, each: bool },
+    /// By a function, which writes any number in the same way.
+    Each(fn(f64) -> String, &'static str),
+}
+
+impl Scale {
+    fn of(value: f64, unit: &str, digits: usize) -> Self {
+        let size = value.abs();
+        match unit {
+            "share" => return Self::Each(bare_percent, "%"),
+            "ratio" => return Self::Each(ratio, "x"),
+            "bytes" => return Self::Each(whole_bytes, ""),
+            "s" if (99.95..LONG).contains(&size) => return Self::Each(clock, ""),
+            _ => {}
+        }
+        let scales: &[(f64, &'static str)] = match unit {
+            "ns" => &[(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")],
+            "s" => &[(1.0, " s"), (1e-3, " ms"), (1e-6, " µs"), (1e-9, " ns")],
+            _ => &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")],
+        };
+        // 999.96 of a unit would be printed as a thousand of it.
+        let least = 1.0 - 0.5 * 10_f64.powi(-(digits as i32));
+        let last = scales.len() - 1;
+        let (factor, words) = match scales.iter().find(|(factor, _)| size >= factor * least) {
+            Some(found) => *found,
+            // 0 bytes, 0 s, 0 of anything; less than the smallest unit.
+            None if unit == "s" && size == 0.0 => scales[0],
+            None => scales[last],
+        };
+        let scaled = value / factor;
+        match is_plain(scaled) {
+            true => Self::Decimals {
+                factor,
+                decimals: decimals(scaled, digits),
+                unit: words,
+                each: words.len() == 1,
+            },
+            false => Self::Each(exponent, words),
+        }
+    }
+
+    fn bare(&self, value: f64) -> String {
+        match self {
+            _ if !value.is_finite() => "n/a".to_owned(),
+            Self::Decimals { factor, decimals, unit, each } => {
+                let number = fixed(value / factor, *decimals);
+                if *each { format!("{number}{unit}") } else { number }
+            }
+            Self::Each(write, _) => write(value),
+        }
+    }
+
+    fn with_unit(&self, value: f64) -> String {
+        match self {
+            _ if !value.is_finite() => "n/a".to_owned(),
+            Self::Decimals { unit, each: false, .. } => format!("{}{unit}", self.bare(value)),
+            Self::Decimals { .. } => self.bare(value),
+            Self::Each(write, unit) => format!("{}{unit}", write(value)),
+        }
+    }
+}
+
+fn whole_bytes(value: f64) -> String {
+    if value < 0.0 { format!("-{}", whole_bytes(-value)) } else { bytes(value.round() as u64) }
+}
+
+fn is_plain(value: f64) -> bool {
+    value == 0.0 || (1e-4..LONG).contains(&value.abs())
+}
+
+fn exponent(value: f64) -> String {
+    if value == 0.0 { "0".to_owned() } else { format!("{value:.2e}") }
+}
+
+/// Decimals of so many significant digits; none for a longer whole number, nor for 0.
+fn decimals(value: f64, digits: usize) -> usize {
+    if value == 0.0 {
+        return 0;
+    }
+    // The exponent after rounding: 9.996 has three digits as 10.0.
+    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    (digits as i32 - 1 - exponent).clamp(0, 9) as usize
+}
+
+/// So many decimals, and never `-0`.
+fn fixed(value: f64, decimals: usize) -> String {
+    if value.abs() >= 1e9 {
+        return exponent(value);
+    }
+    let text = format!("{value:.decimals$}");
+    match text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+        true => text.trim_start_matches('-').to_owned(),
+        false => text,
+    }
+}
+
+/// A number with so many significant digits (more where it is a longer whole number); trailing zeros are kept,
+/// so that columns line up: `12.34`, `1.00e300`, `5.12e-9`.
+pub fn significant(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return "n/a".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    if exponent < LEAST_EXPONENT || value.abs().round() >= LONG {
+        return rounded;
+    }
+    fixed(value, (digits as i32 - 1 - exponent).clamp(0, 6) as usize)
+}
+
+/// A number with so many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`.
+pub fn compact(value: f64, digits: usize) -> String {
+    Scale::of(value, "1", digits).with_unit(value)
+}
+
+/// The digits of a ratio: hundredths, tenths from 10 on, thousandths below 0.1, an exponent beyond.
+pub fn ratio(value: f64) -> String {
+    match value.abs() {
+        size if !size.is_finite() => "n/a".to_owned(),
+        size if size > 0.0 && size < 1e-3 || size >= 1e6 => exponent(value),
+        size if size >= 9.995 => fixed(value, 1),
+        size if size < 0.0995 => fixed(value, 3),
+        _ => fixed(value, 2),
+    }
+}
+
+/// A ratio near 1, where hundredths hide what it is about: `1.004`.
+pub fn ratio_near_1(value: f64) -> String {
+    if value.is_finite() { fixed(value, 3) } else { "n/a".to_owned() }
+}
+
+/// A share: `12%`, `8.9%`, `<0.1%` for what is above nothing and would print as nothing.
+pub fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{}%", bare_percent(share)) } else { "n/a".to_owned() }
+}
+
+fn bare_percent(share: f64) -> String {
+    match 100.0 * share {
+        v if !v.is_finite() => "n/a".to_owned(),
+        v if v > 0.0 && v < 0.05 => "<0.1".to_owned(),
+        v if v.abs() >= LONG => exponent(v),
+        v if v == 0.0 || v.abs() >= 9.95 => fixed(v, 0),
+        v => fixed(v, 1),
+    }
+}
+
+/// A share that somebody set, with no more digits than it has: `95%`, `99.5%`.
+pub fn set_percent(share: f64) -> String {
+    // 0.07 * 100 is 7.000000000000001.
+    format!("{}%", (share * 1e6).round() / 1e4)
+}
+
+/// A ratio's distance from 1 with its sign: `+57%`, `-3.2%`.
+pub fn change(ratio: f64) -> String {
+    let sign = if ratio >= 1.0 { "+" } else { "" };
+    format!("{sign}{}", percent(ratio - 1.0))
+}
+
+/// The ends of a ratio as distances from 1, in percent: `[52, 62]`.
+pub fn change_ends(low: f64, high: f64, value: f64) -> String {
+    let decimals = usize::from((value - 1.0).abs() < 0.0995);
+    format!("[{}, {}]", fixed(100.0 * (low - 1.0), decimals), fixed(100.0 * (high - 1.0), decimals))
+}
+
+/// A p value: `0.012`, `<0.001`.
+pub fn p_value(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => "n/a".to_owned(),
+        v if v < 0.001 => "<0.001".to_owned(),
+        v => fixed(v, 3),
+    }
+}
+
+/// A correlation with its sign: `+0.31`.
+pub fn correlation(value: f64) -> String {
+    if value.is_finite() { format!("{value:+.2}") } else { "n/a".to_owned() }
+}
+
+/// A duration from nanoseconds: `812 ns`, `2.41 µs`, `13.0 ms`, `1.50 s`.
+pub fn nanoseconds(ns: f64) -> String {
+    value(ns, "ns")
+}
+
+/// A duration from seconds: `8.32 s`, from 100 s on `18:03` or `1:02:09`.
+pub fn seconds(s: f64) -> String {
+    value(s, "s")
+}
+
+fn clock(seconds: f64) -> String {
+    if seconds < 0.0 {
+        return format!("-{}", clock(-seconds));
+    }
+    let whole = seconds.round() as u64;
+    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    match hours {
+        0 => format!("{minutes}:{rest:02}"),
+        _ => format!("{hours}:{minutes:02}:{rest:02}"),
+    }
+}
+
+/// A size: `35.8 MiB`, `32 KiB`, `12 bytes`.
+pub fn bytes(bytes: u64) -> String {
+    threadwise_machine::words::bytes(bytes)
+}
+
+/// A count with its thousands set apart: `294,528`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 core`, `2 cores`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `no`, `one`, `two`, … `twelve`, then digits.
+pub fn count_word(count: u32) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    WORDS.get(count as usize).map_or_else(|| count.to_string(), |word| (*word).to_owned())
+}
+
+/// A text with a capital at its start.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(mean: f64, low: f64, high: f64, unit: &str) -> String {
+        let (figure, ends) = interval(&Interval { mean, low, high, unit: unit.to_owned() });
+        format!("{figure} {}", ends.unwrap_or_default()).trim_end().to_owned()
+    }
+
+    #[test]
+    fn values_have_three_digits_and_their_unit() {
+        let ns = [812.0, 2_412.0, 13.04e6, 1.5e9, 0.0].map(|ns| value(ns, "ns"));
+        assert_eq!(ns, ["812 ns", "2.41 µs", "13.0 ms", "1.50 s", "0 ns"]);
+        let s = [0.0, 9.16e-5, 0.0123, 8.32, 99.94, 99.96, 1083.0, 3729.4, f64::INFINITY].map(seconds);
+        assert_eq!(s, ["0 s", "91.6 µs", "12.3 ms", "8.32 s", "99.9 s", "1:40", "18:03", "1:02:09", "n/a"]);
+        let rest =
+            [value(37_500_000.0, "bytes"), value(477_875.0, "1/s"), value(12.0, "tx"), value(1.271, "ratio")];
+        assert_eq!(rest, ["35.8 MiB", "478k", "12.0", "1.27x"]);
+        assert_eq!(
+            [compact(477_875.0, 4), compact(999_960.0, 4), compact(12.0, 4)],
+            ["477.9k", "1.000M", "12.00"]
+        );
+    }
+
+    #[test]
+    fn ends_have_the_decimals_of_their_centre_and_a_narrow_interval_one_more() {
+        assert_eq!(both(10.2e9, 10.05e9, 10.37e9, "ns"), "10.2 s [10.1, 10.4]");
+        assert_eq!(both(22.41, 22.30, 22.52, "s/item"), "22.41 [22.30, 22.52]");
+        assert_eq!(both(477_875.0, 470_000.0, 485_000.0, "1/s"), "478k [470k, 485k]");
+        assert_eq!(both(0.089, 0.085, 0.093, "share"), "8.9% [8.5, 9.3]");
+        assert_eq!(both(3600.0, 3500.0, 3700.0, "s"), "1:00:00 [58:20, 1:01:40]");
+        assert_eq!(both(5.0, f64::NEG_INFINITY, f64::INFINITY, "1"), "5.00");
+    }
+
+    #[test]
+    fn ratios_and_shares() {
+        assert_eq!(
+            [1.2712, 0.0412, 12.34, 99.96, 3e40, 2.5e-9, 1.0].map(ratio),
+            ["1.27", "0.041", "12.3", "100.0", "3.00e40", "2.50e-9", "1.00"]
+        );
+        assert_eq!(
+            [0.0001, 0.0894, 0.123, 1.0, 12.5, 0.0].map(percent),
+            ["<0.1%", "8.9%", "12%", "100%", "1250%", "0%"]
+        );
+        assert_eq!([set_percent(0.07), set_percent(0.995)], ["7%", "99.5%"]);
+        assert_eq!(
+            [change(1.57), change(0.968), change_ends(1.52, 1.62, 1.57)],
+            ["+57%", "-3.2%", "[52, 62]"]
+        );
+    }
+
+    #[test]
+    fn no_number_is_wider_than_a_column() {
+        for exponent in -323..309 {
+            let number = -format!("1.23456789e{exponent}").parse::<f64>().unwrap();
+            let texts = [
+                compact(number, 4),
+                significant(number, 4),
+                ratio(number),
+                nanoseconds(number),
+                seconds(number),
+            ];
+            for text in texts.into_iter().chain([percent(-number), value(number, "bytes")]) {
+                assert!(text.chars().count() <= 14, "{number:e}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn counts() {
+        assert_eq!([0, 999, 1000, 294_528].map(grouped), ["0", "999", "1,000", "294,528"]);
+        assert_eq!(
+            [counted(1, "core"), counted(2, "core"), count_word(2), count_word(13)],
+            ["1 core", "2 cores", "two", "13"]
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! Sentences as spans: plain text, figures, intervals, commands. Renderers set them apart without reading the
+//! English.
+
+use crate::numbers;
+use crate::{Interval, Ratio};
+use std::fmt;
+
+/// What a span is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Words.
+    Text,
+    /// A number with its unit: `1.27x`, `10.2 s`.
+    Figure,
+    /// The ends of an interval: `[1.24, 1.30]`.
+    Interval,
+    /// A command that can be typed as it is.
+    Command,
+}
+
+/// A piece of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// What it is.
+    pub class: Class,
+    /// Its text; a command without its backticks.
+    pub text: String,
+}
+
+/// A sentence, or a few.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prose(Vec<Span>);
+
+impl Prose {
+    /// Its spans; neighbours differ in class.
+    pub fn spans(&self) -> &[Span] {
+        &self.0
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One span.
+    pub fn of(class: Class, text: impl Into<String>) -> Self {
+        let mut prose = Self::default();
+        prose.push_span(class, &text.into());
+        prose
+    }
+
+    /// A figure: a number that was turned into text with its unit.
+    pub fn figure(text: impl Into<String>) -> Self {
+        Self::of(Class::Figure, text)
+    }
+
+    /// A command to type.
+    pub fn command(text: impl Into<String>) -> Self {
+        Self::of(Class::Command, text)
+    }
+
+    /// Adds what follows.
+    pub fn push(&mut self, more: impl Into<Self>) {
+        for span in more.into().0 {
+            self.push_span(span.class, &span.text);
+        }
+    }
+
+    fn push_span(&mut self, class: Class, text: &str) {
+        match self.0.last_mut().filter(|last| last.class == class) {
+            _ if text.is_empty() => {}
+            Some(last) => last.text.push_str(text),
+            None => self.0.push(Span { class, text: text.to_owned() }),
+        }
+    }
+
+    /// A template of ours with a part for each `{}`; what stands between backticks is a command. Parts are
+    /// taken as they are, since they may hold a text from elsewhere. Called by [`crate::prose!`], which counts.
+    pub fn fill(template: &str, parts: Vec<Self>) -> Self {
+        let mut prose = Self::default();
+        let mut parts = parts.into_iter();
+        let mut is_command = false;
+        for (at, piece) in template.split("{}").enumerate() {
+            if at > 0
+                && let Some(part) = parts.next()
+            {
+                match is_command {
+                    true => prose.push_span(Class::Command, &part.to_string()),
+                    false => prose.push(part),
+                }
+            }
+            for (at, text) in piece.split('`').enumerate() {
+                is_command ^= at > 0;
+                prose.push_span(if is_command { Class::Command } else { Class::Text }, text);
+            }
+        }
+        prose
+    }
+
+    /// Several with the same words between them.
+    pub fn join(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
+        let mut prose = Self::default();
+        for (at, part) in parts.into_iter().enumerate() {
+            if at > 0 {
+                prose.push(between);
+            }
+            prose.push(part);
+        }
+        prose
+    }
+
+    /// `a`, `a and b`, `a, b and c`.
+    pub fn list(parts: Vec<Self>) -> Self {
+        let mut parts = parts;
+        match parts.pop() {
+            Some(last) if !parts.is_empty() => {
+                let mut most = Self::join(parts, ", ");
+                most.push(" and ");
+                most.push(last);
+                most
+            }
+            last => last.unwrap_or_default(),
+        }
+    }
+
+    /// The same with a capital at its start.
+    pub fn capital(mut self) -> Self {
+        if let Some(first) = self.0.first_mut().filter(|first| first.class == Class::Text) {
+            first.text = numbers::capital(&first.text);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Prose {
+    /// The plain text, commands between backticks.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|span| match span.class {
+            Class::Command => write!(out, "`{}`", span.text),
+            _ => out.write_str(&span.text),
+        })
+    }
+}
+
+impl From<&str> for Prose {
+    fn from(text: &str) -> Self {
+        Self::of(Class::Text, text)
+    }
+}
+
+impl From<String> for Prose {
+    fn from(text: String) -> Self {
+        Self::of(Class::Text, text)
+    }
+}
+
+impl From<&String> for Prose {
+    fn from(text: &String) -> Self {
+        Self::of(Class::Text, text)
+    }
+}
+
+impl From<u32> for Prose {
+    fn from(count: u32) -> Self {
+        Self::of(Class::Text, count.to_string())
+    }
+}
+
+impl From<usize> for Prose {
+    fn from(count: usize) -> Self {
+        Self::of(Class::Text, count.to_string())
+    }
+}
+
+impl From<&Ratio> for Prose {
+    /// `1.27x [1.24, 1.30]`; with one block `1.27x (1 block, no interval)`.
+    fn from(ratio: &Ratio) -> Self {
+        let mut prose = Self::figure(format!("{}x", numbers::ratio(ratio.value)));
+        match ratio.has_ends() {
+            true => {
+                prose.push(" ");
+                let ends = format!("[{}, {}]", numbers::ratio(ratio.low), numbers::ratio(ratio.high));
+                prose.push_span(Class::Interval, &ends);
+            }
+            false => prose.push(ONE_BLOCK),
+        }
+        prose
+    }
+}
+
+impl From<&Interval> for Prose {
+    /// `10.2 s [10.1, 10.3]`, in the interval's unit; with one block `10.2 s (1 block, no interval)`.
+    fn from(interval: &Interval) -> Self {
+        let (figure, ends) = numbers::interval(interval);
+        let mut prose = Self::figure(figure);
+        match ends {
+            Some(ends) => {
+                prose.push(" ");
+                prose.push_span(Class::Interval, &ends);
+            }
+            None => prose.push(ONE_BLOCK),
+        }
+        prose
+    }
+}
+
+/// What stands in the place of an interval that one block does not have.
+const ONE_BLOCK: &str = " (1 block, no interval)";
+
+/// How many parts a template takes.
+pub const fn places(template: &str) -> usize {
+    let bytes = template.as_bytes();
+    let (mut at, mut count) = (0, 0);
+    while at + 1 < bytes.len() {
+        if bytes[at] == b'{' && bytes[at + 1] == b'}' {
+            count += 1;
+        }
+        at += 1;
+    }
+    count
+}
+
+/// A sentence from a template and a part for each `{}`, counted when it is compiled:
+/// `prose!("{} against {}: see `threadwise report`.", &ratio, name)`.
+#[macro_export]
+macro_rules! prose {
+    ($template:literal $(, $part:expr)* $(,)?) => {{
+        const {
+            let parts: &[&str] = &[$(stringify!($part)),*];
+            assert!($crate::prose::places($template) == parts.len(), "a template has one part for each place");
+        }
+        $crate::prose::Prose::fill($template, vec![$($crate::prose::Prose::from($part)),*])
+    }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(prose: &Prose) -> Vec<(Class, &str)> {
+        prose.spans().iter().map(|span| (span.class, span.text.as_str())).collect()
+    }
+
+    #[test]
+    fn templates_are_filled_and_their_commands_set_apart() {
+        let seconds = Interval { mean: 10.2e9, low: 10.1e9, high: 10.31e9, unit: "ns".to_owned() };
+        let prose = prose!("On {}: {}; `run --engine {}`.", "two `cores`", &seconds, "x");
+        assert_eq!(prose.to_string(), "On two `cores`: 10.2 s [10.1, 10.3]; `run --engine x`.");
+        assert_eq!(
+            classes(&prose),
+            [
+                (Class::Text, "On two `cores`: "),
+                (Class::Figure, "10.2 s"),
+                (Class::Text, " "),
+                (Class::Interval, "[10.1, 10.3]"),
+                (Class::Text, "; "),
+                (Class::Command, "run --engine x"),
+                (Class::Text, "."),
+            ],
+            "a text from elsewhere is no command"
+        );
+    }
+
+    #[test]
+    fn lists_and_capitals() {
+        let words = |count: usize| {
+            Prose::list(["a", "b", "c"][..count].iter().map(|text| Prose::from(*text)).collect())
+        };
+        assert_eq!([0, 1, 2, 3].map(|count| words(count).to_string()), ["", "a", "a and b", "a, b and c"]);
+        assert_eq!(prose!("steal {}", 1_u32).capital().to_string(), "Steal 1");
+    }
+}

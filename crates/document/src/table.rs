@@ -1,0 +1,196 @@
+//! Tables whose columns say what they hold and what to do when there is little room, and whose cells are values
+//! and not text.
+
+use crate::{Interval, Prose, Ratio, Says};
+
+/// Where a part of a section is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shown {
+    /// On every medium.
+    #[default]
+    Everywhere,
+    /// On the page alone: too much for a terminal.
+    Page,
+    /// On a terminal alone: what charts show on the page.
+    Terminal,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Heading; may be empty.
+    pub caption: Prose,
+    /// Columns from the left; the first names the row.
+    pub columns: Vec<Column>,
+    /// Rows from above.
+    pub rows: Vec<Row>,
+    /// Where it is shown.
+    pub shown: Shown,
+    /// What is said below it where columns were left out for want of room.
+    pub when_narrow: Prose,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Column {
+    /// Heading, the unit with it.
+    pub name: String,
+    /// Whether it holds figures, which stand at its right edge.
+    pub is_figure: bool,
+    /// What becomes of it when there is little room.
+    pub narrow: Narrow,
+    /// Where it is shown.
+    pub shown: Shown,
+}
+
+/// What becomes of a column when there is little room. Steps are taken together, from 1 on, until the table fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Narrow {
+    /// Step at which its cells take their short form ([`Cell`]); 0 never.
+    pub shorten_at: u8,
+    /// Step at which it is left out; 0 never.
+    pub drop_at: u8,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Row {
+    /// A heading of the rows below it.
+    Group(String),
+    /// A cell for each column.
+    Cells(Vec<Cell>),
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A name with what explains it; short: the name alone.
+    Named {
+        /// Name.
+        name: String,
+        /// Explanation, such as a placement; nothing is added where it is empty or the name itself.
+        about: String,
+    },
+    /// A number of things.
+    Count(u64),
+    /// A value in a unit ([`crate::numbers::value`]).
+    Value {
+        /// The number.
+        value: f64,
+        /// Its unit.
+        unit: &'static str,
+    },
+    /// A value with its interval; short: with the longer side as a share, `10.2 s ±1.0%`.
+    Interval(Interval),
+    /// The value of an interval alone, where there is no room for its ends anywhere.
+    Mean(Interval),
+    /// A ratio with its interval and its sign; short: `▲ 1.27x ±3.0%`.
+    Ratio(Ratio, Says),
+    /// A ratio without a judgement.
+    BareRatio(Ratio),
+    /// Bounds of a value that is known no better: `1.2–1.9`; one figure where they are the same.
+    Bounds {
+        /// At the least.
+        low: f64,
+        /// At the most.
+        high: f64,
+        /// Unit of both.
+        unit: &'static str,
+    },
+    /// Several in one.
+    Both(Box<Cell>, Box<Cell>),
+    /// Nothing, and why: a dash, with its reason where there is room for one. The reason may be empty where it
+    /// goes without saying.
+    Gap(String),
+}
+
+impl Cell {
+    /// Words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A dash that needs no reason.
+    pub fn none() -> Self {
+        Self::Gap(String::new())
+    }
+
+    /// A name with what explains it.
+    pub fn named(name: &str, about: &str) -> Self {
+        Self::Named { name: name.to_owned(), about: about.to_owned() }
+    }
+
+    /// An interval; a dash without one.
+    pub fn interval(interval: Option<&Interval>) -> Self {
+        interval.cloned().map_or_else(Self::none, Self::Interval)
+    }
+
+    /// The value of an interval alone; a dash without one.
+    pub fn mean(interval: Option<&Interval>) -> Self {
+        interval.cloned().map_or_else(Self::none, Self::Mean)
+    }
+
+    /// A ratio; a dash without one.
+    pub fn ratio(ratio: Option<&Ratio>, says: Says) -> Self {
+        ratio.map_or_else(Self::none, |ratio| Self::Ratio(ratio.clone(), says))
+    }
+}
+
+impl Column {
+    /// A column of words.
+    pub fn text(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// A column of figures.
+    pub fn figure(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_figure: true, ..Self::default() }
+    }
+
+    /// The same, left out at a step of narrowing.
+    pub fn drop_at(mut self, step: u8) -> Self {
+        self.narrow.drop_at = step;
+        self
+    }
+
+    /// The same, shortened at a step of narrowing.
+    pub fn shorten_at(mut self, step: u8) -> Self {
+        self.narrow.shorten_at = step;
+        self
+    }
+
+    /// The same, on one medium alone.
+    pub fn shown(mut self, shown: Shown) -> Self {
+        self.shown = shown;
+        self
+    }
+}
+
+impl Table {
+    /// A table with rows of cells.
+    pub fn new(
+        caption: impl Into<Prose>,
+        columns: Vec<Column>,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Self {
+        Self {
+            caption: caption.into(),
+            columns,
+            rows: rows.into_iter().map(Row::Cells).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The same, on one medium alone.
+    pub fn shown(mut self, shown: Shown) -> Self {
+        self.shown = shown;
+        self
+    }
+
+    /// Rows of cells, without the headings between them.
+    pub fn cells(&self) -> impl Iterator<Item = &Vec<Cell>> {
+        self.rows.iter().filter_map(|row| if let Row::Cells(cells) = row { Some(cells) } else { None })
+    }
+}

@@ -1,0 +1,55 @@
+//! A document on a terminal: the verdict, and what follows it.
+
+use super::lines::{flow, wrap};
+use super::{BOLD, DIM, Style, YELLOW, sheet};
+use crate::text::plain;
+use threadwise_document::{Block, Document, Prose, Shown};
+
+/// What stands above figures that come from a model.
+const SIMULATED: &str = "SIMULATED: these figures come from a model, not from a machine.";
+
+/// The verdict: a headline and one numbered line per finding, wrapped to the style's width.
+pub fn verdict(document: &Document, style: Style) -> String {
+    let mut lines = vec![style.paint(BOLD, &plain(&document.title, style.unicode))];
+    lines.extend(document.simulated.then(|| style.paint(YELLOW, SIMULATED)));
+    let digits = document.verdict.len().max(1).ilog10() as usize + 1;
+    for (number, finding) in (1..).zip(&document.verdict) {
+        let head = format!("{number:digits$}. ");
+        lines.extend(hanging(&head, &finding.line, style));
+    }
+    if document.verdict.is_empty() {
+        lines.push("No finding: no block was complete.".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// A sentence behind a head, its further lines moved in.
+fn hanging(head: &str, line: &Prose, style: Style) -> Vec<String> {
+    let room = style.width.saturating_sub(head.len()).max(20);
+    let parts = wrap(&plain(&line.to_string(), style.unicode), room);
+    let indent = " ".repeat(head.len());
+    parts.iter().enumerate().map(|(at, part)| format!("{}{part}", if at == 0 { head } else { &indent })).collect()
+}
+
+/// The sections' parts that a terminal has room for.
+pub fn sections(document: &Document, style: Style) -> String {
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let text: String = blocks.map(|own| block(own, style)).collect();
+    text.trim_end().to_owned()
+}
+
+fn block(block: &Block, style: Style) -> String {
+    let line = |prose: &Prose| plain(&prose.to_string(), style.unicode);
+    let on = |shown: &Shown| shown.on_terminal();
+    let lines = match block {
+        Block::Text(prose, shown) if on(shown) => wrap(&line(prose), style.width),
+        Block::List(all, shown) if on(shown) => all.iter().flat_map(|own| hanging("  ", own, style)).collect(),
+        Block::Legend(parts, shown) if on(shown) => {
+            let parts: Vec<String> = parts.iter().map(line).collect();
+            flow(&parts, style.width).iter().map(|line| style.paint(DIM, line)).collect()
+        }
+        Block::Table(table) if on(&table.shown) => return sheet::table(table, style),
+        _ => Vec::new(),
+    };
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
