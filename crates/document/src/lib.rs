@@ -15,6 +15,8 @@ pub use estimate::{Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
 pub use table::{Cell, Column, Narrow, Row, Shown, Table};
 
+use threadwise_machine::{CpuSet, Topology};
+
 /// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Document {
@@ -30,6 +32,8 @@ pub struct Document {
     pub facts: Vec<Fact>,
     /// The rest, in order.
     pub sections: Vec<Section>,
+    /// The machine in one line.
+    pub machine: String,
     /// Last line.
     pub footer: String,
     /// What all charts share.
@@ -88,10 +92,21 @@ pub enum Block {
     Sides(Sides),
     /// A text that is kept as it is: heading and lines; on the page alone.
     Verbatim(String, String),
-    /// The drawing of the machine.
-    Machine,
+    /// The machine as boxes in boxes.
+    Machine(Box<Topology>),
     /// Declared and measured cores side by side.
-    Cores,
+    Cores(Cores),
+}
+
+/// Cores as the system declares them beside cores as they were measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cores {
+    /// Declared cores, each with whether the other side has it otherwise.
+    pub declared: Vec<(CpuSet, bool)>,
+    /// Measured cores, likewise.
+    pub measured: Vec<(CpuSet, bool)>,
+    /// Logical CPUs of which nothing could be decided.
+    pub undecided: CpuSet,
 }
 
 /// What opens on demand.

@@ -146,9 +146,9 @@ globalThis.queryCharts = tools => {
     }))];
   }
 
-  function steps(box, _index, width) {
-    const { rows, queries } = data.steps;
-    const cells = data.steps.cells.map(([row, query, speed, low, high, mark, changed]) => {
+  function steps(box, index, width) {
+    const { rows, queries } = data.steps[index];
+    const cells = data.steps[index].cells.map(([row, query, speed, low, high, mark, changed]) => {
       const gain = Math.log(speed) / Math.log(rows[row][1]);
       return { row, query, speed, low, high, mark, changed, gain, share: Math.min(1, Math.abs(gain) * (gain < 0 ? 1.6 : 0.72)) };
     });
@@ -205,8 +205,8 @@ globalThis.queryCharts = tools => {
     }))];
   }
 
-  function coreSeconds(box, _index, width) {
-    const rows = data.cores;
+  function coreSeconds(box, index, width) {
+    const rows = data.cores[index];
     const longest = d3.max(rows, d => d.name.length) ?? 0;
     const marginLeft = Math.min(longest * 6.8 + 14, width * 0.4);
     // The engine's own, or else of whatever ran.
@@ -237,5 +237,5 @@ globalThis.queryCharts = tools => {
   });
   addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
 
-  return { bars, dops, steps, heats, core_seconds: coreSeconds };
+  return { bars, dops, steps, heats, cores: coreSeconds };
 };

@@ -237,7 +237,7 @@
   const nanoseconds = value => (value >= 99.95 ? d3.format(".0f")(value) : d3.format(".3~r")(value));
   // Rows and columns are logical CPUs; `cells` have x, y and title.
   function square(box, width, cells, marks, side) {
-    const { cpus, grouped } = data.hardware;
+    const { cpus, grouped } = data.pairs;
     const n = cpus.length;
     const every = Math.ceil((n * 26) / side);
     const ticks = d3.range(0, n, every).map(i => i + 0.5);
@@ -249,7 +249,7 @@
       marks: [...marks, Plot.frame({ stroke: "var(--rule)" }), Plot.tip(cells, Plot.pointer({ x: d => d.x + 0.5, y: d => d.y + 0.5, title: "title", maxRadius: Math.max(30, side / n), fontSize: 12, lineHeight: 1.35, textPadding: 8 }))],
     }));
   }
-  const sideOf = width => Math.max(120, Math.min(width - 56, data.hardware.cpus.length * 72, 720));
+  const sideOf = width => Math.max(120, Math.min(width - 56, data.pairs.cpus.length * 72, 720));
   const both = rows => rows.flatMap(d => [{ ...d, x: d.j, y: d.i }, { ...d, x: d.i, y: d.j }]);
   const boxed = { x1: d => d.x, x2: d => d.x + 1, y1: d => d.y, y2: d => d.y + 1 };
 
@@ -269,11 +269,11 @@
 
   // Least latency by one of the methods: blue where it was measured, grey where groups imply it.
   function latency(box, index, width) {
-    const { cpus, pairs, levels, squares, answers, grouped } = data.hardware;
+    const { cpus, pairs, levels, squares, answers, grouped } = data.pairs;
     const side = sideOf(width);
     const middle = new Map(squares.map(s => [s[0], s[3]]));
     const all = pairs.map(([i, j, cas, two, level, answer]) => {
-      const own = index === 0 ? cas : two;
+      const own = data.latency[index] === 0 ? cas : two;
       const lines = [`logical CPUs ${cpus[i]} and ${cpus[j]}`];
       if (answer !== null) lines.push(answers[answer][1]);
       if (level !== null) lines.push(cas || two ? levels[level] : `${levels[level]}, inferred from groups`);
@@ -307,7 +307,7 @@
   const ANSWER_FILLS = ["var(--rule)", "var(--heat)", "var(--c1)", "var(--c4)", "var(--c3)", "var(--c6)"];
 
   function sharing(box, _index, width) {
-    const { cpus, pairs, answers } = data.hardware;
+    const { cpus, pairs, answers } = data.pairs;
     const side = sideOf(width);
     const cells = both(pairs.filter(p => p[5] !== null).map(([i, j, , , , answer, differs]) => ({
       i, j, answer, differs, title: `logical CPUs ${cpus[i]} and ${cpus[j]}\n${answers[answer][1]}${differs ? "\ndeclared otherwise" : ""}`,
@@ -323,8 +323,8 @@
   // Waits have colours of their own; what runs and what is left are no waits.
   const WAIT_FILLS = ["var(--c1)", "var(--c0)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c7)", "var(--c6)"];
 
-  function waits(box, _index, width) {
-    const { names, rows } = data.waits;
+  function waits(box, index, width) {
+    const { names, rows } = data.waits[index];
     let at = 0;
     const fills = names.map(([, kind]) => (kind === "running" ? "var(--c2)" : kind === "other" ? "var(--rule)" : WAIT_FILLS[at++ % WAIT_FILLS.length]));
     const cells = rows.flatMap(row => {
@@ -352,9 +352,9 @@
   const draw = {
     throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
     // Drawn by queries.js, which a page without queries does not have.
-    ...globalThis.queryCharts?.({ data: data.queries, base, tip, cap, swatches, dark, ticks: TICKS }),
+    ...globalThis.queryCharts?.({ data, base, tip, cap, swatches, dark, ticks: TICKS }),
     // Drawn by worklist.js, likewise.
-    ...globalThis.worklistCharts?.({ data: data.worklist, base, tip, cap, swatches }),
+    ...globalThis.worklistCharts?.({ data, base, tip, cap, swatches }),
   };
 
   function drawAll() {

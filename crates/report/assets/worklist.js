@@ -28,9 +28,9 @@ globalThis.worklistCharts = tools => {
     return kept;
   }
 
-  function legend() {
+  function legend(lines) {
     const list = element("ul", "legend");
-    data.lines.forEach((line, i) => {
+    lines.forEach((line, i) => {
       const item = element("li");
       const svg = d3.create("svg").attr("width", 14).attr("height", 14).attr("viewBox", "-7 -7 14 14").attr("aria-hidden", "true");
       svg.append("path").attr("d", d3.symbol(d3[`symbol${shapeOf(i).replace(/^./, c => c.toUpperCase())}`], 50)()).attr("fill", colorOf(i));
@@ -41,8 +41,8 @@ globalThis.worklistCharts = tools => {
   }
 
   // Where the words of a segment stand: above the highest line, below the others.
-  function segments(points) {
-    const all = data.lines.flatMap((line, i) => line.steps.map(([from, to, text, effect, figures]) => {
+  function segments(lines, points) {
+    const all = lines.flatMap((line, i) => line.steps.map(([from, to, text, effect, figures]) => {
       const [a, b] = [from, to].map(jobs => points.find(p => p.i === i && p.jobs === jobs));
       return a && b && { i, from, to, text, figures, name: line.name, x: Math.sqrt(a.jobs * b.jobs), y: Math.sqrt(a.rate * b.rate), effect };
     }).filter(Boolean));
@@ -50,8 +50,8 @@ globalThis.worklistCharts = tools => {
     return all;
   }
 
-  function jobs(box, _index, width) {
-    const { lines, perfect, unit } = data;
+  function jobs(box, index, width) {
+    const { lines, perfect, unit } = data.jobs[index];
     const points = lines.flatMap((line, i) => line.points.map(([jobs, rate, low, high, figures]) => ({ i, name: line.name, jobs, rate, low, high, figures })));
     const xs = [...new Set(points.map(p => p.jobs))].sort(d3.ascending);
     const [least, most] = d3.extent(points.flatMap(p => [p.rate, p.low, p.high]).filter(v => v > 0));
@@ -84,14 +84,14 @@ globalThis.worklistCharts = tools => {
         Plot.dot(own, { x: "jobs", y: "rate", dx, fill: colorOf(i), symbol: shapeOf(i), r: 4.5 }),
       );
     });
-    const words = segments(points);
+    const words = segments(lines, points);
     for (const [own, dy, weight] of [[true, -13, 700], [true, -13, 400], [false, 15, 700], [false, 15, 400]].map(([top, dy, weight]) => [words.filter(d => d.top === top && d.effect === (weight === 700)), dy, weight])) {
       marks.push(Plot.text(own, { x: "x", y: "y", text: "text", dy, fontSize: 12, fontWeight: weight, fontVariant: "tabular-nums", fill: d => colorOf(d.i), stroke: "var(--paper)", strokeWidth: 4 }));
     }
     const tips = [...points.map(p => ({ x: p.jobs, y: p.rate, text: `${p.name}, ${p.jobs} job${p.jobs === 1 ? "" : "s"}\n${short(p.rate)} ${unit}\n${p.figures}` })),
       ...words.map(d => ({ x: d.x, y: d.y, text: `${d.name}, ${d.from} to ${d.to} jobs\n${d.figures}` }))];
     marks.push(tip(tips, { x: "x", y: "y" }, d => d.text));
-    return [legend(), Plot.plot(base(box, width, {
+    return [legend(lines), Plot.plot(base(box, width, {
       height, marginLeft: 54, marginRight: 28, marginTop: 24, marginBottom: 40,
       x: { type: "log", base: 2, domain: [xs[0] / 1.12, xs.at(-1) * 1.12], axis: null },
       y: { type: "log", domain, axis: null },
@@ -133,8 +133,8 @@ globalThis.worklistCharts = tools => {
   }
 
   // One axis for all, so that their ends compare.
-  function timelines(box, _index, width) {
-    const { timelines } = data;
+  function timelines(box, index, width) {
+    const timelines = data.timelines[index];
     const last = d3.max(timelines, own => own.end_s) || 1;
     const columns = Math.max(1, Math.min(timelines.length, Math.floor((width + 30) / 470)));
     const grid = element("div", "panels");

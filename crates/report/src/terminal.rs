@@ -25,6 +25,7 @@ use comfy_table::{
 use comparisons::comparisons;
 use lines::flow;
 pub(crate) use lines::{Aligned, columns, wrap};
+pub(crate) use sheet::bounds;
 use std::collections::BTreeSet;
 use threadwise_analysis::{Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;

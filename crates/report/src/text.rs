@@ -11,7 +11,9 @@ pub fn plain(text: &str, unicode: bool) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\r' | '\t' => line.push(' '),
-            c if is_deceptive(c) || crate::terminal::sign::is_private(c) => line.push(if unicode { '\u{fffd}' } else { '?' }),
+            c if is_deceptive(c) || crate::terminal::sign::is_private(c) => {
+                line.push(if unicode { '\u{fffd}' } else { '?' })
+            }
             c if unicode || c.is_ascii() => line.push(c),
             c => line.push_str(ascii(c)),
         }

@@ -5,6 +5,7 @@ use super::machine::MANY;
 use crate::hardware::{CoreMark, declared_cores, measured_cores};
 use crate::text::{counted, cpu_list};
 use threadwise_analysis::hardware::Hardware;
+use threadwise_document::Cores;
 use threadwise_machine::CpuSet;
 
 /// Widest line of cores.
@@ -34,6 +35,21 @@ pub fn sides(hardware: &Hardware) -> Vec<Side> {
     vec![
         side("Declared", &declared_cores(hardware), &CpuSet::new(), &sizes),
         side("Measured", &measured_cores(hardware), &hardware.undecided, &sizes),
+    ]
+}
+
+/// Both drawings of a document, declared first.
+pub fn drawn(cores: &Cores) -> Vec<Side> {
+    let count = |side: &[(CpuSet, bool)]| side.iter().map(|(cpus, _)| cpus.len()).sum::<usize>();
+    let sizes = if count(&cores.declared).max(count(&cores.measured)) > MANY { SMALL } else { FEW };
+    let drawing = |title, of: &[(CpuSet, bool)], undecided: &CpuSet| {
+        let cores: Vec<CoreMark<'_>> =
+            of.iter().map(|(cpus, differs)| CoreMark { cpus, differs: *differs }).collect();
+        side(title, &cores, undecided, &sizes)
+    };
+    vec![
+        drawing("Declared", &cores.declared, &CpuSet::new()),
+        drawing("Measured", &cores.measured, &cores.undecided),
     ]
 }
 

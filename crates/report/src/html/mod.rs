@@ -19,6 +19,7 @@ mod page;
 mod queries;
 mod tables;
 mod usage;
+mod view;
 mod worklist;
 
 use crate::{Document, ReportError};
@@ -48,6 +49,41 @@ const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
 pub fn render(document: &Document) -> Result<String, ReportError> {
     let (charts, slices) = charts::charts(document);
     filled(&page::page(document, &charts, slices), &charts)
+}
+
+/// A document as one HTML file.
+///
+/// # Errors
+/// [`ReportError::Template`], a fault of the program.
+pub fn render_document(document: &threadwise_document::Document) -> Result<String, ReportError> {
+    let view::Filled { page, charts } = view::filled(document)?;
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(format_value);
+    let fault = |error: Error| ReportError::Template(format!("{error:#}"));
+    environment
+        .add_template("document.html", include_str!("../../templates/document.html"))
+        .map_err(fault)?;
+    let template = environment.get_template("document.html").map_err(fault)?;
+    let trusted = |text: &str| Value::from_safe_string(text.to_owned());
+    // Only pages that have such charts carry what draws them.
+    let drawn_by = |names: &[&str], script: &str| match names.iter().any(|name| charts.contains_key(*name)) {
+        true => trusted(script),
+        false => Value::UNDEFINED,
+    };
+    let context = Value::from_pairs([
+        ("page", Value::from(minijinja::value::Serde(&page))),
+        ("style", trusted(STYLE)),
+        ("watch_script", trusted(WATCH)),
+        ("d3_script", trusted(D3)),
+        ("plot_script", trusted(PLOT)),
+        ("queries_script", drawn_by(&["bars", "dops", "steps", "heats", "cores"], QUERIES)),
+        ("worklist_script", drawn_by(&["jobs", "timelines"], WORKLIST)),
+        ("charts_script", trusted(CHARTS)),
+        ("hashes", trusted(SCRIPT_HASHES.trim())),
+        ("data", trusted(&view::script_json(&charts))),
+    ]);
+    template.render(context).map_err(fault)
 }
 
 /// What stands around a probe on a page of its own.

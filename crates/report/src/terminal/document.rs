@@ -28,7 +28,11 @@ fn hanging(head: &str, line: &Prose, style: Style) -> Vec<String> {
     let room = style.width.saturating_sub(head.len()).max(20);
     let parts = wrap(&plain(&line.to_string(), style.unicode), room);
     let indent = " ".repeat(head.len());
-    parts.iter().enumerate().map(|(at, part)| format!("{}{part}", if at == 0 { head } else { &indent })).collect()
+    parts
+        .iter()
+        .enumerate()
+        .map(|(at, part)| format!("{}{part}", if at == 0 { head } else { &indent }))
+        .collect()
 }
 
 /// The sections' parts that a terminal has room for.
@@ -43,7 +47,9 @@ fn block(block: &Block, style: Style) -> String {
     let on = |shown: &Shown| shown.on_terminal();
     let lines = match block {
         Block::Text(prose, shown) if on(shown) => wrap(&line(prose), style.width),
-        Block::List(all, shown) if on(shown) => all.iter().flat_map(|own| hanging("  ", own, style)).collect(),
+        Block::List(all, shown) if on(shown) => {
+            all.iter().flat_map(|own| hanging("  ", own, style)).collect()
+        }
         Block::Legend(parts, shown) if on(shown) => {
             let parts: Vec<String> = parts.iter().map(line).collect();
             flow(&parts, style.width).iter().map(|line| style.paint(DIM, line)).collect()

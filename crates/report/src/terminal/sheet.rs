@@ -29,8 +29,10 @@ pub fn table(table: &Table, style: Style) -> String {
         .iter()
         .filter(|line| !line.is_empty())
         .for_each(|line| put(line));
-    let shown: Vec<usize> = (0..table.columns.len()).filter(|at| table.columns[*at].shown.on_terminal()).collect();
-    let steps = table.columns.iter().map(|own| own.narrow.shorten_at.max(own.narrow.drop_at)).max().unwrap_or(0);
+    let shown: Vec<usize> =
+        (0..table.columns.len()).filter(|at| table.columns[*at].shown.on_terminal()).collect();
+    let steps =
+        table.columns.iter().map(|own| own.narrow.shorten_at.max(own.narrow.drop_at)).max().unwrap_or(0);
     let mut sheets = (0..=steps).map(|step| Sheet::new(table, &shown, step, style));
     match sheets.find(|sheet| sheet.least_width() <= style.width) {
         Some(sheet) => {
@@ -233,11 +235,7 @@ fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
         Cell::BareRatio(ratio) => ratio_text(ratio, short),
         Cell::Bounds { low, high, unit } => bounds(*low, *high, unit),
         Cell::Both(first, second) => {
-            return [first, second]
-                .map(|cell| cell_text(cell, short, style))
-                .join(" ")
-                .trim_end()
-                .to_owned();
+            return [first, second].map(|cell| cell_text(cell, short, style)).join(" ").trim_end().to_owned();
         }
         Cell::Gap(_) => NONE.to_owned(),
     };
@@ -247,7 +245,8 @@ fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
 /// A ratio with its sign, and what the sign means where that depends on the quantity.
 fn judged(ratio: &Ratio, says: Says, short: bool, style: Style) -> String {
     let figures = plain(&ratio_text(ratio, short), style.unicode);
-    let meaning = if says == Says::Better && ratio.effect { format!(" {}", ratio.words(says)) } else { String::new() };
+    let meaning =
+        if says == Says::Better && ratio.effect { format!(" {}", ratio.words(says)) } else { String::new() };
     format!("{} {figures}{meaning}", marker(ratio, says))
 }
 

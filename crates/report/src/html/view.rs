@@ -1,0 +1,370 @@
+//! A document as its page's template takes it: blocks with the macro that draws them, cells and prose as spans
+//! with a class. One of the modules of this crate that know serde.
+
+use super::data::{Machine, Side};
+use super::{cores, machine};
+use crate::ReportError;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use threadwise_document::numbers;
+use threadwise_document::{
+    Block, Cell, Chart, Class, Difference, Document, Fact, Figure, Fold, Interval, Prose, Ratio, Row, Sides,
+    Table,
+};
+use threadwise_machine::text::is_deceptive;
+
+/// A span with its CSS class; empty for words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// `""`, `figure`, `interval`, `command`.
+    pub class: &'static str,
+    /// Text.
+    pub text: String,
+}
+
+/// The page.
+#[derive(Debug, Clone, Serialize)]
+pub struct Page {
+    title: String,
+    subtitle: String,
+    simulated: bool,
+    verdict: Vec<Vec<Part>>,
+    facts: Vec<[String; 3]>,
+    sections: Vec<SectionView>,
+    machine_line: String,
+    footer: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SectionView {
+    id: &'static str,
+    title: String,
+    blocks: Vec<BlockView>,
+}
+
+/// A block, tagged with the macro of the template that draws it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+enum BlockView {
+    Text {
+        line: Vec<Part>,
+    },
+    List {
+        lines: Vec<Vec<Part>>,
+    },
+    Legend {
+        lines: Vec<Vec<Part>>,
+    },
+    Table {
+        table: TableView,
+    },
+    /// Figures that follow each other stand in one grid.
+    Figures {
+        figures: Vec<FigureView>,
+    },
+    Folds {
+        above: &'static str,
+        folds: Vec<FoldView>,
+    },
+    Sides {
+        sides: SidesView,
+    },
+    Verbatim {
+        title: String,
+        text: String,
+    },
+    Machine {
+        machine: Machine,
+    },
+    Cores {
+        sides: Vec<Side>,
+    },
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct TableView {
+    caption: Vec<Part>,
+    /// Name, and whether figures stand below it.
+    columns: Vec<(String, bool)>,
+    has_header: bool,
+    dense: bool,
+    rows: Vec<RowView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct RowView {
+    /// Heading of the rows below; else empty.
+    group: String,
+    cells: Vec<CellView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct CellView {
+    is_figure: bool,
+    /// Why there is nothing.
+    why: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct FigureView {
+    chart: String,
+    index: usize,
+    wide: bool,
+    title: String,
+    description: String,
+    table: TableView,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct FoldView {
+    title: String,
+    tables: Vec<TableView>,
+    sides: Vec<SidesView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SidesView {
+    left: String,
+    right: String,
+    rows: Vec<[(&'static str, String); 2]>,
+}
+
+/// Tables with more columns are set in a smaller type.
+const DENSE: usize = 9;
+
+/// The page of a document, and the data of its charts.
+pub struct Filled {
+    /// What the template takes.
+    pub page: Page,
+    /// What the charts' script takes.
+    pub charts: Map<String, Value>,
+}
+
+/// Turns a document into what the template and the charts' script take.
+///
+/// # Errors
+/// [`ReportError::Template`]: a chart cannot be written as JSON, a fault of the program.
+pub fn filled(document: &Document) -> Result<Filled, ReportError> {
+    let mut charts = Charts::new(document)?;
+    let mut sections = Vec::new();
+    for section in &document.sections {
+        let blocks = blocks(&section.blocks, &mut charts)?;
+        if !blocks.is_empty() {
+            sections.push(SectionView { id: section.id, title: section.title.clone(), blocks });
+        }
+    }
+    let page = Page {
+        title: document.title.clone(),
+        subtitle: document.about.join(" · "),
+        simulated: document.simulated,
+        verdict: document.verdict.iter().map(|finding| parts(&finding.line)).collect(),
+        facts: document
+            .facts
+            .iter()
+            .map(|Fact { name, value, note }| [name, value, note].map(Clone::clone))
+            .collect(),
+        sections,
+        machine_line: document.machine.clone(),
+        footer: document.footer.clone(),
+    };
+    Ok(Filled { page, charts: charts.0 })
+}
+
+/// Data of charts by their drawing function, beside what they share.
+struct Charts(Map<String, Value>);
+
+impl Charts {
+    fn new(document: &Document) -> Result<Self, ReportError> {
+        let Value::Object(mut data) = json(&document.charts)? else { return Ok(Self(Map::new())) };
+        data.insert("simulated".to_owned(), json!(document.simulated));
+        Ok(Self(data))
+    }
+
+    /// Keeps a chart's data; its drawing function and place there.
+    fn add(&mut self, chart: &Chart) -> Result<(String, usize), ReportError> {
+        let value = json(chart)?;
+        let name = value["chart"].as_str().unwrap_or_default().to_owned();
+        let own = value.get("data").cloned().unwrap_or(Value::Null);
+        let list = self.0.entry(&name).or_insert_with(|| Value::Array(Vec::new()));
+        let Value::Array(list) = list else {
+            return Err(ReportError::Template(format!("two meanings of {name}")));
+        };
+        list.push(own);
+        Ok((name, list.len() - 1))
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Value, ReportError> {
+    serde_json::to_value(value).map_err(|error| ReportError::Template(error.to_string()))
+}
+
+fn blocks(all: &[Block], charts: &mut Charts) -> Result<Vec<BlockView>, ReportError> {
+    let mut views: Vec<BlockView> = Vec::new();
+    for block in all {
+        let view = match block {
+            Block::Text(line, shown) if shown.on_page() => BlockView::Text { line: parts(line) },
+            Block::List(lines, shown) if shown.on_page() => {
+                BlockView::List { lines: lines.iter().map(parts).collect() }
+            }
+            Block::Legend(lines, shown) if shown.on_page() => {
+                BlockView::Legend { lines: lines.iter().map(parts).collect() }
+            }
+            Block::Table(own) if own.shown.on_page() => BlockView::Table { table: table(own) },
+            Block::Figure(own) => {
+                let view = figure(own, charts)?;
+                if let Some(BlockView::Figures { figures }) = views.last_mut() {
+                    figures.push(view);
+                    continue;
+                }
+                BlockView::Figures { figures: vec![view] }
+            }
+            Block::Fold(own) => {
+                let view = fold(own);
+                if let Some(BlockView::Folds { folds, .. }) = views.last_mut() {
+                    folds.push(view);
+                    continue;
+                }
+                BlockView::Folds { above: own.above, folds: vec![view] }
+            }
+            Block::Sides(own) => BlockView::Sides { sides: sides(own) },
+            Block::Verbatim(title, text) => BlockView::Verbatim { title: title.clone(), text: text.clone() },
+            Block::Machine(topology) => BlockView::Machine { machine: machine::machine(topology) },
+            Block::Cores(own) => BlockView::Cores { sides: cores::drawn(own) },
+            _ => continue,
+        };
+        views.push(view);
+    }
+    Ok(views)
+}
+
+fn figure(figure: &Figure, charts: &mut Charts) -> Result<FigureView, ReportError> {
+    let (chart, index) = charts.add(&figure.chart)?;
+    Ok(FigureView {
+        chart,
+        index,
+        wide: figure.wide,
+        title: figure.title.clone(),
+        description: figure.description.clone(),
+        table: table(&figure.table),
+    })
+}
+
+fn fold(fold: &Fold) -> FoldView {
+    FoldView {
+        title: fold.title.clone(),
+        tables: fold.tables.iter().map(table).collect(),
+        sides: fold.sides.iter().map(sides).collect(),
+    }
+}
+
+fn sides(sides: &Sides) -> SidesView {
+    let class = |difference: Difference| match difference {
+        Difference::Same => "",
+        Difference::Gone => "gone",
+        Difference::New => "new",
+        Difference::Moves => "moves",
+    };
+    let rows =
+        sides.rows.iter().map(|row| [0, 1].map(|side| (class(row[side].class), row[side].text.clone())));
+    SidesView { left: sides.left.clone(), right: sides.right.clone(), rows: rows.collect() }
+}
+
+fn table(table: &Table) -> TableView {
+    let shown: Vec<usize> =
+        (0..table.columns.len()).filter(|at| table.columns[*at].shown.on_page()).collect();
+    let cell = |cells: &[Cell], at: usize| CellView {
+        is_figure: table.columns[at].is_figure,
+        why: match cells.get(at) {
+            Some(Cell::Gap(why)) => why.clone(),
+            _ => String::new(),
+        },
+        parts: cells.get(at).map_or_else(Vec::new, cell_parts),
+    };
+    let rows = table.rows.iter().map(|row| match row {
+        Row::Group(words) => RowView { group: words.clone(), cells: Vec::new() },
+        Row::Cells(cells) => {
+            RowView { group: String::new(), cells: shown.iter().map(|at| cell(cells, *at)).collect() }
+        }
+    });
+    TableView {
+        caption: parts(&table.caption),
+        columns: shown
+            .iter()
+            .map(|at| (table.columns[*at].name.clone(), table.columns[*at].is_figure))
+            .collect(),
+        has_header: shown.iter().any(|at| !table.columns[*at].name.is_empty()),
+        dense: shown.len() > DENSE,
+        rows: rows.collect(),
+    }
+}
+
+/// A sentence's spans.
+pub fn parts(prose: &Prose) -> Vec<Part> {
+    let class = |class: Class| match class {
+        Class::Text => "",
+        Class::Figure => "figure",
+        Class::Interval => "interval",
+        Class::Command => "command",
+    };
+    prose.spans().iter().map(|span| Part { class: class(span.class), text: span.text.clone() }).collect()
+}
+
+fn words(text: impl Into<String>) -> Vec<Part> {
+    vec![Part { class: "", text: text.into() }]
+}
+
+/// A cell's spans.
+fn cell_parts(cell: &Cell) -> Vec<Part> {
+    match cell {
+        Cell::Text(text) => words(text.clone()),
+        Cell::Named { name, about } if about.is_empty() || about == name => words(name.clone()),
+        Cell::Named { name, about } => words(format!("{name} ({about})")),
+        Cell::Count(count) => words(numbers::grouped(*count)),
+        Cell::Value { value, unit } => words(numbers::value(*value, unit)),
+        Cell::Mean(interval) => words(numbers::interval(interval).0),
+        Cell::Interval(interval) => with_ends(interval),
+        Cell::Ratio(ratio, says) => {
+            let mut parts = ratio_parts(ratio);
+            parts.push(Part { class: "mark", text: format!(" {}", ratio.words(*says)) });
+            parts
+        }
+        Cell::BareRatio(ratio) => ratio_parts(ratio),
+        Cell::Bounds { low, high, unit } => words(crate::terminal::bounds(*low, *high, unit)),
+        Cell::Both(first, second) => [cell_parts(first), words(" "), cell_parts(second)].concat(),
+        Cell::Gap(_) => words("-"),
+    }
+}
+
+fn with_ends(interval: &Interval) -> Vec<Part> {
+    let (figure, ends) = numbers::interval(interval);
+    let mut parts = words(figure);
+    parts.extend(ends.map(|ends| Part { class: "interval", text: format!(" {ends}") }));
+    parts
+}
+
+fn ratio_parts(ratio: &Ratio) -> Vec<Part> {
+    let mut parts = words(format!("{}x", numbers::ratio(ratio.value)));
+    if ratio.has_ends() {
+        let ends = format!(" [{}, {}]", numbers::ratio(ratio.low), numbers::ratio(ratio.high));
+        parts.push(Part { class: "interval", text: ends });
+    }
+    parts
+}
+
+/// Chart data as JSON that can stand inside a `<script>` element: `<`, `>` and `&` only as escapes (WHATWG HTML,
+/// "restrictions for contents of script elements"), deceptive characters replaced.
+pub fn script_json(charts: &Map<String, Value>) -> String {
+    let json = Value::Object(charts.clone()).to_string();
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' => text.push_str("\\u003c"),
+            '>' => text.push_str("\\u003e"),
+            '&' => text.push_str("\\u0026"),
+            c if is_deceptive(c) => text.push_str("\\ufffd"),
+            c => text.push(c),
+        }
+    }
+    text
+}
