@@ -112,7 +112,9 @@ fn why_no_metric(side: &Side<'_>, name: &str, metric: &str) -> Option<String> {
 
 fn below_floor(side: &Side<'_>, estimate: &Estimate) -> bool {
     let group = side.study.treatment(&estimate.treatment).map_or("", |(_, treatment)| &treatment.group);
-    side.analysis.floor(group, &estimate.metric).is_none_or(|floor| estimate.value.ln().abs() <= floor.floor)
+    side.analysis
+        .floor(group, &estimate.metric)
+        .is_none_or(|floor| estimate.ratio.value.ln().abs() <= floor.floor)
 }
 
 /// Why a study has no such ratio: its machine lacks something, its runs do not count, or it was not

@@ -18,6 +18,7 @@ mod fixtures;
 
 pub use activity::Activity;
 pub use estimate::{analyse, analyse_on, analyse_probed, reached};
+pub use threadwise_document::{Direction, Finding, Interval, Ratio};
 
 use std::collections::BTreeMap;
 
@@ -63,24 +64,6 @@ impl Analysis {
     }
 }
 
-/// A ratio with its interval over blocks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ratio {
-    /// exp(mean of d).
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Blocks used.
-    pub blocks: u32,
-    /// Whether it is called an effect: its Holm-adjusted interval excludes 1 and it exceeds the A/A
-    /// floor of the same quantity.
-    pub effect: bool,
-    /// A/A floor of the same quantity as a ratio above 1 (1.02 is ±2%); `None` where it is unknown.
-    pub floor: Option<f64>,
-}
-
 /// One treatment's own numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreatmentSummary {
@@ -107,19 +90,6 @@ pub struct TreatmentSummary {
     pub activity: Activity,
 }
 
-/// A value with its interval over blocks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Interval {
-    /// Centre.
-    pub mean: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Unit, such as `1/s` or `ns`.
-    pub unit: String,
-}
-
 /// A ratio of two treatments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
@@ -133,33 +103,13 @@ pub struct Estimate {
     pub baseline: String,
     /// Metric name.
     pub metric: String,
-    /// exp(mean of d).
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Lower end of the Holm-adjusted interval. The family is all comparisons of the same metric;
-    /// that of `rows_per_s` is the study's own question. Of a command it is the headline, or all
-    /// other metrics together.
-    pub holm_low: f64,
-    /// Upper end of the Holm-adjusted interval.
-    pub holm_high: f64,
-    /// Blocks used.
-    pub blocks: u32,
-    /// Confidence level.
-    pub level: f64,
+    /// Value, interval and judgement. The family of Holm's interval is all comparisons of the same metric; that of
+    /// `rows_per_s` is the study's own question. Of a command it is the headline, or all other metrics together.
+    pub ratio: Ratio,
     /// Always `ratio`.
     pub unit: String,
     /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`.
     pub method: String,
-    /// `higher-is-better`, `lower-is-better`, or `neither` (a command's metric without a better side).
-    pub direction: String,
-    /// Half-width within the target.
-    pub conclusive: bool,
-    /// Holm-adjusted interval excludes 1 and |d| exceeds the noise floor (the A/A interval of the
-    /// same metric and group; without A/A nothing is called an effect).
-    pub effect: bool,
     /// Two-sided t test p.
     pub p_t: f64,
     /// Two-sided sign-flip permutation p.
@@ -243,40 +193,4 @@ pub struct BlockCovariates {
     pub telemetry_cpu_share: Option<f64>,
     /// Why it is flagged: `steal`, `left-over-busy`, `others-busy`, `stranger`; empty where it is not.
     pub causes: Vec<&'static str>,
-}
-
-impl Estimate {
-    /// Half of the interval's width as a fraction: 0.02 where it reaches from value / 1.02 to
-    /// value · 1.02. Infinite with one block.
-    pub fn half_width(&self) -> f64 {
-        (self.high / self.low).sqrt() - 1.0
-    }
-
-    /// What a difference upwards or downwards means by the metric's direction: `better`, `worse`, or
-    /// where none is better `higher`, `lower`.
-    pub fn meaning(&self) -> &'static str {
-        match (self.direction.as_str(), self.value > 1.0) {
-            ("higher-is-better", true) | ("lower-is-better", false) => "better",
-            ("higher-is-better", false) | ("lower-is-better", true) => "worse",
-            (_, true) => "higher",
-            (_, false) => "lower",
-        }
-    }
-}
-
-/// Something worth telling.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
-    /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the
-    /// study's own comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`,
-    /// `trust`, `scope`, `advice`, `simulated`; of queries `data-size`, `queries-total`, `queries-range`,
-    /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a
-    /// command `command`, `metric`, `cost`; of a work list `worklist`, `jobs-step`, `smt-whole`, `idle-tail`,
-    /// `schedule`; of a probe
-    /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
-    pub kind: String,
-    /// One line, figures with intervals.
-    pub text: String,
-    /// Names of the estimates or treatments that it rests on.
-    pub evidence: Vec<String>,
 }

@@ -22,6 +22,11 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
+    /// Whether it and another have no point in common, both having ends.
+    pub fn is_apart_from(&self, other: &Self) -> bool {
+        self.has_ends() && other.has_ends() && (self.low > other.high || self.high < other.low)
+    }
+
     /// The longer side as a share of the centre; `None` without ends, or where the centre is 0 or less.
     pub fn half_share(&self) -> Option<f64> {
         let side = (self.high - self.mean).max(self.mean - self.low);
@@ -142,6 +147,19 @@ impl Ratio {
             (true, _) => Mark::Lower,
             (false, true) => Mark::NoEffect,
             (false, false) => Mark::Inconclusive,
+        }
+    }
+
+    /// Why it is no effect, where its own interval would show one or there is none; `None` where the interval says
+    /// it all.
+    pub fn why_not_shown(&self) -> Option<&'static str> {
+        let leaves_out_1 = |low: f64, high: f64| low > 1.0 || high < 1.0;
+        match () {
+            () if self.effect => None,
+            () if self.blocks < 2 => Some("1 block, no interval"),
+            () if leaves_out_1(self.holm_low, self.holm_high) => Some("within the noise floor"),
+            () if leaves_out_1(self.low, self.high) => Some("not after adjusting for all comparisons"),
+            () => None,
         }
     }
 

@@ -43,7 +43,12 @@ pub struct Document {
 /// Something worth saying.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Its kind, as docs/JSON.md lists them.
+    /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
+    /// comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
+    /// `simulated`; of queries `data-size`, `queries-total`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
+    /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
+    /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of a probe `probe-sharing`, `probe-latency`,
+    /// `probe-stranger`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with their intervals.
     pub line: Prose,

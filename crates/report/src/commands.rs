@@ -86,15 +86,15 @@ pub fn bounds(quantity: &Quantity, interval: &Interval) -> String {
 
 /// A ratio with its interval; one block has none.
 pub fn ratio_words(estimate: &Estimate) -> String {
-    match estimate.high.is_finite() {
-        true => ratio_interval(estimate.value, estimate.low, estimate.high),
-        false => format!("{}x (1 block, no interval)", ratio(estimate.value)),
+    match estimate.ratio.high.is_finite() {
+        true => ratio_interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high),
+        false => format!("{}x (1 block, no interval)", ratio(estimate.ratio.value)),
     }
 }
 
 /// What an estimate's mark means: `better`, `worse`, `no effect shown`, …
 pub fn mark_words(estimate: &Estimate) -> &'static str {
-    if estimate.effect { estimate.meaning() } else { Mark::of(estimate).words() }
+    if estimate.ratio.effect { estimate.ratio.meaning() } else { Mark::of(estimate).words() }
 }
 
 /// A quantity with its unit, as a heading: `elapsed`, `tps, tx/s`.

@@ -205,10 +205,10 @@ fn cell_text(cell: &Cell<'_>, meaning: bool, style: Style, reasons: &mut Vec<Str
             let mut text = format!(
                 "{} {}",
                 style.sign(mark),
-                ratio_interval(estimate.value, estimate.low, estimate.high)
+                ratio_interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high)
             );
-            if meaning && estimate.effect {
-                text.push_str(&format!(" {}", estimate.meaning()));
+            if meaning && estimate.ratio.effect {
+                text.push_str(&format!(" {}", estimate.ratio.meaning()));
             }
             if *below_floor {
                 text.push_str(&format!(" {BELOW_FLOOR}"));

@@ -263,11 +263,11 @@ fn estimate(estimate: &Estimate, study: &Study) -> Value {
     json!({
         "name": estimate.name, "kind": estimate.kind, "treatment": estimate.treatment,
         "baseline": estimate.baseline, "metric": metric_name(study, &estimate.metric),
-        "value": estimate.value,
-        "low": estimate.low, "high": estimate.high, "holm_low": estimate.holm_low,
-        "holm_high": estimate.holm_high, "blocks": estimate.blocks, "level": estimate.level,
-        "unit": estimate.unit, "method": estimate.method, "direction": estimate.direction,
-        "conclusive": estimate.conclusive, "effect": estimate.effect, "p_t": estimate.p_t,
+        "value": estimate.ratio.value,
+        "low": estimate.ratio.low, "high": estimate.ratio.high, "holm_low": estimate.ratio.holm_low,
+        "holm_high": estimate.ratio.holm_high, "blocks": estimate.ratio.blocks, "level": estimate.ratio.level,
+        "unit": estimate.unit, "method": estimate.method, "direction": estimate.ratio.direction,
+        "conclusive": estimate.ratio.conclusive, "effect": estimate.ratio.effect, "p_t": estimate.p_t,
         "p_sign_flip": estimate.p_sign_flip, "lag1": estimate.lag1, "unflagged": unflagged,
     })
 }
@@ -399,7 +399,7 @@ fn hardware_json(hardware: &Hardware, ids: &Ids) -> Value {
 }
 
 fn finding_json(finding: &Finding) -> Value {
-    json!({"kind": finding.kind, "text": finding.text, "evidence": finding.evidence})
+    json!({"kind": finding.kind, "text": finding.line.to_string(), "evidence": finding.evidence})
 }
 
 /// What names a run, and how it ended.

@@ -23,7 +23,7 @@ mod worklist;
 
 use threadwise_analysis::findings::group_words;
 use threadwise_analysis::hardware::Hardware;
-use threadwise_analysis::{Analysis, Estimate, Finding, NoiseFloor, TreatmentSummary};
+use threadwise_analysis::{Analysis, Estimate, Finding, NoiseFloor, Ratio, TreatmentSummary};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
@@ -90,11 +90,16 @@ pub enum Mark {
 impl Mark {
     /// The mark of an estimate.
     pub fn of(estimate: &Estimate) -> Self {
-        match (estimate.effect, estimate.conclusive) {
-            (true, _) if estimate.value > 1.0 => Self::Higher,
-            (true, _) => Self::Lower,
-            (false, true) => Self::NoEffect,
-            (false, false) => Self::Inconclusive,
+        Self::of_ratio(&estimate.ratio)
+    }
+
+    /// The mark of a ratio.
+    pub fn of_ratio(ratio: &Ratio) -> Self {
+        match ratio.mark() {
+            threadwise_document::Mark::Higher => Self::Higher,
+            threadwise_document::Mark::Lower => Self::Lower,
+            threadwise_document::Mark::NoEffect => Self::NoEffect,
+            threadwise_document::Mark::Inconclusive => Self::Inconclusive,
         }
     }
 
@@ -166,7 +171,7 @@ impl<'a> Document<'a> {
     /// Confidence level of the intervals. `--until` looks more than once, so its intervals have a
     /// higher level than the design's.
     pub fn level(&self) -> f64 {
-        self.analysis.estimates.first().map_or(self.study.design.level, |estimate| estimate.level)
+        self.analysis.estimates.first().map_or(self.study.design.level, |estimate| estimate.ratio.level)
     }
 
     /// Name of a group's baseline inside the group.

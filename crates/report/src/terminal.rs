@@ -104,7 +104,7 @@ fn numbered(findings: &[Finding], style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, finding) in (1..).zip(findings) {
         let head = format!("{number:digits$}. ");
-        let line = plain(&finding.text, style.unicode);
+        let line = plain(&finding.line.to_string(), style.unicode);
         for (at, part) in wrap(&line, style.width.saturating_sub(head.len()).max(20)).iter().enumerate() {
             let indent = " ".repeat(head.len());
             lines.push(format!("{}{part}", if at == 0 { &head } else { &indent }));
@@ -330,7 +330,11 @@ fn row(
     let rate = summary.metrics.get(THROUGHPUT);
     let role = document.study.treatment(&summary.name).map(|(_, treatment)| treatment.role);
     let ratio = match document.ratio(&summary.name) {
-        Some(e) => format!("{} {}", style.sign(Mark::of(e)), ratio_interval(e.value, e.low, e.high)),
+        Some(e) => format!(
+            "{} {}",
+            style.sign(Mark::of(e)),
+            ratio_interval(e.ratio.value, e.ratio.low, e.ratio.high)
+        ),
         None if role == Some(Role::Baseline) => "baseline".to_owned(),
         None if role == Some(Role::BaselineTwin) => "baseline again".to_owned(),
         None => none(),

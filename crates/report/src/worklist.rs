@@ -3,8 +3,9 @@
 
 use crate::text::{nanoseconds, ratio, ratio_interval, share, significant};
 use crate::{Document, Mark};
+use threadwise_analysis::Ratio;
 use threadwise_analysis::commands::{ELAPSED, Quantity};
-use threadwise_analysis::worklist::{ITEM_S, Pair, Point, Series, Speed, Worklist};
+use threadwise_analysis::worklist::{ITEM_S, Pair, Point, Series, Worklist};
 use threadwise_analysis::{Analysis, Estimate, Interval};
 use threadwise_study::{Run, worklist};
 
@@ -14,8 +15,8 @@ pub struct Row<'a> {
     pub series: &'a Series,
     /// What was measured.
     pub point: &'a Point,
-    /// Speed over the number of jobs before it.
-    pub step: Option<&'a Speed>,
+    /// Ratio over the number of jobs before it.
+    pub step: Option<&'a Ratio>,
 }
 
 /// A pair by the names of its two series.
@@ -165,19 +166,21 @@ pub fn ratio_words(own: &Interval) -> String {
     }
 }
 
-/// What one can say of a ratio of speeds at a glance, as of an [`Estimate`].
-pub fn mark(document: &Document, speed: &Speed) -> Mark {
-    let half = (speed.ratio.high / speed.ratio.low).sqrt() - 1.0;
-    match (speed.effect, half <= document.study.design.target_half_width) {
-        (true, _) if speed.ratio.mean > 1.0 => Mark::Higher,
-        (true, _) => Mark::Lower,
-        (false, true) => Mark::NoEffect,
-        (false, false) => Mark::Inconclusive,
+/// `1.83x [1.80, 1.86]`; of one block without the interval.
+pub fn speed_words(speed: &Ratio) -> String {
+    match speed.has_ends() {
+        true => ratio_interval(speed.value, speed.low, speed.high),
+        false => format!("{}x", ratio(speed.value)),
     }
 }
 
+/// What one can say of a ratio of speeds at a glance.
+pub fn mark(_document: &Document, speed: &Ratio) -> Mark {
+    Mark::of_ratio(speed)
+}
+
 /// The mark in words: `faster`, `slower`, `no effect shown`, `inconclusive`.
-pub fn mark_words(document: &Document, speed: &Speed) -> &'static str {
+pub fn mark_words(document: &Document, speed: &Ratio) -> &'static str {
     match mark(document, speed) {
         Mark::Higher => "faster",
         Mark::Lower => "slower",

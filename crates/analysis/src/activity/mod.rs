@@ -142,11 +142,3 @@ fn over_blocks(values: impl Iterator<Item = Option<f64>>, unit: &str, alpha: f64
 fn per(above: f64, below: f64) -> Option<f64> {
     (below > 0.0).then(|| above / below)
 }
-
-impl Interval {
-    /// Whether it and another have no point in common, both having ends.
-    pub fn is_apart_from(&self, other: &Self) -> bool {
-        let ends = [self.low, self.high, other.low, other.high];
-        ends.iter().all(|end| end.is_finite()) && (self.low > other.high || self.high < other.low)
-    }
-}

@@ -17,7 +17,7 @@ pub use figures::elapsed_ns;
 
 use crate::activity::Setting;
 use crate::estimate::Observed;
-use crate::{Analysis, Interval, NoiseFloor};
+use crate::{Analysis, Direction, Interval, NoiseFloor};
 use std::collections::BTreeMap;
 use threadwise_study::command::{self, Better, Each, MetricSpec};
 use threadwise_study::{OptionValue, Role, Run, Study, worklist};
@@ -140,12 +140,12 @@ fn is_told(reason: &str) -> bool {
     reason != ratios::NOT_TOLD
 }
 
-/// The word of an estimate's direction.
-pub fn direction(better: Better) -> &'static str {
+/// The direction of what is better.
+pub fn direction(better: Better) -> Direction {
     match better {
-        Better::Higher => "higher-is-better",
-        Better::Lower => "lower-is-better",
-        Better::None => "neither",
+        Better::Higher => Direction::HigherIsBetter,
+        Better::Lower => Direction::LowerIsBetter,
+        Better::None => Direction::Neither,
     }
 }
 

@@ -7,7 +7,7 @@ use super::digest::{Digest, Latency};
 use super::member::{Member, Series, Source, estimates_of, floor_of, sides};
 use super::observed::Observed;
 use crate::statistics::{MeanEstimate, holm};
-use crate::{Estimate, NoiseFloor};
+use crate::{Direction, Estimate, NoiseFloor, Ratio};
 use threadwise_study::{Role, Study};
 
 /// What is compared. Throughput is first: its comparisons are the study's question.
@@ -39,10 +39,10 @@ impl Metric {
         }
     }
 
-    fn direction(self) -> &'static str {
+    fn direction(self) -> Direction {
         match self {
-            Self::RowsPerS | Self::RowsPerSPerSession => "higher-is-better",
-            Self::CpuNsPerRow | Self::LatencyP50 | Self::LatencyP99 => "lower-is-better",
+            Self::RowsPerS | Self::RowsPerSPerSession => Direction::HigherIsBetter,
+            Self::CpuNsPerRow | Self::LatencyP50 | Self::LatencyP99 => Direction::LowerIsBetter,
         }
     }
 
@@ -63,6 +63,33 @@ pub struct Judgement {
     pub holm_high: f64,
     /// The adjusted interval leaves 0 out and |d| exceeds the floor.
     pub effect: bool,
+}
+
+impl Judgement {
+    /// The ratio that is judged so: `floor` in logarithms, infinite without A/A; `target` the half-width from which on
+    /// a ratio is conclusive.
+    pub fn ratio(
+        &self,
+        mean: &MeanEstimate,
+        floor: f64,
+        direction: Direction,
+        (target, alpha): (f64, f64),
+    ) -> Ratio {
+        let (low, high) = mean.interval(alpha);
+        Ratio {
+            value: mean.mean.exp(),
+            low: low.exp(),
+            high: high.exp(),
+            holm_low: self.holm_low.exp(),
+            holm_high: self.holm_high.exp(),
+            blocks: mean.n as u32,
+            level: 1.0 - alpha,
+            floor: Some(floor.exp()).filter(|floor| floor.is_finite()),
+            effect: self.effect,
+            conclusive: mean.half_width(alpha).exp_m1() <= target,
+            direction,
+        }
+    }
 }
 
 /// Judges a family of comparisons together: each with its mean of d over blocks and the noise floor

@@ -3,8 +3,8 @@
 //! Sources: Student 1908 (interval), Holm 1979 (family), docs/METHODOLOGY.md (floor, effect).
 
 use super::comparisons::{Judgement, judge};
-use crate::Estimate;
 use crate::statistics::{MeanEstimate, sign_flip_p, variance_inflation};
+use crate::{Direction, Estimate};
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::{Comparison, Study};
 
@@ -44,8 +44,8 @@ pub struct Member<'a> {
     pub comparison: &'a Comparison,
     /// Metric name.
     pub metric: &'a str,
-    /// `higher-is-better`, `lower-is-better` or `neither`.
-    pub direction: &'static str,
+    /// Which side of 1 is better.
+    pub direction: Direction,
     /// What d is made from.
     pub source: Source,
     series: Series,
@@ -60,7 +60,7 @@ impl<'a> Member<'a> {
     /// number.
     pub fn new(
         comparison: &'a Comparison,
-        (metric, direction, source): (&'a str, &'static str, Source),
+        (metric, direction, source): (&'a str, Direction, Source),
         series: Series,
         floor: f64,
         (flagged, alpha): (&[u32], f64),
@@ -78,18 +78,14 @@ impl<'a> Member<'a> {
             treatment: self.comparison.treatment.clone(),
             baseline: self.comparison.baseline.join(" and "),
             metric: self.metric.to_owned(),
-            value: self.mean.mean.exp(),
-            low: low.exp(),
-            high: high.exp(),
-            holm_low: judgement.holm_low.exp(),
-            holm_high: judgement.holm_high.exp(),
-            blocks: self.mean.n as u32,
-            level: 1.0 - alpha,
+            ratio: judgement.ratio(
+                &self.mean,
+                self.floor,
+                self.direction,
+                (study.design.target_half_width, alpha),
+            ),
             unit: "ratio".to_owned(),
             method: self.method(study.design.rounds),
-            direction: self.direction.to_owned(),
-            conclusive: self.mean.half_width(alpha).exp_m1() <= study.design.target_half_width,
-            effect: judgement.effect,
             p_t: self.mean.p(),
             p_sign_flip: sign_flip_p(&self.series.d, study.seed),
             lag1: self.mean.lag1,

@@ -83,5 +83,5 @@ pub fn analyse_probed(
 pub fn reached(analysis: &Analysis, half_width: f64) -> bool {
     let headline = analysis.headline();
     let mut throughput = analysis.estimates.iter().filter(|estimate| estimate.metric == headline).peekable();
-    throughput.peek().is_some() && throughput.all(|estimate| estimate.half_width() <= half_width)
+    throughput.peek().is_some() && throughput.all(|estimate| estimate.ratio.half_width() <= half_width)
 }

@@ -118,7 +118,7 @@ fn sentences<'a>(
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
         let found = against_baseline(facts, group, &quantity.metric);
         let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_told(estimate));
-        let (tiny, not): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, estimate)| estimate.effect);
+        let (tiny, not): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, estimate)| estimate.ratio.effect);
         let name = baseline(facts, group).map(|own| bare(&own.name)).unwrap_or_default();
         let mut parts = vec![format!("{} on {name}", value(quantity, base))];
         let told = shown.iter().map(|(own, estimate)| format!("{} {}", bare(&own.name), worded(estimate)));
@@ -214,7 +214,7 @@ fn effects(facts: &Facts<'_>, metric: &str) -> usize {
 
 /// How many of them are effects too small to tell.
 fn tiny(facts: &Facts<'_>, metric: &str) -> usize {
-    all_against_baseline(facts, metric).filter(|estimate| estimate.effect && !is_told(estimate)).count()
+    all_against_baseline(facts, metric).filter(|estimate| estimate.ratio.effect && !is_told(estimate)).count()
 }
 
 fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<Item = &'a Estimate> {
@@ -225,7 +225,7 @@ fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<It
 
 /// An effect that does not round to 1.00x: a page more of memory in every run is one, and no news.
 fn is_told(estimate: &Estimate) -> bool {
-    estimate.effect && (estimate.value - 1.0).abs() >= 0.005
+    estimate.ratio.effect && (estimate.ratio.value - 1.0).abs() >= 0.005
 }
 
 fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
@@ -234,7 +234,8 @@ fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
 
 /// A ratio with what it means: `0.52x [0.51, 0.53], better`.
 fn worded(estimate: &Estimate) -> String {
-    let meaning = if estimate.effect { format!(", {}", estimate.meaning()) } else { String::new() };
+    let meaning =
+        if estimate.ratio.effect { format!(", {}", estimate.ratio.meaning()) } else { String::new() };
     format!("{}{meaning}", judged(estimate))
 }
 

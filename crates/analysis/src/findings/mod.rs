@@ -26,6 +26,7 @@ use crate::{Analysis, Finding};
 use facts::Facts;
 use order::Parts;
 use sweep::Sweep;
+use threadwise_document::Prose;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 
@@ -120,12 +121,12 @@ fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
 }
 
 /// Puts a finding together; `evidence` names estimates or treatments.
-pub(crate) fn finding(kind: &str, text: String, evidence: &[&str]) -> Finding {
+pub(crate) fn finding(kind: &str, line: impl Into<Prose>, evidence: &[&str]) -> Finding {
     let mut names: Vec<String> = Vec::new();
     for name in evidence {
         if !names.iter().any(|known| known == name) {
             names.push((*name).to_owned());
         }
     }
-    Finding { kind: kind.to_owned(), text, evidence: names }
+    Finding { kind: kind.to_owned(), line: line.into(), evidence: names }
 }

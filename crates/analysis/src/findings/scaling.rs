@@ -15,8 +15,8 @@ pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
     let of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let found = estimates(facts, of);
     let work = Work::of(facts.study);
-    let all_shown =
-        facts.alone_is_one() && found.iter().all(|estimate| estimate.effect && estimate.conclusive);
+    let all_shown = facts.alone_is_one()
+        && found.iter().all(|estimate| estimate.ratio.effect && estimate.ratio.conclusive);
     let text = by_group(facts, |group| {
         let text = judged(of(group)?);
         Some(if all_shown { format!("{text} one session's {}", work.noun) } else { text })
@@ -38,7 +38,7 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
         let each = facts.against_alone(two, "rows_per_s_per_session")?;
-        if !facts.alone_is_one() || !each.effect || each.value <= 1.0 {
+        if !facts.alone_is_one() || !each.ratio.effect || each.ratio.value <= 1.0 {
             return None;
         }
         let cpu = facts.against_alone(two, "cpu_ns_per_row");
@@ -53,7 +53,7 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
 pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     let of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
     let found = estimates(facts, of);
-    if !is_all && !found.iter().any(|estimate| estimate.effect) {
+    if !is_all && !found.iter().any(|estimate| estimate.ratio.effect) {
         return None;
     }
     let text = by_group(facts, |group| Some(judged(of(group)?)))?;

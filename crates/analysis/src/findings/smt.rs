@@ -60,11 +60,11 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     let text = by_group(facts, |group| {
         let used = of(group)?;
         let scope = if whole_machine(facts, group).is_some() { "all cores" } else { "one core" };
-        if !used.effect || used.value <= 1.0 {
+        if !used.ratio.effect || used.ratio.value <= 1.0 {
             return Some(format!("no yield is shown on {scope}, so nothing is known to be left"));
         }
-        let (low, high) = (100.0 / used.high, 100.0 / used.low);
-        Some(format!("{:.0}% [{low:.0}, {high:.0}] of what {scope} did", 100.0 / used.value))
+        let (low, high) = (100.0 / used.ratio.high, 100.0 / used.ratio.low);
+        Some(format!("{:.0}% [{low:.0}, {high:.0}] of what {scope} did", 100.0 / used.ratio.value))
     })?;
     let text = format!("With one sibling of each core busy, \"50% busy\" is: {text}.");
     Some(finding("capacity", text, &names(&found)))

@@ -68,7 +68,7 @@ impl<'a> Sweep<'a> {
     fn latency_knee(&self) -> usize {
         let costs_more = |point: &Point<'_>| {
             let both = point.step_p99.zip(point.step);
-            both.is_some_and(|(p99, step)| p99.effect && p99.value > step.value.max(1.0))
+            both.is_some_and(|(p99, step)| p99.ratio.effect && p99.ratio.value > step.ratio.value.max(1.0))
         };
         let first = self.points.iter().position(costs_more).unwrap_or(self.points.len());
         first.saturating_sub(1).min(self.knee())
@@ -135,16 +135,18 @@ fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<
     let growth = match (step, before.and_then(|before| before.alone)) {
         (Some(step), _) => growth_of(step),
         // Without a direct comparison only intervals that do not touch show a difference.
-        (None, Some(before)) if alone.effect && alone.holm_low > before.holm_high => Growth::Grows,
-        (None, Some(before)) if alone.holm_high < before.holm_low => Growth::Falls,
+        (None, Some(before)) if alone.ratio.effect && alone.ratio.holm_low > before.ratio.holm_high => {
+            Growth::Grows
+        }
+        (None, Some(before)) if alone.ratio.holm_high < before.ratio.holm_low => Growth::Falls,
         (None, _) => Growth::Unclear,
     };
     Some(Point { treatment, alone: Some(alone), step, step_p99: against_before("latency_ns_p99"), growth })
 }
 
 fn growth_of(step: &Estimate) -> Growth {
-    match (step.effect, step.conclusive) {
-        (true, _) if step.value > 1.0 => Growth::Grows,
+    match (step.ratio.effect, step.ratio.conclusive) {
+        (true, _) if step.ratio.value > 1.0 => Growth::Grows,
         (true, _) => Growth::Falls,
         (false, true) => Growth::Flat,
         (false, false) => Growth::Unclear,
@@ -182,7 +184,9 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> String {
     let figures: Vec<String> = next.step.map(judged).into_iter().chain(alone).collect();
     let figures = figures.join("; ");
     let wait = match next.step_p99 {
-        Some(p99) if p99.effect && p99.value > 1.0 => format!("; each waits longer: p99 {}", change(p99)),
+        Some(p99) if p99.ratio.effect && p99.ratio.value > 1.0 => {
+            format!("; each waits longer: p99 {}", change(p99))
+        }
         Some(p99) => format!("; p99 {}", change(p99)),
         None => String::new(),
     };

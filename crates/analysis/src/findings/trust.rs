@@ -32,12 +32,12 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     parts.extend(
         crowd(facts).map(|share| format!("others kept the list's logical CPUs {} busy", percent(share))),
     );
-    let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.conclusive).collect();
+    let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.ratio.conclusive).collect();
     if !open.is_empty() {
         let names: Vec<String> = open.iter().map(|estimate| inconclusive(estimate)).collect();
         parts.push(format!("inconclusive: {}", shortened(&names)));
     }
-    let not_shown = facts.throughput().filter(|estimate| !estimate.effect).count() as u32;
+    let not_shown = facts.throughput().filter(|estimate| !estimate.ratio.effect).count() as u32;
     if not_shown > 0 {
         let all = facts.throughput().count();
         parts.push(format!("no difference shown in {not_shown} of {}", plural(all as u32, "comparison")));
@@ -289,10 +289,10 @@ fn measured_disturbances(covariates: &Covariates) -> Vec<String> {
 }
 
 fn inconclusive(estimate: &Estimate) -> String {
-    if estimate.blocks < 2 {
+    if estimate.ratio.blocks < 2 {
         return format!("{} (1 block)", estimate.name);
     }
-    format!("{} ±{}", estimate.name, percent(estimate.half_width()))
+    format!("{} ±{}", estimate.name, percent(estimate.ratio.half_width()))
 }
 
 /// Why there are no step latencies, where the loop hides them.
@@ -331,7 +331,8 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
     if let Some(mend) = what_to_mend(facts) {
         return Some(mend);
     }
-    let open = facts.throughput().any(|estimate| !estimate.conclusive) || facts.throughput().next().is_none();
+    let open =
+        facts.throughput().any(|estimate| !estimate.ratio.conclusive) || facts.throughput().next().is_none();
     if open {
         return Some(narrower(facts));
     }
@@ -355,8 +356,8 @@ fn narrower(facts: &Facts<'_>) -> String {
     if crowd(facts).is_some() {
         return "the same when nobody else is at work here".to_owned();
     }
-    let needed = |own: &Estimate| f64::from(own.blocks) * (own.half_width() / half_width).powi(2);
-    let open = facts.throughput().filter(|own| !own.conclusive && own.blocks >= 2);
+    let needed = |own: &Estimate| f64::from(own.ratio.blocks) * (own.ratio.half_width() / half_width).powi(2);
+    let open = facts.throughput().filter(|own| !own.ratio.conclusive && own.ratio.blocks >= 2);
     match open.map(needed).reduce(f64::max) {
         Some(blocks) if blocks > UNTIL_BLOCKS => format!(
             "the same on a quieter machine or with longer runs: ±{target} would take more than the \

@@ -103,10 +103,10 @@ pub fn command_words(study: &Study) -> String {
 
 /// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.
 pub fn ratio(estimate: &Estimate) -> String {
-    if estimate.blocks < 2 {
-        return format!("{}x (1 block, no interval)", figure(estimate.value));
+    if estimate.ratio.blocks < 2 {
+        return format!("{}x (1 block, no interval)", figure(estimate.ratio.value));
     }
-    interval(estimate.value, estimate.low, estimate.high)
+    interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high)
 }
 
 /// A ratio with given ends.
@@ -117,19 +117,19 @@ pub fn interval(value: f64, low: f64, high: f64) -> String {
 /// A ratio with what may be said of it: whether a difference is shown, and whether it is conclusive.
 pub fn judged(estimate: &Estimate) -> String {
     let mut text = ratio(estimate);
-    if !estimate.effect {
+    if !estimate.ratio.effect {
         text += reason(estimate);
     }
-    if !estimate.conclusive && estimate.blocks >= 2 {
+    if !estimate.ratio.conclusive && estimate.ratio.blocks >= 2 {
         // That there is an effect is decided; how large it is, is not.
-        let word = if estimate.effect { "size only within" } else { "inconclusive" };
-        text += &format!(", {word} ±{}", percent(estimate.half_width()));
+        let word = if estimate.ratio.effect { "size only within" } else { "inconclusive" };
+        text += &format!(", {word} ±{}", percent(estimate.ratio.half_width()));
     }
     text
 }
 
 fn reason(estimate: &Estimate) -> &'static str {
-    not_shown((estimate.low, estimate.high), (estimate.holm_low, estimate.holm_high))
+    not_shown((estimate.ratio.low, estimate.ratio.high), (estimate.ratio.holm_low, estimate.ratio.holm_high))
 }
 
 /// That no difference is shown, and why where the interval alone would show one; of what is no effect, by
@@ -147,18 +147,18 @@ pub fn not_shown(own: (f64, f64), holm: (f64, f64)) -> &'static str {
 
 /// `+57% [52, 62]`, or that no difference is shown, of a ratio's distance from 1.
 pub fn change(estimate: &Estimate) -> String {
-    if estimate.blocks < 2 {
-        return format!("{} (1 block, no interval)", signed_percent(estimate.value - 1.0));
+    if estimate.ratio.blocks < 2 {
+        return format!("{} (1 block, no interval)", signed_percent(estimate.ratio.value - 1.0));
     }
-    let reason = if estimate.effect { "" } else { reason(estimate) };
-    if estimate.value >= 3.0 {
+    let reason = if estimate.ratio.effect { "" } else { reason(estimate) };
+    if estimate.ratio.value >= 3.0 {
         // Beyond that a factor is read more easily than hundreds of percent.
         return format!("{}{reason}", ratio(estimate));
     }
-    let decimals = usize::from((estimate.value - 1.0).abs() < 0.1);
+    let decimals = usize::from((estimate.ratio.value - 1.0).abs() < 0.1);
     let end = |ratio: f64| plain(100.0 * (ratio - 1.0), decimals);
-    let value = signed_percent(estimate.value - 1.0);
-    format!("{value} [{}, {}]{reason}", end(estimate.low), end(estimate.high))
+    let value = signed_percent(estimate.ratio.value - 1.0);
+    format!("{value} [{}, {}]{reason}", end(estimate.ratio.low), end(estimate.ratio.high))
 }
 
 /// `±` figures and shares: two significant digits below 10%, whole above.

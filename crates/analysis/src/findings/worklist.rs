@@ -9,8 +9,9 @@ use super::smt;
 use super::words::{command_words, interval, list, not_shown, number, percent, plural};
 use crate::commands::{Commands, ELAPSED};
 use crate::worklist::series::between;
-use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Speed, Step, Worklist};
-use crate::{Estimate, Finding, Interval};
+use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Step, Worklist};
+use crate::{Estimate, Finding, Interval, Ratio};
+use threadwise_document::Prose;
 use threadwise_machine::words::bytes;
 use threadwise_study::Study;
 use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
@@ -53,8 +54,8 @@ fn place(series: &Series) -> String {
     }
 }
 
-fn gains(speed: &Speed) -> bool {
-    speed.effect && speed.ratio.mean > 1.0
+fn gains(speed: &Ratio) -> bool {
+    speed.effect && speed.value > 1.0
 }
 
 /// Seconds per item with the fewest jobs and with as many as were of use.
@@ -109,7 +110,7 @@ fn end(facts: &Facts<'_>, series: &Series) -> String {
         return format!("Speed still grows at {}, the most that were tried.", plural(most, "job"));
     };
     // Narrow alone would not do: 1.07x [1.03, 1.11] may be within the noise floor.
-    let is_bounded = |speed: &Speed| speed.ratio.high - 1.0 <= facts.study.design.target_half_width;
+    let is_bounded = |speed: &Ratio| speed.high - 1.0 <= facts.study.design.target_half_width;
     match speed {
         Some(speed) if speed.effect => format!("{} are slower than {from}.", plural(*to, "job")),
         Some(speed) if is_bounded(speed) => format!("{} add nothing to {from}.", plural(*to, "job")),
@@ -244,13 +245,12 @@ fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
 }
 
 /// `1.83x [1.80, 1.86]`; where no difference is shown, that, and why where the interval alone would show one.
-fn judged(speed: &Speed) -> String {
-    let ratio = &speed.ratio;
+fn judged(speed: &Ratio) -> String {
     let shown = match speed.effect {
         true => "",
-        false => not_shown((ratio.low, ratio.high), (speed.holm_low, speed.holm_high)),
+        false => not_shown((speed.low, speed.high), (speed.holm_low, speed.holm_high)),
     };
-    format!("{}{shown}", judged_ratio(ratio))
+    format!("{}{shown}", Prose::from(speed))
 }
 
 fn judged_ratio(ratio: &Interval) -> String {

@@ -13,6 +13,7 @@ use super::{
     Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, heat, outliers,
     steps,
 };
+use crate::Direction;
 use crate::Ratio;
 use crate::activity::Setting;
 use crate::estimate::{Observed, mean};
@@ -146,7 +147,7 @@ fn baselines(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<Baseline> 
         let noise = |whole: Whole| {
             let d = twins(table, at, |top, below| whole.d(table, top, below, &BTreeSet::new()));
             let member = Member::new((), &d, &d, table.alpha)?;
-            ratios(vec![member], table.alpha).pop().map(|(_, ratio)| ratio)
+            ratios(vec![member], Direction::HigherIsBetter, table.limits()).pop().map(|(_, ratio)| ratio)
         };
         baselines.push(Baseline {
             group: treatment.group.clone(),
@@ -195,7 +196,11 @@ fn query_ratios(table: &Table<'_>, numbers: &[u8], quantity: Quantity) -> BTreeM
             members.extend(Member::new((at, *query), &d(at, table.below(at)), &a_a, table.alpha));
         }
     }
-    ratios(members, table.alpha).into_iter().collect()
+    let direction = match quantity {
+        Quantity::Elapsed => Direction::HigherIsBetter,
+        _ => Direction::LowerIsBetter,
+    };
+    ratios(members, direction, table.limits()).into_iter().collect()
 }
 
 /// Ratios of all queries together: one family over the treatments.
@@ -204,7 +209,8 @@ fn whole_ratios(table: &Table<'_>, whole: Whole, changed: &BTreeSet<u8>) -> BTre
     let d = |top: usize, below: &[usize]| whole.d(table, top, below, changed);
     let members =
         compared.filter_map(|at| Member::new(at, &d(at, table.below(at)), &twins(table, at, d), table.alpha));
-    ratios(members.collect(), table.alpha).into_iter().collect()
+    let direction = if whole == Whole::Cpu { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
+    ratios(members.collect(), direction, table.limits()).into_iter().collect()
 }
 
 /// One query's own figures over blocks and, in each, over sides; `None` where it was not executed.

@@ -5,7 +5,7 @@
 
 use crate::estimate::judge;
 use crate::statistics::MeanEstimate;
-use crate::{Interval, Ratio};
+use crate::{Direction, Interval, Ratio};
 
 /// One ratio before it is judged: d per block, oriented so that above 0 is a ratio above 1.
 pub struct Member<K> {
@@ -31,25 +31,24 @@ pub fn floor(twins: &[f64], alpha: f64) -> Option<f64> {
     floor.is_finite().then_some(floor)
 }
 
-/// Judges a family: every ratio with its plain interval, and whether it is an effect among all.
-pub fn ratios<K>(members: Vec<Member<K>>, alpha: f64) -> Vec<(K, Ratio)> {
+/// Judges a family: every ratio with its plain interval, and whether it is an effect among all; `target` is the
+/// half-width from which on a ratio is conclusive.
+pub fn ratios<K>(
+    members: Vec<Member<K>>,
+    direction: Direction,
+    (target, alpha): (f64, f64),
+) -> Vec<(K, Ratio)> {
+    let floor = |member: &Member<K>| member.floor.unwrap_or(f64::INFINITY);
     let family: Vec<(MeanEstimate, f64)> =
-        members.iter().map(|member| (member.mean, member.floor.unwrap_or(f64::INFINITY))).collect();
-    let judged = judge(&family, alpha);
-    let each = members.into_iter().zip(judged);
-    each.map(|(member, judgement)| {
-        let (low, high) = member.mean.interval(alpha);
-        let ratio = Ratio {
-            value: member.mean.mean.exp(),
-            low: low.exp(),
-            high: high.exp(),
-            blocks: member.mean.n as u32,
-            effect: judgement.effect,
-            floor: member.floor.map(f64::exp),
-        };
-        (member.key, ratio)
-    })
-    .collect()
+        members.iter().map(|member| (member.mean, floor(member))).collect();
+    let judged = judge(&family, alpha).into_iter().zip(family);
+    members
+        .into_iter()
+        .zip(judged)
+        .map(|(member, (judgement, (mean, floor)))| {
+            (member.key, judgement.ratio(&mean, floor, direction, (target, alpha)))
+        })
+        .collect()
 }
 
 /// A geometric mean over blocks of times and rates, given as logarithms.

@@ -11,6 +11,7 @@ use super::family::{Member, negated, ratios};
 use super::plans::Plans;
 use super::table::{Quantity, Table};
 use super::{Change, DopStep, StepMark};
+use crate::Direction;
 use crate::Ratio;
 
 /// A doubling that gains less than this is poor, one that gains more than [`GOOD`] is good.
@@ -122,8 +123,8 @@ fn judged(
             members.push(member);
         }
     }
-    let beyond = ratios(beyond, table.alpha);
-    let speeds = ratios(members, table.alpha);
+    let beyond = ratios(beyond, Direction::HigherIsBetter, table.limits());
+    let speeds = ratios(members, Direction::HigherIsBetter, table.limits());
     let each = speeds.into_iter().zip(beyond);
     each.map(|((key, speed), (_, beyond))| {
         (key, Judged { speed, is_super: beyond.effect && beyond.value > 1.0 })

@@ -93,6 +93,11 @@ struct Logs {
 }
 
 impl<'a> Table<'a> {
+    /// The half-width from which on a ratio is conclusive, and 1 − the level of intervals.
+    pub fn limits(&self) -> (f64, f64) {
+        (self.study.design.target_half_width, self.alpha)
+    }
+
     /// Sorts the executions of usable runs.
     pub fn new(setting: &Setting<'a>, observed: &Observed, runs: &'a [Run]) -> Self {
         let study = setting.study;

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::activity::Setting;
 use crate::estimate::Observed;
-use crate::{Analysis, Interval};
+use crate::{Analysis, Interval, Ratio};
 use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
 use threadwise_study::{Role, Run, Study};
 
@@ -81,19 +81,6 @@ pub struct Computed {
     pub ratio: Interval,
 }
 
-/// A ratio of speeds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Speed {
-    /// Ratio, and its interval.
-    pub ratio: Interval,
-    /// Lower end of Holm's interval, which decides about 1 (docs/METHODOLOGY.md).
-    pub holm_low: f64,
-    /// Upper end of it.
-    pub holm_high: f64,
-    /// Whether it is an effect: 1 is outside of Holm's interval, and it is above the noise floor.
-    pub effect: bool,
-}
-
 /// From one number of jobs to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -102,7 +89,7 @@ pub struct Step {
     /// More jobs.
     pub to: u32,
     /// Speed of the more over the fewer; `None` where the study does not have it.
-    pub speed: Option<Speed>,
+    pub speed: Option<Ratio>,
 }
 
 /// Two treatments with the same number of jobs.
@@ -117,7 +104,7 @@ pub struct Pair {
     /// Number of jobs.
     pub jobs: u32,
     /// Speed of the first over the second.
-    pub speed: Speed,
+    pub speed: Ratio,
 }
 
 /// The items of one run.

@@ -1,11 +1,11 @@
 //! Lines of points, the steps along them, and the pairs between them.
 
 use super::items::Runs;
-use super::{ITEM_S, Pair, Point, Series, Speed, Step};
+use super::{ITEM_S, Pair, Point, Series, Step};
 use crate::activity::Setting;
 use crate::commands::{Commands, ELAPSED};
 use crate::estimate::Observed;
-use crate::{Analysis, Estimate, Interval};
+use crate::{Analysis, Direction, Estimate, Interval, Ratio};
 use threadwise_study::{Comparison, Role, Run, Study, Treatment};
 
 /// Factors that are a schedule.
@@ -141,16 +141,15 @@ fn is_below(study: &Study, comparison: &Comparison, under: &Treatment) -> bool {
 }
 
 /// Speed of one treatment over another.
-fn speed(study: &Study, estimates: &[Estimate], top: &Treatment, under: &Treatment) -> Option<Speed> {
+fn speed(study: &Study, estimates: &[Estimate], top: &Treatment, under: &Treatment) -> Option<Ratio> {
     let (comparison, is_upper) = between(study, top, under)?;
     let own = estimates.iter().find(|own| own.metric == ITEM_S && own.name == comparison.name)?;
     // Seconds per item of the upper side over the lower: the speed of the lower over the upper.
-    let turned = |low: f64, high: f64| if is_upper { (1.0 / high, 1.0 / low) } else { (low, high) };
-    let mean = if is_upper { 1.0 / own.value } else { own.value };
-    let ((low, high), (holm_low, holm_high)) =
-        (turned(own.low, own.high), turned(own.holm_low, own.holm_high));
-    let ratio = Interval { mean, low, high, unit: "1".to_owned() };
-    Some(Speed { ratio, holm_low, holm_high, effect: own.effect })
+    let speed = Ratio { direction: Direction::HigherIsBetter, ..own.ratio.clone() };
+    Some(match is_upper {
+        true => Ratio { direction: Direction::HigherIsBetter, ..own.ratio.inverse() },
+        false => speed,
+    })
 }
 
 /// Comparisons of two treatments with the same number of jobs, which differ in their placement or in their

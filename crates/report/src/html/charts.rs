@@ -188,7 +188,7 @@ fn ratio_charts(document: &Document) -> Vec<RatioChart> {
             charts.push(RatioChart { group, metric, what, floor_low, floor_high, rows });
             charts.len() - 1
         });
-        let figures = ratio_interval(estimate.value, estimate.low, estimate.high);
+        let figures = ratio_interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high);
         charts[at].rows.push(ratio_row(document, estimate, group, figures));
     }
     charts
@@ -200,11 +200,11 @@ pub fn ratio_row(document: &Document, estimate: &Estimate, group: &str, figures:
     RatioRow {
         label,
         against,
-        value: estimate.value,
-        low: estimate.low,
-        high: estimate.high,
+        value: estimate.ratio.value,
+        low: estimate.ratio.low,
+        high: estimate.ratio.high,
         mark: document.mark_words(estimate),
-        effect: estimate.effect,
+        effect: estimate.ratio.effect,
         figures,
     }
 }

@@ -100,9 +100,9 @@ pub fn ratio_charts(document: &Document, commands: &Commands) -> Vec<RatioChart>
 
 /// Figures beside a drawn ratio, which has room for no more.
 fn figures_of(estimate: &Estimate) -> String {
-    match estimate.high.is_finite() {
+    match estimate.ratio.high.is_finite() {
         true => ratio_words(estimate),
-        false => format!("{}x", ratio(estimate.value)),
+        false => format!("{}x", ratio(estimate.ratio.value)),
     }
 }
 
@@ -213,7 +213,7 @@ fn ratio_table(document: &Document, quantity: &Quantity, chart: &RatioChart) -> 
     let own = document.analysis.estimates.iter().filter(|own| own.metric == quantity.metric);
     let cells = own.filter(|own| group_of(document, own) == chart.group).map(|estimate| {
         let [label, against] = compared(document, estimate, &chart.group);
-        let figures = [estimate.value, estimate.low, estimate.high].map(ratio);
+        let figures = [estimate.ratio.value, estimate.ratio.low, estimate.ratio.high].map(ratio);
         [label, against, mark_words(estimate).to_owned()].into_iter().chain(figures).collect()
     });
     let caption = format!("Ratio of {}", quantity.name);

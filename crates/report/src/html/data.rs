@@ -4,7 +4,7 @@
 use super::queries::data::{Fold, QueryCharts};
 use crate::ReportError;
 use serde::Serialize;
-use threadwise_machine::text::is_deceptive;
+use serde_json::Value;
 
 /// Everything that the charts draw. Kept small: short arrays where there are many.
 #[derive(Debug, Clone, Serialize, Default)]
@@ -453,18 +453,27 @@ pub struct DrawnCpu {
 /// escapes (WHATWG HTML, "restrictions for contents of script elements"), deceptive characters
 /// replaced.
 pub fn script_json(charts: &Charts) -> Result<String, ReportError> {
-    let json = serde_json::to_string(charts).map_err(|error| ReportError::Template(error.to_string()))?;
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' => text.push_str("\\u003c"),
-            '>' => text.push_str("\\u003e"),
-            '&' => text.push_str("\\u0026"),
-            c if is_deceptive(c) => text.push_str("\\ufffd"),
-            c => text.push(c),
+    let fault = |error: serde_json::Error| ReportError::Template(error.to_string());
+    let mut value = serde_json::to_value(charts).map_err(fault)?;
+    let Value::Object(data) = &mut value else { return Ok(String::new()) };
+    // Charts by their drawing functions, each with a list.
+    if let Some(Value::Object(queries)) = data.remove("queries") {
+        for (name, own) in queries {
+            let is_one = matches!(name.as_str(), "steps" | "cores");
+            data.insert(name, if is_one { Value::Array(vec![own]) } else { own });
         }
     }
-    Ok(text)
+    if let Some(Value::Object(mut jobs)) = data.remove("worklist") {
+        let timelines = jobs.remove("timelines").unwrap_or_default();
+        data.insert("timelines".to_owned(), Value::Array(vec![timelines]));
+        data.insert("jobs".to_owned(), Value::Array(vec![Value::Object(jobs)]));
+    }
+    let waits = data.remove("waits").unwrap_or_default();
+    data.insert("waits".to_owned(), Value::Array(vec![waits]));
+    let pairs = data.remove("hardware").unwrap_or_default();
+    data.insert("pairs".to_owned(), pairs);
+    data.insert("latency".to_owned(), serde_json::json!([0, 1]));
+    Ok(super::view::script_json(data))
 }
 
 /// The page as the template takes it.

@@ -36,7 +36,7 @@ pub fn probe_page(
         title: head.title.to_owned(),
         subtitle: head.created_utc.to_owned(),
         simulated: false,
-        verdict: hardware.verdict.iter().map(|finding| parts(&finding.text)).collect(),
+        verdict: hardware.verdict.iter().map(|finding| parts(&finding.line.to_string())).collect(),
         no_verdict: "No finding: nothing was measured.",
         facts: facts(probe, hardware),
         sections: vec![
@@ -76,7 +76,7 @@ pub fn section(probe: &Probe, hardware: &Hardware, charts: &Charts) -> Section {
         id: "hardware",
         title: "The hardware, measured",
         paragraphs: paragraphs(probe),
-        lines: hardware.verdict.iter().map(|finding| parts(&finding.text)).collect(),
+        lines: hardware.verdict.iter().map(|finding| parts(&finding.line.to_string())).collect(),
         sides: sides(hardware),
         figures: figures.unwrap_or_default(),
         tables,

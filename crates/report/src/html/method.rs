@@ -160,15 +160,15 @@ fn estimates(document: &Document) -> TableView {
         let method = (!common).then(|| estimate.method.clone());
         let yes = |flag: bool| if flag { "yes" } else { "no" }.to_owned();
         let figures = [
-            ratio(estimate.value),
-            format!("[{}, {}]", ratio3(estimate.low), ratio3(estimate.high)),
-            format!("[{}, {}]", ratio3(estimate.holm_low), ratio3(estimate.holm_high)),
+            ratio(estimate.ratio.value),
+            format!("[{}, {}]", ratio3(estimate.ratio.low), ratio3(estimate.ratio.high)),
+            format!("[{}, {}]", ratio3(estimate.ratio.holm_low), ratio3(estimate.ratio.holm_high)),
             p_value(estimate.p_t),
             p_value(estimate.p_sign_flip),
             signed(estimate.lag1),
-            estimate.blocks.to_string(),
-            yes(estimate.conclusive),
-            yes(estimate.effect),
+            estimate.ratio.blocks.to_string(),
+            yes(estimate.ratio.conclusive),
+            yes(estimate.ratio.effect),
         ];
         [group_name(&group), label, against].into_iter().chain(method).chain(figures).collect()
     });
@@ -207,7 +207,7 @@ fn other_metrics(document: &Document) -> Option<TableView> {
     let rows: Vec<Vec<String>> = others
         .map(|estimate| {
             let [group, label, against] = estimate_name(document, estimate);
-            let figures = ratio_interval(estimate.value, estimate.low, estimate.high);
+            let figures = ratio_interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high);
             let metric = metric_name(document.study, &estimate.metric);
             vec![group_name(&group), label, against, metric, better(estimate), figures]
         })
@@ -216,8 +216,17 @@ fn other_metrics(document: &Document) -> Option<TableView> {
     (!rows.is_empty()).then(|| view("Ratios of other metrics", &headers, 5, rows))
 }
 
+fn direction_words(direction: threadwise_analysis::Direction) -> &'static str {
+    use threadwise_analysis::Direction;
+    match direction {
+        Direction::HigherIsBetter => "higher is better",
+        Direction::LowerIsBetter => "lower is better",
+        Direction::Neither => "neither",
+    }
+}
+
 fn better(estimate: &Estimate) -> String {
-    estimate.direction.replace('-', " ")
+    direction_words(estimate.ratio.direction).to_owned()
 }
 
 fn covariates(document: &Document) -> TableView {
@@ -292,7 +301,7 @@ fn unflagged(document: &Document) -> Option<TableView> {
         .filter_map(|estimate| {
             let (value, low, high, blocks) = estimate.unflagged?;
             let [group, label, against] = estimate_name(document, estimate);
-            let with = ratio_interval(estimate.value, estimate.low, estimate.high);
+            let with = ratio_interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high);
             Some(vec![
                 group_name(&group),
                 label,

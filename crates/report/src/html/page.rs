@@ -25,7 +25,7 @@ pub fn page(document: &Document, charts: &Charts, slices: usize) -> Page {
         title: title(study),
         subtitle: subtitle.join(" · "),
         simulated: document.is_simulated(),
-        verdict: document.findings.iter().map(|finding| parts(&finding.text)).collect(),
+        verdict: document.findings.iter().map(|finding| parts(&finding.line.to_string())).collect(),
         no_verdict: "No finding: no block was complete.",
         facts: facts(document),
         sections: sections(document, charts, slices),

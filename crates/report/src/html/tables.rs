@@ -154,9 +154,11 @@ fn treatment_row(document: &Document, group: &str, summary: &TreatmentSummary) -
     let value = |name: &str| summary.metrics.get(name).map_or_else(none, |i| metric(i.mean, &i.unit));
     let role = document.study.treatment(&summary.name).map(|(_, treatment)| treatment.role);
     let (centre, interval, mark) = match document.ratio(&summary.name) {
-        Some(e) => {
-            (ratio(e.value), format!("[{}, {}]", ratio(e.low), ratio(e.high)), Mark::of(e).words().to_owned())
-        }
+        Some(e) => (
+            ratio(e.ratio.value),
+            format!("[{}, {}]", ratio(e.ratio.low), ratio(e.ratio.high)),
+            Mark::of(e).words().to_owned(),
+        ),
         None if role == Some(Role::Baseline) => (none(), none(), "baseline".to_owned()),
         None if role == Some(Role::BaselineTwin) => (none(), none(), "baseline again".to_owned()),
         None => (none(), none(), none()),

@@ -7,14 +7,16 @@ use super::tables::view;
 use super::{commands, data};
 use crate::Document;
 use crate::text::{counted, plain, set_share, share};
+use crate::worklist::speed_words;
 use crate::worklist::{
     Over, Row, bounds, distinct, duration, is_sweep, item_words, jobs_words, levels, mark_words, overs,
     ratio_words, row, rows, seconds,
 };
 use data::{JobLine, JobPoint, JobStep, TimelineChart, WorklistCharts};
 use threadwise_analysis::Interval;
+use threadwise_analysis::Ratio;
 use threadwise_analysis::commands::Commands;
-use threadwise_analysis::worklist::{Bar, Point, Series, Speed, Step, Timeline, Worklist};
+use threadwise_analysis::worklist::{Bar, Point, Series, Step, Timeline, Worklist};
 
 /// Most runs that are drawn item by item.
 const MAX_TIMELINES: usize = 6;
@@ -54,8 +56,8 @@ fn job_line(document: &Document, series: &Series, scale: f64) -> JobLine {
     };
     let step = |step: &Step| -> Option<JobStep> {
         let speed = step.speed.as_ref()?;
-        let figures = format!("{}, {}", ratio_words(&speed.ratio), mark_words(document, speed));
-        let short = format!("{}x", crate::text::ratio(speed.ratio.mean));
+        let figures = format!("{}, {}", speed_words(speed), mark_words(document, speed));
+        let short = format!("{}x", crate::text::ratio(speed.value));
         Some((step.from, step.to, short, speed.effect, figures))
     };
     JobLine {
@@ -245,7 +247,7 @@ fn pairs(document: &Document, own: &Worklist) -> Option<TableView> {
         .map(|over| vec![over_name(over), over.pair.jobs.to_string(), speed(document, &over.pair.speed)])
         .collect();
     (!cells.is_empty())
-        .then(|| view("Speed at the same number of jobs", &["compared", "jobs", "speed"], 1, cells))
+        .then(|| view("Ratio at the same number of jobs", &["compared", "jobs", "speed"], 1, cells))
 }
 
 fn none() -> String {
@@ -256,8 +258,8 @@ fn over_name(over: &Over<'_>) -> String {
     format!("{} over {}", over.top, over.bottom)
 }
 
-fn speed(document: &Document, own: &Speed) -> String {
-    format!("{} {}", ratio_words(&own.ratio), mark_words(document, own))
+fn speed(document: &Document, own: &Ratio) -> String {
+    format!("{} {}", speed_words(own), mark_words(document, own))
 }
 
 /// Every figure of every row.

@@ -45,7 +45,7 @@ fn name_of(documents: &[Named<'_>], metric: &str) -> String {
 /// A cell that says which side of 1 is better.
 fn with_meaning(own: &Cell<'_>) -> Value {
     let meaning = match own {
-        Cell::Ratio { estimate, .. } if estimate.effect => Some(estimate.meaning()),
+        Cell::Ratio { estimate, .. } if estimate.ratio.effect => Some(estimate.ratio.meaning()),
         _ => None,
     };
     merged(cell(own), json!({"meaning": meaning}))
@@ -55,8 +55,8 @@ fn cell(cell: &Cell<'_>) -> Value {
     match cell {
         Cell::Ratio { estimate, below_floor } => {
             json!({
-                "value": estimate.value, "low": estimate.low, "high": estimate.high,
-                "blocks": estimate.blocks, "conclusive": estimate.conclusive, "effect": estimate.effect,
+                "value": estimate.ratio.value, "low": estimate.ratio.low, "high": estimate.ratio.high,
+                "blocks": estimate.ratio.blocks, "conclusive": estimate.ratio.conclusive, "effect": estimate.ratio.effect,
                 "mark": Mark::of(estimate).words(), "within_noise_floor": below_floor, "reason": null,
             })
         }

@@ -6,7 +6,8 @@ use crate::Document;
 use crate::worklist::{Item, mark};
 use serde_json::{Value, json};
 use threadwise_analysis::Interval;
-use threadwise_analysis::worklist::{Computed, Pair, Point, Series, Speed, Step, Timeline, Worklist};
+use threadwise_analysis::Ratio;
+use threadwise_analysis::worklist::{Computed, Pair, Point, Series, Step, Timeline, Worklist};
 use threadwise_study::Run;
 
 /// The field `worklist` of a report.
@@ -46,10 +47,9 @@ fn point(own: &Point) -> Value {
     })
 }
 
-fn speed(document: &Document, own: &Speed) -> Value {
-    let ratio = &own.ratio;
+fn speed(document: &Document, own: &Ratio) -> Value {
     json!({
-        "value": ratio.mean, "low": ratio.low, "high": ratio.high, "holm_low": own.holm_low,
+        "value": own.value, "low": own.low, "high": own.high, "holm_low": own.holm_low,
         "holm_high": own.holm_high, "effect": own.effect, "mark": mark(document, own).words(),
     })
 }

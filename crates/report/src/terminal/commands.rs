@@ -164,7 +164,8 @@ fn ratio_cell(row: &Row<'_>, style: Style) -> String {
     match (row.estimate, row.gap) {
         (Some(estimate), _) => {
             let mark = Mark::of(estimate);
-            let words = if estimate.effect { format!(" {}", mark_words(estimate)) } else { String::new() };
+            let words =
+                if estimate.ratio.effect { format!(" {}", mark_words(estimate)) } else { String::new() };
             format!("{} {}{words}", style.sign(mark), ratio_words(estimate))
         }
         (None, Some(reason)) => format!("no ratio: {reason}"),

@@ -20,7 +20,7 @@ pub fn comparisons(document: &Document, style: Style) -> String {
             "lower" | "worse" => style.paint(YELLOW, style.sign(mark)),
             _ => style.sign(mark).to_owned(),
         };
-        let ratio = ratio_interval(estimate.value, estimate.low, estimate.high);
+        let ratio = ratio_interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high);
         let figures = format!("{ratio}  {sign} {words}");
         let figures_width = columns(&ratio) + 4 + columns(words);
         match 4 + widest + figures_width <= style.width {

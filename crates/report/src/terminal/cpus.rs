@@ -106,7 +106,7 @@ fn reasons(strangers: &[Stranger], verdict: &[Finding], style: Style) -> Vec<Str
     let mut by_reason: BTreeMap<&str, CpuSet> = BTreeMap::new();
     for stranger in strangers.iter().filter(|own| own.busy_share.is_none()) {
         let why = stranger.why.trim().trim_end_matches('.');
-        if verdict.iter().any(|finding| finding.text.contains(why)) {
+        if verdict.iter().any(|finding| finding.line.to_string().contains(why)) {
             continue;
         }
         by_reason.entry(&stranger.why).or_default().insert(stranger.cpu);

@@ -6,11 +6,13 @@ use super::queries::ruled;
 use super::{DIM, NONE, Style, paint_signs};
 use crate::Document;
 use crate::text::{plain, share};
+use crate::worklist::speed_words;
 use crate::worklist::{
     Over, Row, distinct, duration, is_sweep, item_words, jobs_words, levels, list_words, mark, overs,
     ratio_words, row, rows,
 };
-use threadwise_analysis::worklist::{Point, Series, Speed, Worklist};
+use threadwise_analysis::Ratio;
+use threadwise_analysis::worklist::{Point, Series, Worklist};
 
 /// Columns of a number of jobs in a series; the last only where there are steps.
 const HEADERS: [&str; 4] = ["s/item", "list", "idle", "step"];
@@ -59,8 +61,8 @@ fn lines_of(lines: Vec<String>) -> String {
 }
 
 /// A ratio of speeds with its sign.
-fn signed(document: &Document, speed: &Speed, style: Style) -> String {
-    format!("{} {}", style.sign(mark(document, speed)), ratio_words(&speed.ratio))
+fn signed(document: &Document, speed: &Ratio, style: Style) -> String {
+    format!("{} {}", style.sign(mark(document, speed)), speed_words(speed))
 }
 
 fn cells(document: &Document, row: &Row<'_>, full: bool, style: Style) -> [String; 4] {

@@ -2,11 +2,11 @@
 //! that are not together, with the words said once.
 
 use super::Facts;
-use crate::findings::words::{figure, interval, plural};
-use crate::queries::words::why_not_shown;
+use crate::findings::words::plural;
 use crate::queries::{Baseline, Queries, TreatmentQueries};
 use crate::{Estimate, Ratio};
 use std::collections::BTreeMap;
+use threadwise_document::{Prose, prose};
 use threadwise_study::{Role, Treatment};
 
 /// Most treatments that one finding tells of.
@@ -113,77 +113,54 @@ pub fn one_baseline(
     Some(if words.is_empty() { name.clone() } else { format!("{name} ({})", words.join(", ")) })
 }
 
-/// A ratio that is to be told.
+/// A ratio with its name, as a finding lists it.
 pub struct Told {
     name: String,
-    value: f64,
-    low: f64,
-    high: f64,
-    blocks: u32,
-    effect: bool,
-    /// Why no difference is shown, where the interval does not tell.
-    why: Option<&'static str>,
+    ratio: Ratio,
     /// What stands behind it in brackets; may be empty.
     more: String,
 }
 
 impl Told {
     /// Of a treatment or a query.
-    pub fn of(name: &str, own: &Ratio, more: String) -> Self {
-        let (why, name) = (why_not_shown(own), name.to_owned());
-        let Ratio { value, low, high, blocks, effect, .. } = *own;
-        Self { name, value, low, high, blocks, effect, why, more }
+    pub fn of(name: &str, ratio: &Ratio, more: String) -> Self {
+        Self { name: name.to_owned(), ratio: ratio.clone(), more }
     }
 
     /// Of a comparison.
-    pub fn of_estimate(own: &Estimate) -> Self {
-        let Estimate { value, low, high, blocks, effect, .. } = *own;
-        let why = if effect {
-            None
-        } else if blocks < 2 {
-            Some("1 block, no interval")
-        } else if own.holm_low > 1.0 || own.holm_high < 1.0 {
-            Some("within the noise floor")
-        } else if low > 1.0 || high < 1.0 {
-            Some("not after adjusting for all comparisons")
-        } else {
-            None
-        };
-        Self { name: own.name.clone(), value, low, high, blocks, effect, why, more: String::new() }
+    pub fn of_estimate(estimate: &Estimate) -> Self {
+        Self::of(&estimate.name, &estimate.ratio, String::new())
     }
 
-    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is told for all.
-    fn text(&self, with_why: bool) -> String {
-        let ratio = match self.blocks {
-            0 | 1 => format!("{}x", figure(self.value)),
-            _ => interval(self.value, self.low, self.high),
-        };
-        let why = self.why.filter(|_| with_why).unwrap_or_default();
+    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is given for all.
+    fn text(&self, with_why: bool) -> Prose {
+        let why =
+            self.ratio.why_not_shown().filter(|_| with_why && self.ratio.has_ends()).unwrap_or_default();
         let parts: Vec<&str> =
             [self.more.as_str(), why].into_iter().filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {
-            [] => format!("{} {ratio}", self.name),
-            parts => format!("{} {ratio} ({})", self.name, parts.join(", ")),
+            [] => prose!("{} {}", &self.name, &self.ratio),
+            parts => prose!("{} {} ({})", &self.name, &self.ratio, parts.join(", ")),
         }
     }
 }
 
 /// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
 /// shown first. `None` without a ratio.
-pub fn judged(told: &[Told]) -> Option<String> {
-    let (shown, not): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|one| one.effect);
-    let joined = |part: &[&Told], with_why: bool| {
-        part.iter().map(|one| one.text(with_why)).collect::<Vec<_>>().join(", ")
-    };
+pub fn judged(told: &[Told]) -> Option<Prose> {
+    let (shown, not): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|one| one.ratio.effect);
+    let joined =
+        |part: &[&Told], with_why: bool| Prose::join(part.iter().map(|one| one.text(with_why)), ", ");
     let mut parts = Vec::new();
     if !shown.is_empty() {
         parts.push(joined(&shown, false));
     }
     if let [first, rest @ ..] = not.as_slice() {
-        // One reason of all of them is told once.
-        let same = first.why.filter(|_| rest.iter().all(|one| one.why == first.why));
-        let why = same.map_or_else(String::new, |why| format!(" ({why})"));
-        parts.push(format!("no difference shown{why}: {}", joined(&not, same.is_none())));
+        // One reason of all of them is given once.
+        let why = first.ratio.why_not_shown();
+        let same = why.filter(|_| rest.iter().all(|one| one.ratio.why_not_shown() == why));
+        let reason = same.map_or_else(String::new, |why| format!(" ({why})"));
+        parts.push(prose!("no difference shown{}: {}", reason, joined(&not, same.is_none())));
     }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    (!parts.is_empty()).then(|| Prose::join(parts, "; "))
 }
