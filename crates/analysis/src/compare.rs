@@ -218,7 +218,7 @@ mod tests {
         let names: Vec<&str> = table.rows.iter().map(|row| row.name).collect();
         assert_eq!(names, ["P : A+A'", "O : A+A'", "X : A+A'"]);
         let ratio = |row: usize, column: usize| match &table.rows[row].cells[column] {
-            Cell::Ratio { estimate, below_floor } => (format!("{:.2}", estimate.value), *below_floor),
+            Cell::Ratio { estimate, below_floor } => (format!("{:.2}", estimate.ratio.value), *below_floor),
             Cell::Lacks(why) => (why.clone(), false),
         };
         assert_eq!(ratio(0, 0), ("1.90".to_owned(), false));

@@ -161,6 +161,13 @@ pub enum Difference {
     Moves,
 }
 
+impl Finding {
+    /// Its line as plain text, commands between backticks.
+    pub fn text(&self) -> String {
+        self.line.to_string()
+    }
+}
+
 impl Document {
     /// A section by its anchor.
     pub fn section(&self, id: &str) -> Option<&Section> {

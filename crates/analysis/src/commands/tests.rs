@@ -115,7 +115,7 @@ fn ratios_have_directions_and_say_what_they_mean() {
     assert_eq!(analysis.headline(), ELAPSED);
     let told = |metric: &str| {
         let own = find(&analysis, metric);
-        (format!("{:.2}", own.value), own.effect.then(|| own.meaning()), own.direction.clone())
+        (format!("{:.2}", own.ratio.value), own.ratio.effect.then(|| own.ratio.meaning()), own.ratio.direction.clone())
     };
     let (lower, higher) = ("lower-is-better".to_owned(), "higher-is-better".to_owned());
     assert_eq!(told(ELAPSED), ("0.50".to_owned(), Some("better"), lower.clone()));
@@ -151,7 +151,7 @@ fn a_ratio_and_the_figures_beside_it_belong_together() {
     let commands = analysis.commands.as_ref().unwrap();
     for metric in [ELAPSED, CPU, "metric/tps", "metric/late"] {
         let below = commands.baseline("", metric).unwrap().mean;
-        close(find(&analysis, metric).value, analysis.treatments[2].metrics[metric].mean / below);
+        close(find(&analysis, metric).ratio.value, analysis.treatments[2].metrics[metric].mean / below);
     }
 }
 
@@ -237,7 +237,7 @@ fn a_failed_run_takes_its_pair_and_not_the_study() {
         run.readings.retain(|reading| reading.metric != "late");
     });
     let analysis = analyse_on(&study, None, &runs, 1.0);
-    assert_eq!((find(&analysis, "metric/tps").blocks, find(&analysis, "metric/late").blocks), (7, 6));
+    assert_eq!((find(&analysis, "metric/tps").ratio.blocks, find(&analysis, "metric/late").ratio.blocks), (7, 6));
     assert_eq!((analysis.treatments[2].runs, analysis.treatments[2].failed), (7, 1));
     assert!(analysis.excluded_blocks[0].contains("T only: failed (metric: metric tps was not found"));
     // Nobody told it on one side: that is a reason too.
@@ -252,7 +252,7 @@ fn one_block_has_values_and_no_interval() {
     let (study, runs) = story(1);
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let tps = find(&analysis, "metric/tps");
-    assert!((tps.value - 2.0).abs() < 0.02 && tps.high.is_infinite() && !tps.effect && !tps.conclusive);
+    assert!((tps.ratio.value - 2.0).abs() < 0.02 && tps.ratio.high.is_infinite() && !tps.ratio.effect && !tps.ratio.conclusive);
     let topology = machine(1, 2, 1);
     let findings = verdict(&study, &topology, &analysis);
     let headline = of_kind(&findings, "command")[0];
@@ -275,12 +275,12 @@ fn the_headline_is_what_the_user_named_and_a_family_of_its_own() {
     assert!(analysis.noise_floors.iter().all(|floor| floor.metric == "metric/tps"));
     // One comparison in the headline's family: its adjusted interval is the plain one.
     let tps = find(&analysis, "metric/tps");
-    assert_eq!((tps.holm_low, tps.holm_high), (tps.low, tps.high));
+    assert_eq!((tps.ratio.holm_low, tps.ratio.holm_high), (tps.ratio.low, tps.ratio.high));
     // Five quantities are the other family, in which it was before.
     let before = find(&plain, "metric/tps");
-    assert!(before.holm_low < before.low && before.holm_high > before.high);
+    assert!(before.ratio.holm_low < before.ratio.low && before.ratio.holm_high > before.ratio.high);
     let elapsed = find(&analysis, ELAPSED);
-    assert!(elapsed.holm_low < elapsed.low);
+    assert!(elapsed.ratio.holm_low < elapsed.ratio.low);
     // An unknown name is refused before the study; a file that has one gets elapsed time.
     study.treatments[0].options.insert("headline".to_owned(), OptionValue::Text("tpx".to_owned()));
     assert_eq!(analyse_on(&study, None, &runs, 1.0).headline(), ELAPSED);
@@ -297,8 +297,8 @@ fn an_effect_must_exceed_its_own_floor() {
     }
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let late = find(&analysis, "metric/late");
-    assert!(late.holm_low > 1.0 && !late.effect, "{late:?}");
-    assert!(find(&analysis, "metric/tps").effect, "another metric's floor");
+    assert!(late.ratio.holm_low > 1.0 && !late.ratio.effect, "{late:?}");
+    assert!(find(&analysis, "metric/tps").ratio.effect, "another metric's floor");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn processes_side_by_side() {
         slice.sessions.push(second);
     }
     let analysis = analyse_on(&study, None, &runs, 1.0);
-    let ratio = |metric: &str| format!("{:.2}", find(&analysis, metric).value);
+    let ratio = |metric: &str| format!("{:.2}", find(&analysis, metric).ratio.value);
     assert_eq!(
         (ratio(ELAPSED), ratio("rows_per_s"), ratio(CPU)),
         ("0.60".into(), "3.33".into(), "1.00".into())
@@ -391,7 +391,7 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
     let (analysis, cost) = look(&runs);
     assert!(!analysis.estimates.iter().any(|own| own.metric == CPU));
     let cpu = find(&analysis, CPU_PER_UNIT);
-    assert!((cpu.value - 1.0).abs() < 0.01, "{cpu:?}");
+    assert!((cpu.ratio.value - 1.0).abs() < 0.01, "{cpu:?}");
     let summary = &analysis.treatments[2].metrics;
     // (2 + 13.3) CPU seconds in 10.01 s, for 1000 transactions a second.
     assert!((summary[BUSY_CPUS].mean - 15.3 / 10.01).abs() < 0.02, "{summary:?}");
@@ -420,7 +420,7 @@ fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let busy = find(&analysis, BUSY_CPUS);
-    assert!(busy.effect && busy.meaning() == "higher" && (busy.value - 2.0).abs() < 0.01, "{busy:?}");
+    assert!(busy.ratio.effect && busy.ratio.meaning() == "higher" && (busy.ratio.value - 2.0).abs() < 0.01, "{busy:?}");
     assert!(!analysis.estimates.iter().any(|own| [CPU, CPU_PER_UNIT].contains(&own.metric.as_str())));
     let findings = verdict(&study, &topology, &analysis);
     let cost = of_kind(&findings, "cost")[0];
@@ -445,7 +445,7 @@ fn a_fixed_amount_of_work_keeps_its_cpu_per_run_and_the_server_counts() {
     }
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let cpu = find(&analysis, CPU);
-    assert!((cpu.value - 1.5).abs() < 0.01 && cpu.effect && cpu.meaning() == "worse", "{cpu:?}");
+    assert!((cpu.ratio.value - 1.5).abs() < 0.01 && cpu.ratio.effect && cpu.ratio.meaning() == "worse", "{cpu:?}");
     assert_eq!(analysis.commands.unwrap().cpu().unwrap().name, "CPU per run, server included");
 }
 
@@ -494,7 +494,7 @@ fn noise_is_seldom_called_an_effect() {
                 runs.push(run(block, name, 10.0 * noise().exp(), 9.0 * noise().exp(), &said));
             }
         }
-        wrong += u32::from(analyse_on(&study, None, &runs, 1.0).estimates.iter().any(|own| own.effect));
+        wrong += u32::from(analyse_on(&study, None, &runs, 1.0).estimates.iter().any(|own| own.ratio.effect));
     }
     // 10% of 300 are 30; three standard deviations more are 46.
     assert!(wrong <= 46, "{wrong} of 300 studies of nothing");

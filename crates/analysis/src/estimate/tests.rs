@@ -43,15 +43,15 @@ fn a_ratio_worked_by_hand() {
     ];
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
     let got = find(&analysis, "T : A+A'", "rows_per_s");
-    close(got.value, 2.0);
-    close(got.low, (LN_2 - 12.7062 * LN_2).exp());
-    close(got.high, (LN_2 + 12.7062 * LN_2).exp());
+    close(got.ratio.value, 2.0);
+    close(got.ratio.low, (LN_2 - 12.7062 * LN_2).exp());
+    close(got.ratio.high, (LN_2 + 12.7062 * LN_2).exp());
     close(got.p_t, 0.5);
-    assert_eq!((got.blocks, got.level, got.conclusive, got.effect), (2, 0.95, false, false));
+    assert_eq!((got.ratio.blocks, got.ratio.level, got.ratio.conclusive, got.ratio.effect), (2, 0.95, false, false));
     assert_eq!((got.baseline.as_str(), got.unit.as_str()), ("A and A'", "ratio"));
     assert_eq!(got.method, "t over 2 blocks of 20 rounds, baseline A and A'");
     // Per session: two sessions against one.
-    close(find(&analysis, "T : A+A'", "rows_per_s_per_session").value, 1.0);
+    close(find(&analysis, "T : A+A'", "rows_per_s_per_session").ratio.value, 1.0);
     // A'/A: block 0 has ln 2 (ln 4 and 0 averaged), block 1 has 0: mean ln 2 / 2, se the same.
     close(analysis.noise_floors[0].high, (LN_2 / 2.0 * (1.0 + 12.7062)).exp());
     close(analysis.noise_floors[0].floor, LN_2 / 2.0 * (1.0 + 12.7062));
@@ -67,8 +67,8 @@ fn one_denominator_is_taken_as_it_is() {
         .collect();
     let analysis = analyse(&study, &runs, 1.0);
     let got = find(&analysis, "S : O", "rows_per_s");
-    close(got.value, 1.3);
-    assert_eq!((got.blocks, got.kind.as_str(), got.baseline.as_str()), (4, "smt-yield", "O"));
+    close(got.ratio.value, 1.3);
+    assert_eq!((got.ratio.blocks, got.kind.as_str(), got.baseline.as_str()), (4, "smt-yield", "O"));
 }
 
 /// Runs blocks told as `A ok, A' failed, T ok | A ok, A' ok, T invalid`; `-` is no run.
@@ -119,7 +119,7 @@ fn which_runs_count() {
     for (story, usable, of_t, counts) in table {
         let analysis = exclusions(story);
         let t = summary(&analysis, "T");
-        let used = analysis.estimates.iter().find(|e| e.name == "T : A+A'").map_or(0, |e| e.blocks);
+        let used = analysis.estimates.iter().find(|e| e.name == "T : A+A'").map_or(0, |e| e.ratio.blocks);
         assert_eq!((analysis.blocks, used), (usable, of_t), "{story}");
         assert_eq!((t.runs, t.failed, t.excluded), counts, "{story}");
     }
@@ -169,7 +169,7 @@ fn a_few_empty_rounds_are_skipped_and_said() {
         (0..3).flat_map(|b| [run(b, "A", &base), run(b, "A'", &base), run(b, "T", &rows)]).collect();
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
     let got = find(&analysis, "T : A+A'", "rows_per_s");
-    close(got.value, 2.0);
+    close(got.ratio.value, 2.0);
     assert_eq!(got.method, "t over 3 blocks of 20 rounds, baseline A and A', 6 slices without a row skipped");
 }
 
@@ -187,8 +187,8 @@ fn an_effect_must_pass_the_floor_and_the_family() {
             .collect();
         let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
         let got = find(&analysis, "T : A+A'", "rows_per_s").clone();
-        assert!(got.holm_low > 1.0 && got.conclusive, "{got:?}");
-        got.effect
+        assert!(got.ratio.holm_low > 1.0 && got.ratio.conclusive, "{got:?}");
+        got.ratio.effect
     };
     assert!(effect(10));
     assert!(!effect(900), "A' is 9% from A: T's 5% from their middle shows nothing");
@@ -202,8 +202,8 @@ fn without_a_twin_nothing_is_an_effect() {
     let runs: Vec<_> = (0..8).flat_map(|b| [run(b, "A", &[100]), run(b, "T", &[200])]).collect();
     let analysis = analyse(&study, &runs, 1.0);
     let got = &analysis.estimates[0];
-    close(got.value, 2.0);
-    assert!(!got.effect && analysis.noise_floors.is_empty());
+    close(got.ratio.value, 2.0);
+    assert!(!got.ratio.effect && analysis.noise_floors.is_empty());
 }
 
 #[test]
@@ -212,9 +212,9 @@ fn looks_widen_the_interval() {
     let study = study(&[""], &["T same-core 2"]);
     let (one, fifth) = (analyse(&study, &runs, 1.0), analyse(&study, &runs, 0.2));
     let (one, fifth) = (&one.estimates[0], &fifth.estimates[0]);
-    close(fifth.level, 0.99);
+    close(fifth.ratio.level, 0.99);
     // t(0.995, 7) / t(0.975, 7) = 3.49948 / 2.36462.
-    close((fifth.high / fifth.value).ln() / (one.high / one.value).ln(), 3.49948 / 2.36462);
+    close((fifth.ratio.high / fifth.ratio.value).ln() / (one.ratio.high / one.ratio.value).ln(), 3.49948 / 2.36462);
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn percentiles_need_a_thousand_steps_on_both_sides() {
     let analysis = with(1000, 1000);
     // Three digits of precision: values are exact to a thousandth.
     let p99 = find(&analysis, "T : A+A'", "latency_ns_p99");
-    assert!((p99.value - 5.0 / 3.0).abs() < 0.002, "{}", p99.value);
+    assert!((p99.ratio.value - 5.0 / 3.0).abs() < 0.002, "{}", p99.ratio.value);
     let p50 = find(&analysis, "T : A+A'", "latency_ns_p50");
-    assert!((p50.value - 2.0).abs() < 0.002 && p50.direction == "lower-is-better", "{}", p50.value);
+    assert!((p50.ratio.value - 2.0).abs() < 0.002 && p50.ratio.direction == "lower-is-better", "{}", p50.ratio.value);
     assert_eq!(
         p50.method,
         "t over 3 blocks, percentiles of each block's merged histograms, baseline A and A'"
@@ -250,7 +250,7 @@ fn unreadable_latencies_cost_the_percentiles_alone() {
     let mut runs = blocks(2, |_| 100);
     runs[2].slices[0].sessions[0].latency = vec![1, 2, 3];
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
-    assert_eq!(analysis.estimates.iter().map(|e| e.blocks).collect::<Vec<_>>(), [2, 2, 2]);
+    assert_eq!(analysis.estimates.iter().map(|e| e.ratio.blocks).collect::<Vec<_>>(), [2, 2, 2]);
     assert!(analysis.excluded_blocks[0].starts_with("block 0, latencies of T:"), "{analysis:?}");
 }
 
@@ -285,7 +285,7 @@ fn the_end_of_until() {
     let mut runs = blocks(8, |b| 200 + u64::from(b % 2));
     runs.extend((0..8).map(|b| run(b, "U", &[if b % 2 == 0 { 100 } else { 110 }; 2])));
     let analysis = analyse(&study, &runs, 1.0);
-    let widths: Vec<f64> = analysis.estimates[..2].iter().map(Estimate::half_width).collect();
+    let widths: Vec<f64> = analysis.estimates[..2].iter().map(Estimate::ratio.half_width).collect();
     assert!(widths[0] < 0.005 && widths[1] > 0.03 && widths[1] < 0.06, "{widths:?}");
     assert!(reached(&analysis, widths[1] * 1.001));
     assert!(!reached(&analysis, widths[1] * 0.999));
@@ -300,8 +300,8 @@ fn nothing_and_one_block() {
     assert_eq!(none.treatments.len(), 3);
     let one = analyse(&study, &blocks(1, |_| 200), 1.0);
     let got = &one.estimates[0];
-    close(got.value, 2.0);
-    assert_eq!((got.low, got.high, got.conclusive, got.effect), (0.0, f64::INFINITY, false, false));
+    close(got.ratio.value, 2.0);
+    assert_eq!((got.ratio.low, got.ratio.high, got.ratio.conclusive, got.ratio.effect), (0.0, f64::INFINITY, false, false));
     assert!(!reached(&one, 1e9));
 }
 
@@ -317,5 +317,5 @@ fn damaged_runs_are_left_out_and_harmless() {
     assert!(told.contains("block 1, T only: invalid (no-work: it has no slices)"), "{told}");
     assert!(told.contains("block 2, T only: invalid (no-work: 1 of 2 rounds had no row)"), "{told}");
     assert!(told.contains("block 1, a run of 'unknown'"), "{told}");
-    assert_eq!(analysis.estimates[0].blocks, 1);
+    assert_eq!(analysis.estimates[0].ratio.blocks, 1);
 }

@@ -449,7 +449,7 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     let speed = own.series[0].steps[0].speed.as_ref().unwrap();
     let estimate = analysis.estimates.iter().find(|own| own.metric == ITEM_S).unwrap();
     // One comparison: Holm's ends are its own, upside down as well.
-    assert_eq!((speed.holm_low, speed.holm_high), (1.0 / estimate.holm_high, 1.0 / estimate.holm_low));
+    assert_eq!((speed.holm_low, speed.holm_high), (1.0 / estimate.ratio.holm_high, 1.0 / estimate.ratio.holm_low));
     let mut steady = analysis.clone();
     let point = &mut steady.worklist.as_mut().unwrap().series[0].steps[0];
     let ratio = Interval { mean: 1.07, low: 1.04, high: 1.10, unit: "1".to_owned() };

@@ -14,9 +14,9 @@ fn disturbed_blocks_are_flagged_and_not_dropped() {
     assert_eq!(analysis.covariates.flagged_blocks, [5]);
     close(analysis.covariates.steal_share_max, 0.02);
     let got = &analysis.estimates[0];
-    assert_eq!(got.blocks, 8);
+    assert_eq!(got.ratio.blocks, 8);
     let (value, low, high, n) = got.unflagged.unwrap();
-    assert!(n == 7 && value < 2.04 && low > 1.99 && high < got.high, "{value} {low} {high} {n}");
+    assert!(n == 7 && value < 2.04 && low > 1.99 && high < got.ratio.high, "{value} {low} {high} {n}");
     let quiet = analyse(&study(&[""], &["T same-core 2"]), &blocks(8, |_| 200), 1.0);
     assert_eq!((quiet.covariates.flagged_blocks.len(), quiet.estimates[0].unflagged), (0, None));
 }
