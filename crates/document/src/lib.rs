@@ -32,8 +32,6 @@ pub struct Document {
     pub facts: Vec<Fact>,
     /// The rest, in order.
     pub sections: Vec<Section>,
-    /// The machine in one line.
-    pub machine: String,
     /// Last line.
     pub footer: String,
     /// What all charts share.

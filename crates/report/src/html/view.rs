@@ -4,6 +4,7 @@
 use super::data::{Machine, Side};
 use super::{cores, machine};
 use crate::ReportError;
+use crate::drawing::topology_line;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use threadwise_document::numbers;
@@ -165,10 +166,17 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
             .map(|Fact { name, value, note }| [name, value, note].map(Clone::clone))
             .collect(),
         sections,
-        machine_line: document.machine.clone(),
+        machine_line: machine_line(document),
         footer: document.footer.clone(),
     };
     Ok(Filled { page, charts: charts.0 })
+}
+
+/// The machine in one line, from its section.
+fn machine_line(document: &Document) -> String {
+    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let machine = blocks.find_map(|block| if let Block::Machine(own) = block { Some(own) } else { None });
+    machine.map_or_else(String::new, |topology| topology_line(topology))
 }
 
 /// Data of charts by their drawing function, beside what they share.

@@ -55,6 +55,7 @@ fn block(block: &Block, style: Style) -> String {
             flow(&parts, style.width).iter().map(|line| style.paint(DIM, line)).collect()
         }
         Block::Table(table) if on(&table.shown) => return sheet::table(table, style),
+        Block::Figure(figure) if on(&figure.table.shown) => return sheet::table(&figure.table, style),
         _ => Vec::new(),
     };
     lines.iter().map(|line| format!("{line}\n")).collect()

@@ -27,9 +27,9 @@ fn fixtures() -> [Fixture; 3] {
     };
     let mut all = [one("sqlite", 6), one("postgres", 5), one("mariadb", 6)];
     let small = &mut all[0].analysis.estimates[0];
-    (small.value, small.low, small.high, small.effect) = (1.002, 0.99, 1.01, false);
+    (small.ratio.value, small.ratio.low, small.ratio.high, small.ratio.effect) = (1.002, 0.99, 1.01, false);
     all[1].study.left_out.push("cross-package: one package".to_owned());
-    all[1].analysis.estimates[0].conclusive = false;
+    all[1].analysis.estimates[0].ratio.conclusive = false;
     all[2].analysis.estimates.remove(2);
     all[2]
         .analysis

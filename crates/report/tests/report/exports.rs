@@ -60,7 +60,7 @@ fn report_has_the_documented_form() {
 #[test]
 fn what_is_not_finite_is_null() {
     let mut fixture = Fixture::generated(2, 2);
-    fixture.analysis.estimates[0].high = f64::INFINITY;
+    fixture.analysis.estimates[0].ratio.high = f64::INFINITY;
     fixture.analysis.estimates[0].lag1 = f64::NAN;
     let report = parsed(&json::report(&fixture.document()));
     assert_eq!(report["estimates"][0]["high"], Value::Null);

@@ -35,7 +35,7 @@ pub fn hostile() -> Fixture {
             [&mut estimate.name, &mut estimate.treatment, &mut estimate.baseline, &mut estimate.method];
         texts.into_iter().for_each(evil);
         evil(&mut estimate.kind);
-        evil(&mut estimate.direction);
+        evil(&mut estimate.ratio.direction);
     }
     let activity = crate::activity::activity(&[(HOSTILE, 0.4), ("running", 0.6)]);
     analysis.treatments[1].activity = activity;

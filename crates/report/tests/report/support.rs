@@ -435,7 +435,7 @@ fn estimate(comparison: &Comparison, rates: &BTreeMap<&str, BTreeMap<u32, f64>>,
 fn findings(analysis: &Analysis) -> Vec<Finding> {
     let figure = |name: &str| {
         let estimate = analysis.estimates.iter().find(|estimate| estimate.name == name).unwrap();
-        format!("{:.2}x [{:.2}, {:.2}]", estimate.value, estimate.low, estimate.high)
+        format!("{:.2}x [{:.2}, {:.2}]", estimate.ratio.value, estimate.ratio.low, estimate.ratio.high)
     };
     let finding = |kind: &str, text: String| Finding { kind: kind.to_owned(), text, evidence: vec![] };
     vec![

@@ -213,7 +213,7 @@ fn comparisons_stand_below_the_table_by_name() {
     let mut fixture = Fixture::generated(8, 5);
     let mut own = fixture.analysis.estimates[0].clone();
     (own.name, own.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".to_owned());
-    (own.effect, own.conclusive) = (false, false);
+    (own.ratio.effect, own.ratio.conclusive) = (false, false);
     fixture.analysis.estimates.push(own);
     let text = table(&fixture.document(), UNICODE);
     let shown: Vec<&str> = text.lines().skip_while(|line| *line != "comparisons").collect();
@@ -232,7 +232,7 @@ fn comparisons_stand_below_the_table_by_name() {
 fn the_level_is_that_of_the_estimates_and_the_baseline_has_its_name() {
     let mut fixture = Fixture::generated(8, 5);
     assert!(table(&fixture.document(), UNICODE).contains("95% interval"));
-    fixture.analysis.estimates.iter_mut().for_each(|estimate| estimate.level = 0.99);
+    fixture.analysis.estimates.iter_mut().for_each(|estimate| estimate.ratio.level = 0.99);
     for treatment in &mut fixture.study.treatments {
         treatment.name = treatment.name.replace("alone", "two");
     }

@@ -257,7 +257,7 @@ fn long_messages_of_engines_are_cut_to_a_sentence_and_json_has_them_whole() {
 #[test]
 fn an_effect_with_a_wide_interval_has_one_mark_in_a_comparison() {
     let mut own = fixture(2, false);
-    (own.analysis.estimates[0].conclusive, own.analysis.estimates[0].effect) = (false, true);
+    (own.analysis.estimates[0].ratio.conclusive, own.analysis.estimates[0].ratio.effect) = (false, true);
     let named = [Named { file: "a", document: own.document() }];
     let text = compare::text(&named, Style { color: false, unicode: true, width: 100 });
     let row = text.lines().find(|line| line.starts_with(&own.analysis.estimates[0].name)).unwrap();

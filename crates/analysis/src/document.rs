@@ -1,0 +1,65 @@
+//! A study as a document: which sections there are, and in what order. Every kind fills the same places.
+
+use crate::Facts;
+use crate::findings::verdict;
+use crate::kinds;
+use crate::sections::{activity, failures, hardware, machine, method, readings, time, usage};
+use crate::validity::Counts;
+use threadwise_document::chart::Shared;
+use threadwise_document::{Document, Fact, numbers};
+
+/// The report of a study.
+pub fn document(facts: &Facts<'_>) -> Document {
+    let study = facts.study;
+    let kind = kinds::of(study);
+    let engine = format!("{} {}", study.engine, facts.engine_version);
+    let data = kind.about(facts).unwrap_or_default();
+    let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
+    let mut sections = kind.answers(facts);
+    sections.push(usage::section(facts));
+    sections.extend(activity::section(facts));
+    sections.extend(readings::section(facts));
+    sections.push(machine::section(facts));
+    sections.extend(hardware::section(facts));
+    sections.push(time::section(facts));
+    sections.extend(kind.tables(facts));
+    sections.extend([method::section(facts), method::configuration(facts), failures::section(facts)]);
+    Document {
+        title: kind.title(study),
+        about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+        simulated: facts.is_simulated(),
+        verdict: verdict(facts),
+        facts: figures(facts),
+        sections,
+        footer: format!("threadwise {} · study {} · seed {}", facts.program_version, study.name, study.seed),
+        charts: Shared {
+            words: kind.chart_words(facts),
+            labels: time::labels(facts),
+            usage: usage::chart(facts),
+            pairs: hardware::chart(facts),
+        },
+    }
+}
+
+/// The figures beside the verdict.
+fn figures(facts: &Facts<'_>) -> Vec<Fact> {
+    let study = facts.study;
+    let fact = |name: &str, value: String, note: String| Fact { name: name.to_owned(), value, note };
+    let rounds = numbers::counted(study.design.rounds as usize, "round");
+    let note = if study.runs_whole() { "a run of each treatment".to_owned() } else { format!("of {rounds}") };
+    let covariates = &facts.analysis.covariates;
+    let counts = Counts::of(facts.analysis);
+    let mut all = vec![fact("blocks", facts.analysis.blocks.to_string(), note)];
+    all.extend(kinds::of(study).floor(facts));
+    all.push(fact(
+        "stolen time",
+        numbers::percent(covariates.steal_share),
+        format!("worst block {}", numbers::percent(covariates.steal_share_max)),
+    ));
+    all.push(fact(
+        "valid runs",
+        format!("{}/{}", counts.used, counts.all()),
+        format!("{} failed, {} left out", counts.failed, counts.excluded),
+    ));
+    all
+}

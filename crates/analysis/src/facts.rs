@@ -1,0 +1,190 @@
+//! All that a report is made from, with the questions that every part of it asks. Pure.
+
+use crate::estimate::THROUGHPUT;
+use crate::findings::group_words;
+use crate::hardware::Hardware;
+use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
+use threadwise_machine::Topology;
+use threadwise_study::probe::Probe;
+use threadwise_study::{Role, Run, Study};
+
+/// What was asked, where it ran, and what came of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// What was asked.
+    pub study: &'a Study,
+    /// The machine on which it ran.
+    pub topology: &'a Topology,
+    /// Estimates.
+    pub analysis: &'a Analysis,
+    /// Raw runs, failed and superseded ones too.
+    pub runs: &'a [Run],
+    /// Notes of the store, one line each.
+    pub notes: &'a [String],
+    /// Name of the result file.
+    pub source: &'a str,
+    /// Version of the program that made the study.
+    pub program_version: &'a str,
+    /// Version that the engine gave; empty where it is not known.
+    pub engine_version: &'a str,
+    /// When the study began, RFC 3339 in UTC.
+    pub created_utc: &'a str,
+    /// What was measured of the hardware with the study; `None` where nothing was.
+    pub probe: Option<&'a Probe>,
+    /// The same beside what the machine declares.
+    pub hardware: Option<&'a Hardware>,
+}
+
+impl<'a> Facts<'a> {
+    /// Of a study's estimates alone: no runs, notes or probe.
+    pub fn new(study: &'a Study, topology: &'a Topology, analysis: &'a Analysis) -> Self {
+        Self {
+            study,
+            topology,
+            analysis,
+            runs: &[],
+            notes: &[],
+            source: "",
+            program_version: "",
+            engine_version: "",
+            created_utc: "",
+            probe: None,
+            hardware: None,
+        }
+    }
+
+    /// Whether the results come from a model and not from a machine.
+    pub fn is_simulated(&self) -> bool {
+        self.analysis.simulated || self.study.is_simulated()
+    }
+
+    /// Treatment summaries by group, groups in study order.
+    pub fn groups(&self) -> Vec<(&'a str, Vec<&'a TreatmentSummary>)> {
+        let mut groups: Vec<(&'a str, Vec<&'a TreatmentSummary>)> = Vec::new();
+        for summary in &self.analysis.treatments {
+            match groups.iter_mut().find(|(name, _)| *name == summary.group) {
+                Some((_, members)) => members.push(summary),
+                None => groups.push((&summary.group, vec![summary])),
+            }
+        }
+        groups
+    }
+
+    /// A treatment's summary.
+    pub fn summary(&self, name: &str) -> Option<&'a TreatmentSummary> {
+        self.analysis.treatments.iter().find(|summary| summary.name == name)
+    }
+
+    /// The ratio of a treatment to its group's baseline by the headline: throughput, of a command its own.
+    pub fn ratio(&self, treatment: &str) -> Option<&'a Estimate> {
+        self.ratio_of(treatment, self.analysis.headline())
+    }
+
+    /// The ratio of a treatment to its group's baseline by a metric.
+    pub fn ratio_of(&self, treatment: &str, metric: &str) -> Option<&'a Estimate> {
+        let mut all = self.analysis.estimates.iter();
+        all.find(|own| own.kind == "baseline" && own.treatment == treatment && own.metric == metric)
+    }
+
+    /// Confidence level of the intervals. `--until` looks more than once, so its intervals have a higher level than
+    /// the design's.
+    pub fn level(&self) -> f64 {
+        self.analysis.estimates.first().map_or(self.study.design.level, |first| first.ratio.level)
+    }
+
+    /// Name of a group's baseline inside the group.
+    pub fn baseline_label(&self, group: &str) -> &'a str {
+        let mut all = self.study.treatments.iter();
+        let baseline = all.find(|own| own.group == group && own.role == Role::Baseline);
+        baseline.map_or("baseline", |treatment| self.label(&treatment.name, &treatment.group))
+    }
+
+    /// Name of the baseline of all groups; `baseline` where groups have different ones.
+    pub fn common_baseline(&self) -> &'a str {
+        let mut labels: Vec<&str> =
+            self.groups().into_iter().map(|(group, _)| self.baseline_label(group)).collect();
+        labels.dedup();
+        if let [label] = labels.as_slice() { label } else { "baseline" }
+    }
+
+    /// The widest noise floor of all groups.
+    pub fn widest_floor(&self) -> Option<&'a NoiseFloor> {
+        self.analysis.noise_floors.iter().max_by(|a, b| a.floor.total_cmp(&b.floor))
+    }
+
+    /// Name of a treatment inside its group: `same-core/l2` of the group `data=l2` is `same-core`, `same-core/l2,scale=4`
+    /// of `data=l2,scale=4` too.
+    pub fn label(&self, name: &'a str, group: &str) -> &'a str {
+        let Some((label, suffix)) = name.rsplit_once('/') else { return name };
+        let mut parts = group.split(',');
+        let fits = |piece: &str| {
+            parts.next().is_some_and(|part| {
+                part == piece || part.split_once('=').is_some_and(|(_, level)| level == piece)
+            })
+        };
+        if suffix.split(',').all(fits) { label } else { name }
+    }
+
+    /// The group of a treatment; empty where the study does not have it.
+    pub fn group_of(&self, treatment: &str) -> &'a str {
+        self.study.treatment(treatment).map_or("", |(_, treatment)| &treatment.group)
+    }
+
+    /// A group in words (`inside L2`); empty where there is one group.
+    pub fn group_words(&self, group: &str) -> String {
+        if self.study.groups().len() < 2 { String::new() } else { group_words(self.study, group) }
+    }
+
+    /// A heading with its group, and that it is of a model where it is.
+    pub fn titled(&self, title: &str, group: &str) -> String {
+        let simulated = if self.is_simulated() { "SIMULATED · " } else { "" };
+        format!("{simulated}{title} {}", self.group_words(group)).trim_end().to_owned()
+    }
+
+    /// What an estimate compares, as a heading and its explanation: the treatment and `to alone` for a ratio to the
+    /// baseline (by its first name), the step for a sweep, the comparison's own name and `same-core to one-cpu` for
+    /// the rest.
+    pub fn compared(&self, estimate: &'a Estimate) -> [String; 2] {
+        let group = self.group_of(&estimate.treatment);
+        let top = self.label(&estimate.treatment, group);
+        let mut names = estimate.baseline.split(" and ").map(|name| self.label(name, group));
+        let below = names.next().unwrap_or("the baseline");
+        match estimate.kind.as_str() {
+            "baseline" => [top.to_owned(), format!("to {below}")],
+            "sweep-step" => [top.to_owned(), format!("to {below} (sweep-step)")],
+            _ => {
+                let all: Vec<&str> = std::iter::once(below).chain(names).collect();
+                [self.label(&estimate.name, group).to_owned(), format!("{top} to {}", all.join(" and "))]
+            }
+        }
+    }
+
+    /// Throughput of a treatment, rows per second.
+    pub fn rate(&self, summary: &'a TreatmentSummary) -> Option<&'a crate::Interval> {
+        summary.metrics.get(THROUGHPUT)
+    }
+
+    /// The ratio of a treatment where it has one; the words of its role where it is the baseline.
+    pub fn ratio_or_role(&self, summary: &TreatmentSummary) -> Result<&'a Ratio, &'static str> {
+        if let Some(estimate) = self.ratio(&summary.name) {
+            return Ok(&estimate.ratio);
+        }
+        Err(match self.study.treatment(&summary.name).map(|(_, treatment)| treatment.role) {
+            Some(Role::Baseline) => "baseline",
+            Some(Role::BaselineTwin) => "baseline again",
+            _ => "",
+        })
+    }
+}
+
+/// Valid runs, with those that failed or were left out: `7, 1 failed`.
+pub fn runs_words(summaries: &[&TreatmentSummary]) -> String {
+    let sum = |count: fn(&TreatmentSummary) -> u32| summaries.iter().map(|own| count(own)).sum::<u32>();
+    let mut text = sum(|own| own.runs).to_string();
+    for (count, word) in [(sum(|own| own.failed), "failed"), (sum(|own| own.excluded), "excluded")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
+}

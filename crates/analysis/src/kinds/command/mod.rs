@@ -1,0 +1,87 @@
+//! Commands: every run is a whole command, and what is compared is elapsed time, CPU, memory and what its output said.
+
+pub mod sections;
+
+use super::{Kind, Nouns};
+use crate::commands::{Commands as Found, SAID};
+use crate::estimate::THROUGHPUT;
+use crate::findings::{Parts, commands as findings, trust};
+use crate::Facts;
+use threadwise_document::chart::ChartWords;
+use threadwise_document::{Fact, Section, numbers};
+use threadwise_study::Study;
+
+/// The kind.
+pub struct Commands;
+
+/// What whole runs are called.
+pub const NOUNS: Nouns = Nouns {
+    rate: "runs/s",
+    rate_in_full: "Runs per second",
+    cpu: "CPU/run",
+    row: "run",
+    session: "process",
+    sessions: "processes",
+};
+
+impl Kind for Commands {
+    fn is(&self, study: &Study) -> bool {
+        study.runs_whole()
+    }
+
+    fn nouns(&self, _study: &Study) -> Nouns {
+        NOUNS
+    }
+
+    /// `runs_per_s`, `cpu_ns_per_run`; what a command's output said keeps the name that its user gave it.
+    fn metric_name(&self, _study: &Study, metric: &str) -> String {
+        match (metric.strip_suffix("_per_row"), metric.strip_prefix(THROUGHPUT)) {
+            _ if metric.starts_with(SAID) => metric.to_owned(),
+            (Some(what), _) => format!("{what}_per_run"),
+            (None, Some(rest)) => format!("runs_per_s{}", rest.replace("session", "process")),
+            (None, None) => metric.to_owned(),
+        }
+    }
+
+    fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
+        floor(facts)
+    }
+
+    fn findings(&self, facts: &Facts<'_>) -> Parts {
+        let Some(found) = measured(facts) else { return trust::nothing_found(facts) };
+        Parts {
+            validity: trust::validity(facts).into_iter().collect(),
+            found: findings::commands(facts, found),
+            limits: vec![trust::trust(facts), trust::scope(facts, &[])],
+            ..Parts::default()
+        }
+    }
+
+    fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
+        facts.analysis.commands.as_ref().map_or_else(Vec::new, |found| sections::answers(facts, found))
+    }
+
+    fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
+        facts.analysis.commands.as_ref().map(|found| sections::all_treatments(facts, found)).into_iter().collect()
+    }
+
+    fn chart_words(&self, _facts: &Facts<'_>) -> ChartWords {
+        ChartWords { rate: "s", ratio: "ratio", slice: "elapsed, s", sessions: NOUNS.sessions }
+    }
+}
+
+/// What was found, where any block is usable.
+pub fn measured<'a>(facts: &Facts<'a>) -> Option<&'a Found> {
+    facts.analysis.commands.as_ref().filter(|_| facts.analysis.blocks > 0)
+}
+
+/// The noise floor of what is compared, of the group where it is widest.
+pub fn floor(facts: &Facts<'_>) -> Option<Fact> {
+    let widest = facts.widest_floor()?;
+    let name = facts.common_baseline();
+    Some(Fact {
+        name: "noise floor".to_owned(),
+        value: format!("±{}", numbers::percent(widest.floor.exp_m1())),
+        note: format!("{name} against {name}"),
+    })
+}

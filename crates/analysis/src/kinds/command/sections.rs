@@ -1,0 +1,476 @@
+//! The headline, everything else quantity by quantity, and the table of all treatments.
+
+use crate::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
+use crate::facts::runs_words;
+use crate::kinds::worklist;
+use crate::{Estimate, Facts, Interval, TreatmentSummary};
+use threadwise_document::chart::{RatioChart, RatioRow, ValueChart, ValueRow};
+use threadwise_document::numbers::{capital, counted, percent, ratio, set_percent};
+use threadwise_document::{
+    Block, Cell, Chart, Column, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
+};
+use threadwise_study::command::Better;
+use threadwise_study::{Role, Treatment};
+
+/// Most quantities that a terminal shows one by one.
+const MAX_QUANTITIES: usize = 12;
+
+/// One treatment by one quantity. The baseline and its twin are one row: ratios are over both.
+struct Line<'a> {
+    treatment: &'a Treatment,
+    label: &'a str,
+    value: Option<&'a Interval>,
+    estimate: Option<&'a Estimate>,
+    /// Why there is no ratio.
+    gap: Option<&'a str>,
+}
+
+impl Line<'_> {
+    fn is_baseline(&self) -> bool {
+        self.treatment.role != Role::Compared
+    }
+
+    fn ratio(&self) -> Cell {
+        match (self.estimate, self.gap) {
+            (Some(estimate), _) => Cell::Ratio(estimate.ratio.clone(), Says::Better),
+            (None, Some(reason)) => Cell::Gap(reason.to_owned()),
+            (None, None) if self.is_baseline() => Cell::text("baseline, twice"),
+            (None, None) => Cell::none(),
+        }
+    }
+}
+
+/// The treatments of a group by one quantity, the baseline first.
+fn lines<'a>(facts: &Facts<'a>, found: &'a Commands, group: &str, metric: &str) -> Vec<Line<'a>> {
+    let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
+    let shown = of_group.filter(|treatment| treatment.role != Role::BaselineTwin);
+    let line = |treatment: &'a Treatment| {
+        let is_baseline = treatment.role == Role::Baseline;
+        let mut comparisons = facts.study.comparisons.iter();
+        let comparison = comparisons.find(|own| own.treatment == treatment.name && own.kind == "baseline");
+        let gap = comparison.and_then(|own| found.gap(&own.name, metric));
+        Line {
+            treatment,
+            label: facts.label(&treatment.name, &treatment.group),
+            value: value(facts, found, treatment, metric),
+            estimate: facts.ratio_of(&treatment.name, metric).filter(|_| !is_baseline),
+            gap: gap.map(|gap| gap.reason.as_str()),
+        }
+    };
+    shown.map(line).collect()
+}
+
+/// A treatment's value, of the baseline that of both its runs.
+fn value<'a>(
+    facts: &Facts<'a>,
+    found: &'a Commands,
+    treatment: &Treatment,
+    metric: &str,
+) -> Option<&'a Interval> {
+    match treatment.role {
+        Role::Compared => facts.summary(&treatment.name)?.metrics.get(metric),
+        _ => found.baseline(&treatment.group, metric),
+    }
+}
+
+/// The headline's section, and that of everything else.
+pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
+    let shown: Vec<&Quantity> =
+        found.quantities.iter().filter(|own| !worklist::says_all_of(facts.analysis, own)).collect();
+    let Some((headline, rest)) = shown.split_first() else { return Vec::new() };
+    let mut outcome = about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
+    outcome.push(Block::Table(treatments(facts, found, headline)));
+    outcome.extend(comparisons(facts).map(Block::Table));
+    outcome.extend(figures(facts, found, headline, Shown::Page));
+    let gaps = found.gap_lines();
+    let gaps = (!gaps.is_empty()).then(|| {
+        prose!("There is no ratio, which needs numbers above 0 on both sides, of: {}.", gaps.join("; "))
+    });
+    let mut each: Vec<Block> = gaps.into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
+    for (at, quantity) in rest.iter().enumerate() {
+        let shown = if at < MAX_QUANTITIES { Shown::Everywhere } else { Shown::Page };
+        each.extend(figures(facts, found, quantity, shown));
+    }
+    if rest.len() > MAX_QUANTITIES {
+        let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|own| heading(own)).collect();
+        let text = prose!("also measured (in the HTML report, and with --json): {}", names.join("; "));
+        each.push(Block::Text(text, Shown::Terminal));
+    }
+    each.push(Block::Legend(legend(facts, found), Shown::Terminal));
+    vec![
+        Section::new("comparison", "Outcome", outcome),
+        Section::new("metrics", "Everything that was measured", each),
+    ]
+}
+
+fn about(found: &Commands) -> Vec<Prose> {
+    let what = match found.is_per_session {
+        true => {
+            "Every session is a process of its own, and all start together. Elapsed is the time from the common start \
+             to the end of the last one; memory is the most that they had together, as far as it was seen."
+        }
+        false => "One process has the whole placement. Elapsed is the time from its start to its end.",
+    };
+    let others = if found.differs { " (the first of several, which differ by treatment)" } else { "" };
+    vec![
+        prose!("The command{}: {}", others, &found.command),
+        prose!(
+            "{} A ratio is a treatment over its baseline, which runs twice in every block; better and worse say which \
+             side of 1 is meant.",
+            what
+        ),
+    ]
+}
+
+/// The treatments with what they cost, in few columns.
+fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table {
+    let has_jobs = worklist::says_headline(facts.analysis);
+    let ratio_to = match has_jobs {
+        true => format!("s/item over {}", facts.common_baseline()),
+        false => format!("ratio to {}", facts.common_baseline()),
+    };
+    let mut columns = vec![Column::text("treatment").shorten_at(1)];
+    columns.extend(found.is_per_session.then(|| Column::figure("processes").drop_at(3)));
+    columns.extend((!has_jobs).then(|| Column::figure(heading(headline)).shorten_at(1)));
+    columns.push(Column::text(ratio_to));
+    let mut others: Vec<&str> = Vec::new();
+    if headline.metric != ELAPSED && !has_jobs {
+        columns.push(Column::figure("elapsed").drop_at(3));
+        others.push(ELAPSED);
+    }
+    if let Some(cpu) = found.cpu() {
+        columns.push(Column::figure(cpu_heading(cpu)).drop_at(3));
+        others.push(&cpu.metric);
+    }
+    columns.extend([
+        Column::figure("busy CPUs").drop_at(3),
+        Column::figure("memory").drop_at(2),
+        Column::figure("runs").drop_at(2),
+    ]);
+    others.extend([BUSY_CPUS, MEMORY]);
+    let mut table = Table::new("", columns, []).shown(Shown::Terminal);
+    for (group, _) in facts.groups() {
+        let words = facts.group_words(group);
+        table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
+        for line in lines(facts, found, group, &headline.metric) {
+            let mut cells = vec![Cell::named(line.label, line.treatment.placement.trim())];
+            cells.extend(found.is_per_session.then(|| Cell::Count(line.treatment.sessions.into())));
+            cells.extend((!has_jobs).then(|| Cell::interval(line.value)));
+            cells.push(line.ratio());
+            let other = |metric: &&str| Cell::mean(value(facts, found, line.treatment, metric));
+            cells.extend(others.iter().map(other));
+            cells.push(Cell::text(runs(facts, &line)));
+            table.rows.push(Row::Cells(cells));
+        }
+    }
+    table
+}
+
+/// Runs of a row: of the baseline those of both.
+fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
+    let same = |summary: &&TreatmentSummary| match line.is_baseline() {
+        true => {
+            let role = facts.study.treatment(&summary.name).map(|(_, treatment)| treatment.role);
+            summary.group == line.treatment.group && role.is_some_and(|role| role != Role::Compared)
+        }
+        false => summary.name == line.treatment.name,
+    };
+    let summaries: Vec<&TreatmentSummary> = facts.analysis.treatments.iter().filter(same).collect();
+    if summaries.is_empty() { "-".to_owned() } else { runs_words(&summaries) }
+}
+
+/// Comparisons of the headline that stand in no column of the table; steps of a work list's jobs are in that of jobs.
+fn comparisons(facts: &Facts<'_>) -> Option<Table> {
+    let is_other = |own: &&Estimate| own.kind != "baseline" && !worklist::is_shown(facts.analysis, own);
+    let rows: Vec<Vec<Cell>> = facts
+        .throughput()
+        .filter(is_other)
+        .map(|own| vec![Cell::text(&own.name), Cell::Ratio(own.ratio.clone(), Says::Better)])
+        .collect();
+    (!rows.is_empty()).then(|| {
+        Table::new("comparisons", vec![Column::text(""), Column::text("")], rows).shown(Shown::Terminal)
+    })
+}
+
+/// Values and ratios of one quantity, side by side for each group; the values' table also stands on a terminal where
+/// `shown` says so.
+fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Shown) -> Vec<Block> {
+    let level = set_percent(facts.level());
+    let mut blocks = Vec::new();
+    for (group, _) in facts.groups() {
+        let all = lines(facts, found, group, &quantity.metric);
+        let known: Vec<(&Line<'_>, &Interval)> = all.iter().filter_map(|line| Some((line, line.value?))).collect();
+        if known.is_empty() {
+            continue;
+        }
+        let ratios = ratio_chart(facts, quantity, group);
+        let direction = match better(quantity) {
+            "" => String::new(),
+            better => format!(" {}.", capital(better)),
+        };
+        blocks.push(Block::Figure(Box::new(Figure {
+            chart: Chart::Values(value_chart(quantity, group, &known)),
+            wide: ratios.is_none(),
+            title: facts.titled(&title(quantity), group),
+            description: format!("Means over blocks with {level} intervals.{direction}"),
+            table: value_table(facts, quantity, group, &all).shown(shown),
+        })));
+        blocks.extend(ratios.map(|chart| {
+            Block::Figure(Box::new(Figure {
+                table: ratio_table(facts, quantity, group).shown(Shown::Page),
+                chart: Chart::Ratios(chart),
+                wide: false,
+                title: facts.titled(&format!("Ratio of {}", quantity.name), group),
+                description: format!(
+                    "With {level} intervals. A filled dot is an effect, a hollow one is not. {}",
+                    band_words(facts, group, &quantity.metric)
+                ),
+            }))
+        }));
+    }
+    blocks
+}
+
+/// Value and ratio of every treatment by one quantity.
+fn value_table(facts: &Facts<'_>, quantity: &Quantity, group: &str, all: &[Line<'_>]) -> Table {
+    let place = facts.group_words(group);
+    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+    let floor = floor_words(facts, group, &quantity.metric);
+    let about: Vec<&str> = [better(quantity), &floor].into_iter().filter(|part| !part.is_empty()).collect();
+    let caption = prose!("{}{} ({})", heading(quantity), place, about.join(", "));
+    let columns = vec![
+        Column::text("treatment"),
+        Column::text("placement").shown(Shown::Page),
+        Column::figure(&quantity.name).shorten_at(1),
+        Column::text("ratio").shorten_at(2),
+    ];
+    let row = |line: &Line<'_>| {
+        vec![
+            Cell::text(line.label),
+            Cell::text(line.treatment.placement.trim()),
+            Cell::interval(line.value),
+            line.ratio(),
+        ]
+    };
+    Table::new(caption, columns, all.iter().map(row))
+}
+
+fn ratio_table(facts: &Facts<'_>, quantity: &Quantity, group: &str) -> Table {
+    let columns = vec![Column::text("comparison"), Column::text("compared"), Column::text("ratio")];
+    let rows = estimates(facts, quantity, group).map(|estimate| {
+        let [label, against] = facts.compared(estimate);
+        vec![Cell::text(label), Cell::text(against), Cell::Ratio(estimate.ratio.clone(), Says::Better)]
+    });
+    Table::new(format!("Ratio of {}", quantity.name), columns, rows)
+}
+
+/// Estimates of a quantity whose treatment on top is in a group.
+fn estimates<'a>(
+    facts: &Facts<'a>,
+    quantity: &'a Quantity,
+    group: &'a str,
+) -> impl Iterator<Item = &'a Estimate> + use<'a> {
+    let facts = *facts;
+    let all = facts.analysis.estimates.iter().filter(move |own| own.metric == quantity.metric);
+    all.filter(move |own| facts.group_of(&own.treatment) == group)
+}
+
+fn value_chart(quantity: &Quantity, group: &str, known: &[(&Line<'_>, &Interval)]) -> ValueChart {
+    let most = known.iter().map(|(_, own)| own.mean.abs()).fold(0.0, f64::max);
+    let (scale, unit) = scale(quantity, most);
+    let row = |(line, own): &(&Line<'_>, &Interval)| {
+        let end = |end: f64| own.has_ends().then_some(end / scale);
+        ValueRow {
+            label: line.label.to_owned(),
+            against: match line.is_baseline() {
+                true => "baseline, twice".to_owned(),
+                false => line.treatment.placement.clone(),
+            },
+            mean: own.mean / scale,
+            low: end(own.low),
+            high: end(own.high),
+            figures: Prose::from(*own).to_string(),
+        }
+    };
+    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    ValueChart {
+        metric: quantity.metric.clone(),
+        group: group.to_owned(),
+        what: format!("{}{unit}", quantity.name),
+        rows: known.iter().map(row).collect(),
+    }
+}
+
+/// What values are divided by on the axis, and the unit that they then have.
+fn scale(quantity: &Quantity, most: f64) -> (f64, &str) {
+    const MIB: f64 = 1024.0 * 1024.0;
+    match quantity.unit.as_str() {
+        "1" => (1.0, ""),
+        _ if quantity.is_said => (1.0, &quantity.unit),
+        "ns" if most >= 1e9 => (1e9, "s"),
+        "ns" => (1e6, "ms"),
+        "bytes" if most >= 1024.0 * MIB => (1024.0 * MIB, "GiB"),
+        "bytes" => (MIB, "MiB"),
+        unit => (1.0, unit),
+    }
+}
+
+fn ratio_chart(facts: &Facts<'_>, quantity: &Quantity, group: &str) -> Option<RatioChart> {
+    let row = |estimate: &Estimate| {
+        let [label, against] = facts.compared(estimate);
+        let own = &estimate.ratio;
+        RatioRow {
+            label,
+            against,
+            value: own.value,
+            low: own.low,
+            high: own.high,
+            mark: own.words(Says::Better),
+            effect: own.effect,
+            // There is no room for more beside a dot.
+            figures: match own.has_ends() {
+                true => Prose::from(own).to_string(),
+                false => format!("{}x", ratio(own.value)),
+            },
+        }
+    };
+    let rows: Vec<RatioRow> = estimates(facts, quantity, group).map(row).collect();
+    let floor = facts.analysis.floor(group, &quantity.metric).map(|floor| floor.floor);
+    let floor = floor.filter(|floor| floor.is_finite());
+    (!rows.is_empty()).then(|| RatioChart {
+        group: group.to_owned(),
+        metric: quantity.metric.clone(),
+        what: Some(format!("ratio of {}", quantity.name)),
+        floor_low: floor.map(|floor| (-floor).exp()),
+        floor_high: floor.map(f64::exp),
+        rows,
+    })
+}
+
+/// What the band of a chart of ratios is; without A/A there is none.
+fn band_words(facts: &Facts<'_>, group: &str, metric: &str) -> String {
+    match floor_words(facts, group, metric).as_str() {
+        known if known.contains('±') => format!("The band around 1 is the {known}."),
+        unknown => format!("{}.", capital(unknown)),
+    }
+}
+
+/// `noise floor ±1.2%`, or that it is unknown.
+fn floor_words(facts: &Facts<'_>, group: &str, metric: &str) -> String {
+    let floor = facts.analysis.floor(group, metric).map(|floor| floor.floor.exp_m1());
+    match floor.filter(|floor| floor.is_finite()) {
+        Some(floor) => format!("noise floor ±{}", percent(floor)),
+        None => "noise floor unknown".to_owned(),
+    }
+}
+
+/// The full tables: times and costs, then every metric; the baseline and its twin one by one.
+pub fn all_treatments(facts: &Facts<'_>, found: &Commands) -> Section {
+    let said = found.quantities.iter().any(|quantity| quantity.is_said);
+    let tables = facts.groups().into_iter().flat_map(|(group, members)| {
+        let costs = costs(facts, found, group, &members);
+        let metrics = said.then(|| metrics(facts, found, group, &members));
+        std::iter::once(costs).chain(metrics).map(|table| Block::Table(table.shown(Shown::Page)))
+    });
+    Section::new("table", "All treatments", tables.collect())
+}
+
+fn costs(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&TreatmentSummary]) -> Table {
+    let cpu = found.cpu();
+    let mut columns = vec![Column::text("treatment"), Column::text("placement")];
+    columns.extend(found.is_per_session.then(|| Column::figure("processes")));
+    columns.push(Column::figure("elapsed"));
+    columns.extend(cpu.map(|cpu| Column::figure(cpu_heading(cpu))));
+    columns.extend(["busy CPUs", "peak memory", "steal", "runs"].map(Column::figure));
+    let rows = members.iter().map(|own| {
+        let metric = |name: &str| Cell::interval(own.metrics.get(name));
+        let mut cells = vec![Cell::text(facts.label(&own.name, group)), Cell::text(own.placement.trim())];
+        cells.extend(found.is_per_session.then(|| Cell::Count(own.sessions.into())));
+        cells.push(metric(ELAPSED));
+        cells.extend(cpu.map(|cpu| metric(&cpu.metric)));
+        cells.extend([metric(BUSY_CPUS), metric(MEMORY), Cell::mean(own.metrics.get("steal_share"))]);
+        cells.push(Cell::text(runs_words(&[own])));
+        cells
+    });
+    Table::new(format!("Treatments {}", facts.group_words(group)).trim_end(), columns, rows)
+}
+
+/// Metric by metric and treatment by treatment.
+fn metrics(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&TreatmentSummary]) -> Table {
+    let columns = vec![
+        Column::text("metric"),
+        Column::text("treatment"),
+        Column::text("unit"),
+        Column::text("direction"),
+        Column::figure("mean"),
+        Column::figure("ratio"),
+    ];
+    let mut rows = Vec::new();
+    for quantity in found.quantities.iter().filter(|quantity| quantity.is_said) {
+        for own in members {
+            let estimate = facts.ratio_of(&own.name, &quantity.metric);
+            let mut comparisons = facts.study.comparisons.iter();
+            let comparison = comparisons.find(|c| c.treatment == own.name && c.kind == "baseline");
+            let gap = comparison.and_then(|c| found.gap(&c.name, &quantity.metric));
+            rows.push(vec![
+                Cell::text(&quantity.name),
+                Cell::text(facts.label(&own.name, group)),
+                Cell::text(&quantity.unit),
+                Cell::text(better(quantity)),
+                Cell::interval(own.metrics.get(&quantity.metric)),
+                match (estimate, gap) {
+                    (Some(estimate), _) => Cell::Ratio(estimate.ratio.clone(), Says::Better),
+                    (None, Some(gap)) => Cell::Gap(gap.reason.clone()),
+                    (None, None) => Cell::none(),
+                },
+            ]);
+        }
+    }
+    Table::new(format!("What the output said {}", facts.group_words(group)).trim_end(), columns, rows)
+}
+
+/// A quantity with its unit, as a heading: `elapsed`, `tps, tx/s`.
+pub fn heading(quantity: &Quantity) -> String {
+    match quantity.is_said && quantity.unit != "1" {
+        true => format!("{}, {}", quantity.name, quantity.unit),
+        false => quantity.name.clone(),
+    }
+}
+
+/// The same at the start of a heading; a metric's name stays as its user wrote it.
+fn title(quantity: &Quantity) -> String {
+    if quantity.is_said { heading(quantity) } else { capital(&heading(quantity)) }
+}
+
+/// CPU time as the heading of a column: `CPU/run`, `CPU/tx`.
+fn cpu_heading(cpu: &Quantity) -> String {
+    let name = cpu.name.split(',').next().unwrap_or_default();
+    name.replacen("CPU per ", "CPU/", 1)
+}
+
+/// What is better, in words; empty where nothing is.
+fn better(quantity: &Quantity) -> &'static str {
+    match quantity.better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+        Better::None => "",
+    }
+}
+
+fn legend(facts: &Facts<'_>, found: &Commands) -> Vec<Prose> {
+    let level = set_percent(facts.level());
+    let blocks = counted(facts.analysis.blocks as usize, "block");
+    let what = if facts.analysis.worklist.is_some() { "list" } else { "command" };
+    let cpu = found.cpu().map(|cpu| match cpu.metric.as_str() {
+        CPU => format!("CPU/run: CPU time of one run of the {what}; "),
+        _ => format!("{}: busy CPUs over the rate in the output; ", cpu_heading(cpu)),
+    });
+    let server = if found.has_server { "; the bound server's CPU time is included" } else { "" };
+    let mut parts = vec![
+        prose!("±, [low, high]: {} interval over {}, a run of each treatment in each.", level, blocks),
+        prose!("{}busy CPUs: CPU time over elapsed time{}.", cpu.unwrap_or_default(), server),
+    ];
+    parts.extend(Mark::ALL.map(Prose::sign));
+    parts.push(prose!("better and worse: by what each quantity's heading says."));
+    parts
+}

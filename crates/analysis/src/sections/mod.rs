@@ -1,0 +1,10 @@
+//! Sections that studies of every kind have, one file each: a function of the [`Facts`](crate::Facts).
+
+pub mod activity;
+pub mod failures;
+pub mod hardware;
+pub mod machine;
+pub mod method;
+pub mod readings;
+pub mod time;
+pub mod usage;
