@@ -1,7 +1,7 @@
 //! Small studies and runs for tests.
 
 use crate::findings::verdict;
-use crate::{Estimate, analyse_on, validity};
+use crate::{Direction, Estimate, Ratio, analyse_on, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
@@ -11,6 +11,23 @@ use threadwise_study::{
     Comparison, CpuTimes, Design, Role, Run, RunStatus, SessionSlice, Slice, Stopping, Study, Treatment,
 };
 
+/// A ratio that is an effect and conclusive, judged by its plain interval.
+pub fn ratio(value: f64, low: f64, high: f64) -> Ratio {
+    Ratio {
+        value,
+        low,
+        high,
+        holm_low: low,
+        holm_high: high,
+        blocks: 8,
+        level: 0.95,
+        floor: None,
+        effect: true,
+        conclusive: true,
+        direction: Direction::HigherIsBetter,
+    }
+}
+
 /// A throughput estimate that is an effect and conclusive.
 pub fn estimate(name: &str, value: f64, low: f64, high: f64) -> Estimate {
     Estimate {
@@ -19,18 +36,9 @@ pub fn estimate(name: &str, value: f64, low: f64, high: f64) -> Estimate {
         treatment: String::new(),
         baseline: String::new(),
         metric: "rows_per_s".to_owned(),
-        value,
-        low,
-        high,
-        holm_low: low,
-        holm_high: high,
-        blocks: 8,
-        level: 0.95,
+        ratio: ratio(value, low, high),
         unit: "ratio".to_owned(),
         method: String::new(),
-        direction: "higher-is-better".to_owned(),
-        conclusive: true,
-        effect: true,
         p_t: 0.0,
         p_sign_flip: 0.0,
         lag1: 0.0,
@@ -187,7 +195,7 @@ pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &s
     let looked = |runs: &[Run]| {
         let analysis = analyse_on(study, Some(topology), runs, 1.0);
         let findings = verdict(study, topology, &analysis);
-        let first = findings.first().map(|own| (own.kind.clone(), own.text.clone()));
+        let first = findings.first().map(|own| (own.kind.clone(), own.text()));
         (first.expect("a verdict has a line"), validity::problem(&analysis))
     };
     let failing = |is_lost: &dyn Fn(&Run) -> bool| {

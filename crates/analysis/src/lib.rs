@@ -5,10 +5,14 @@
 pub mod activity;
 pub mod commands;
 pub mod compare;
+mod document;
 pub mod estimate;
+mod facts;
 pub mod findings;
 pub mod hardware;
+pub mod kinds;
 pub mod queries;
+mod sections;
 pub mod statistics;
 pub mod validity;
 pub mod worklist;
@@ -17,7 +21,9 @@ pub mod worklist;
 mod fixtures;
 
 pub use activity::Activity;
+pub use document::document;
 pub use estimate::{analyse, analyse_on, analyse_probed, reached};
+pub use facts::Facts;
 pub use threadwise_document::{Direction, Finding, Interval, Ratio};
 
 use std::collections::BTreeMap;

@@ -319,7 +319,9 @@ fn the_whole_analysis_gives_the_same_numbers() {
         let analysis = analyse(&study, &full_runs(&model, seed), 1.0);
         let got = &analysis.estimates[0];
         let (low, high) = expected.interval(ALPHA);
-        for (got, expected) in [(got.ratio.value, expected.mean), (got.ratio.low, low), (got.ratio.high, high)] {
+        for (got, expected) in
+            [(got.ratio.value, expected.mean), (got.ratio.low, low), (got.ratio.high, high)]
+        {
             assert!((got.ln() - expected).abs() < 1e-8, "study {seed}: {got} against {}", expected.exp());
         }
         assert_eq!((got.ratio.blocks, got.metric.as_str(), analysis.simulated), (BLOCKS, "rows_per_s", true));

@@ -72,6 +72,31 @@ pub enum Mark {
     Inconclusive,
 }
 
+impl Mark {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Higher, Self::Lower, Self::NoEffect, Self::Inconclusive];
+
+    /// Its sign, one column wide.
+    pub fn sign(self) -> char {
+        match self {
+            Self::Higher => '▲',
+            Self::Lower => '▼',
+            Self::NoEffect => '=',
+            Self::Inconclusive => '?',
+        }
+    }
+
+    /// What the sign means.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+            Self::NoEffect => "no effect shown",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
 /// Words for an effect upwards and one downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Says {

@@ -2,7 +2,7 @@
 //! English.
 
 use crate::numbers;
-use crate::{Interval, Ratio};
+use crate::{Interval, Mark, Ratio};
 use std::fmt;
 
 /// What a span is.
@@ -57,6 +57,11 @@ impl Prose {
     /// A command to type.
     pub fn command(text: impl Into<String>) -> Self {
         Self::of(Class::Command, text)
+    }
+
+    /// A sign and what it means, for a legend.
+    pub fn sign(mark: Mark) -> Self {
+        format!("{} {}", mark.sign(), mark.words()).into()
     }
 
     /// Adds what follows.

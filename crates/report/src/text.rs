@@ -24,6 +24,8 @@ pub fn plain(text: &str, unicode: bool) -> String {
 fn ascii(c: char) -> &'static str {
     match c {
         '±' => "+-",
+        '▲' => "^",
+        '▼' => "v",
         '×' => "x",
         'µ' | 'μ' => "u",
         '–' | '—' | '−' => "-",

@@ -100,8 +100,8 @@ fn find<'a>(analysis: &'a Analysis, metric: &str) -> &'a Estimate {
     found.unwrap_or_else(|| panic!("no ratio of {metric}"))
 }
 
-fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> Vec<&'a str> {
-    findings.iter().filter(|own| own.kind == kind).map(|own| own.text.as_str()).collect()
+fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
+    findings.iter().filter(|own| own.kind == kind).map(Finding::text).collect()
 }
 
 fn close(got: f64, expected: f64) {
@@ -115,13 +115,17 @@ fn ratios_have_directions_and_say_what_they_mean() {
     assert_eq!(analysis.headline(), ELAPSED);
     let told = |metric: &str| {
         let own = find(&analysis, metric);
-        (format!("{:.2}", own.ratio.value), own.ratio.effect.then(|| own.ratio.meaning()), own.ratio.direction.clone())
+        (
+            format!("{:.2}", own.ratio.value),
+            own.ratio.effect.then(|| own.ratio.meaning()),
+            own.ratio.direction,
+        )
     };
-    let (lower, higher) = ("lower-is-better".to_owned(), "higher-is-better".to_owned());
-    assert_eq!(told(ELAPSED), ("0.50".to_owned(), Some("better"), lower.clone()));
+    let (lower, higher) = (Direction::LowerIsBetter, Direction::HigherIsBetter);
+    assert_eq!(told(ELAPSED), ("0.50".to_owned(), Some("better"), lower));
     assert_eq!(told("metric/tps"), ("2.00".to_owned(), Some("better"), higher));
-    assert_eq!(told("metric/late"), ("1.50".to_owned(), Some("worse"), lower.clone()));
-    assert_eq!(told("metric/same"), ("1.00".to_owned(), None, "neither".to_owned()));
+    assert_eq!(told("metric/late"), ("1.50".to_owned(), Some("worse"), lower));
+    assert_eq!(told("metric/same"), ("1.00".to_owned(), None, Direction::Neither));
     assert_eq!(told(CPU), ("1.00".to_owned(), None, lower));
     assert_eq!(find(&analysis, ELAPSED).method, "t over 8 blocks of whole runs, baseline A and A'");
     // What other workloads have is not here: its ratio would be the inverse of elapsed.
@@ -202,7 +206,7 @@ fn after_failures_and_zeros_more_blocks_are_not_what_helps() {
     let topology = machine(1, 2, 1);
     let scope = |study: &Study, runs: &[Run]| {
         let findings = verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0));
-        of_kind(&findings, "scope")[0].to_owned()
+        of_kind(&findings, "scope")[0].clone()
     };
     let (mut study, mut runs) = story(8);
     for treatment in &mut study.treatments {
@@ -237,7 +241,10 @@ fn a_failed_run_takes_its_pair_and_not_the_study() {
         run.readings.retain(|reading| reading.metric != "late");
     });
     let analysis = analyse_on(&study, None, &runs, 1.0);
-    assert_eq!((find(&analysis, "metric/tps").ratio.blocks, find(&analysis, "metric/late").ratio.blocks), (7, 6));
+    assert_eq!(
+        (find(&analysis, "metric/tps").ratio.blocks, find(&analysis, "metric/late").ratio.blocks),
+        (7, 6)
+    );
     assert_eq!((analysis.treatments[2].runs, analysis.treatments[2].failed), (7, 1));
     assert!(analysis.excluded_blocks[0].contains("T only: failed (metric: metric tps was not found"));
     // Nobody told it on one side: that is a reason too.
@@ -252,10 +259,15 @@ fn one_block_has_values_and_no_interval() {
     let (study, runs) = story(1);
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let tps = find(&analysis, "metric/tps");
-    assert!((tps.ratio.value - 2.0).abs() < 0.02 && tps.ratio.high.is_infinite() && !tps.ratio.effect && !tps.ratio.conclusive);
+    assert!(
+        (tps.ratio.value - 2.0).abs() < 0.02
+            && tps.ratio.high.is_infinite()
+            && !tps.ratio.effect
+            && !tps.ratio.conclusive
+    );
     let topology = machine(1, 2, 1);
     let findings = verdict(&study, &topology, &analysis);
-    let headline = of_kind(&findings, "command")[0];
+    let headline = &of_kind(&findings, "command")[0];
     assert!(
         headline.contains("(1 block, no interval)") && headline.contains("no difference shown"),
         "{headline}"
@@ -335,7 +347,7 @@ fn the_verdict_of_a_command() {
     }
     let topology = machine(1, 2, 1);
     let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    let texts: Vec<&str> = findings.iter().map(|own| own.text.as_str()).collect();
+    let texts: Vec<String> = findings.iter().map(Finding::text).collect();
     assert_eq!(
         texts,
         [
@@ -385,7 +397,7 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
     let topology = machine(1, 2, 1);
     let look = |runs: &[Run]| {
         let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
-        let cost = of_kind(&verdict(&study, &topology, &analysis), "cost")[0].to_owned();
+        let cost = of_kind(&verdict(&study, &topology, &analysis), "cost")[0].clone();
         (analysis, cost)
     };
     let (analysis, cost) = look(&runs);
@@ -420,16 +432,19 @@ fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let busy = find(&analysis, BUSY_CPUS);
-    assert!(busy.ratio.effect && busy.ratio.meaning() == "higher" && (busy.ratio.value - 2.0).abs() < 0.01, "{busy:?}");
+    assert!(
+        busy.ratio.effect && busy.ratio.meaning() == "higher" && (busy.ratio.value - 2.0).abs() < 0.01,
+        "{busy:?}"
+    );
     assert!(!analysis.estimates.iter().any(|own| [CPU, CPU_PER_UNIT].contains(&own.metric.as_str())));
     let findings = verdict(&study, &topology, &analysis);
-    let cost = of_kind(&findings, "cost")[0];
+    let cost = &of_kind(&findings, "cost")[0];
     assert!(
         cost.starts_with("Logical CPUs kept busy, server included: 0.76 of 1 on A; 1.53 of 2 on T."),
         "{cost}"
     );
     assert!(cost.contains("CPU per run is not compared: all runs took about as long"), "{cost}");
-    assert!(findings.iter().all(|own| !own.text.contains("worse")), "{findings:?}");
+    assert!(findings.iter().all(|own| !own.text().contains("worse")), "{findings:?}");
 }
 
 #[test]
@@ -445,7 +460,10 @@ fn a_fixed_amount_of_work_keeps_its_cpu_per_run_and_the_server_counts() {
     }
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let cpu = find(&analysis, CPU);
-    assert!((cpu.ratio.value - 1.5).abs() < 0.01 && cpu.ratio.effect && cpu.ratio.meaning() == "worse", "{cpu:?}");
+    assert!(
+        (cpu.ratio.value - 1.5).abs() < 0.01 && cpu.ratio.effect && cpu.ratio.meaning() == "worse",
+        "{cpu:?}"
+    );
     assert_eq!(analysis.commands.unwrap().cpu().unwrap().name, "CPU per run, server included");
 }
 
@@ -459,7 +477,7 @@ fn a_command_that_uses_one_cpu_is_told_so() {
     let topology = machine(1, 2, 1);
     let look = |runs: &[Run]| {
         let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), runs, 1.0));
-        of_kind(&findings, "cost")[0].to_owned()
+        of_kind(&findings, "cost")[0].clone()
     };
     let cost = look(&runs);
     assert!(cost.contains("No placement kept more than 0.98 logical CPUs busy"), "{cost}");

@@ -71,7 +71,6 @@ impl<'a> Member<'a> {
     }
 
     fn estimate(&self, study: &Study, judgement: Judgement, alpha: f64) -> Estimate {
-        let (low, high) = self.mean.interval(alpha);
         Estimate {
             name: self.comparison.name.clone(),
             kind: self.comparison.kind.clone(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
-use crate::{Estimate, TreatmentSummary};
+use crate::{Direction, Estimate, TreatmentSummary};
 use threadwise_study::RunStatus;
 
 mod covariates;
@@ -47,7 +47,10 @@ fn a_ratio_worked_by_hand() {
     close(got.ratio.low, (LN_2 - 12.7062 * LN_2).exp());
     close(got.ratio.high, (LN_2 + 12.7062 * LN_2).exp());
     close(got.p_t, 0.5);
-    assert_eq!((got.ratio.blocks, got.ratio.level, got.ratio.conclusive, got.ratio.effect), (2, 0.95, false, false));
+    assert_eq!(
+        (got.ratio.blocks, got.ratio.level, got.ratio.conclusive, got.ratio.effect),
+        (2, 0.95, false, false)
+    );
     assert_eq!((got.baseline.as_str(), got.unit.as_str()), ("A and A'", "ratio"));
     assert_eq!(got.method, "t over 2 blocks of 20 rounds, baseline A and A'");
     // Per session: two sessions against one.
@@ -214,7 +217,10 @@ fn looks_widen_the_interval() {
     let (one, fifth) = (&one.estimates[0], &fifth.estimates[0]);
     close(fifth.ratio.level, 0.99);
     // t(0.995, 7) / t(0.975, 7) = 3.49948 / 2.36462.
-    close((fifth.ratio.high / fifth.ratio.value).ln() / (one.ratio.high / one.ratio.value).ln(), 3.49948 / 2.36462);
+    close(
+        (fifth.ratio.high / fifth.ratio.value).ln() / (one.ratio.high / one.ratio.value).ln(),
+        3.49948 / 2.36462,
+    );
 }
 
 #[test]
@@ -235,7 +241,11 @@ fn percentiles_need_a_thousand_steps_on_both_sides() {
     let p99 = find(&analysis, "T : A+A'", "latency_ns_p99");
     assert!((p99.ratio.value - 5.0 / 3.0).abs() < 0.002, "{}", p99.ratio.value);
     let p50 = find(&analysis, "T : A+A'", "latency_ns_p50");
-    assert!((p50.ratio.value - 2.0).abs() < 0.002 && p50.ratio.direction == "lower-is-better", "{}", p50.ratio.value);
+    assert!(
+        (p50.ratio.value - 2.0).abs() < 0.002 && p50.ratio.direction == Direction::LowerIsBetter,
+        "{}",
+        p50.ratio.value
+    );
     assert_eq!(
         p50.method,
         "t over 3 blocks, percentiles of each block's merged histograms, baseline A and A'"
@@ -285,7 +295,7 @@ fn the_end_of_until() {
     let mut runs = blocks(8, |b| 200 + u64::from(b % 2));
     runs.extend((0..8).map(|b| run(b, "U", &[if b % 2 == 0 { 100 } else { 110 }; 2])));
     let analysis = analyse(&study, &runs, 1.0);
-    let widths: Vec<f64> = analysis.estimates[..2].iter().map(Estimate::ratio.half_width).collect();
+    let widths: Vec<f64> = analysis.estimates[..2].iter().map(|own| own.ratio.half_width()).collect();
     assert!(widths[0] < 0.005 && widths[1] > 0.03 && widths[1] < 0.06, "{widths:?}");
     assert!(reached(&analysis, widths[1] * 1.001));
     assert!(!reached(&analysis, widths[1] * 0.999));
@@ -301,7 +311,10 @@ fn nothing_and_one_block() {
     let one = analyse(&study, &blocks(1, |_| 200), 1.0);
     let got = &one.estimates[0];
     close(got.ratio.value, 2.0);
-    assert_eq!((got.ratio.low, got.ratio.high, got.ratio.conclusive, got.ratio.effect), (0.0, f64::INFINITY, false, false));
+    assert_eq!(
+        (got.ratio.low, got.ratio.high, got.ratio.conclusive, got.ratio.effect),
+        (0.0, f64::INFINITY, false, false)
+    );
     assert!(!reached(&one, 1e9));
 }
 

@@ -1,9 +1,9 @@
 //! What sessions waited for and how that changed, what spinning cost, what the client took, how long
 //! a fixed amount of work took. Changes are told only where two intervals have no point in common.
 
-use super::facts::Facts;
 use super::finding;
 use super::words::{number, percent, plural, seconds};
+use crate::Facts;
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::{Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;

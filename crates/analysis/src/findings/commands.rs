@@ -2,10 +2,10 @@
 //! metric that stands out, CPU and memory, what has no ratio. Values of the baseline are those of it and
 //! its twin together, which is what ratios are over.
 
-use super::facts::Facts;
 use super::finding;
 use super::scaling::names;
 use super::words::{bare, capital, count, group_words, judged, list, number, plural, scaled, shortened};
+use crate::Facts;
 use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, MEMORY, Quantity};
 use crate::{Estimate, Finding, Interval, TreatmentSummary};
 use threadwise_study::command::Better;

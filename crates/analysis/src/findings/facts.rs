@@ -4,9 +4,9 @@
 //! names are the study's own business.
 
 use super::words::{bare, plural};
-use crate::{Analysis, Estimate};
-use threadwise_machine::{Pin, Topology};
-use threadwise_study::{Role, Study, Treatment};
+use crate::{Estimate, Facts};
+use threadwise_machine::Pin;
+use threadwise_study::{Role, Treatment};
 
 /// What a treatment is, as far as the verdict cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +25,6 @@ pub enum Shape {
     Spread,
     /// Anything else.
     Other,
-}
-
-/// The study, its machine and what was estimated.
-pub struct Facts<'a> {
-    /// What was asked.
-    pub study: &'a Study,
-    /// Where.
-    pub topology: &'a Topology,
-    /// What came out.
-    pub analysis: &'a Analysis,
-    /// Version that the engine told; empty where it is not known.
-    pub engine_version: &'a str,
 }
 
 impl<'a> Facts<'a> {

@@ -3,104 +3,65 @@
 //! A finding calls nothing a difference that is no effect (docs/METHODOLOGY.md), and "not
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
-mod activity;
-mod commands;
+pub(crate) mod activity;
+pub(crate) mod commands;
 mod facts;
 mod machine;
 mod order;
-mod queries;
+pub(crate) mod queries;
 mod scaling;
 mod smt;
 mod sweep;
-mod trust;
+pub(crate) mod trust;
 pub(crate) mod words;
-mod worklist;
+pub(crate) mod worklist;
 
 #[cfg(test)]
 mod tests;
 
 pub use words::group_words;
 
-use crate::hardware::Hardware;
-use crate::{Analysis, Finding};
-use facts::Facts;
-use order::Parts;
+use crate::{Analysis, Facts, Finding, kinds};
+pub use order::Parts;
 use sweep::Sweep;
 use threadwise_document::Prose;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 
-/// The verdict of a study without a probe; see [`verdict_probed`].
-pub fn verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
-    verdict_probed(study, topology, None, analysis)
+/// The verdict of a study without a probe; see [`verdict`].
+pub fn verdict_of(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
+    verdict(&Facts::new(study, topology, analysis))
 }
 
 /// The verdict: six lines or so, in the order in which they should be read (`findings::order`): what is wrong with
 /// the study, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
-/// declared, and where the two differ that is said first.
+/// declared, and where the two differ that is said first. What notes say about where a server ran is about
+/// validity: a placement of which a server knew nothing says nothing.
 ///
 /// Without a usable block it says that nothing can be said, and why.
-pub fn verdict_probed(
-    study: &Study,
-    topology: &Topology,
-    hardware: Option<&Hardware>,
-    analysis: &Analysis,
-) -> Vec<Finding> {
-    verdict_noted(study, topology, hardware, &[], "", analysis)
-}
-
-/// The same with the notes of the study and the version that its engine gave. What notes say about where
-/// a server ran is about validity: a placement of which a server knew nothing says nothing.
-pub fn verdict_noted(
-    study: &Study,
-    topology: &Topology,
-    hardware: Option<&Hardware>,
-    notes: &[String],
-    engine_version: &str,
-    analysis: &Analysis,
-) -> Vec<Finding> {
-    let facts = Facts { study, topology, analysis, engine_version };
-    let mut parts = parts(&facts);
-    let simulated = "SIMULATED: from a model, not from a machine".to_owned();
-    parts.validity.extend(analysis.simulated.then(|| finding("simulated", simulated, &[])));
-    parts.validity.extend(trust::not_placed(notes));
-    parts.validity.extend(hardware.and_then(trust::declared_wrongly));
-    parts.setting.insert(0, machine::machine(topology, hardware));
+pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut parts = kinds::of(facts.study).findings(facts);
+    let simulated = "SIMULATED: from a model, not from a machine";
+    parts.validity.extend(facts.analysis.simulated.then(|| finding("simulated", simulated, &[])));
+    parts.validity.extend(trust::not_placed(facts.notes));
+    parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
+    parts.setting.insert(0, machine::machine(facts.topology, facts.hardware));
     parts.in_order()
 }
 
-/// What runs and ratios say, by kind of study.
-fn parts(facts: &Facts<'_>) -> Parts {
-    let analysis = facts.analysis;
-    let validity = trust::validity(facts).into_iter().collect();
-    if let Some(of_commands) = analysis.commands.as_ref().filter(|_| analysis.blocks > 0) {
-        let found = match &analysis.worklist {
-            Some(of_lists) => worklist::worklist(facts, of_commands, of_lists),
-            None => commands::commands(facts, of_commands),
-        };
-        let limits = vec![trust::trust(facts), trust::scope(facts, &[])];
-        return Parts { validity, found, limits, ..Parts::default() };
-    }
-    if facts.throughput().next().is_none() {
-        let of_queries = analysis.queries.as_ref().map(|own| queries::scope(facts, own));
-        let scope = of_queries.unwrap_or_else(|| trust::scope(facts, &[]));
-        // Why nothing can be said is all that there is to say of validity.
-        return Parts { validity: vec![trust::nothing(facts)], limits: vec![scope], ..Parts::default() };
-    }
-    if let Some(of_queries) = &analysis.queries {
-        let mut found = queries::queries(facts, of_queries);
-        found.extend(activity::of_queries(facts));
-        let setting = queries::data_size(of_queries).into_iter().collect();
-        let limits = vec![queries::trust(facts, of_queries), queries::scope(facts, of_queries)];
-        return Parts { validity, found, setting, limits, lead: None };
-    }
+/// What the ratios of a study of rates say.
+pub(crate) fn rates(facts: &Facts<'_>) -> Parts {
     let sweeps = sweep::sweeps(facts);
     let mut found = throughput(facts, &sweeps);
     found.extend(sweep::advice(facts, &sweeps));
     found.extend(activity::activity(facts));
-    let limits = vec![trust::trust(facts), trust::scope(facts, &sweeps)];
-    let lead = sweep::is_the_question(facts, &sweeps).then_some("sweep");
-    Parts { validity, found, lead, limits, ..Parts::default() }
+    Parts {
+        validity: trust::validity(facts).into_iter().collect(),
+        found,
+        lead: sweep::is_the_question(facts, &sweeps).then_some("sweep"),
+        limits: vec![trust::trust(facts), trust::scope(facts, &sweeps)],
+        ..Parts::default()
+    }
 }
 
 /// What the ratios of throughput say. The yield is told in any case, if only that there is none.

@@ -1,10 +1,11 @@
 //! Two sessions: on two cores, on one logical CPU, on two packages.
 
-use super::facts::{Facts, Shape};
+use super::facts::Shape;
 use super::finding;
 use super::smt::core_yield;
 use super::sweep::Sweep;
 use super::words::{Work, bare, by_group, change, judged, plural, ratio};
+use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
 use threadwise_machine::Pin;

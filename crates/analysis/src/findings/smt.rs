@@ -3,11 +3,12 @@
 //! Yield of a core: throughput with two siblings busy over one sibling busy, two sessions in both
 //! (docs/GLOSSARY.md).
 
-use super::facts::{Facts, Shape};
+use super::facts::Shape;
 use super::finding;
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use super::scaling::{estimates, names};
 use super::words::{Work, by_group, change, judged, percent};
+use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
 use threadwise_study::Treatment;

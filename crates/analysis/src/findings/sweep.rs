@@ -1,8 +1,9 @@
 //! Throughput against sessions: where it stops growing, what more sessions cost, how many to use.
 
-use super::facts::{Facts, Shape};
+use super::facts::Shape;
 use super::finding;
 use super::words::{change, count, count_capital, group_words, judged, ratio};
+use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
 use threadwise_study::{Role, Treatment};

@@ -37,13 +37,13 @@ fn with_latency(runs: &mut [Run], treatment: &str, p50_ns: u64, p99_ns: u64) {
     }
 }
 
-fn texts(findings: &[Finding]) -> Vec<&str> {
-    findings.iter().map(|finding| finding.text.as_str()).collect()
+fn texts(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::text).collect()
 }
 
-fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> &'a str {
+fn of_kind(findings: &[Finding], kind: &str) -> String {
     let found = findings.iter().find(|finding| finding.kind == kind);
-    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), |finding| &finding.text)
+    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), Finding::text)
 }
 
 /// The small machine: two logical CPUs, no siblings, a sweep of 1, 2, 3.
@@ -228,7 +228,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
          Left out: block 0: baseline A failed (crash: worker ended)."
     );
     assert_eq!(
-        findings[0].text,
+        findings[0].text(),
         "Validity: of 27 runs 1 failed and 2 were left out, more than a tenth. What follows rests on the other \
          runs."
     );
@@ -247,7 +247,7 @@ fn nothing_can_be_said() {
             findings.iter().map(|f| f.kind.as_str()).collect::<Vec<_>>(),
             ["not-measurable", "machine", "scope"]
         );
-        findings[0].text.clone()
+        findings[0].text()
     };
     assert_eq!(told(&[]), "Nothing can be said: no run is finished.");
     for one in runs.iter_mut().filter(|run| run.treatment == "A") {
@@ -277,7 +277,7 @@ fn one_block_has_values_and_no_claims() {
         trust.starts_with("Trust: noise floor unknown; 1 block, fewer than the 8 that a study needs"),
         "{trust}"
     );
-    assert!(findings.iter().all(|f| !f.text.contains("inf") && !f.text.contains("NaN")), "{findings:?}");
+    assert!(findings.iter().all(|f| !f.text().contains("inf") && !f.text().contains("NaN")), "{findings:?}");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_model_is_called_a_model_first() {
     study.engine = "simulated".to_owned();
     let topology = machine(1, 2, 1);
     let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    assert_eq!(findings[0].text, "SIMULATED: from a model, not from a machine");
+    assert_eq!(findings[0].text(), "SIMULATED: from a model, not from a machine");
     assert!(
         of_kind(&findings, "scope")
             .ends_with("Next: `threadwise run`, on the machine that the answer is for.")
@@ -299,7 +299,7 @@ fn why_there_is_no_yield() {
     let all = runs(8, &[("P", 1.9)]);
     let told = |topology: &Topology| {
         let analysis = analyse_on(&study, Some(topology), &all, 1.0);
-        of_kind(&verdict(&study, topology, &analysis), "not-measurable").to_owned()
+        of_kind(&verdict(&study, topology, &analysis), "not-measurable")
     };
     let mut bare = machine(1, 2, 1);
     assert!(told(&bare).contains("(no core has two logical CPUs); that does not mean none"));
@@ -330,7 +330,7 @@ fn uneven_and_limited_machines() {
     topology.limits.quota_cpus = Some(1.5);
     topology.identity.cpu_model = Some("Some CPU".to_owned());
     topology.packages.clear();
-    let text = machine::machine(&topology, None).text;
+    let text = machine::machine(&topology, None).text();
     assert_eq!(
         text,
         "Some CPU, declared as 5 logical CPUs on 3 cores, no package, SMT on, 1 NUMA node, 1 logical CPU offline, \
@@ -345,7 +345,7 @@ fn better_than_linear_is_said_and_not_explained() {
     let told = |ratio: f64| {
         let all = runs(8, &[("P", ratio)]);
         let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
-        of_kind(&findings, "scaling").to_owned()
+        of_kind(&findings, "scaling")
     };
     assert!(
         told(2.2).contains(" Better than linear: each session does 1.10x [1.10, 1.10] of one alone"),

@@ -1,10 +1,11 @@
 //! How far to trust the figures, what they are about, and what to run next.
 
-use super::facts::Facts;
 use super::finding;
+use super::order::Parts;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
 use super::words::{Work, by_group, capital, data_words, levels, list, percent, plural, shortened};
+use crate::Facts;
 use crate::commands::BUSY_CPUS;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
 use crate::hardware::Hardware;
@@ -96,6 +97,11 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
 pub fn validity(facts: &Facts<'_>) -> Option<Finding> {
     let problem = validity::problem(facts.analysis)?;
     Some(finding("validity", format!("Validity: {problem}. What follows rests on the other runs."), &[]))
+}
+
+/// All that there is to say where nothing can be compared: why that is all of validity.
+pub fn nothing_found(facts: &Facts<'_>) -> Parts {
+    Parts { validity: vec![nothing(facts)], limits: vec![scope(facts, &[])], ..Parts::default() }
 }
 
 /// Nothing can be said, and why.

@@ -1,6 +1,6 @@
 //! Figures as text: ratios with intervals, percentages, counts.
 
-use super::facts::Facts;
+use crate::Facts;
 use crate::{Estimate, Interval};
 use threadwise_study::command::Each;
 use threadwise_study::{OptionValue, Options, Study, command, tpch, worklist};
@@ -345,31 +345,39 @@ fn decimals(value: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::estimate;
+    use crate::Ratio;
+    use crate::fixtures::{estimate, ratio as made};
+
+    fn with(ratio: Ratio) -> Estimate {
+        Estimate { ratio, ..estimate("x", 1.0, 1.0, 1.0) }
+    }
 
     #[test]
     fn ratios_and_what_may_be_said_of_them() {
         let shown = estimate("x", 1.94, 1.90, 1.98);
         assert_eq!(judged(&shown), "1.94x [1.90, 1.98]");
-        let none = Estimate { effect: false, ..estimate("x", 1.01, 0.99, 1.03) };
-        assert_eq!(judged(&none), "1.01x [0.99, 1.03], no difference shown");
-        let floor = Estimate { effect: false, ..estimate("x", 1.02, 1.01, 1.03) };
-        assert_eq!(judged(&floor), "1.02x [1.01, 1.03], no difference shown (within the noise floor)");
-        let adjusted = Estimate { holm_low: 0.99, holm_high: 1.05, ..floor.clone() };
-        assert!(judged(&adjusted).ends_with("(not after adjusting for all comparisons)"));
-        let tail = Estimate { value: 2.89, low: 1.14, high: 7.32, ..adjusted.clone() };
+        let none = Ratio { effect: false, ..made(1.01, 0.99, 1.03) };
+        assert_eq!(judged(&with(none)), "1.01x [0.99, 1.03], no difference shown");
+        let floor = Ratio { effect: false, ..made(1.02, 1.01, 1.03) };
+        assert_eq!(
+            judged(&with(floor.clone())),
+            "1.02x [1.01, 1.03], no difference shown (within the noise floor)"
+        );
+        let adjusted = Ratio { holm_low: 0.99, holm_high: 1.05, ..floor.clone() };
+        assert!(judged(&with(adjusted.clone())).ends_with("(not after adjusting for all comparisons)"));
+        let tail = Ratio { value: 2.89, low: 1.14, high: 7.32, ..adjusted };
         let reason = "no difference shown (not after adjusting for all comparisons)";
-        assert_eq!(change(&tail), format!("+189% [14, 632], {reason}"));
-        assert_eq!(change(&Estimate { value: 3.5, ..tail }), format!("3.50x [1.14, 7.32], {reason}"));
-        assert!(change(&floor).ends_with("no difference shown (within the noise floor)"));
-        let wide = Estimate { conclusive: false, ..estimate("x", 1.2, 1.1, 1.309) };
-        assert_eq!(judged(&wide), "1.20x [1.10, 1.31], size only within ±9.1%");
-        let open = Estimate { effect: false, ..wide };
+        assert_eq!(change(&with(tail.clone())), format!("+189% [14, 632], {reason}"));
+        assert_eq!(change(&with(Ratio { value: 3.5, ..tail })), format!("3.50x [1.14, 7.32], {reason}"));
+        assert!(change(&with(floor)).ends_with("no difference shown (within the noise floor)"));
+        let wide = Ratio { conclusive: false, ..made(1.2, 1.1, 1.309) };
+        assert_eq!(judged(&with(wide.clone())), "1.20x [1.10, 1.31], size only within ±9.1%");
+        let open = with(Ratio { effect: false, ..wide });
         assert_eq!(
             judged(&open),
             "1.20x [1.10, 1.31], no difference shown (within the noise floor), inconclusive ±9.1%"
         );
-        let one = Estimate { blocks: 1, ..estimate("x", 12.34, 0.0, f64::INFINITY) };
+        let one = with(Ratio { blocks: 1, ..made(12.34, 0.0, f64::INFINITY) });
         assert_eq!(ratio(&one), "12.3x (1 block, no interval)");
         assert_eq!(interval(0.05, 0.041, 0.06), "0.050x [0.041, 0.060]");
     }
@@ -390,8 +398,8 @@ mod tests {
     fn changes_and_percentages() {
         assert_eq!(change(&estimate("x", 1.6, 1.52, 1.69)), "+60% [52, 69]");
         assert_eq!(change(&estimate("x", 0.98, 0.97, 0.99)), "-2.0% [-3.0, -1.0]");
-        let none = Estimate { effect: false, ..estimate("x", 1.0001, 0.99, 1.01) };
-        assert_eq!(change(&none), "+0.0% [-1.0, 1.0], no difference shown");
+        let none = Ratio { effect: false, ..made(1.0001, 0.99, 1.01) };
+        assert_eq!(change(&with(none)), "+0.0% [-1.0, 1.0], no difference shown");
         assert_eq!(
             (percent(0.011).as_str(), percent(0.22).as_str(), percent(-0.0001).as_str()),
             ("1.1%", "22%", "0.0%")

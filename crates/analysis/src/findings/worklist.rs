@@ -3,10 +3,10 @@
 //! have taken.
 
 use super::commands::{cost, gaps, metrics, others, whole};
-use super::facts::Facts;
 use super::finding;
 use super::smt;
 use super::words::{command_words, interval, list, not_shown, number, percent, plural};
+use crate::Facts;
 use crate::commands::{Commands, ELAPSED};
 use crate::worklist::series::between;
 use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Step, Worklist};

@@ -41,14 +41,14 @@ fn probe(cpus: &str, pairs: &[(u32, u32, Sharing)]) -> Probe {
     Probe { cpus: set(cpus), pairs, ..Probe::default() }
 }
 
-fn line<'a>(hardware: &'a Hardware, kind: &str) -> &'a str {
+fn line(hardware: &Hardware, kind: &str) -> String {
     let found = hardware.verdict.iter().find(|finding| finding.kind == kind);
-    found.map_or_else(|| panic!("no {kind} in {:#?}", hardware.verdict), |finding| &finding.text)
+    found.map_or_else(|| panic!("no {kind} in {:#?}", hardware.verdict), |finding| finding.text())
 }
 
 fn first_line(topology: &Topology, sharing: Sharing) -> (String, String) {
     let hardware = compare(topology, &probe("0-1", &[(0, 1, sharing)]));
-    (line(&hardware, "probe-sharing").to_owned(), hardware.measured)
+    (line(&hardware, "probe-sharing"), hardware.measured)
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn one_or_none_can_be_probed() {
     let told = |cpus: &str| {
         let hardware = compare(&machine(1, 2, 1), &probe(cpus, &[]));
         assert_eq!(hardware.pairs, PairCounts::default());
-        line(&hardware, "probe-sharing").to_owned()
+        line(&hardware, "probe-sharing")
     };
     assert!(told("1").starts_with("Only CPU 1 was probed"));
     assert_eq!(told(""), "No logical CPU was probed.");
@@ -242,7 +242,7 @@ fn co_runners_in_words() {
             why: "WIDE never went above 2.1 adds per step.".to_owned(),
         };
         probe.co_runners = shares.iter().enumerate().map(watched).collect();
-        line(&compare(&machine(1, 2, 1), &probe), "probe-co-runner").to_owned()
+        line(&compare(&machine(1, 2, 1), &probe), "probe-co-runner")
     };
     assert_eq!(
         told(&[Some(0.34), Some(0.01)]),
@@ -311,7 +311,7 @@ fn latency_levels_as_declared_and_not() {
         level("same LLC", 45.0, 48.0, &["0-3", "4-7"]),
         level("other package", 130.0, 130.0, &["0-7"]),
     ];
-    let told = |probe: &Probe| line(&compare(&topology, probe), "probe-latency").to_owned();
+    let told = |probe: &Probe| line(&compare(&topology, probe), "probe-latency");
     assert_eq!(
         told(&probe),
         "A cache line passes in three levels: same core 9.0 ns, same LLC 45 to 48 ns and other package 130 ns; \
@@ -356,7 +356,7 @@ fn clock(cpu: u32, busy_cpus: u32, source: ClockSource, bzy_mhz: Option<f64>) ->
 fn clocks_by_the_best_source_that_there_is() {
     let told = |clocks: Vec<ClockReading>| {
         let probe = Probe { clocks, ..probe("0-1", &[(0, 1, Sharing::DifferentCores)]) };
-        line(&compare(&machine(1, 2, 1), &probe), "probe-clock").to_owned()
+        line(&compare(&machine(1, 2, 1), &probe), "probe-clock")
     };
     let chain = |cpu, busy, mhz| clock(cpu, busy, ClockSource::Chain, Some(mhz));
     let by_chain = vec![
@@ -413,6 +413,6 @@ fn absurd_probes() {
         assert_eq!(agree + differ + masked + moving + unclear + unknown, 45);
         let placed: usize = hardware.measured_cores.iter().map(CpuSet::len).sum();
         assert_eq!(placed + hardware.undecided.len(), 10);
-        assert!(hardware.verdict.iter().all(|finding| !finding.text.contains('\n')));
+        assert!(hardware.verdict.iter().all(|finding| !finding.text().contains('\n')));
     }
 }

@@ -67,8 +67,7 @@ pub trait Kind: Sync {
 }
 
 /// All kinds; the last one takes what no other does.
-pub const KINDS: [&dyn Kind; 4] =
-    [&worklist::Worklists, &command::Commands, &queries::Queries, &rate::Rates];
+pub const KINDS: [&dyn Kind; 4] = [&worklist::Worklists, &command::Commands, &queries::Queries, &rate::Rates];
 
 /// The kind of a study.
 pub fn of(study: &Study) -> &'static dyn Kind {

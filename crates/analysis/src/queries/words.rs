@@ -31,22 +31,6 @@ pub fn seconds(s: f64) -> String {
     if s >= 99.95 { format!("{s:.0} s") } else { duration(s * 1e9) }
 }
 
-/// Why a ratio shows no difference, where its interval alone would show one or there is none.
-pub fn why_not_shown(own: &Ratio) -> Option<&'static str> {
-    let distance = own.value.max(1.0 / own.value);
-    if own.effect {
-        None
-    } else if own.blocks < 2 {
-        Some("1 block, no interval")
-    } else if own.low <= 1.0 && own.high >= 1.0 {
-        None
-    } else if own.floor.is_none_or(|floor| distance <= floor) {
-        Some("within the noise floor")
-    } else {
-        Some("not after adjusting for all comparisons")
-    }
-}
-
 /// A ratio with its interval, or that there is none.
 pub fn ratio(ratio: &Ratio) -> String {
     match ratio.blocks {
@@ -104,8 +88,7 @@ mod tests {
 
     #[test]
     fn half_widths_are_of_logarithms() {
-        let of =
-            |low, high| half_width(&Ratio { value: 1.0, low, high, blocks: 8, effect: false, floor: None });
+        let of = |low, high| half_width(&crate::fixtures::ratio(1.0, low, high));
         assert!((of(1.0, 1.21) - 0.1).abs() < 1e-12);
         assert_eq!(of(0.0, f64::INFINITY), f64::INFINITY);
     }

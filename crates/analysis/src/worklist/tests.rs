@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::findings::verdict;
-use crate::fixtures::{comparison, cpu_times, machine, study};
+use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
 use crate::{Finding, analyse_on};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,
@@ -163,8 +163,8 @@ fn list_of(study: &Study, runs: &[Run]) -> Worklist {
     analyse_on(study, None, runs, 1.0).worklist.unwrap()
 }
 
-fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> Vec<&'a str> {
-    findings.iter().filter(|own| own.kind == kind).map(|own| own.text.as_str()).collect()
+fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
+    findings.iter().filter(|own| own.kind == kind).map(Finding::text).collect()
 }
 
 #[test]
@@ -184,13 +184,13 @@ fn series_points_and_steps() {
     assert_eq!((all.points[0].treatment.as_str(), all.points[0].item_s.unit.as_str()), ("all j1", "s/item"));
     close(all.points[2].idle_share.as_ref().unwrap().mean, 0.3);
     // The first step is the comparison with the baseline, upside down.
-    let speeds: Vec<(u32, u32, &Speed)> =
+    let speeds: Vec<(u32, u32, &Ratio)> =
         all.steps.iter().map(|step| (step.from, step.to, step.speed.as_ref().unwrap())).collect();
     assert_eq!((speeds[0].0, speeds[0].1, speeds[1].0, speeds[1].1), (1, 2, 2, 4));
-    close(speeds[0].2.ratio.mean, 1.6);
-    assert!(speeds[0].2.effect && speeds[0].2.ratio.low < 1.6 && speeds[0].2.ratio.high > 1.6);
-    assert!(speeds[0].2.ratio.low > 1.5 && speeds[0].2.ratio.high < 1.7);
-    close(speeds[1].2.ratio.mean, 1.0);
+    close(speeds[0].2.value, 1.6);
+    assert!(speeds[0].2.effect && speeds[0].2.low < 1.6 && speeds[0].2.high > 1.6);
+    assert!(speeds[0].2.low > 1.5 && speeds[0].2.high < 1.7);
+    close(speeds[1].2.value, 1.0);
     assert!(!speeds[1].2.effect);
 }
 
@@ -208,8 +208,8 @@ fn pairs_have_both_threads_on_top() {
         ("placement", "all j4", "no-smt j4", 4),
     ];
     assert_eq!(told, expected);
-    own.pairs.iter().for_each(|pair| close(pair.speed.ratio.mean, 1.1));
-    assert!(own.pairs.iter().all(|pair| pair.speed.ratio.low < pair.speed.ratio.high));
+    own.pairs.iter().for_each(|pair| close(pair.speed.value, 1.1));
+    assert!(own.pairs.iter().all(|pair| pair.speed.low < pair.speed.high));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_list_that_is_not_told_whole_is_not_computed() {
 fn the_verdict_of_a_work_list() {
     let (study, topology) = (reload(), machine(1, 2, 2));
     let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &story(8), 1.0));
-    let texts: Vec<&str> = findings.iter().map(|own| own.text.as_str()).collect();
+    let texts: Vec<String> = findings.iter().map(Finding::text).collect();
     assert_eq!(
         texts,
         [
@@ -334,7 +334,7 @@ fn a_machine_without_smt_has_none_to_compare() {
         of_kind(&findings, "not-measurable"),
         ["SMT yield: not measurable here (no core has two logical CPUs); that does not mean none."]
     );
-    assert_eq!(of_kind(&findings, "smt-whole"), Vec::<&str>::new());
+    assert_eq!(of_kind(&findings, "smt-whole"), Vec::<String>::new());
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn growth_to_the_end_and_a_fall() {
         };
         let runs: Vec<Run> = (0..8).flat_map(of_block).collect();
         let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-        of_kind(&findings, "jobs-step")[0].to_owned()
+        of_kind(&findings, "jobs-step")[0].clone()
     };
     assert!(say(&TWO).ends_with("Speed still grows at 2 jobs, the most that were tried."), "{}", say(&TWO));
     let slow = say(&stretched(&ONE, 1.2));
@@ -376,7 +376,7 @@ fn schedules_that_were_run_are_pairs() {
     assert_eq!(labels, ["one queue, largest first", "fixed parts, as given"]);
     assert!(own.series.iter().flat_map(|own| &own.points).all(|point| point.computed.is_empty()));
     assert_eq!((own.pairs.len(), own.pairs[0].kind.as_str(), own.pairs[0].jobs), (1, "schedule", 2));
-    close(own.pairs[0].speed.ratio.mean, 0.8);
+    close(own.pairs[0].speed.value, 0.8);
     let topology = machine(1, 2, 1);
     let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     let text = of_kind(&findings, "schedule");
@@ -387,7 +387,7 @@ fn schedules_that_were_run_are_pairs() {
         ),
         "{text:?}"
     );
-    let idle = of_kind(&findings, "idle-tail")[0];
+    let idle = &of_kind(&findings, "idle-tail")[0];
     assert!(idle.contains("20% [20, 20] with 2 jobs, one queue, largest first; 20%"), "{idle}");
 }
 
@@ -398,7 +398,7 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     let analysis = analyse_on(&study, Some(&topology), &story(1), 1.0);
     let own = analysis.worklist.as_ref().unwrap();
     let speed = own.series[0].steps[0].speed.as_ref().unwrap();
-    assert!(speed.ratio.low == 0.0 && speed.ratio.high.is_infinite() && !speed.effect);
+    assert!(speed.low == 0.0 && speed.high.is_infinite() && !speed.effect);
     let findings = verdict(&study, &topology, &analysis);
     assert!(of_kind(&findings, "jobs-step")[0].contains("1.60x (1 block, no interval)"), "{findings:?}");
     let nothing = analyse_on(&study, None, &[], 1.0).worklist.unwrap();
@@ -430,7 +430,7 @@ fn what_more_blocks_would_not_mend_is_not_answered_with_more_blocks() {
     let told = |others: f64| {
         let (study, runs) = noisy(others);
         let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-        ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].to_owned())
+        ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].clone())
     };
     let [trust, scope] = told(0.0);
     assert!(!trust.contains("others kept"), "{trust}");
@@ -449,11 +449,13 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     let speed = own.series[0].steps[0].speed.as_ref().unwrap();
     let estimate = analysis.estimates.iter().find(|own| own.metric == ITEM_S).unwrap();
     // One comparison: Holm's ends are its own, upside down as well.
-    assert_eq!((speed.holm_low, speed.holm_high), (1.0 / estimate.ratio.holm_high, 1.0 / estimate.ratio.holm_low));
+    assert_eq!(
+        (speed.holm_low, speed.holm_high),
+        (1.0 / estimate.ratio.holm_high, 1.0 / estimate.ratio.holm_low)
+    );
     let mut steady = analysis.clone();
     let point = &mut steady.worklist.as_mut().unwrap().series[0].steps[0];
-    let ratio = Interval { mean: 1.07, low: 1.04, high: 1.10, unit: "1".to_owned() };
-    point.speed = Some(Speed { ratio, holm_low: 1.04, holm_high: 1.10, effect: false });
+    point.speed = Some(Ratio { effect: false, ..ratio(1.07, 1.04, 1.10) });
     let findings = verdict(&study, &topology, &steady);
     assert_eq!(
         of_kind(&findings, "jobs-step"),

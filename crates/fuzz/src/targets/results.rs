@@ -258,10 +258,11 @@ fn shown(document: &Document<'_>, forms: &[Form]) -> Result<(), String> {
     let style = Style { color: false, unicode, width: 60 + document.notes.len() % 100 };
     hold(!document.findings.is_empty(), || "a report without a verdict".to_owned())?;
     for finding in document.findings {
-        let wrong = ["NaN", "inf"].into_iter().find(|word| has_word(finding.text.as_bytes(), word));
+        let text = finding.text();
+        let wrong = ["NaN", "inf"].into_iter().find(|word| has_word(text.as_bytes(), word));
         // A text of the file may have the word itself; its numbers are binary.
         let is_number = |word: &str| fs::read(document.source).is_ok_and(|file| !has_word(&file, word));
-        hold(!wrong.is_some_and(is_number), || format!("a number that is none: {}", escaped(&finding.text)))?;
+        hold(!wrong.is_some_and(is_number), || format!("a number that is none: {}", escaped(&text)))?;
     }
     forms.iter().try_for_each(|form| form(document, style))
 }

@@ -35,7 +35,6 @@ pub fn hostile() -> Fixture {
             [&mut estimate.name, &mut estimate.treatment, &mut estimate.baseline, &mut estimate.method];
         texts.into_iter().for_each(evil);
         evil(&mut estimate.kind);
-        evil(&mut estimate.ratio.direction);
     }
     let activity = crate::activity::activity(&[(HOSTILE, 0.4), ("running", 0.6)]);
     analysis.treatments[1].activity = activity;
@@ -46,7 +45,7 @@ pub fn hostile() -> Fixture {
     });
     analysis.excluded_blocks.push(HOSTILE.to_owned());
     fixture.findings.iter_mut().for_each(|finding| {
-        evil(&mut finding.text);
+        finding.line.push(HOSTILE);
         evil(&mut finding.kind);
         finding.evidence.push(HOSTILE.to_owned());
     });

@@ -88,7 +88,7 @@ fn clock(cpu: u32, busy_cpus: u32, mhz: f64) -> ClockReading {
 }
 
 fn finding(kind: &str, text: &str) -> Finding {
-    Finding { kind: kind.to_owned(), text: text.to_owned(), evidence: vec![] }
+    Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] }
 }
 
 /// Two logical CPUs, declared as two cores and measured as one.
@@ -276,7 +276,7 @@ pub fn hostile_probe() -> Probed {
         (difference.declared, difference.measured, difference.text) = (text(), text(), text());
     }
     for finding in &mut probed.hardware.verdict {
-        (finding.kind, finding.text, finding.evidence) = (text(), text(), vec![text()]);
+        (finding.kind, finding.line, finding.evidence) = (text(), text().into(), vec![text()]);
     }
     probed.topology.identity.cpu_model = Some(text());
     probed.topology.identity.hypervisor = Some(text());

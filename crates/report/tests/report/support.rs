@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use threadwise_analysis::hardware::Hardware;
-use threadwise_analysis::{Analysis, Covariates, Estimate, Finding, Interval, NoiseFloor, TreatmentSummary};
+use threadwise_analysis::{
+    Analysis, Covariates, Direction, Estimate, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
+};
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_report::Document;
@@ -413,18 +415,21 @@ fn estimate(comparison: &Comparison, rates: &BTreeMap<&str, BTreeMap<u32, f64>>,
         treatment: comparison.treatment.clone(),
         baseline: comparison.baseline.join(" and "),
         metric: "rows_per_s".to_owned(),
-        value: d.mean.exp(),
-        low: d.low.exp(),
-        high: d.high.exp(),
-        holm_low: (d.low * 1.4 - d.mean * 0.4).exp(),
-        holm_high: (d.high * 1.4 - d.mean * 0.4).exp(),
-        blocks,
-        level: 0.95,
+        ratio: Ratio {
+            value: d.mean.exp(),
+            low: d.low.exp(),
+            high: d.high.exp(),
+            holm_low: (d.low * 1.4 - d.mean * 0.4).exp(),
+            holm_high: (d.high * 1.4 - d.mean * 0.4).exp(),
+            blocks,
+            level: 0.95,
+            floor: None,
+            effect: d.mean.abs() > 0.02,
+            conclusive: true,
+            direction: Direction::HigherIsBetter,
+        },
         unit: "ratio".to_owned(),
         method: format!("t over {blocks} blocks"),
-        direction: "higher-is-better".to_owned(),
-        conclusive: true,
-        effect: d.mean.abs() > 0.02,
         p_t: 0.0004,
         p_sign_flip: 0.0078,
         lag1: 0.12,
@@ -437,7 +442,8 @@ fn findings(analysis: &Analysis) -> Vec<Finding> {
         let estimate = analysis.estimates.iter().find(|estimate| estimate.name == name).unwrap();
         format!("{:.2}x [{:.2}, {:.2}]", estimate.ratio.value, estimate.ratio.low, estimate.ratio.high)
     };
-    let finding = |kind: &str, text: String| Finding { kind: kind.to_owned(), text, evidence: vec![] };
+    let finding =
+        |kind: &str, text: String| Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] };
     vec![
         finding("machine", "7 usable cores x 2 threads on 2 packages; one core is not usable.".to_owned()),
         finding("smt-yield", format!("A full core does {} one thread.", figure("smt-yield/l2"))),

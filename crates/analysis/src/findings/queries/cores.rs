@@ -1,9 +1,9 @@
 //! CPU seconds beside physical core-seconds: an operating system counts a core twice while both of its
 //! siblings are busy, so CPU seconds rise with SMT even where the cores do less.
 
-use super::Facts;
 use super::finding;
 use super::told::{Choice, Told, baseline, baseline_name, judged};
+use crate::Facts;
 use crate::Finding;
 use crate::queries::words::seconds;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};

@@ -14,10 +14,10 @@ mod trust;
 pub use scope::scope;
 pub use trust::{MAX_REASON, trust};
 
-use super::facts::Facts;
 use super::machine::has_allowed_siblings;
 use super::words::list;
 use super::{finding, scaling, smt};
+use crate::Facts;
 use crate::queries::words::bytes;
 use crate::queries::{DataSize, Queries};
 use crate::{Estimate, Finding};

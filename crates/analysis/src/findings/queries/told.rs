@@ -1,7 +1,7 @@
 //! Which treatments a verdict tells of, and ratios as text: differences that are shown first, those
 //! that are not together, with the words said once.
 
-use super::Facts;
+use crate::Facts;
 use crate::findings::words::plural;
 use crate::queries::{Baseline, Queries, TreatmentQueries};
 use crate::{Estimate, Ratio};

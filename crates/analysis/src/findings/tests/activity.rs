@@ -38,7 +38,7 @@ fn inserts_are_not_called_reads() {
         "Scope: engine postgres, workload insert, inserts are rows of committed transactions. \
          Left out: same-core and cross-package."
     );
-    assert!(findings.iter().all(|finding| !finding.text.contains("read")), "{findings:#?}");
+    assert!(findings.iter().all(|finding| !finding.text().contains("read")), "{findings:#?}");
     for treatment in &mut study.treatments {
         let relaxed = OptionValue::Text("relaxed".to_owned());
         treatment.options.insert("durability".to_owned(), relaxed);
@@ -80,7 +80,7 @@ fn waits_are_told_with_what_changed() {
     let findings = told(&study, &runs);
     let waits = findings.iter().find(|finding| finding.kind == "waits").unwrap();
     assert_eq!(
-        waits.text,
+        waits.text(),
         "Waits, shares of samples: A most for LWLock:WALWrite 10% [10, 10], running 90% [90, 90]. \
          Against the baseline: P LWLock:WALWrite 40% [40, 40], was 10% [10, 10]; \
          S3 LWLock:WALWrite 40% [40, 40], was 10% [10, 10]."
@@ -147,7 +147,7 @@ fn a_server_that_was_not_pinned_is_told_first() {
     ];
     let findings = verdict_noted(&study, &topology, None, &notes, "", &analysis);
     assert_eq!(
-        findings[0].text,
+        findings[0].text(),
         "Trust: server not pinned: it runs on another machine, so placements say nothing about the server: \
          ratios between them are those of its clients, and of chance. \
          Memory placed earlier: one server for the study (restart=study), \

@@ -50,7 +50,7 @@ fn a_baseline_of_its_own_is_named() {
             .contains("Each session against each of two (2 sessions on 2c1t): 0.60x"),
         "{findings:#?}"
     );
-    assert!(findings.iter().all(|finding| !finding.text.contains("alone")), "{findings:#?}");
+    assert!(findings.iter().all(|finding| !finding.text().contains("alone")), "{findings:#?}");
 }
 
 #[test]
@@ -116,13 +116,13 @@ fn own_treatments_go_by_their_names() {
     let findings = told(&study, &machine(1, 2, 1), &all);
     let own = findings.iter().rfind(|finding| finding.kind == "scaling").unwrap();
     assert!(
-        own.text.starts_with(
+        own.text().starts_with(
             "Against one session alone: W (2c1t, 2 sessions) 1.70x [1.70, 1.70], 2c1t (2 sessions) 1.70x [1.70, 1.70], \
              F (same-package, 2 sessions, pin=set) 1.70x [1.70, 1.70], X (2c1t, 2 sessions) 1.70x [1.70, 1.70], \
              and 1 more in the table inside L2; W"
         ),
         "{}",
-        own.text
+        own.text()
     );
     assert_eq!(own.evidence.len(), 10);
 }
@@ -146,7 +146,7 @@ fn treatments_without_a_run_are_named_with_the_reason() {
     }
     let findings = told(&study, &machine(1, 2, 1), &all);
     assert_eq!(
-        findings[0].text,
+        findings[0].text(),
         "Validity: of 32 runs 8 failed, more than a tenth; no data for W (crash: signal 0); \
          Z (no run is finished). What follows rests on the other runs."
     );
@@ -223,9 +223,9 @@ fn only_data_is_called_data() {
     );
     assert!(
         scope
-            .text
+            .text()
             .contains("workload logical-io, data inside L2, with update_pct=0 and 20, work_unit=16, reads"),
         "{}",
-        scope.text
+        scope.text()
     );
 }

@@ -30,8 +30,8 @@ fn measured_stands_beside_declared() {
     let told = |probe: &Probe| {
         let hardware = compare(&topology, probe);
         let findings = verdict_probed(&study, &topology, Some(&hardware), &analysis);
-        let machine = of_kind(&findings, "machine").to_owned();
-        (findings[0].kind.clone(), findings[0].text.clone(), machine)
+        let machine = of_kind(&findings, "machine");
+        (findings[0].kind.clone(), findings[0].text(), machine)
     };
     let as_declared = told(&probe(Sharing::DifferentCores, 1.04));
     assert_eq!(

@@ -3,10 +3,10 @@
 pub mod sections;
 
 use super::{Kind, Nouns};
+use crate::Facts;
 use crate::commands::{Commands as Found, SAID};
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, commands as findings, trust};
-use crate::Facts;
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Section, numbers};
 use threadwise_study::Study;
@@ -62,7 +62,13 @@ impl Kind for Commands {
     }
 
     fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
-        facts.analysis.commands.as_ref().map(|found| sections::all_treatments(facts, found)).into_iter().collect()
+        facts
+            .analysis
+            .commands
+            .as_ref()
+            .map(|found| sections::all_treatments(facts, found))
+            .into_iter()
+            .collect()
     }
 
     fn chart_words(&self, _facts: &Facts<'_>) -> ChartWords {

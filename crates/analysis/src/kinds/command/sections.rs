@@ -78,7 +78,8 @@ pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     let shown: Vec<&Quantity> =
         found.quantities.iter().filter(|own| !worklist::says_all_of(facts.analysis, own)).collect();
     let Some((headline, rest)) = shown.split_first() else { return Vec::new() };
-    let mut outcome = about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
+    let mut outcome =
+        about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
     outcome.push(Block::Table(treatments(facts, found, headline)));
     outcome.extend(comparisons(facts).map(Block::Table));
     outcome.extend(figures(facts, found, headline, Shown::Page));
@@ -199,7 +200,8 @@ fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Show
     let mut blocks = Vec::new();
     for (group, _) in facts.groups() {
         let all = lines(facts, found, group, &quantity.metric);
-        let known: Vec<(&Line<'_>, &Interval)> = all.iter().filter_map(|line| Some((line, line.value?))).collect();
+        let known: Vec<(&Line<'_>, &Interval)> =
+            all.iter().filter_map(|line| Some((line, line.value?))).collect();
         if known.is_empty() {
             continue;
         }

@@ -58,7 +58,7 @@ fn nothing_panics_on_anything() {
         let findings = verdict(&study, &topology, &analysis);
         let found = analysis.queries.unwrap();
         assert!(found.numbers.iter().all(|query| (1..=22).contains(query)));
-        assert!(findings.iter().all(|finding| !finding.text.contains("NaN")), "{findings:#?}");
+        assert!(findings.iter().all(|finding| !finding.text().contains("NaN")), "{findings:#?}");
         let ratios =
             found.treatments.iter().flat_map(|own| own.queries.values()).filter_map(|own| own.speed.as_ref());
         assert!(ratios.into_iter().all(|ratio| ratio.value.is_finite() && ratio.low <= ratio.high));

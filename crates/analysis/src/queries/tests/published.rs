@@ -51,7 +51,7 @@ fn cpu_seconds_are_put_right() {
     let (study, runs) = published();
     let topology = machine(1, 4, 2);
     let findings = verdict(&study, &topology, &look(&study, Some(&topology), &runs));
-    let text = &findings.iter().find(|one| one.kind == "core-seconds").unwrap().text;
+    let text = findings.iter().find(|one| one.kind == "core-seconds").unwrap().text();
     assert_eq!(
         text,
         "CPU against ht-off (2253 s): no difference shown (1 block, no interval): ht-on 1.50x (3374 s). Physical \

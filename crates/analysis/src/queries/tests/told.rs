@@ -13,8 +13,8 @@ fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
     verdict(study, topology, &look(study, Some(topology), runs))
 }
 
-fn text<'a>(findings: &'a [Finding], kind: &str) -> Option<&'a str> {
-    findings.iter().find(|finding| finding.kind == kind).map(|finding| finding.text.as_str())
+fn text(findings: &[Finding], kind: &str) -> Option<String> {
+    findings.iter().find(|finding| finding.kind == kind).map(Finding::text)
 }
 
 /// The baseline and so many DOPs on each of two placements.
@@ -65,15 +65,10 @@ fn on_siblings(study: &Study, sd: f64, change: impl Fn(&mut QueryExecution, &str
 
 fn is_short(findings: &[Finding]) {
     assert!(findings.len() <= 13, "{findings:#?}");
-    for finding in findings {
-        assert!(
-            finding.text.chars().count() <= MAX_CHARS,
-            "{}: {}",
-            finding.text.chars().count(),
-            finding.text
-        );
-        assert!(finding.text.matches("no difference shown").count() <= 2, "{}", finding.text);
-        assert!(!finding.text.contains("NaN") && !finding.text.contains("inf"), "{}", finding.text);
+    for text in findings.iter().map(Finding::text) {
+        assert!(text.chars().count() <= MAX_CHARS, "{}: {text}", text.chars().count());
+        assert!(text.matches("no difference shown").count() <= 2, "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }
 
@@ -176,7 +171,7 @@ fn one_treatment_without_cpu_times() {
     is_short(&findings);
     assert_eq!(text(&findings, "core-seconds"), None);
     assert_eq!(
-        text(&findings, "not-measurable"),
+        text(&findings, "not-measurable").as_deref(),
         Some("SMT yield: not part of this study; cores with siblings are there.")
     );
 }
@@ -196,7 +191,7 @@ fn streams_on_siblings_are_no_yield_of_theirs() {
     let findings = told(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     assert_eq!(
-        text(&findings, "not-measurable"),
+        text(&findings, "not-measurable").as_deref(),
         Some("SMT yield: not part of this study; cores with siblings are there.")
     );
 }
@@ -241,7 +236,7 @@ fn several_scale_factors_are_told_together() {
     let runs = power(&study, 4, |_, query, _| took(query, 100.0));
     let findings = told(&study, &topology, &runs);
     assert_eq!(
-        text(&findings, "data-size"),
+        text(&findings, "data-size").as_deref(),
         Some(
             "Data: scale factors 1 and 10 (1 is 1 GB of rows as text): 0.058x to 0.58x memory (16 GiB), the \
              last-level caches of unknown size."

@@ -10,9 +10,9 @@ fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
     verdict(study, topology, &look(study, Some(topology), runs))
 }
 
-fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> &'a str {
+fn of_kind(findings: &[Finding], kind: &str) -> String {
     let found = findings.iter().find(|finding| finding.kind == kind);
-    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), |finding| &finding.text)
+    found.map_or_else(|| panic!("no {kind} in {findings:#?}"), Finding::text)
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn scope_says_what_was_run_on_what() {
 fn no_foreign_words(findings: &[Finding]) {
     for finding in findings {
         for word in ["session", "rows/s", "row ", " read,", "Sessions", "per read", "taking turns"] {
-            assert!(!finding.text.contains(word), "'{word}' in {}", finding.text);
+            assert!(!finding.text().contains(word), "'{word}' in {}", finding.text());
         }
     }
 }

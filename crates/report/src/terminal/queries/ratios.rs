@@ -159,9 +159,20 @@ mod tests {
 
     #[test]
     fn halves_of_intervals_are_short() {
-        let of = |low: f64, high: f64| {
-            side(&Ratio { value: 1.0, low, high, blocks: 8, effect: false, floor: None })
+        let ratio = Ratio {
+            value: 1.0,
+            low: 1.0,
+            high: 1.0,
+            holm_low: 1.0,
+            holm_high: 1.0,
+            blocks: 8,
+            level: 0.95,
+            floor: None,
+            effect: false,
+            conclusive: false,
+            direction: threadwise_analysis::Direction::HigherIsBetter,
         };
+        let of = |low: f64, high: f64| side(&Ratio { low, high, ..ratio.clone() });
         assert_eq!([of(0.97, 1.03), of(0.5, 2.0), of(0.0, f64::INFINITY)], [" ±3.0%", " ±100%", ""]);
         assert_eq!([letter(0), letter(25), letter(27)], ["a", "z", "b1"]);
     }

@@ -1,7 +1,7 @@
 //! A made-up study of 22 queries: degrees of parallelism on two placements, plans that change, an
 //! execution that stands out.
 
-use super::made::{estimates, plans, runs, study};
+use super::made::{TARGET_HALF_WIDTH, estimates, plans, runs, study};
 use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
@@ -10,7 +10,9 @@ use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries,
     QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
 };
-use threadwise_analysis::{Analysis, Covariates, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary};
+use threadwise_analysis::{
+    Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
+};
 
 /// Queries whose plan differs above DOP 2.
 pub const CHANGED: [u8; 2] = [2, 15];
@@ -40,13 +42,19 @@ fn around(value: f64, unit: &str) -> Interval {
 }
 
 pub fn ratio(value: f64, half: f64) -> Ratio {
+    let (low, high) = (value / (1.0 + half), value * (1.0 + half));
     Ratio {
         value,
-        low: value / (1.0 + half),
-        high: value * (1.0 + half),
+        low,
+        high,
+        holm_low: low,
+        holm_high: high,
         blocks: 8,
-        effect: value.ln().abs() > 2.0 * half,
+        level: 0.95,
         floor: Some(1.02),
+        effect: value.ln().abs() > 2.0 * half,
+        conclusive: half <= TARGET_HALF_WIDTH,
+        direction: Direction::HigherIsBetter,
     }
 }
 
@@ -340,7 +348,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         worklist: None,
     };
     let finding =
-        |kind: &str, text: &str| Finding { kind: kind.to_owned(), text: text.to_owned(), evidence: vec![] };
+        |kind: &str, text: &str| Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] };
     Fixture {
         runs: runs(&points, &queries),
         study,

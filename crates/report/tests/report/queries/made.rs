@@ -2,13 +2,16 @@
 
 use super::fixture::{CHANGED, Point};
 use crate::support::Draws;
-use threadwise_analysis::Estimate;
 use threadwise_analysis::queries::{Change, Plan, PlanChange, Queries};
+use threadwise_analysis::{Estimate, Ratio};
 use threadwise_machine::Pin;
 use threadwise_study::{
     Comparison, CpuTimes, Design, OptionValue, Options, QueryExecution, Role, Run, RunStatus, SessionSlice,
     Slice, Stopping, Study, Treatment,
 };
+
+/// Half-width from which on a ratio is conclusive.
+pub const TARGET_HALF_WIDTH: f64 = 0.05;
 
 pub fn study(points: &[Point], throughput: bool) -> Study {
     let test = if throughput { "throughput" } else { "power" };
@@ -50,7 +53,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
             rewarm_ns: 0,
             stopping: Stopping::Blocks { blocks: 8 },
             level: 0.95,
-            target_half_width: 0.05,
+            target_half_width: TARGET_HALF_WIDTH,
         },
         left_out: vec![],
     }
@@ -126,18 +129,9 @@ pub fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
             treatment: comparison.treatment.clone(),
             baseline: comparison.baseline.join(" and "),
             metric: "rows_per_s".to_owned(),
-            value: mean.value,
-            low: mean.low,
-            high: mean.high,
-            holm_low: mean.low,
-            holm_high: mean.high,
-            blocks: 8,
-            level: 0.95,
+            ratio: Ratio { conclusive: true, ..mean.clone() },
             unit: "ratio".to_owned(),
             method: "t over 8 blocks".to_owned(),
-            direction: "higher-is-better".to_owned(),
-            conclusive: true,
-            effect: mean.effect,
             p_t: 0.001,
             p_sign_flip: 0.008,
             lag1: 0.0,

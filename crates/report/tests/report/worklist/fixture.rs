@@ -3,8 +3,8 @@
 
 use crate::support::{Draws, Fixture, topology};
 use threadwise_analysis::findings::verdict;
-use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Speed, Step, Timeline, Worklist};
-use threadwise_analysis::{Interval, analyse_on};
+use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Step, Timeline, Worklist};
+use threadwise_analysis::{Direction, Interval, Ratio, analyse_on};
 use threadwise_machine::Pin;
 use threadwise_study::{
     Comparison, OptionValue, Options, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, command,
@@ -173,10 +173,21 @@ fn interval(mean: f64, half: f64, unit: &str, blocks: u32) -> Interval {
     Interval { mean, low: mean - mean * half, high: mean + mean * half, unit: unit.to_owned() }
 }
 
-fn speed(ratio: f64, blocks: u32) -> Speed {
-    let own = interval(ratio, 0.02, "ratio", blocks);
-    let effect = blocks > 1 && (ratio - 1.0).abs() > 0.04;
-    Speed { holm_low: own.low, holm_high: own.high, ratio: own, effect }
+fn speed(value: f64, blocks: u32) -> Ratio {
+    let (low, high) = if blocks > 1 { (value * 0.98, value * 1.02) } else { (0.0, f64::INFINITY) };
+    Ratio {
+        value,
+        low,
+        high,
+        holm_low: low,
+        holm_high: high,
+        blocks,
+        level: 0.95,
+        floor: None,
+        effect: blocks > 1 && (value - 1.0).abs() > 0.04,
+        conclusive: blocks > 1,
+        direction: Direction::HigherIsBetter,
+    }
 }
 
 /// Treatments with this placement, the twin apart.

@@ -1,0 +1,396 @@
+//! Throughput against sessions, placements compared, and the table of treatments.
+
+use crate::estimate::THROUGHPUT;
+use crate::facts::runs_words;
+use crate::kinds::{self, Nouns};
+use crate::sections::activity::latency_gap;
+use crate::sections::time::label_of;
+use crate::{Estimate, Facts, TreatmentSummary};
+use std::collections::{BTreeMap, BTreeSet};
+use threadwise_document::chart::{RateChart, RatePoint, RatioChart, RatioRow};
+use threadwise_document::numbers::{counted, set_percent};
+use threadwise_document::{
+    Block, Cell, Chart, Column, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
+};
+use threadwise_study::Comparison;
+
+/// The sections that answer the question.
+pub fn answers(facts: &Facts<'_>) -> Vec<Section> {
+    let mut first = vec![Block::Table(treatments(facts))];
+    first.extend(other_ratios(facts).map(Block::Table));
+    first.extend(throughput(facts));
+    first.push(Block::Legend(legend(facts), Shown::Terminal));
+    vec![
+        Section::new("throughput", "Throughput against sessions", first),
+        Section::new("comparison", "Placements compared", comparison(facts)),
+    ]
+}
+
+fn nouns(facts: &Facts<'_>) -> Nouns {
+    kinds::of(facts.study).nouns(facts.study)
+}
+
+/// The treatments in few columns, those with a common baseline below the name of their group.
+fn treatments(facts: &Facts<'_>) -> Table {
+    let nouns = nouns(facts);
+    let columns = vec![
+        Column::text("treatment").shorten_at(3),
+        Column::figure(nouns.sessions),
+        Column::figure(nouns.rate).shorten_at(1),
+        Column::text(format!("ratio to {}", facts.common_baseline())).shorten_at(4),
+        Column::figure("p99").drop_at(2),
+        Column::figure(nouns.cpu).drop_at(1),
+        Column::figure("runs"),
+    ];
+    let mut table = Table::new("", columns, []).shown(Shown::Terminal);
+    for (group, members) in facts.groups() {
+        let words = facts.group_words(group);
+        table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
+        table.rows.extend(members.into_iter().map(|summary| {
+            let metric = |name: &str| Cell::mean(summary.metrics.get(name));
+            Row::Cells(vec![
+                Cell::named(facts.label(&summary.name, group), summary.placement.trim()),
+                Cell::Count(summary.sessions.into()),
+                Cell::interval(summary.metrics.get(THROUGHPUT)),
+                ratio(facts, summary),
+                p99(summary),
+                metric("cpu_ns_per_row"),
+                Cell::text(runs_words(&[summary])),
+            ])
+        }));
+    }
+    table
+}
+
+fn ratio(facts: &Facts<'_>, summary: &TreatmentSummary) -> Cell {
+    match facts.ratio_or_role(summary) {
+        Ok(ratio) => Cell::Ratio(ratio.clone(), Says::Higher),
+        Err("") => Cell::none(),
+        Err(role) => Cell::text(role),
+    }
+}
+
+fn p99(summary: &TreatmentSummary) -> Cell {
+    percentile(summary, "latency_ns_p99")
+}
+
+fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
+    match summary.metrics.get(name) {
+        Some(value) => Cell::Mean(value.clone()),
+        None if summary.runs > 0 => Cell::Gap(latency_gap(summary).to_owned()),
+        None => Cell::none(),
+    }
+}
+
+/// Ratios that stand in no column of the table of treatments: the known pairs and the study's own comparisons. Steps
+/// of a sweep are drawn as its line.
+fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
+    let is_other = |own: &&Estimate| own.kind != "sweep-step" && own.kind != "baseline";
+    let rows: Vec<Vec<Cell>> = facts
+        .throughput()
+        .filter(is_other)
+        .map(|own| {
+            vec![
+                Cell::text(&own.name),
+                Cell::Ratio(own.ratio.clone(), Says::Higher),
+                Cell::text(own.ratio.words(Says::Higher)),
+            ]
+        })
+        .collect();
+    let columns = vec![Column::text(""), Column::text(""), Column::text("").drop_at(1)];
+    (!rows.is_empty()).then(|| Table::new("comparisons", columns, rows).shown(Shown::Terminal))
+}
+
+fn legend(facts: &Facts<'_>) -> Vec<Prose> {
+    let level = set_percent(facts.level());
+    let blocks = counted(facts.analysis.blocks as usize, "block");
+    let mut parts = vec![prose!("±, [low, high]: {} interval over {}.", level, blocks)];
+    parts.extend(Mark::ALL.map(Prose::sign));
+    parts
+}
+
+/// One chart a group.
+fn throughput(facts: &Facts<'_>) -> Vec<Block> {
+    let level = set_percent(facts.level());
+    let nouns = nouns(facts);
+    let charts: Vec<RateChart> =
+        facts.groups().into_iter().map(|(group, members)| rate_chart(facts, group, &members)).collect();
+    let wide = charts.len() == 1;
+    let figure = |chart: RateChart| {
+        Block::Figure(Box::new(Figure {
+            wide,
+            title: facts.titled("Throughput", &chart.group),
+            description: format!(
+                "{} of all {} together, with {level} intervals over blocks.",
+                nouns.rate_in_full, nouns.sessions
+            ),
+            table: rates(facts, &chart.group).shown(Shown::Page),
+            chart: Chart::Throughput(chart),
+        }))
+    };
+    charts.into_iter().map(figure).collect()
+}
+
+fn rate_chart(facts: &Facts<'_>, group: &str, members: &[&TreatmentSummary]) -> RateChart {
+    let (mut points, mut names) = (Vec::new(), Vec::new());
+    for summary in members {
+        let known = summary.metrics.get(THROUGHPUT).zip(label_of(facts, &summary.name));
+        let Some((rate, label)) = known else { continue };
+        names.push(summary.name.as_str());
+        points.push(RatePoint {
+            label,
+            placement: summary.placement.clone(),
+            sessions: summary.sessions,
+            mean: rate.mean,
+            low: rate.low,
+            high: rate.high,
+        });
+    }
+    let steps = steps(facts, &points, &names);
+    let lines = if steps.is_empty() { sweeps(&points) } else { vec![steps] };
+    RateChart { group: group.to_owned(), lines, points }
+}
+
+/// Throughput of a group.
+fn rates(facts: &Facts<'_>, group: &str) -> Table {
+    let nouns = nouns(facts);
+    let all = facts.analysis.treatments.iter().filter(|summary| summary.group == group);
+    let rows = all.filter_map(|summary| {
+        let rate = summary.metrics.get(THROUGHPUT)?;
+        Some(vec![
+            Cell::text(facts.label(&summary.name, group)),
+            Cell::text(summary.placement.trim()),
+            Cell::Count(summary.sessions.into()),
+            Cell::Interval(rate.clone()),
+        ])
+    });
+    let columns = vec![
+        Column::text("treatment"),
+        Column::text("placement"),
+        Column::figure(nouns.sessions),
+        Column::figure(nouns.rate),
+    ];
+    Table::new(format!("Throughput, {}", nouns.rate.replace("/s", " per second")), columns, rows)
+}
+
+/// Ratios of a group as dots around 1.
+pub fn comparison(facts: &Facts<'_>) -> Vec<Block> {
+    let level = set_percent(facts.level());
+    let words = kinds::of(facts.study).chart_words(facts);
+    let mut charts: Vec<RatioChart> = Vec::new();
+    for estimate in facts.throughput() {
+        let group = facts.group_of(&estimate.treatment);
+        let at = charts.iter().position(|chart| chart.group == group).unwrap_or_else(|| {
+            charts.push(ratio_chart(facts, group));
+            charts.len() - 1
+        });
+        charts[at].rows.push(ratio_row(facts, estimate));
+    }
+    let is_geometric = words.ratio.starts_with("geometric");
+    let what = match is_geometric {
+        true => "Geometric mean of the queries' speeds".to_owned(),
+        false => format!("{} as a ratio", nouns(facts).rate_in_full),
+    };
+    let title = if is_geometric { "Geometric mean of speeds" } else { "Ratio of throughput" };
+    let wide = charts.len() == 1;
+    let figure = |chart: RatioChart| {
+        Block::Figure(Box::new(Figure {
+            wide,
+            title: facts.titled(title, &chart.group),
+            description: format!(
+                "{what}, with {level} intervals. A filled dot is an effect, a hollow one is not. The band around 1 is the \
+                 noise floor."
+            ),
+            table: ratios(facts, &chart.group, words.ratio).shown(Shown::Page),
+            chart: Chart::Ratios(chart),
+        }))
+    };
+    charts.into_iter().map(figure).collect()
+}
+
+fn ratio_chart(facts: &Facts<'_>, group: &str) -> RatioChart {
+    let floor = facts.analysis.noise_floors.iter().find(|floor| floor.group == group);
+    RatioChart {
+        group: group.to_owned(),
+        metric: String::new(),
+        what: None,
+        floor_low: floor.map(|floor| (-floor.floor).exp()),
+        floor_high: floor.map(|floor| floor.floor.exp()),
+        rows: Vec::new(),
+    }
+}
+
+fn ratio_row(facts: &Facts<'_>, estimate: &Estimate) -> RatioRow {
+    let [label, against] = facts.compared(estimate);
+    let own = &estimate.ratio;
+    RatioRow {
+        label,
+        against,
+        value: own.value,
+        low: own.low,
+        high: own.high,
+        mark: own.words(Says::Higher),
+        effect: own.effect,
+        figures: Prose::from(own).to_string(),
+    }
+}
+
+/// The same ratios as a table.
+fn ratios(facts: &Facts<'_>, group: &str, what: &str) -> Table {
+    let all = facts.throughput().filter(|own| facts.group_of(&own.treatment) == group);
+    let rows = all.map(|estimate| {
+        let [label, against] = facts.compared(estimate);
+        vec![Cell::text(label), Cell::text(against), Cell::Ratio(estimate.ratio.clone(), Says::Higher)]
+    });
+    let columns = vec![Column::text("comparison"), Column::text("compared"), Column::text("ratio")];
+    let caption = threadwise_document::numbers::capital(&what.replace("/s", " per second"));
+    Table::new(caption, columns, rows)
+}
+
+/// Every figure of every treatment, one table a group.
+pub fn all_treatments(facts: &Facts<'_>) -> Section {
+    let measured = facts.analysis.treatments.iter().filter(|own| own.runs > 0);
+    let lacking = measured.filter(|own| !own.metrics.contains_key("latency_ns_p99"));
+    let why: BTreeSet<&str> = lacking.map(latency_gap).collect();
+    let why = why.into_iter().map(|why| prose!("p50 and p99 where there is a dash: {}.", why));
+    let mut blocks: Vec<Block> = why.map(|text| Block::Text(text, Shown::Page)).collect();
+    let groups = facts.groups().into_iter();
+    blocks
+        .extend(groups.map(|(group, members)| Block::Table(full(facts, group, &members).shown(Shown::Page))));
+    Section::new("table", "All treatments", blocks)
+}
+
+fn full(facts: &Facts<'_>, group: &str, members: &[&TreatmentSummary]) -> Table {
+    let nouns = nouns(facts);
+    let ratio_to = format!("ratio to {}", facts.baseline_label(group));
+    let figures = [
+        "p50",
+        "p99",
+        nouns.cpu,
+        if nouns.row == "row" { "reads/row" } else { "reads/query" },
+        "busy",
+        "steal",
+        "runs",
+    ];
+    let mut columns = vec![
+        Column::text("treatment"),
+        Column::text("placement"),
+        Column::figure(nouns.sessions),
+        Column::figure(nouns.rate),
+        Column::text(ratio_to),
+    ];
+    columns.extend(figures.map(Column::figure));
+    let rows = members.iter().map(|summary| {
+        let metric = |name: &str| Cell::mean(summary.metrics.get(name));
+        vec![
+            Cell::text(facts.label(&summary.name, group)),
+            Cell::text(summary.placement.trim()),
+            Cell::Count(summary.sessions.into()),
+            Cell::interval(summary.metrics.get(THROUGHPUT)),
+            ratio(facts, summary),
+            percentile(summary, "latency_ns_p50"),
+            percentile(summary, "latency_ns_p99"),
+            metric("cpu_ns_per_row"),
+            metric("reads_per_row"),
+            metric("busy_share"),
+            metric("steal_share"),
+            Cell::text(runs_words(&[summary])),
+        ]
+    });
+    Table::new(format!("Treatments {}", facts.group_words(group)).trim_end(), columns, rows)
+}
+
+/// The points of the study's own session sweep, the baseline first. A point of it may be a named
+/// placement: two sessions on a machine of two cores are `same-package`.
+fn steps(facts: &Facts<'_>, points: &[RatePoint], names: &[&str]) -> Vec<usize> {
+    let steps = || facts.study.comparisons.iter().filter(|comparison| comparison.kind == "sweep-step");
+    let in_a_step = |name: &str| {
+        let one_of =
+            |step: &Comparison| step.treatment == name || step.baseline.iter().any(|below| below == name);
+        steps().any(one_of)
+    };
+    let mut line: Vec<usize> = (0..points.len()).filter(|&at| in_a_step(names[at])).collect();
+    if !line.is_empty() {
+        line.insert(0, 0);
+    }
+    line.sort_by_key(|&at| points[at].sessions);
+    line.dedup_by_key(|at| points[*at].sessions);
+    line
+}
+
+/// Points that belong on one line: the same family of placements with different numbers of
+/// sessions, begun at the baseline, which is the sweep's first point where it has fewer sessions.
+fn sweeps(points: &[RatePoint]) -> Vec<Vec<usize>> {
+    let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, point) in points.iter().enumerate() {
+        families.entry(family(&point.placement)).or_default().push(at);
+    }
+    let mut lines = Vec::new();
+    for mut line in families.into_values() {
+        line.sort_by_key(|&at| points[at].sessions);
+        line.dedup_by_key(|at| points[*at].sessions);
+        if line.len() < 2 {
+            continue;
+        }
+        if points.first().is_some_and(|baseline| baseline.sessions < points[line[0]].sessions) {
+            line.insert(0, 0);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// A placement without its numbers of cores and packages: `spread:4` and `spread:8` are one
+/// family, `4c1t` and `8c1t` too, `4c2t` is another.
+fn family(placement: &str) -> String {
+    let mut family = String::new();
+    let mut digits = String::new();
+    for c in placement.chars() {
+        match c {
+            '0'..='9' => digits.push(c),
+            'c' | 's' if !digits.is_empty() => {
+                family.push(c);
+                digits.clear();
+            }
+            c => {
+                family.push_str(&digits);
+                digits.clear();
+                family.push(c);
+            }
+        }
+    }
+    // A number at the end is the size of a sweep; that of a list or a path says where.
+    if !matches!(family.as_str(), "spread:" | "packed:") {
+        family.push_str(&digits);
+    }
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_are_lines_and_single_placements_are_not() {
+        assert_eq!(family("spread:4"), family("spread:16"));
+        assert_eq!(family("4c1t"), family("12c1t"));
+        assert_ne!(family("4c1t"), family("4c2t"));
+        assert_ne!(family("0-3"), family("0-7"));
+        let point = |placement: &str, sessions| RatePoint {
+            label: 0,
+            placement: placement.to_owned(),
+            sessions,
+            mean: 1.0,
+            low: 1.0,
+            high: 1.0,
+        };
+        let points = [
+            point("one-cpu", 1),
+            point("one-cpu", 1),
+            point("same-core", 2),
+            point("spread:4", 4),
+            point("spread:2", 2),
+        ];
+        assert_eq!(sweeps(&points), [vec![0, 4, 3]]);
+    }
+}

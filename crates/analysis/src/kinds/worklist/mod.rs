@@ -1,0 +1,64 @@
+//! Work lists: commands for each item of a list, by N jobs. What is compared is seconds per item; everything else is as
+//! of commands.
+
+pub mod sections;
+
+pub use sections::{is_shown, says_all_of, says_headline};
+
+use super::command::{self, Commands, NOUNS};
+use super::{Kind, Nouns};
+use crate::Facts;
+use crate::findings::{Parts, trust, worklist as findings};
+use threadwise_document::chart::ChartWords;
+use threadwise_document::{Fact, Section};
+use threadwise_study::{Study, worklist};
+
+/// The kind.
+pub struct Worklists;
+
+impl Kind for Worklists {
+    fn is(&self, study: &Study) -> bool {
+        study.workload == worklist::WORKLOAD
+    }
+
+    fn nouns(&self, _study: &Study) -> Nouns {
+        NOUNS
+    }
+
+    fn metric_name(&self, study: &Study, metric: &str) -> String {
+        Commands.metric_name(study, metric)
+    }
+
+    fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
+        command::floor(facts)
+    }
+
+    fn findings(&self, facts: &Facts<'_>) -> Parts {
+        let Some((runs, lists)) = command::measured(facts).zip(facts.analysis.worklist.as_ref()) else {
+            return trust::nothing_found(facts);
+        };
+        Parts {
+            validity: trust::validity(facts).into_iter().collect(),
+            found: findings::worklist(facts, runs, lists),
+            limits: vec![trust::trust(facts), trust::scope(facts, &[])],
+            ..Parts::default()
+        }
+    }
+
+    fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
+        let mut sections = Commands.answers(facts);
+        if let Some((runs, lists)) = facts.analysis.commands.as_ref().zip(facts.analysis.worklist.as_ref()) {
+            sections::about_lists(&mut sections, runs);
+            sections.splice(0..0, sections::jobs(facts, lists));
+        }
+        sections
+    }
+
+    fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
+        Commands.tables(facts)
+    }
+
+    fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
+        Commands.chart_words(facts)
+    }
+}

@@ -1,0 +1,127 @@
+//! What the samplers read, by treatment: every reading that is stored is shown here, or named where it is shown.
+
+use crate::Facts;
+use std::collections::{BTreeMap, BTreeSet};
+use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
+use threadwise_study::{command, worklist};
+
+/// Samplers whose readings are the subject of other sections: what commands and lists said, and who shared a core.
+const ELSEWHERE: [&str; 4] = [command::SAMPLER, worklist::SAMPLER, "co-runner", "stranger"];
+
+/// Most metrics of one sampler that have a column; perf may have many.
+const MAX_METRICS: usize = 12;
+
+/// A sum of readings over runs, and the time of the slices that they were taken around.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    value: f64,
+    window_ns: f64,
+    /// Run that was added last, so that its time counts once for all its logical CPUs.
+    run: Option<usize>,
+}
+
+/// By sampler, metric and treatment.
+type Sums<'a> = BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, Sum>>>;
+
+/// One table a sampler; `None` where nothing was read.
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let mut sums = Sums::new();
+    let mut gaps: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (at, run) in facts.runs.iter().enumerate().filter(|(_, run)| run.status.is_valid()) {
+        let window_ns = run.slices.iter().map(|slice| slice.window_ns as f64).sum();
+        for reading in run.readings.iter().filter(|own| !ELSEWHERE.contains(&own.sampler.as_str())) {
+            let Some(value) = reading.value.filter(|value| value.is_finite()) else {
+                if let Some(why) = &reading.gap {
+                    gaps.entry(&reading.sampler).or_default().insert(why);
+                }
+                continue;
+            };
+            let metrics = sums.entry(&reading.sampler).or_default();
+            let sum = metrics.entry(&reading.metric).or_default().entry(run.treatment.as_str()).or_default();
+            sum.add(value, at, window_ns);
+        }
+    }
+    let mut blocks: Vec<Block> =
+        sums.iter().map(|(sampler, metrics)| Block::Table(table(facts, sampler, metrics))).collect();
+    let lines = gaps.iter().map(|(sampler, why)| {
+        let why: Vec<&str> = why.iter().copied().collect();
+        prose!("{}: not read: {}", *sampler, why.join("; "))
+    });
+    let lines: Vec<_> = lines.collect();
+    if !lines.is_empty() {
+        blocks.push(Block::List(lines, Shown::Page));
+    }
+    (!blocks.is_empty()).then(|| {
+        let about = prose!(
+            "What the samplers read around each treatment's slices, over the time of the slices of all valid runs; of \
+             readings of logical CPUs their sum. docs/TELEMETRY.md says what each is. `threadwise export --what runs \
+             --format jsonl` writes every reading."
+        );
+        blocks.insert(0, Block::Text(about, Shown::Page));
+        Section::new("readings", "Readings", blocks)
+    })
+}
+
+impl Sum {
+    fn add(&mut self, value: f64, run: usize, window_ns: f64) {
+        self.value += value;
+        if self.run != Some(run) {
+            self.window_ns += window_ns;
+            self.run = Some(run);
+        }
+    }
+}
+
+/// What a metric's sum becomes over the time of the slices: a heading, a factor to it, a unit. Amounts of time become
+/// CPUs, amounts of bytes and events rates, and what was multiplied by its window becomes itself again.
+fn kind(metric: &str) -> (String, f64, &'static str) {
+    let known = [
+        ("_bytes_ns", " bytes", 1.0, "bytes"),
+        ("_mhz_ns", " MHz", 1.0, "1"),
+        ("_ns", " CPUs", 1.0, "1"),
+        ("_uj", " W", 1e3, "1"),
+        ("_bytes", " bytes/s", 1e9, "bytes"),
+    ];
+    for (suffix, words, factor, unit) in known {
+        if let Some(name) = metric.strip_suffix(suffix) {
+            return (format!("{}{words}", name.replace('_', " ")), factor, unit);
+        }
+    }
+    (format!("{}/s", metric.replace('_', " ")), 1e9, "1")
+}
+
+fn table(facts: &Facts<'_>, sampler: &str, metrics: &BTreeMap<&str, BTreeMap<&str, Sum>>) -> Table {
+    let shown: Vec<(&&str, &BTreeMap<&str, Sum>)> = metrics.iter().take(MAX_METRICS).collect();
+    let columns = shown.iter().map(|(name, _)| Column::figure(kind(name).0));
+    let columns = std::iter::once(Column::text("treatment")).chain(columns).collect();
+    let rows = facts.study.treatments.iter().map(|treatment| {
+        let cell = |(name, sums): &(&&str, &BTreeMap<&str, Sum>)| {
+            let (_, factor, unit) = kind(name);
+            let sum = sums.get(treatment.name.as_str()).filter(|sum| sum.window_ns > 0.0);
+            sum.map_or_else(Cell::none, |sum| Cell::Value { value: factor * sum.value / sum.window_ns, unit })
+        };
+        std::iter::once(Cell::text(&treatment.name)).chain(shown.iter().map(cell)).collect()
+    });
+    let more = match metrics.len().saturating_sub(MAX_METRICS) {
+        0 => String::new(),
+        more => format!(" (and {more} more, see the export)"),
+    };
+    Table::new(format!("{sampler}{more}"), columns, rows).shown(Shown::Page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_become_what_people_read() {
+        let shown = |metric: &str, amount: f64| {
+            let (heading, factor, _) = kind(metric);
+            (heading, factor * amount / 2e9)
+        };
+        assert_eq!(shown("busy_ns", 1e9), ("busy CPUs".to_owned(), 0.5));
+        assert_eq!(shown("package_0_energy_uj", 40e6), ("package 0 energy W".to_owned(), 20.0));
+        assert_eq!(shown("resident_bytes_ns", 2e9 * 4096.0), ("resident bytes".to_owned(), 4096.0));
+        assert_eq!(shown("major_faults", 6.0), ("major faults/s".to_owned(), 3.0));
+    }
+}
