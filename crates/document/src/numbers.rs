@@ -56,7 +56,9 @@ impl Scale {
         // 999.96 of a unit would be printed as a thousand of it.
         let least = 1.0 - 0.5 * 10_f64.powi(-(digits as i32));
         let last = scales.len() - 1;
-        let (factor, words) = match scales.iter().find(|(factor, _)| size >= factor * least) {
+        // Four digits need no suffix: 1010 is read faster than 1.010k.
+        let reaches = |factor: f64, words: &str| size >= factor * least && (words != "k" || size >= 9_999.5);
+        let (factor, words) = match scales.iter().find(|(factor, words)| reaches(*factor, words)) {
             Some(found) => *found,
             // 0 bytes, 0 s, 0 of anything; less than the smallest unit.
             None if unit == "s" && size == 0.0 => scales[0],

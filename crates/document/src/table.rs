@@ -24,6 +24,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows from above.
     pub rows: Vec<Row>,
+    /// Whether a terminal needs no headings above its few columns: the caption says what they are.
+    pub is_plain: bool,
     /// Where it is shown.
     pub shown: Shown,
     /// What is said below it where columns were left out for want of room.
@@ -186,6 +188,12 @@ impl Table {
     /// The same, on one medium alone.
     pub fn shown(mut self, shown: Shown) -> Self {
         self.shown = shown;
+        self
+    }
+
+    /// The same without headings on a terminal.
+    pub fn plain(mut self) -> Self {
+        self.is_plain = true;
         self
     }
 

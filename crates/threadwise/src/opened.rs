@@ -41,14 +41,12 @@ impl Opened {
         let share = alpha_share(&study);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let findings = findings::verdict_noted(
-            &study,
-            &topology,
-            hardware.as_ref(),
-            &notes,
-            &versions.engine_version,
-            &analysis,
-        );
+        let findings = findings::verdict(&Facts {
+            notes: &notes,
+            engine_version: &versions.engine_version,
+            hardware: hardware.as_ref(),
+            ..Facts::new(&study, &topology, &analysis)
+        });
         let source = path.display().to_string();
         Ok(Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware })
     }

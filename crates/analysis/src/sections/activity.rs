@@ -39,6 +39,11 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     blocks.extend(locks(&spun).map(Block::Table));
     blocks.extend(cpu(facts, &nouns).map(Block::Table));
     blocks.extend(counters(facts, &nouns).map(Block::Table));
+    let names: Vec<&str> = counted(facts).into_iter().collect();
+    if !names.is_empty() {
+        let text = prose!("engine counters (in the HTML report, and with --json): {}", names.join(", "));
+        blocks.push(Block::Text(text, Shown::Terminal));
+    }
     let title = match nouns.row {
         "query" => "What streams waited for, and what a query cost",
         "run" => "What a run read and wrote",

@@ -204,9 +204,12 @@ impl Opened {
         let probe = store.probes()?.pop().map(|stored| stored.probe);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let engine = &versions.engine_version;
-        let findings =
-            findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, engine, &analysis);
+        let findings = findings::verdict(&Facts {
+            notes: &notes,
+            engine_version: &versions.engine_version,
+            hardware: hardware.as_ref(),
+            ..Facts::new(&study, &topology, &analysis)
+        });
         let source = path.display().to_string();
         Ok(Self { study, topology, versions, runs, notes, probe, hardware, analysis, findings, source })
     }

@@ -87,7 +87,7 @@ impl<'a> Sheet<'a> {
         let taken = |limit: u8| limit > 0 && limit <= step;
         let at: Vec<usize> =
             shown.iter().copied().filter(|at| !taken(table.columns[*at].narrow.drop_at)).collect();
-        let has_groups = table.rows.iter().any(|row| matches!(row, Row::Group(_)));
+        let is_indented = table.is_plain || table.rows.iter().any(|row| matches!(row, Row::Group(_)));
         let line = |row: &Row| match row {
             Row::Group(name) => Line::Group(plain(name, style.unicode)),
             Row::Cells(cells) => {
@@ -96,7 +96,7 @@ impl<'a> Sheet<'a> {
                     cells.get(at).map_or_else(String::new, |cell| cell_text(cell, short, style))
                 };
                 let mut texts: Vec<String> = at.iter().map(text).collect();
-                if let Some(first) = texts.first_mut().filter(|_| has_groups) {
+                if let Some(first) = texts.first_mut().filter(|_| is_indented) {
                     first.insert_str(0, "  ");
                 }
                 Line::Cells(texts)
@@ -115,7 +115,10 @@ impl<'a> Sheet<'a> {
                 false => name,
             }
         };
-        let headings = at.iter().map(heading).collect();
+        let headings = match table.is_plain {
+            true => vec![String::new(); at.len()],
+            false => at.iter().map(heading).collect(),
+        };
         Self { at, columns: &table.columns, headings, keys, body }
     }
 

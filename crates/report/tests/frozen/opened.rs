@@ -39,8 +39,13 @@ impl Opened {
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let engine = &versions.engine_version;
-        let findings =
-            findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, engine, &analysis);
+        let facts = threadwise_analysis::Facts {
+            notes: &notes,
+            engine_version: engine,
+            hardware: hardware.as_ref(),
+            ..threadwise_analysis::Facts::new(&study, &topology, &analysis)
+        };
+        let findings = findings::verdict(&facts);
         Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware }
     }
 

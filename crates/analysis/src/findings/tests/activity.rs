@@ -22,7 +22,7 @@ fn insert_study() -> (Study, Vec<Run>) {
 
 fn told(study: &Study, runs: &[Run]) -> Vec<Finding> {
     let topology = machine(1, 2, 1);
-    verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0))
+    verdict_of(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0))
 }
 
 #[test]
@@ -145,7 +145,8 @@ fn a_server_that_was_not_pinned_is_told_first() {
         "loaded 200000 rows".to_owned(),
         "memory placed earlier: one server for the study (restart=study)".to_owned(),
     ];
-    let findings = verdict_noted(&study, &topology, None, &notes, "", &analysis);
+    let noted = |notes: &[String]| verdict(&Facts { notes, ..Facts::new(&study, &topology, &analysis) });
+    let findings = noted(&notes);
     assert_eq!(
         findings[0].text(),
         "Trust: server not pinned: it runs on another machine, so placements say nothing about the server: \
@@ -153,7 +154,7 @@ fn a_server_that_was_not_pinned_is_told_first() {
          Memory placed earlier: one server for the study (restart=study), \
          so ratios are those of where threads run, on memory that was placed before."
     );
-    assert_eq!(verdict_noted(&study, &topology, None, &notes[1..2], "", &analysis)[0].kind, "scaling");
+    assert_eq!(noted(&notes[1..2])[0].kind, "scaling");
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn waiting_for_a_disk_is_not_half_busy() {
     };
     let topology = machine(1, 2, 2);
     let told = |study: &Study, busy: u64| {
-        let findings = verdict(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
+        let findings = verdict_of(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
         findings.iter().any(|finding| finding.kind == "capacity")
     };
     assert!(told(&study, 30), "cached reads never wait");

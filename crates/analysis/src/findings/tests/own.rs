@@ -4,7 +4,7 @@ use super::*;
 use threadwise_machine::Pin;
 
 fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
-    verdict(study, topology, &analyse_on(study, Some(topology), runs, 1.0))
+    verdict_of(study, topology, &analyse_on(study, Some(topology), runs, 1.0))
 }
 
 /// Two sessions on `2c1t` under the name `two` as the baseline.
@@ -212,15 +212,8 @@ fn a_floor_above_everything_is_said_in_words() {
 fn only_data_is_called_data() {
     let groups = ["data=l2,update_pct=0,work_unit=16", "data=l2,update_pct=20,work_unit=16"];
     let study = study(&groups, &["P same-package 2"]);
-    let scope = trust::scope(
-        &Facts {
-            study: &study,
-            topology: &machine(1, 2, 1),
-            analysis: &analyse_on(&study, None, &[], 1.0),
-            engine_version: "",
-        },
-        &[],
-    );
+    let (topology, analysis) = (machine(1, 2, 1), analyse_on(&study, None, &[], 1.0));
+    let scope = trust::scope(&Facts::new(&study, &topology, &analysis), &[]);
     assert!(
         scope
             .text()

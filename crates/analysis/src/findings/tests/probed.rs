@@ -29,7 +29,8 @@ fn measured_stands_beside_declared() {
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let told = |probe: &Probe| {
         let hardware = compare(&topology, probe);
-        let findings = verdict_probed(&study, &topology, Some(&hardware), &analysis);
+        let findings =
+            verdict(&Facts { hardware: Some(&hardware), ..Facts::new(&study, &topology, &analysis) });
         let machine = of_kind(&findings, "machine");
         (findings[0].kind.clone(), findings[0].text(), machine)
     };
@@ -83,7 +84,7 @@ fn co_runners_and_the_cost_of_telemetry_are_told() {
     }
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let findings = verdict(&study, &topology, &analysis);
+    let findings = verdict_of(&study, &topology, &analysis);
     let trust = of_kind(&findings, "trust");
     assert!(
         trust.contains(
@@ -97,7 +98,7 @@ fn co_runners_and_the_cost_of_telemetry_are_told() {
         runs.iter_mut().flat_map(|one| &mut one.readings).filter(|one| one.sampler == "co-runner");
     busy_shares.for_each(|reading| reading.value = Some(0.0));
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let findings = verdict(&study, &topology, &analysis);
+    let findings = verdict_of(&study, &topology, &analysis);
     assert!(
         of_kind(&findings, "trust").contains("; no steal seen; no co-runner seen on our cores; telemetry")
     );

@@ -189,7 +189,9 @@ fn comparisons(facts: &Facts<'_>) -> Option<Table> {
         .map(|own| vec![Cell::text(&own.name), Cell::Ratio(own.ratio.clone(), Says::Better)])
         .collect();
     (!rows.is_empty()).then(|| {
-        Table::new("comparisons", vec![Column::text(""), Column::text("")], rows).shown(Shown::Terminal)
+        Table::new("comparisons", vec![Column::text(""), Column::text("")], rows)
+            .shown(Shown::Terminal)
+            .plain()
     })
 }
 
@@ -254,7 +256,7 @@ fn value_table(facts: &Facts<'_>, quantity: &Quantity, group: &str, all: &[Line<
             line.ratio(),
         ]
     };
-    Table::new(caption, columns, all.iter().map(row))
+    Table::new(caption, columns, all.iter().map(row)).plain()
 }
 
 fn ratio_table(facts: &Facts<'_>, quantity: &Quantity, group: &str) -> Table {

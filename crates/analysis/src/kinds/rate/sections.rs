@@ -34,12 +34,12 @@ fn nouns(facts: &Facts<'_>) -> Nouns {
 fn treatments(facts: &Facts<'_>) -> Table {
     let nouns = nouns(facts);
     let columns = vec![
-        Column::text("treatment").shorten_at(3),
+        Column::text("treatment").shorten_at(4),
         Column::figure(nouns.sessions),
         Column::figure(nouns.rate).shorten_at(1),
-        Column::text(format!("ratio to {}", facts.common_baseline())).shorten_at(4),
-        Column::figure("p99").drop_at(2),
-        Column::figure(nouns.cpu).drop_at(1),
+        Column::text(format!("ratio to {}", facts.common_baseline())).shorten_at(5),
+        Column::figure("p99").drop_at(3),
+        Column::figure(nouns.cpu).drop_at(2),
         Column::figure("runs"),
     ];
     let mut table = Table::new("", columns, []).shown(Shown::Terminal);
@@ -98,7 +98,7 @@ fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
         })
         .collect();
     let columns = vec![Column::text(""), Column::text(""), Column::text("").drop_at(1)];
-    (!rows.is_empty()).then(|| Table::new("comparisons", columns, rows).shown(Shown::Terminal))
+    (!rows.is_empty()).then(|| Table::new("comparisons", columns, rows).shown(Shown::Terminal).plain())
 }
 
 fn legend(facts: &Facts<'_>) -> Vec<Prose> {
