@@ -3,7 +3,7 @@
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Finding, analyse_probed, findings, validity};
+use threadwise_analysis::{Analysis, Facts, Finding, analyse_probed, findings, validity};
 use threadwise_machine::Topology;
 use threadwise_report::Document;
 use threadwise_store::{Store, Versions};

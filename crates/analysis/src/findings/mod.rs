@@ -64,7 +64,7 @@ pub(crate) fn rates(facts: &Facts<'_>) -> Parts {
     }
 }
 
-/// What the ratios of throughput say. The yield is told in any case, if only that there is none.
+/// What the ratios of throughput say. The yield is reported in any case, if only that there is none.
 fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
     let first: Vec<Finding> =
         [scaling::two_cores(facts), scaling::others(facts, sweeps)].into_iter().flatten().collect();

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Finding, analyse_probed, findings};
+use threadwise_analysis::{Analysis, Facts, Finding, analyse_probed, findings};
 use threadwise_machine::Topology;
 use threadwise_machine::text::{escaped, is_deceptive};
 use threadwise_report::compare::{self, Named};

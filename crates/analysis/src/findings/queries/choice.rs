@@ -1,4 +1,4 @@
-//! Which treatments a verdict tells of, and ratios as text: differences that are shown first, those
+//! Which treatments a verdict names, and ratios as text: differences that are shown first, those
 //! that are not together, with the words said once.
 
 use crate::Facts;
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use threadwise_document::{Prose, prose};
 use threadwise_study::{Role, Treatment};
 
-/// Most treatments that one finding tells of.
-pub const MAX_TOLD: usize = 3;
+/// Most treatments that one finding names.
+pub const MAX_SHOWN: usize = 3;
 
-/// The treatments that are told in words, and those that are left to the table.
+/// The treatments that are named, and those that are left to the table.
 pub struct Choice<'a> {
     /// At most [`MAX_TOLD`], in study order: all where there are no more, else the fastest and each
     /// placement's highest DOP.
-    pub told: Vec<&'a TreatmentQueries>,
+    pub named: Vec<&'a TreatmentQueries>,
     /// The others in study order.
     pub rest: Vec<&'a TreatmentQueries>,
 }
@@ -29,18 +29,18 @@ impl<'a> Choice<'a> {
             treatment.role == Role::Compared && own.blocks > 0
         };
         let own: Vec<(&Treatment, &TreatmentQueries)> = all.filter(is_compared).collect();
-        let chosen = if own.len() > MAX_TOLD { relevant(&own) } else { (0..own.len()).collect() };
-        let (told, rest): (Vec<_>, Vec<_>) =
-            own.iter().enumerate().partition(|(at, _)| chosen.iter().take(MAX_TOLD).any(|own| own == at));
+        let chosen = if own.len() > MAX_SHOWN { relevant(&own) } else { (0..own.len()).collect() };
+        let (named, rest): (Vec<_>, Vec<_>) =
+            own.iter().enumerate().partition(|(at, _)| chosen.iter().take(MAX_SHOWN).any(|own| own == at));
         let only = |part: Vec<(usize, &(&Treatment, &'a TreatmentQueries))>| {
             part.into_iter().map(|(_, (_, own))| *own).collect()
         };
-        Self { told: only(told), rest: only(rest) }
+        Self { named: only(named), rest: only(rest) }
     }
 
-    /// All of them, those that are told first.
+    /// All of them, those that are named first.
     pub fn all(&self) -> impl Iterator<Item = &'a TreatmentQueries> + '_ {
-        self.told.iter().chain(&self.rest).copied()
+        self.named.iter().chain(&self.rest).copied()
     }
 
     /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
@@ -106,22 +106,22 @@ pub fn one_baseline(
     let (name, placement) = (&one.treatment, one.placement.trim());
     let dop = one.dop.filter(|dop| !name.contains(&format!("d{dop}")));
     let dop = dop.map_or_else(String::new, |dop| format!("DOP {dop} "));
-    let is_told = dop.is_empty() && name.contains(placement);
-    let place = (!is_told).then(|| format!("{dop}on {placement}"));
+    let is_reported = dop.is_empty() && name.contains(placement);
+    let place = (!is_reported).then(|| format!("{dop}on {placement}"));
     let streams = queries.is_throughput.then(|| plural(one.streams, "stream"));
     let words: Vec<String> = [place, streams, figure(one)].into_iter().flatten().collect();
     Some(if words.is_empty() { name.clone() } else { format!("{name} ({})", words.join(", ")) })
 }
 
 /// A ratio with its name, as a finding lists it.
-pub struct Told {
+pub struct NamedRatio {
     name: String,
     ratio: Ratio,
     /// What stands behind it in brackets; may be empty.
     more: String,
 }
 
-impl Told {
+impl NamedRatio {
     /// Of a treatment or a query.
     pub fn of(name: &str, ratio: &Ratio, more: String) -> Self {
         Self { name: name.to_owned(), ratio: ratio.clone(), more }
@@ -147,10 +147,10 @@ impl Told {
 
 /// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
 /// shown first. `None` without a ratio.
-pub fn judged(told: &[Told]) -> Option<Prose> {
-    let (shown, not): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|one| one.ratio.effect);
+pub fn judged(ratios: &[NamedRatio]) -> Option<Prose> {
+    let (shown, not): (Vec<&NamedRatio>, Vec<&NamedRatio>) = ratios.iter().partition(|one| one.ratio.effect);
     let joined =
-        |part: &[&Told], with_why: bool| Prose::join(part.iter().map(|one| one.text(with_why)), ", ");
+        |part: &[&NamedRatio], with_why: bool| Prose::join(part.iter().map(|one| one.text(with_why)), ", ");
     let mut parts = Vec::new();
     if !shown.is_empty() {
         parts.push(joined(&shown, false));
