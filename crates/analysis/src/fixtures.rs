@@ -1,6 +1,6 @@
 //! Small studies and runs for tests.
 
-use crate::findings::verdict_of;
+use crate::findings::plain_verdict;
 use crate::{Direction, Estimate, Ratio, analyse_on, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
@@ -194,7 +194,7 @@ pub fn machine(packages: u32, cores: u32, threads: u32) -> Topology {
 pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &str) {
     let looked = |runs: &[Run]| {
         let analysis = analyse_on(study, Some(topology), runs, 1.0);
-        let findings = verdict_of(study, topology, &analysis);
+        let findings = plain_verdict(study, topology, &analysis);
         let first = findings.first().map(|own| (own.kind.clone(), own.text()));
         (first.expect("a verdict has a line"), validity::problem(&analysis))
     };

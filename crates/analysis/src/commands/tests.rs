@@ -1,7 +1,7 @@
 //! Commands worked by hand: ratios, floors, families, gaps, and the verdict as a reader sees it.
 
 use super::*;
-use crate::findings::verdict_of;
+use crate::findings::plain_verdict;
 use crate::fixtures::{comparison, cpu_times, machine, study};
 use crate::{Estimate, Finding, analyse_on, reached};
 use rand::RngExt;
@@ -208,7 +208,7 @@ fn both_kinds_of_reasons_are_reported() {
 fn after_failures_and_zeros_more_blocks_are_not_what_helps() {
     let topology = machine(1, 2, 1);
     let scope = |study: &Study, runs: &[Run]| {
-        let findings = verdict_of(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0));
+        let findings = plain_verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0));
         of_kind(&findings, "scope")[0].clone()
     };
     let (mut study, mut runs) = story(8);
@@ -269,7 +269,7 @@ fn one_block_has_values_and_no_interval() {
             && !tps.ratio.conclusive
     );
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     let headline = &of_kind(&findings, "command")[0];
     assert!(
         headline.contains("(1 block, no interval)") && headline.contains("no difference shown"),
@@ -349,7 +349,7 @@ fn the_verdict_of_a_command() {
         run.slices[0].sessions[0].counters.insert(MEMORY.to_owned(), (100 << 20) + 4096);
     }
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     let texts: Vec<String> = findings.iter().map(Finding::text).collect();
     assert_eq!(
         texts,
@@ -400,7 +400,7 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
     let topology = machine(1, 2, 1);
     let look = |runs: &[Run]| {
         let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
-        let cost = of_kind(&verdict_of(&study, &topology, &analysis), "cost")[0].clone();
+        let cost = of_kind(&plain_verdict(&study, &topology, &analysis), "cost")[0].clone();
         (analysis, cost)
     };
     let (analysis, cost) = look(&runs);
@@ -442,7 +442,7 @@ fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
         "{busy:?}"
     );
     assert!(!analysis.estimates.iter().any(|own| [CPU, CPU_PER_UNIT].contains(&own.metric.as_str())));
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     let cost = &of_kind(&findings, "cost")[0];
     assert!(
         cost.starts_with("Logical CPUs kept busy, server included: 0.76 of 1 on A; 1.53 of 2 on T."),
@@ -481,7 +481,7 @@ fn a_command_that_uses_one_cpu_is_reported_so() {
     }
     let topology = machine(1, 2, 1);
     let look = |runs: &[Run]| {
-        let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), runs, 1.0));
+        let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), runs, 1.0));
         of_kind(&findings, "cost")[0].clone()
     };
     let cost = look(&runs);
@@ -494,9 +494,9 @@ fn a_command_that_uses_one_cpu_is_reported_so() {
     assert!(cost.contains("Logical CPUs kept busy: 0.98 of 1 on A; 0.98 of 2 on T."), "{cost}");
     // Without a comparison there is still something to tell.
     let alone = commands(&[], &[]);
-    let findings = verdict_of(&alone, &topology, &analyse_on(&alone, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&alone, &topology, &analyse_on(&alone, Some(&topology), &runs, 1.0));
     assert_eq!(of_kind(&findings, "command"), ["Elapsed: 10.0 s [10.0, 10.0] on A (one-cpu)."]);
-    let nothing = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &[], 1.0));
+    let nothing = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &[], 1.0));
     assert!(of_kind(&nothing, "not-measurable")[0].starts_with("Nothing can be said"), "{nothing:?}");
 }
 

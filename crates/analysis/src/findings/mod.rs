@@ -29,7 +29,7 @@ use threadwise_machine::Topology;
 use threadwise_study::Study;
 
 /// The verdict of a study without a probe; see [`verdict`].
-pub fn verdict_of(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
+pub fn plain_verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
     verdict(&Facts::new(study, topology, analysis))
 }
 

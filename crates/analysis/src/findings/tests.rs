@@ -64,7 +64,7 @@ fn a_small_guest_without_siblings() {
     let mut topology = machine(1, 2, 1);
     topology.identity.hypervisor = Some("KVM".to_owned());
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     assert_eq!(
         texts(&findings),
         [
@@ -100,7 +100,7 @@ fn siblings_cost_each_session_something() {
         }
     }
     let topology = machine(1, 8, 2);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, "machine"),
         "Declared as 1 package x 8 cores x 2 threads, SMT on, 1 NUMA node."
@@ -132,7 +132,7 @@ fn a_sweep_over_siblings_tells_latency_from_throughput() {
         with_latency(&mut all, name, 2000, p99);
     }
     let topology = machine(1, 4, 2);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, "scaling"),
         "Two sessions on two cores do 1.95x [1.95, 1.95] one session's reads."
@@ -160,7 +160,7 @@ fn a_sweep_that_ends_too_early_gives_no_advice() {
     study.comparisons.push(comparison("S4", &["S2"], "sweep-step"));
     let topology = machine(1, 4, 1);
     let all = runs(8, &[("S2", 1.95), ("S4", 3.8)]);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, "sweep"),
         "Throughput still grows at four sessions (3.80x [3.79, 3.80] of one), the most that were tried."
@@ -183,7 +183,7 @@ fn a_sweep_of_one_group_names_it_and_may_pass_through_a_named_placement() {
     }
     all.retain(|run| run.treatment != "S3/data=l2");
     let topology = machine(2, 1, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert!(
         of_kind(&findings, "sweep").starts_with("Three sessions beyond the LLC add nothing to two (1.00x"),
         "{findings:?}"
@@ -197,7 +197,7 @@ fn two_packages() {
     study.comparisons.push(comparison("X", &["P"], "packages"));
     let topology = machine(2, 2, 1);
     let all = runs(8, &[("P", 1.95), ("X", 1.951)]);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, "packages"),
         "Two sessions on two packages against two cores of one: 1.00x [1.00, 1.00], no difference shown. \
@@ -219,7 +219,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
     all[0].status = RunStatus::Failed { kind: "crash".to_owned(), message: "worker ended".to_owned() };
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     assert_eq!(
         of_kind(&findings, "trust"),
         "Trust: noise floor ±0.2%; 8 blocks, 1 run failed, 2 runs excluded; steal 4.0%, at most 4.0% in a block; \
@@ -242,7 +242,7 @@ fn nothing_can_be_said() {
     let topology = machine(1, 2, 1);
     let verdict_text = |runs: &[Run]| {
         let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
-        let findings = verdict_of(&study, &topology, &analysis);
+        let findings = plain_verdict(&study, &topology, &analysis);
         assert_eq!(
             findings.iter().map(|f| f.kind.as_str()).collect::<Vec<_>>(),
             ["not-measurable", "machine", "scope"]
@@ -267,7 +267,7 @@ fn one_block_has_values_and_no_claims() {
     let (study, runs) = small_study();
     let first: Vec<Run> = runs.into_iter().filter(|run| run.block == 0).collect();
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &first, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &first, 1.0));
     assert_eq!(
         of_kind(&findings, "scaling"),
         "Reads of two sessions on two cores against one session alone: 1.94x (1 block, no interval), no difference shown."
@@ -285,7 +285,7 @@ fn a_model_is_called_a_model_first() {
     let (mut study, runs) = small_study();
     study.engine = "simulated".to_owned();
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert_eq!(findings[0].text(), "SIMULATED: from a model, not from a machine");
     assert!(
         of_kind(&findings, "scope")
@@ -299,7 +299,7 @@ fn why_there_is_no_yield() {
     let all = runs(8, &[("P", 1.9)]);
     let verdict_text = |topology: &Topology| {
         let analysis = analyse_on(&study, Some(topology), &all, 1.0);
-        of_kind(&verdict_of(&study, topology, &analysis), "not-measurable")
+        of_kind(&plain_verdict(&study, topology, &analysis), "not-measurable")
     };
     let mut bare = machine(1, 2, 1);
     assert!(verdict_text(&bare).contains("(no core has two logical CPUs); that does not mean none"));
@@ -318,7 +318,7 @@ fn updates_are_said() {
     let (mut study, runs) = small_study();
     study.treatments[0].options.insert("update_percent".to_owned(), OptionValue::Integer(20));
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert!(of_kind(&findings, "scope").contains("with updates"));
 }
 
@@ -344,7 +344,7 @@ fn better_than_linear_is_said_and_not_explained() {
     let topology = machine(1, 2, 1);
     let verdict_text = |ratio: f64| {
         let all = runs(8, &[("P", ratio)]);
-        let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
+        let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
         of_kind(&findings, "scaling")
     };
     assert!(

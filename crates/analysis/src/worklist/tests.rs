@@ -2,7 +2,7 @@
 //! verdict as a reader sees it.
 
 use super::*;
-use crate::findings::verdict_of;
+use crate::findings::plain_verdict;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
 use crate::{Finding, analyse_on};
 use threadwise_study::{
@@ -207,7 +207,7 @@ fn pairs_have_both_threads_on_top() {
         ("placement", "all j2", "no-smt j2", 2),
         ("placement", "all j4", "no-smt j4", 4),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     own.pairs.iter().for_each(|pair| close(pair.speed.value, 1.1));
     assert!(own.pairs.iter().all(|pair| pair.speed.low < pair.speed.high));
 }
@@ -273,19 +273,19 @@ fn a_list_that_is_not_reported_whole_is_not_computed() {
     }
     assert_eq!(list_of(&study, &runs).items, None);
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert!(of_kind(&findings, "not-measurable")[0].contains("2000 items and more"), "{findings:?}");
     // Runs that tell no items at all are no reason to say so of the list.
     let mut silent = story(8);
     silent.iter_mut().for_each(|run| run.readings.retain(|own| own.sampler == command::SAMPLER));
-    let findings = verdict(&reload(), &topology, &analyse_on(&reload(), Some(&topology), &silent, 1.0));
+    let findings = plain_verdict(&reload(), &topology, &analyse_on(&reload(), Some(&topology), &silent, 1.0));
     assert!(of_kind(&findings, "not-measurable")[0].contains("no run reported"), "{findings:?}");
 }
 
 #[test]
 fn the_verdict_of_a_work_list() {
     let (study, topology) = (reload(), machine(1, 2, 2));
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &story(8), 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &story(8), 1.0));
     let texts: Vec<String> = findings.iter().map(Finding::text).collect();
     assert_eq!(
         texts,
@@ -329,7 +329,7 @@ fn a_machine_without_smt_has_none_to_compare() {
     study.left_out = vec!["no-smt: the same as all on this machine".to_owned()];
     let runs: Vec<Run> = story(8).into_iter().filter(|run| run.treatment.starts_with("all")).collect();
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert_eq!(
         of_kind(&findings, "not-measurable"),
         ["SMT yield: not measurable here (no core has two logical CPUs); that does not mean none."]
@@ -349,7 +349,7 @@ fn growth_to_the_end_and_a_fall() {
             [(0, "all j1", &ONE[..]), (1, "all j1'", &ONE[..]), (2, "all j2", two)].map(run)
         };
         let runs: Vec<Run> = (0..8).flat_map(of_block).collect();
-        let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+        let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
         of_kind(&findings, "jobs-step")[0].clone()
     };
     assert!(say(&TWO).ends_with("Speed still grows at 2 jobs, the most that were tried."), "{}", say(&TWO));
@@ -378,7 +378,7 @@ fn schedules_that_were_run_are_pairs() {
     assert_eq!((own.pairs.len(), own.pairs[0].kind.as_str(), own.pairs[0].jobs), (1, "schedule", 2));
     close(own.pairs[0].speed.value, 0.8);
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     let text = of_kind(&findings, "schedule");
     assert_eq!(text.len(), 1, "what was run needs no computing");
     assert!(
@@ -399,7 +399,7 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     let own = analysis.worklist.as_ref().unwrap();
     let speed = own.series[0].steps[0].speed.as_ref().unwrap();
     assert!(speed.low == 0.0 && speed.high.is_infinite() && !speed.effect);
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     assert!(of_kind(&findings, "jobs-step")[0].contains("1.60x (1 block, no interval)"), "{findings:?}");
     let nothing = analyse_on(&study, None, &[], 1.0).worklist.unwrap();
     assert!(nothing.series.is_empty() && nothing.pairs.is_empty() && nothing.timelines.is_empty());
@@ -429,7 +429,7 @@ fn what_more_blocks_would_not_fix_is_not_answered_with_more_blocks() {
     let topology = machine(1, 2, 1);
     let found = |others: f64| {
         let (study, runs) = noisy(others);
-        let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+        let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
         ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].clone())
     };
     let [trust, scope] = found(0.0);
@@ -456,7 +456,7 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     let mut steady = analysis.clone();
     let point = &mut steady.worklist.as_mut().unwrap().series[0].steps[0];
     point.speed = Some(Ratio { effect: false, ..ratio(1.07, 1.04, 1.10) });
-    let findings = verdict_of(&study, &topology, &steady);
+    let findings = plain_verdict(&study, &topology, &steady);
     assert_eq!(
         of_kind(&findings, "jobs-step"),
         [
@@ -497,7 +497,7 @@ fn jobs_and_placement_at_once_are_reported_against_the_baseline() {
         })
         .collect();
     let topology = machine(1, 2, 1);
-    let findings = verdict_of(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
+    let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     let text = of_kind(&findings, "command");
     assert!(text[0].contains("Against it: many (all) 0.63x ["), "{findings:?}");
 }

@@ -22,7 +22,7 @@ fn insert_study() -> (Study, Vec<Run>) {
 
 fn verdict_of(study: &Study, runs: &[Run]) -> Vec<Finding> {
     let topology = machine(1, 2, 1);
-    verdict_of(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0))
+    plain_verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0))
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn waiting_for_a_disk_is_not_half_busy() {
     };
     let topology = machine(1, 2, 2);
     let verdict_of = |study: &Study, busy: u64| {
-        let findings = verdict_of(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
+        let findings = plain_verdict(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
         findings.iter().any(|finding| finding.kind == "capacity")
     };
     assert!(verdict_of(&study, 30), "cached reads never wait");

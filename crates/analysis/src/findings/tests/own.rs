@@ -4,7 +4,7 @@ use super::*;
 use threadwise_machine::Pin;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
-    verdict_of(study, topology, &analyse_on(study, Some(topology), runs, 1.0))
+    plain_verdict(study, topology, &analyse_on(study, Some(topology), runs, 1.0))
 }
 
 /// Two sessions on `2c1t` under the name `two` as the baseline.

@@ -84,7 +84,7 @@ fn co_runners_and_the_cost_of_telemetry_are_reported() {
     }
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     let trust = of_kind(&findings, "trust");
     assert!(
         trust.contains(
@@ -98,7 +98,7 @@ fn co_runners_and_the_cost_of_telemetry_are_reported() {
         runs.iter_mut().flat_map(|one| &mut one.readings).filter(|one| one.sampler == "co-runner");
     busy_shares.for_each(|reading| reading.value = Some(0.0));
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     assert!(
         of_kind(&findings, "trust").contains("; no steal seen; no co-runner seen on our cores; telemetry")
     );

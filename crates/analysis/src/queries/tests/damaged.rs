@@ -1,7 +1,7 @@
 //! Input that no runner makes: nothing panics, and no number is made of it.
 
 use super::*;
-use crate::findings::verdict_of;
+use crate::findings::plain_verdict;
 
 #[test]
 fn queries_that_do_not_exist_and_slices_without_any() {
@@ -55,7 +55,7 @@ fn nothing_panics_on_anything() {
         }
         let runs: Vec<Run> = (0..random.random_range(0..30)).map(|_| any_run(&mut random)).collect();
         let analysis = look(&study, (case % 2 == 0).then_some(&topology), &runs);
-        let findings = verdict_of(&study, &topology, &analysis);
+        let findings = plain_verdict(&study, &topology, &analysis);
         let found = analysis.queries.unwrap();
         assert!(found.numbers.iter().all(|query| (1..=22).contains(query)));
         assert!(findings.iter().all(|finding| !finding.text().contains("NaN")), "{findings:#?}");

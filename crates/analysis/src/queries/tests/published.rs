@@ -2,7 +2,7 @@
 //! thread a core at DOP 4, 559 s and 3374 CPU s with both at DOP 8, on 4 cores of 2 threads.
 
 use super::*;
-use crate::findings::verdict_of;
+use crate::findings::plain_verdict;
 
 fn published() -> (Study, Vec<Run>) {
     let mut study = study_of("1", &["ht-on all 1 8"]);
@@ -50,7 +50,7 @@ fn ratios_and_core_seconds_of_the_article() {
 fn cpu_seconds_are_put_right() {
     let (study, runs) = published();
     let topology = machine(1, 4, 2);
-    let findings = verdict_of(&study, &topology, &look(&study, Some(&topology), &runs));
+    let findings = plain_verdict(&study, &topology, &look(&study, Some(&topology), &runs));
     let text = findings.iter().find(|one| one.kind == "core-seconds").unwrap().text();
     assert_eq!(
         text,

@@ -3,14 +3,14 @@
 
 use super::*;
 use crate::Finding;
-use crate::findings::verdict_of;
+use crate::findings::plain_verdict;
 use crate::fixtures::comparison;
 
 /// Three lines of a terminal of 100 columns.
 const MAX_CHARS: usize = 290;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
-    verdict_of(study, topology, &look(study, Some(topology), runs))
+    plain_verdict(study, topology, &look(study, Some(topology), runs))
 }
 
 fn text(findings: &[Finding], kind: &str) -> Option<String> {
