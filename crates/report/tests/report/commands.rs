@@ -6,7 +6,7 @@ use crate::support::{Draws, Fixture, topology};
 use crate::terminal::regexless_strip;
 use serde_json::Value;
 use threadwise_analysis::analyse_on;
-use threadwise_analysis::findings::verdict_of;
+use threadwise_analysis::findings::plain_verdict;
 use threadwise_report::compare::{self, Named};
 use threadwise_report::terminal::{Style, table, verdict as spoken};
 use threadwise_report::{csv, html, json};
@@ -57,7 +57,7 @@ fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
 /// Estimates and findings from the runs.
 fn looked_at(mut fixture: Fixture) -> Fixture {
     fixture.analysis = analyse_on(&fixture.study, Some(&fixture.topology), &fixture.runs, 1.0);
-    fixture.findings = verdict_of(&fixture.study, &fixture.topology, &fixture.analysis);
+    fixture.findings = plain_verdict(&fixture.study, &fixture.topology, &fixture.analysis);
     fixture
 }
 

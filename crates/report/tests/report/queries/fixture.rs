@@ -5,7 +5,7 @@ use super::made::{TARGET_HALF_WIDTH, estimates, plans, runs, study};
 use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
-use threadwise_analysis::findings::verdict_of;
+use threadwise_analysis::findings::plain_verdict;
 use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries,
     QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
@@ -369,7 +369,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
 pub fn analysed(compared: usize) -> Fixture {
     let mut fixture = fixture(compared, false);
     fixture.analysis = analyse_on(&fixture.study, Some(&fixture.topology), &fixture.runs, 1.0);
-    fixture.findings = verdict_of(&fixture.study, &fixture.topology, &fixture.analysis);
+    fixture.findings = plain_verdict(&fixture.study, &fixture.topology, &fixture.analysis);
     fixture
 }
 

@@ -2,7 +2,7 @@
 //! with the ratios of the published one.
 
 use crate::support::{Draws, Fixture, topology};
-use threadwise_analysis::findings::verdict_of;
+use threadwise_analysis::findings::plain_verdict;
 use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Step, Timeline, Worklist};
 use threadwise_analysis::{Direction, Interval, Ratio, analyse_on};
 use threadwise_machine::Pin;
@@ -44,7 +44,7 @@ pub fn fixture(blocks: u32) -> Fixture {
     fixture.runs = runs(blocks);
     (fixture.topology, fixture.notes) = (topology(), Vec::new());
     fixture.analysis = analyse_on(&fixture.study, Some(&fixture.topology), &fixture.runs, 1.0);
-    fixture.findings = verdict_of(&fixture.study, &fixture.topology, &fixture.analysis);
+    fixture.findings = plain_verdict(&fixture.study, &fixture.topology, &fixture.analysis);
     fixture.analysis.worklist = Some(shown(blocks));
     fixture
 }
