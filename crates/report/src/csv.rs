@@ -4,8 +4,7 @@
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): result files come by mail, and their names and messages are not ours.
 
-use crate::words::has_runs;
-use crate::{Document, ReportError};
+use crate::{Facts, ReportError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
@@ -108,31 +107,31 @@ const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 ///
 /// # Errors
 /// The writer's.
-pub fn runs_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = counter_names(document.runs);
-    let metrics = metric_names(document);
+pub fn runs_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    let counters = counter_names(facts.runs);
+    let metrics = metric_names(facts);
     let mut writer = ::csv::Writer::from_writer(out);
     let named =
         counters.iter().map(|name| guarded(name)).chain(metrics.iter().map(|name| format!("{SAID}{name}")));
     write(&mut writer, RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(named))?;
-    for run in document.runs {
+    for run in facts.runs {
         let sums =
             counters.iter().map(|name| run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>());
-        let said: BTreeMap<&str, Option<f64>> = crate::commands::said(run).collect();
+        let said: BTreeMap<&str, Option<f64>> = crate::items::said(run).collect();
         let said = metrics.iter().map(|name| known(said.get(name.as_str()).copied().flatten()));
-        let cells = run_cells(document, run).into_iter().chain(sums.map(|sum| sum.to_string()));
+        let cells = run_cells(facts, run).into_iter().chain(sums.map(|sum| sum.to_string()));
         write(&mut writer, cells.chain(said))?;
     }
     Ok(writer.flush()?)
 }
 
 /// Names of the metrics that any treatment's command has, or that any run has reported.
-fn metric_names(document: &Document) -> Vec<String> {
-    if !has_runs(document.study) {
+fn metric_names(facts: &Facts<'_>) -> Vec<String> {
+    if !facts.study.runs_whole() {
         return Vec::new();
     }
-    let asked = document.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
-    let reported = document.runs.iter().flat_map(crate::commands::said).map(|(name, _)| name.to_owned());
+    let asked = facts.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
+    let reported = facts.runs.iter().flat_map(crate::items::said).map(|(name, _)| name.to_owned());
     let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(reported).collect();
     names.into_iter().collect()
 }
@@ -141,15 +140,15 @@ fn metric_names(document: &Document) -> Vec<String> {
 ///
 /// # Errors
 /// The writer's.
-pub fn slices_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = counter_names(document.runs);
+pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    let counters = counter_names(facts.runs);
     let mut writer = ::csv::Writer::from_writer(out);
     write(
         &mut writer,
         SLICE_COLUMNS.iter().map(|name| (*name).to_owned()).chain(counters.iter().map(|name| guarded(name))),
     )?;
-    for run in document.runs {
-        let head = slice_head(document, run);
+    for run in facts.runs {
+        let head = slice_head(facts, run);
         for slice in &run.slices {
             let sums = counters.iter().map(|name| slice.counter(name).to_string());
             write(&mut writer, head.iter().cloned().chain(slice_cells(run, slice)).chain(sums))?;
@@ -165,14 +164,14 @@ pub fn slices_csv(document: &Document, out: &mut dyn Write) -> Result<(), Report
 ///
 /// # Errors
 /// The writer's.
-pub fn queries_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = query_counter_names(document.runs);
+pub fn queries_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    let counters = query_counter_names(facts.runs);
     let mut writer = ::csv::Writer::from_writer(out);
     let fixed = QUERY_COLUMNS.iter().chain(&QUERY_COUNTERS).map(|name| (*name).to_owned());
     write(&mut writer, fixed.chain(counters.iter().map(|name| guarded(name))))?;
-    for run in document.runs {
-        let head = slice_head(document, run);
-        let placement = document.study.treatment(&run.treatment).map(|(_, treatment)| &treatment.placement);
+    for run in facts.runs {
+        let head = slice_head(facts, run);
+        let placement = facts.study.treatment(&run.treatment).map(|(_, treatment)| &treatment.placement);
         let placement = guarded(placement.map_or("", |placement| placement));
         for (slice, stream, query) in executions(run) {
             let own = query_cells(slice, stream, query);
@@ -191,17 +190,17 @@ pub fn queries_csv(document: &Document, out: &mut dyn Write) -> Result<(), Repor
 ///
 /// # Errors
 /// The writer's.
-pub fn items_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
+pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let mut writer = ::csv::Writer::from_writer(out);
     write(&mut writer, ITEM_COLUMNS.iter().map(|name| (*name).to_owned()))?;
-    for run in document.runs {
-        let head = slice_head(document, run);
-        let treatment = document.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
+    for run in facts.runs {
+        let head = slice_head(facts, run);
+        let treatment = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
         let of_treatment = [
             guarded(treatment.map_or("", |own| &own.placement)),
             treatment.map_or(String::new(), |own| own.sessions.to_string()),
         ];
-        for item in crate::worklist::items(run) {
+        for item in crate::items::items(run) {
             let own = [
                 known(item.index),
                 guarded(item.name),
@@ -293,8 +292,8 @@ fn of_sessions(run: &Run, value: fn(&SessionSlice) -> u64) -> u64 {
     run.slices.iter().flat_map(|slice| &slice.sessions).map(value).sum()
 }
 
-fn run_cells(document: &Document, run: &Run) -> Vec<String> {
-    let treatment = document.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
+fn run_cells(facts: &Facts<'_>, run: &Run) -> Vec<String> {
+    let treatment = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
     let (status, kind, message) = status_words(&run.status);
     let window_ns: u64 = run.slices.iter().map(|slice| slice.window_ns).sum();
     let rows: u64 = run.slices.iter().map(Slice::rows).sum();
@@ -332,8 +331,8 @@ fn per_second(rows: u64, window_ns: u64) -> String {
     }
 }
 
-fn slice_head(document: &Document, run: &Run) -> [String; 6] {
-    let treatment = document.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
+fn slice_head(facts: &Facts<'_>, run: &Run) -> [String; 6] {
+    let treatment = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
     [
         run.id.to_string(),
         run.block.to_string(),

@@ -20,7 +20,7 @@ pub use engines::{EngineEntry, engines};
 use crate::csv::status_words;
 use crate::layout::{CpuState, in_state};
 use crate::words::metric_name;
-use crate::{Document, ReportError};
+use crate::{Document, Facts, ReportError};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
@@ -37,32 +37,32 @@ use threadwise_study::{OptionValue, Options, Role, Run, SessionSlice, Slice, Sto
 pub const VERSION: u32 = 1;
 
 /// The report: study, machine, treatments, estimates, noise floors, findings.
-pub fn report(document: &Document) -> String {
-    let (analysis, own_study) = (document.analysis, document.study);
+pub fn report(facts: &Facts<'_>, document: &Document) -> String {
+    let (analysis, own_study) = (facts.analysis, facts.study);
     let list = |items: &mut dyn Iterator<Item = Value>| -> Value { items.collect() };
-    let of_commands = analysis.commands.as_ref().map(|own| commands::commands(document, own));
+    let of_commands = analysis.commands.as_ref().map(|own| commands::commands(facts, own));
     let report = json!({
         "version": VERSION,
-        "program": {"name": "threadwise", "version": document.program_version},
-        "source": document.source,
-        "created_utc": document.created_utc,
-        "simulated": document.is_simulated(),
-        "study": study(document),
-        "machine": machine(document.topology),
+        "program": {"name": "threadwise", "version": facts.program_version},
+        "source": facts.source,
+        "created_utc": facts.created_utc,
+        "simulated": facts.is_simulated(),
+        "study": study(facts),
+        "machine": machine(facts.topology),
         "blocks": analysis.blocks,
-        "treatments": list(&mut analysis.treatments.iter().map(|summary| treatment(document, summary))),
+        "treatments": list(&mut analysis.treatments.iter().map(|summary| treatment(facts, summary))),
         "estimates": list(&mut analysis.estimates.iter().map(|own| estimate(own, own_study))),
-        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, own_study)),
+        "noise_floor": facts.widest_floor().map(|floor| noise_floor(floor, own_study)),
         "noise_floors": list(&mut analysis.noise_floors.iter().map(|floor| noise_floor(floor, own_study))),
-        "queries": analysis.queries.as_ref().map(|own| queries::queries(document, own)),
+        "queries": analysis.queries.as_ref().map(|own| queries::queries(own)),
         "covariates": covariates(&analysis.covariates),
-        "probe": document.probe.map(|probe| probe_json(document.topology, probe, document.hardware)),
+        "probe": facts.probe.map(|probe| probe_json(facts.topology, probe, facts.hardware)),
         "excluded_blocks": analysis.excluded_blocks,
-        "failures": list(&mut document.runs.iter().filter(|run| !run.status.is_valid()).map(run_head)),
-        "findings": list(&mut document.findings.iter().map(finding_json)),
-        "notes": document.notes,
+        "failures": list(&mut facts.runs.iter().filter(|run| !run.status.is_valid()).map(run_head)),
+        "findings": list(&mut document.verdict.iter().map(finding_json)),
+        "notes": facts.notes,
     });
-    let of_lists = analysis.worklist.as_ref().map(|own| worklist::worklist(document, own));
+    let of_lists = analysis.worklist.as_ref().map(|own| worklist::worklist(own));
     let more = of_commands.into_iter().chain(of_lists);
     pretty(&more.fold(report, merged))
 }
@@ -113,8 +113,8 @@ pub fn probe(topology: &Topology, probe: &Probe, hardware: &Hardware) -> String 
 ///
 /// # Errors
 /// The writer's.
-pub fn runs_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    document.runs.iter().try_for_each(|run| {
+pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    facts.runs.iter().try_for_each(|run| {
         let readings = run.readings.iter().map(|reading| {
             json!({
                 "sampler": reading.sampler, "metric": reading.metric, "cpu": reading.cpu,
@@ -126,7 +126,7 @@ pub fn runs_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Report
             "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
             "slices": run.slices.len(), "readings": readings.collect::<Value>(),
         });
-        line(out, &merged(merged(run_head(run), own), commands::said(document, run)))
+        line(out, &merged(merged(run_head(run), own), commands::said(facts, run)))
     })
 }
 
@@ -134,8 +134,8 @@ pub fn runs_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Report
 ///
 /// # Errors
 /// The writer's.
-pub fn slices_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    document
+pub fn slices_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    facts
         .runs
         .iter()
         .try_for_each(|run| run.slices.iter().try_for_each(|slice| line(out, &slice_json(run, slice))))
@@ -145,8 +145,8 @@ pub fn slices_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Repo
 ///
 /// # Errors
 /// The writer's.
-pub fn queries_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    document.runs.iter().try_for_each(|run| {
+pub fn queries_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    facts.runs.iter().try_for_each(|run| {
         crate::csv::executions(run).try_for_each(|(slice, stream, query)| {
             line(out, &executions::execution(run, slice, stream, query))
         })
@@ -157,9 +157,9 @@ pub fn queries_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Rep
 ///
 /// # Errors
 /// The writer's.
-pub fn items_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), ReportError> {
-    document.runs.iter().try_for_each(|run| {
-        crate::worklist::items(run).try_for_each(|item| line(out, &worklist::item(run, &item)))
+pub fn items_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    facts.runs.iter().try_for_each(|run| {
+        crate::items::items(run).try_for_each(|item| line(out, &worklist::item(run, &item)))
     })
 }
 
@@ -199,8 +199,8 @@ fn merged(first: Value, second: Value) -> Value {
     }
 }
 
-fn study(document: &Document) -> Value {
-    let study = document.study;
+fn study(facts: &Facts<'_>) -> Value {
+    let study = facts.study;
     let design = &study.design;
     let stopping = match design.stopping {
         Stopping::Budget { budget_s } => json!({"kind": "budget", "budget_s": budget_s}),
@@ -211,7 +211,7 @@ fn study(document: &Document) -> Value {
     };
     json!({
         "name": study.name, "title": study.title, "seed": study.seed.to_string(),
-        "engine": study.engine, "engine_version": document.engine_version,
+        "engine": study.engine, "engine_version": facts.engine_version,
         "engine_options": options(&study.engine_options), "workload": study.workload,
         "design": {
             "rounds": design.rounds, "slice_ns": design.slice_ns, "rewarm_ns": design.rewarm_ns,
@@ -231,8 +231,8 @@ fn options(options: &Options) -> Value {
     Value::Object(options.iter().map(|(name, option)| (name.clone(), value(option))).collect())
 }
 
-fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
-    let named = |name: &str| metric_name(document.study, name);
+fn treatment(facts: &Facts<'_>, summary: &TreatmentSummary) -> Value {
+    let named = |name: &str| metric_name(facts.study, name);
     let metrics: Map<String, Value> =
         summary.metrics.iter().map(|(name, metric)| (named(name), activity::interval(metric))).collect();
     let own = json!({
@@ -241,7 +241,7 @@ fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
         "excluded": summary.excluded, "metrics": old_names::beside(Value::Object(metrics)),
     });
     let own = merged(own, activity::activity(&summary.activity));
-    let Some((_, planned)) = document.study.treatment(&summary.name) else { return own };
+    let Some((_, planned)) = facts.study.treatment(&summary.name) else { return own };
     let role = match planned.role {
         Role::Baseline => "baseline",
         Role::BaselineTwin => "baseline-twin",
@@ -395,7 +395,7 @@ fn hardware_json(hardware: &Hardware, ids: &Ids) -> Value {
             "moving": pairs.moving, "unclear": pairs.unclear, "unknown": pairs.unknown,
         },
         "differences": differences.collect::<Value>(),
-        "verdict": hardware.verdict.iter().map(finding_json).collect::<Value>(),
+        "verdict": hardware.document.verdict.iter().map(finding_json).collect::<Value>(),
     })
 }
 

@@ -3,9 +3,8 @@
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Facts, Finding, analyse_probed, findings, validity};
+use threadwise_analysis::{Analysis, Facts, analyse_probed, validity};
 use threadwise_machine::Topology;
-use threadwise_report::Document;
 use threadwise_store::{Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
@@ -18,7 +17,6 @@ pub struct Opened {
     notes: Vec<String>,
     versions: Versions,
     analysis: Analysis,
-    findings: Vec<Finding>,
     source: String,
     probe: Option<Probe>,
     hardware: Option<Hardware>,
@@ -41,14 +39,8 @@ impl Opened {
         let share = alpha_share(&study);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let findings = findings::verdict(&Facts {
-            notes: &notes,
-            engine_version: &versions.engine_version,
-            hardware: hardware.as_ref(),
-            ..Facts::new(&study, &topology, &analysis)
-        });
         let source = path.display().to_string();
-        Ok(Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware })
+        Ok(Self { study, topology, runs, notes, versions, analysis, source, probe, hardware })
     }
 
     /// What is wrong with the study as a whole, if anything is; the verdict's first line says it too.
@@ -56,13 +48,12 @@ impl Opened {
         validity::problem(&self.analysis)
     }
 
-    /// What the renderers take.
-    pub fn document(&self) -> Document<'_> {
-        Document {
+    /// What its report is made from, and its exports.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
             study: &self.study,
             topology: &self.topology,
             analysis: &self.analysis,
-            findings: &self.findings,
             runs: &self.runs,
             notes: &self.notes,
             source: &self.source,

@@ -1,15 +1,14 @@
 //! A study of commands: what was measured, its noise floors, and why a ratio is missing.
 
 use super::{activity, metric_name, noise_floor};
-use crate::Document;
-use crate::words::has_runs;
+use crate::Facts;
 use serde_json::{Map, Value, json};
 use threadwise_analysis::commands::{Commands, Quantity, direction};
 use threadwise_study::Run;
 
 /// The field `commands` of a report.
-pub fn commands(document: &Document, own: &Commands) -> Value {
-    let study = document.study;
+pub fn commands(facts: &Facts<'_>, own: &Commands) -> Value {
+    let study = facts.study;
     let quantity = |quantity: &Quantity| {
         json!({
             "metric": metric_name(study, &quantity.metric), "name": quantity.name, "unit": quantity.unit,
@@ -41,11 +40,11 @@ pub fn commands(document: &Document, own: &Commands) -> Value {
 }
 
 /// What a run's output said, by name; nothing where the workload is another.
-pub fn said(document: &Document, run: &Run) -> Value {
-    if !has_runs(document.study) {
+pub fn said(facts: &Facts<'_>, run: &Run) -> Value {
+    if !facts.study.runs_whole() {
         return json!({});
     }
     let metrics: Map<String, Value> =
-        crate::commands::said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        crate::items::said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
     json!({"metrics": metrics})
 }

@@ -1,9 +1,7 @@
 //! Several studies side by side.
 
 use super::{VERSION, merged, metric_name, noise_floor, pretty};
-use crate::Mark;
 use crate::compare::{Named, any_commands, foot};
-use crate::words::has_runs;
 use serde_json::{Value, json};
 use threadwise_analysis::compare::{Cell, SideBySide};
 
@@ -26,20 +24,20 @@ pub fn compare(documents: &[Named<'_>], table: &SideBySide<'_>) -> String {
 }
 
 fn study(named: &Named<'_>) -> Value {
-    let document = named.document;
+    let facts = named.facts;
     json!({
-        "file": named.file, "name": document.study.name, "engine": document.study.engine,
-        "engine_version": document.engine_version, "workload": document.study.workload,
-        "created_utc": document.created_utc, "simulated": document.is_simulated(),
-        "blocks": document.analysis.blocks, "level": document.level(),
-        "noise_floor": document.widest_floor().map(|floor| noise_floor(floor, document.study)),
+        "file": named.file, "name": facts.study.name, "engine": facts.study.engine,
+        "engine_version": facts.engine_version, "workload": facts.study.workload,
+        "created_utc": facts.created_utc, "simulated": facts.is_simulated(),
+        "blocks": facts.analysis.blocks, "level": facts.level(),
+        "noise_floor": facts.widest_floor().map(|floor| noise_floor(floor, facts.study)),
     })
 }
 
 /// A metric as the reports of the studies name it.
 fn name_of(documents: &[Named<'_>], metric: &str) -> String {
-    let with_commands = documents.iter().find(|named| has_runs(named.document.study));
-    with_commands.map_or_else(|| metric.to_owned(), |named| metric_name(named.document.study, metric))
+    let with_commands = documents.iter().find(|named| named.facts.study.runs_whole());
+    with_commands.map_or_else(|| metric.to_owned(), |named| metric_name(named.facts.study, metric))
 }
 
 /// A cell that says which side of 1 is better.
@@ -57,7 +55,7 @@ fn cell(cell: &Cell<'_>) -> Value {
             json!({
                 "value": estimate.ratio.value, "low": estimate.ratio.low, "high": estimate.ratio.high,
                 "blocks": estimate.ratio.blocks, "conclusive": estimate.ratio.conclusive, "effect": estimate.ratio.effect,
-                "mark": Mark::of(estimate).words(), "within_noise_floor": below_floor, "reason": null,
+                "mark": estimate.ratio.mark().words(), "within_noise_floor": below_floor, "reason": null,
             })
         }
         Cell::Lacks(reason) => json!({"value": null, "reason": reason}),

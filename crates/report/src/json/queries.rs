@@ -1,24 +1,23 @@
 //! A study of queries: times, ratios, steps of DOP, plans, outliers, heat maps.
 
 use super::activity::interval;
-use crate::Document;
-use crate::queries::{changed, mark, reason_words};
 use serde_json::{Value, json};
 use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plan, PlanChange, Plateau,
     Queries, QueryEstimates, StepMark, TotalEstimates, TreatmentQueries,
 };
+use threadwise_analysis::kinds::queries::{changed, reason_words};
 use threadwise_analysis::{Interval, Ratio};
 
 /// The field `queries` of the report.
-pub fn queries(document: &Document, queries: &Queries) -> Value {
+pub fn queries(queries: &Queries) -> Value {
     let plans = &queries.plans;
-    let step_json = |step: &DopStep| step_json(document, step);
+    let step_json = |step: &DopStep| step_json(step);
     json!({
         "test": if queries.is_throughput { "throughput" } else { "power" },
         "numbers": queries.numbers, "data": list(&queries.data, data_size),
-        "treatments": list(&queries.treatments, |own| treatment(document, own, plans)),
-        "baselines": list(&queries.baselines, |own| baseline(document, own, plans)),
+        "treatments": list(&queries.treatments, |own| treatment(own, plans)),
+        "baselines": list(&queries.baselines, |own| baseline(own, plans)),
         "steps": list(&queries.steps, step_json),
         "plans": list(plans, |plan| json!({"name": plan.name, "query": plan.query, "text": plan.text})),
         "plan_changes": list(&queries.changes, |change| change_json(change, plans)),
@@ -42,11 +41,11 @@ fn known(value: &Option<Interval>) -> Value {
     value.as_ref().map_or(Value::Null, interval)
 }
 
-fn ratio(document: &Document, ratio: &Option<Ratio>) -> Value {
+fn ratio(ratio: &Option<Ratio>) -> Value {
     ratio.as_ref().map_or(Value::Null, |own| {
         json!({
             "value": own.value, "low": own.low, "high": own.high, "blocks": own.blocks,
-            "effect": own.effect, "floor": own.floor, "mark": mark(document, own).words(),
+            "effect": own.effect, "floor": own.floor, "mark": own.mark().words(),
         })
     })
 }
@@ -65,42 +64,42 @@ fn change_word(change: Change) -> &'static str {
     }
 }
 
-fn treatment(document: &Document, own: &TreatmentQueries, plans: &[Plan]) -> Value {
-    let queries = own.queries.iter().map(|(number, query)| query_json(document, *number, query, plans));
+fn treatment(own: &TreatmentQueries, plans: &[Plan]) -> Value {
+    let queries = own.queries.iter().map(|(number, query)| query_json(*number, query, plans));
     json!({
         "treatment": own.treatment, "placement": own.placement, "dop": own.dop, "streams": own.streams,
-        "blocks": own.blocks, "total": total(document, &own.total),
+        "blocks": own.blocks, "total": total(&own.total),
         "core_seconds": own.cores.as_ref().map(core_seconds), "plans_changed": changed(own),
         "queries": queries.collect::<Value>(),
     })
 }
 
 /// A group's baseline: its two runs of every block together, and what they show against each other.
-fn baseline(document: &Document, own: &Baseline, plans: &[Plan]) -> Value {
+fn baseline(own: &Baseline, plans: &[Plan]) -> Value {
     json!({
-        "group": own.group, "twin": own.twin, "both": treatment(document, &own.both, plans),
-        "noise": ratio(document, &own.noise), "noise_geometric": ratio(document, &own.noise_geometric),
+        "group": own.group, "twin": own.twin, "both": treatment(&own.both, plans),
+        "noise": ratio(&own.noise), "noise_geometric": ratio(&own.noise_geometric),
     })
 }
 
-fn query_json(document: &Document, number: u8, query: &QueryEstimates, plans: &[Plan]) -> Value {
+fn query_json(number: u8, query: &QueryEstimates, plans: &[Plan]) -> Value {
     json!({
         "query": number, "elapsed_ms": interval(&query.elapsed_ms),
         "planning_ms": known(&query.planning_ms), "cpu_ms": known(&query.cpu_ms),
-        "speed": ratio(document, &query.speed), "cpu": ratio(document, &query.cpu),
+        "speed": ratio(&query.speed), "cpu": ratio(&query.cpu),
         "dop_min": query.dop.map(|(least, _)| least), "dop_max": query.dop.map(|(_, most)| most),
         "plan": plan_name(plans, query.plan), "plans_seen": query.plans_seen, "plan_change": change_word(query.plan_change),
         "counters": query.counters,
     })
 }
 
-fn total(document: &Document, total: &TotalEstimates) -> Value {
+fn total(total: &TotalEstimates) -> Value {
     json!({
         "elapsed_s": known(&total.elapsed_s), "cpu_s": known(&total.cpu_s),
-        "queries_per_h": known(&total.queries_per_h), "speed": ratio(document, &total.speed),
-        "geometric": ratio(document, &total.geometric), "cpu": ratio(document, &total.cpu),
-        "speed_same_plans": ratio(document, &total.speed_same_plans),
-        "geometric_same_plans": ratio(document, &total.geometric_same_plans),
+        "queries_per_h": known(&total.queries_per_h), "speed": ratio(&total.speed),
+        "geometric": ratio(&total.geometric), "cpu": ratio(&total.cpu),
+        "speed_same_plans": ratio(&total.speed_same_plans),
+        "geometric_same_plans": ratio(&total.geometric_same_plans),
     })
 }
 
@@ -113,7 +112,7 @@ fn core_seconds(cores: &CoreSeconds) -> Value {
     })
 }
 
-fn step_json(document: &Document, step: &DopStep) -> Value {
+fn step_json(step: &DopStep) -> Value {
     let mark = match step.mark {
         StepMark::None => None,
         StepMark::SuperScaling => Some("super-scaling"),
@@ -122,7 +121,7 @@ fn step_json(document: &Document, step: &DopStep) -> Value {
     json!({
         "placement": step.placement, "streams": step.streams, "from": step.from, "to": step.to,
         "from_dop": step.from_dop, "to_dop": step.to_dop, "query": step.query,
-        "speed": ratio(document, &Some(step.speed.clone())), "step_mark": mark,
+        "speed": ratio(&Some(step.speed.clone())), "step_mark": mark,
         "plan_change": change_word(step.plan_change),
     })
 }

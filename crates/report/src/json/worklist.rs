@@ -2,8 +2,7 @@
 //! items as raw lines: `threadwise export --what items --format jsonl`.
 
 use super::{VERSION, activity, status_words};
-use crate::Document;
-use crate::worklist::{Item, mark};
+use crate::items::Item;
 use serde_json::{Value, json};
 use threadwise_analysis::Interval;
 use threadwise_analysis::Ratio;
@@ -11,18 +10,18 @@ use threadwise_analysis::worklist::{Computed, Pair, Point, Series, Step, Timelin
 use threadwise_study::Run;
 
 /// The field `worklist` of a report.
-pub fn worklist(document: &Document, own: &Worklist) -> Value {
+pub fn worklist(own: &Worklist) -> Value {
     json!({"worklist": {
         "chain": own.chain, "items": own.items,
-        "series": own.series.iter().map(|own| series(document, own)).collect::<Value>(),
-        "pairs": own.pairs.iter().map(|own| pair(document, own)).collect::<Value>(),
+        "series": own.series.iter().map(|own| series(own)).collect::<Value>(),
+        "pairs": own.pairs.iter().map(|own| pair(own)).collect::<Value>(),
         "timelines": own.timelines.iter().map(timeline).collect::<Value>(),
     }})
 }
 
-fn series(document: &Document, own: &Series) -> Value {
+fn series(own: &Series) -> Value {
     let step = |step: &Step| {
-        let speed = step.speed.as_ref().map(|own| speed(document, own));
+        let speed = step.speed.as_ref().map(|own| speed(own));
         json!({"from_jobs": step.from, "to_jobs": step.to, "speed": speed})
     };
     json!({
@@ -47,17 +46,17 @@ fn point(own: &Point) -> Value {
     })
 }
 
-fn speed(document: &Document, own: &Ratio) -> Value {
+fn speed(own: &Ratio) -> Value {
     json!({
         "value": own.value, "low": own.low, "high": own.high, "holm_low": own.holm_low,
-        "holm_high": own.holm_high, "effect": own.effect, "mark": mark(document, own).words(),
+        "holm_high": own.holm_high, "effect": own.effect, "mark": own.mark().words(),
     })
 }
 
-fn pair(document: &Document, own: &Pair) -> Value {
+fn pair(own: &Pair) -> Value {
     json!({
         "kind": own.kind, "treatment": own.treatment, "baseline": own.baseline, "jobs": own.jobs,
-        "speed": speed(document, &own.speed),
+        "speed": speed(&own.speed),
     })
 }
 

@@ -12,7 +12,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     let opened: Vec<Opened> = args.files.iter().map(|file| Opened::open(file)).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     let documents: Vec<Named<'_>> =
-        opened.iter().zip(&names).map(|(opened, file)| Named { file, document: opened.document() }).collect();
+        opened.iter().zip(&names).map(|(opened, file)| Named { file, facts: opened.facts() }).collect();
     let text = match args.json {
         true => format!("{}\n", compare::json(&documents)),
         false => format!("{}\n", compare::text(&documents, output::style())),

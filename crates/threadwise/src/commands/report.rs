@@ -12,10 +12,11 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
         output::check_new(path)?;
     }
     let opened = Opened::open(&args.file)?;
-    let document = opened.document();
+    let facts = opened.facts();
+    let document = threadwise_analysis::document(&facts);
     let printed = match (args.json, args.csv) {
-        (true, _) => output::print(&format!("{}\n", json::report(&document))),
-        (_, true) => output::stream(|out| threadwise_report::csv::runs_csv(&document, out)),
+        (true, _) => output::print(&format!("{}\n", json::report(&facts, &document))),
+        (_, true) => output::stream(|out| threadwise_report::csv::runs_csv(&facts, out)),
         _ => output::print(&text(&document)),
     };
     let path = args.html.as_deref();
@@ -26,5 +27,5 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
 /// Verdict and table, as `run` prints them too.
 pub fn text(document: &Document) -> String {
     let style = output::style();
-    format!("{}\n\n{}\n", terminal::verdict(document, style), terminal::table(document, style))
+    format!("{}\n\n{}\n", terminal::verdict(document, style), terminal::sections(document, style))
 }

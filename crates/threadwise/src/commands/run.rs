@@ -67,9 +67,10 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
 /// Prints the results and writes the report. Gives what is wrong with the study, if anything is.
 fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
-    let document = opened.document();
+    let facts = opened.facts();
+    let document = threadwise_analysis::document(&facts);
     let text = match args.json {
-        true => format!("{}\n", json::report(&document)),
+        true => format!("{}\n", json::report(&facts, &document)),
         false => report::text(&document),
     };
     let page = || html::render(&document).map_err(AppError::failed);

@@ -2,6 +2,7 @@
 
 use super::{Kind, Nouns, command};
 use crate::Facts;
+use crate::queries::{Change, Reason, TreatmentQueries};
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, activity, queries as findings, trust};
 use threadwise_document::chart::ChartWords;
@@ -93,5 +94,23 @@ impl Kind for Queries {
             false => ("ratio of queries/s", nouns.rate),
         };
         ChartWords { rate: nouns.rate, ratio, slice, sessions: nouns.sessions }
+    }
+}
+
+/// Queries whose plan is another one than the baseline's.
+pub fn changed(own: &TreatmentQueries) -> Vec<u8> {
+    let other = own.queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
+    other.map(|(number, _)| *number).collect()
+}
+
+/// Why an execution stands out, in a word.
+pub fn reason_words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Plan => "plan",
+        Reason::Clock => "clock",
+        Reason::Io => "I/O",
+        Reason::Neighbour => "neighbour",
+        Reason::Dop => "parallelism",
+        Reason::Unexplained => "unexplained",
     }
 }
