@@ -1,8 +1,9 @@
 //! Numbers and texts as people read them. Pure functions.
 
 use threadwise_analysis::{Interval, TreatmentSummary};
-use threadwise_machine::CpuSet;
 use threadwise_machine::text::is_deceptive;
+
+pub use threadwise_document::numbers::cpu_list;
 
 /// One line of text for a terminal: deceptive characters are replaced; without `unicode` the rest
 /// is ASCII too.
@@ -189,36 +190,6 @@ pub fn runs_words(summary: &TreatmentSummary) -> String {
     text
 }
 
-/// A CPU list that also folds steps of two and more: `0-30:2,64`. The kernel's own list form
-/// (`lib/bitmap-str.c`), which machines with alternating numbers need to stay on one line.
-pub fn cpu_list(set: &CpuSet) -> String {
-    let cpus: Vec<u32> = set.iter().collect();
-    let mut parts: Vec<String> = Vec::new();
-    let mut at = 0;
-    while at < cpus.len() {
-        let end = stride_end(&cpus, at);
-        match end - at {
-            0 => parts.push(cpus[at].to_string()),
-            _ if cpus[at + 1] == cpus[at] + 1 => parts.push(format!("{}-{}", cpus[at], cpus[end])),
-            _ => parts.push(format!("{}-{}:{}", cpus[at], cpus[end], cpus[at + 1] - cpus[at])),
-        }
-        at = end + 1;
-    }
-    parts.join(",")
-}
-
-/// Last index of the run of equal steps that starts at `at`; a run of step above 1 needs 4 members.
-fn stride_end(cpus: &[u32], at: usize) -> usize {
-    let Some(&next) = cpus.get(at + 1) else { return at };
-    let step = next - cpus[at];
-    let mut end = at + 1;
-    while end + 1 < cpus.len() && cpus[end + 1] - cpus[end] == step {
-        end += 1;
-    }
-    // Steps that end where consecutive numbers begin belong to these: 0,8-11.
-    if step == 1 || end - at >= 3 { end } else { at }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,16 +237,6 @@ mod tests {
             [0, 999, 1000, 294_528, 1_000_000].map(grouped),
             ["0", "999", "1,000", "294,528", "1,000,000"]
         );
-    }
-
-    #[test]
-    fn lists_fold_steps() {
-        let list = |text: &str| cpu_list(&CpuSet::parse_list(text).unwrap());
-        assert_eq!(list("0-30:2"), "0-30:2");
-        assert_eq!(list("0-3,8,64-65"), "0-3,8,64-65");
-        assert_eq!(list("0,2"), "0,2");
-        assert_eq!(list("0,4,8-11"), "0,4,8-11");
-        assert_eq!(list(""), "");
     }
 
     #[test]

@@ -8,8 +8,9 @@ pub mod worklist;
 
 use crate::Facts;
 use crate::findings::Parts;
+use crate::sections::method;
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Section};
+use threadwise_document::{Fact, Prose, Section};
 use threadwise_study::Study;
 
 /// What a workload calls its work.
@@ -53,6 +54,26 @@ pub trait Kind: Sync {
     /// The noise floor beside the verdict; `None` where it is not known.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact>;
 
+    /// What a treatment does in a round, to stand behind `every treatment`.
+    fn turn(&self, facts: &Facts<'_>) -> String {
+        method::turn(&facts.study.design, facts.study.is_fixed_work())
+    }
+
+    /// What its method has that others have not, a paragraph each.
+    fn method(&self) -> Vec<Prose> {
+        Vec::new()
+    }
+
+    /// Why a run does not count, as it is shown.
+    fn reason(&self, message: &str) -> String {
+        message.to_owned()
+    }
+
+    /// What may be compared of several studies side by side, and what may not.
+    fn comparable(&self) -> &'static str {
+        COMPARABLE
+    }
+
     /// What it finds, in the places of a verdict.
     fn findings(&self, facts: &Facts<'_>) -> Parts;
 
@@ -65,6 +86,10 @@ pub trait Kind: Sync {
     /// Words on the axes of charts.
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords;
 }
+
+/// What may be compared of studies that differ in kind, too.
+pub const COMPARABLE: &str = "Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: \
+     each engine's rows are its own work.";
 
 /// All kinds; the last one takes what no other does.
 pub const KINDS: [&dyn Kind; 4] = [&worklist::Worklists, &command::Commands, &queries::Queries, &rate::Rates];

@@ -1,9 +1,48 @@
 //! Runs that do not count, with their reasons.
 
-use crate::Facts;
-use threadwise_document::Section;
+use crate::{Facts, kinds};
+use threadwise_document::numbers::counted;
+use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
+use threadwise_study::{Run, RunStatus};
+
+/// Failures beyond this many are counted and not listed.
+const MAX_FAILURES: usize = 200;
 
 /// The section.
-pub fn section(_facts: &Facts<'_>) -> Section {
-    Section::new("failures", "Failures", vec![])
+pub fn section(facts: &Facts<'_>) -> Section {
+    let bad: Vec<&Run> = facts.runs.iter().filter(|run| !run.status.is_valid()).collect();
+    let sentence = match (bad.len(), bad.len().saturating_sub(MAX_FAILURES)) {
+        (0, _) => prose!("Every run was valid."),
+        (all, 0) => prose!("{} not counted.", counted(all, "run")),
+        (all, more) => prose!(
+            "{} not counted; {} more than are listed here, see `threadwise export`.",
+            counted(all, "run"),
+            more
+        ),
+    };
+    let mut blocks = vec![Block::Text(sentence, Shown::Page)];
+    if !bad.is_empty() {
+        let rows = bad.iter().take(MAX_FAILURES).map(|run| row(facts, run));
+        let texts = ["treatment", "status", "kind", "message"].map(Column::text);
+        let columns = texts.into_iter().chain(["block", "attempt"].map(Column::figure)).collect();
+        blocks.push(Block::Table(Table::new("Runs", columns, rows).shown(Shown::Page)));
+    }
+    Section::new("failures", "Failures", blocks)
+}
+
+fn row(facts: &Facts<'_>, run: &Run) -> Vec<Cell> {
+    let (status, kind, message) = match &run.status {
+        RunStatus::Valid => ("valid", "", ""),
+        RunStatus::Failed { kind, message } => ("failed", kind.as_str(), message.as_str()),
+        RunStatus::Invalid { kind, message } => ("invalid", kind.as_str(), message.as_str()),
+        RunStatus::Superseded => ("superseded", "", ""),
+    };
+    vec![
+        Cell::text(&run.treatment),
+        Cell::text(status),
+        Cell::text(kind),
+        Cell::Text(kinds::of(facts.study).reason(message)),
+        Cell::text(run.block.to_string()),
+        Cell::text(run.attempt.to_string()),
+    ]
 }

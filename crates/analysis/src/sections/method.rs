@@ -1,14 +1,283 @@
-//! The method, and the raw configuration.
+//! How the figures were made, how far to trust them, and what was set.
 
-use crate::Facts;
-use threadwise_document::Section;
+use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, kinds};
+use threadwise_document::numbers;
+use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_study::{Design, Stopping};
 
-/// The method.
-pub fn section(_facts: &Facts<'_>) -> Section {
-    Section::new("method", "Method", vec![])
+/// Method and noise.
+pub fn section(facts: &Facts<'_>) -> Section {
+    let mut tables = vec![noise_floors(facts), estimates(facts)];
+    tables.extend(other_metrics(facts));
+    tables.push(covariates(facts));
+    tables.extend(covariates_by_block(facts));
+    tables.extend(unflagged(facts));
+    let texts = paragraphs(facts).into_iter().map(|text| Block::Text(text, Shown::Page));
+    let tables = tables.into_iter().map(|table| Block::Table(table.shown(Shown::Page)));
+    Section::new("method", "Method and noise", texts.chain(tables).collect())
 }
 
-/// Study and machine.
-pub fn configuration(_facts: &Facts<'_>) -> Section {
-    Section::new("configuration", "Raw configuration", vec![])
+fn paragraphs(facts: &Facts<'_>) -> Vec<Prose> {
+    let (study, analysis) = (facts.study, facts.analysis);
+    let design = &study.design;
+    let kind = kinds::of(study);
+    let mut lines = vec![
+        prose!(
+            "A block is one draw of cores with one warmed worker per treatment. In each of its {} every treatment {}, in \
+             shuffled order. The block is the statistical unit: {} counted. Stopping rule: {}.",
+            numbers::counted(design.rounds as usize, "round"),
+            kind.turn(facts),
+            numbers::counted(analysis.blocks as usize, "block"),
+            stopping(design.stopping),
+        ),
+        prose!(
+            "Intervals are at {} and come from differences of logarithms within rounds. An effect is shown where the \
+             interval, adjusted by Holm's method for the number of comparisons, excludes 1 and the ratio is further from 1 \
+             than the noise floor. The noise floor is the interval of the baseline compared with itself under a second name \
+             (A/A). An estimate is conclusive where its half-width is within {}.",
+            Prose::figure(numbers::set_percent(facts.level())),
+            Prose::figure(numbers::set_percent(design.target_half_width)),
+        ),
+    ];
+    lines.extend(kind.method());
+    if !analysis.excluded_blocks.is_empty() {
+        let left_out: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
+        lines.push(prose!("Left out: {}.", left_out.join("; ")));
+    }
+    if !study.left_out.is_empty() {
+        lines.push(prose!("Not measured on this machine: {}.", study.left_out.join("; ")));
+    }
+    lines
+}
+
+/// What a treatment of sessions does in a round.
+pub fn turn(design: &Design, is_fixed_work: bool) -> String {
+    let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| numbers::nanoseconds(ns as f64));
+    match is_fixed_work {
+        true => format!(
+            "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time from \
+             the common start to the end of the last session"
+        ),
+        false => format!("gets one slice of {slice} after {rewarm} of re-warming"),
+    }
+}
+
+fn stopping(rule: Stopping) -> String {
+    match rule {
+        Stopping::Budget { budget_s } => {
+            format!("number of blocks fixed before the first look, from a budget of {budget_s} s")
+        }
+        Stopping::Until { half_width, budget_s } => format!(
+            "up to five looks until every half-width is within {}, at most {budget_s} s",
+            numbers::set_percent(half_width)
+        ),
+        Stopping::Blocks { blocks } => format!("exactly {}", numbers::counted(blocks as usize, "block")),
+    }
+}
+
+fn group_name(group: &str) -> Cell {
+    Cell::text(if group.is_empty() { "all" } else { group })
+}
+
+/// The ends of an interval near 1, where two decimals hide what it is about.
+fn ends(low: f64, high: f64) -> Cell {
+    Cell::text(format!("[{}, {}]", numbers::ratio_near_1(low), numbers::ratio_near_1(high)))
+}
+
+/// Columns of words, then columns of figures.
+fn columns(texts: &[&str], figures: &[&str]) -> Vec<Column> {
+    let texts = texts.iter().map(|name| Column::text(*name));
+    texts.chain(figures.iter().map(|name| Column::figure(*name))).collect()
+}
+
+fn noise_floors(facts: &Facts<'_>) -> Table {
+    let analysis = facts.analysis;
+    let floors = analysis.commands.as_ref().map_or(&analysis.noise_floors, |commands| &commands.floors);
+    let rows = floors.iter().map(|floor| {
+        vec![
+            group_name(&floor.group),
+            Cell::text(kinds::of(facts.study).metric_name(facts.study, &floor.metric)),
+            ends(floor.low, floor.high),
+            Cell::text(format!("±{}", numbers::percent(floor.floor.exp_m1()))),
+        ]
+    });
+    Table::new("Noise floor (A/A)", columns(&["group", "metric"], &["interval", "floor"]), rows)
+}
+
+/// Group of an estimate, its name and what it compares.
+fn names(facts: &Facts<'_>, estimate: &Estimate) -> [Cell; 3] {
+    let [label, against] = facts.compared(estimate).map(Cell::Text);
+    [group_name(facts.group_of(&estimate.treatment)), label, against]
+}
+
+/// Headings of [`names`].
+const NAMES: [&str; 3] = ["group", "comparison", "compared"];
+
+fn estimates(facts: &Facts<'_>) -> Table {
+    // One method for all is said once.
+    let mut methods: Vec<&str> = facts.throughput().map(|estimate| estimate.method.as_str()).collect();
+    methods.dedup();
+    let common = methods.len() <= 1;
+    let yes = |flag: bool| Cell::text(if flag { "yes" } else { "no" });
+    let rows = facts.throughput().map(|estimate| {
+        let ratio = &estimate.ratio;
+        let value = Cell::Value { value: ratio.value, unit: "ratio" };
+        let figures = [
+            Cell::Both(Box::new(value), Box::new(ends(ratio.low, ratio.high))),
+            ends(ratio.holm_low, ratio.holm_high),
+            Cell::text(numbers::p_value(estimate.p_t)),
+            Cell::text(numbers::p_value(estimate.p_sign_flip)),
+            Cell::text(numbers::correlation(estimate.lag1)),
+            Cell::Count(ratio.blocks.into()),
+            yes(ratio.conclusive),
+            yes(ratio.effect),
+        ];
+        let method = (!common).then(|| Cell::text(&estimate.method));
+        names(facts, estimate).into_iter().chain(method).chain(figures).collect()
+    });
+    let figures =
+        ["ratio", "Holm interval", "p (t)", "p (sign flip)", "lag-1", "blocks", "conclusive", "effect"];
+    let texts: Vec<&str> = NAMES.into_iter().chain((!common).then_some("method")).collect();
+    let headline = facts.analysis.commands.as_ref().and_then(|commands| commands.headline());
+    let what = match headline {
+        Some(headline) => format!("Ratios of {}", headline.name),
+        None => "Throughput ratios".to_owned(),
+    };
+    let caption = match methods.first().filter(|_| common) {
+        Some(method) => format!("{what} ({method})"),
+        None => what,
+    };
+    Table::new(caption, columns(&texts, &figures), rows)
+}
+
+fn other_metrics(facts: &Facts<'_>) -> Option<Table> {
+    let headline = facts.analysis.headline();
+    let others = facts.analysis.estimates.iter().filter(|estimate| estimate.metric != headline);
+    let rows = others.map(|estimate| {
+        let rest = [
+            Cell::text(kinds::of(facts.study).metric_name(facts.study, &estimate.metric)),
+            Cell::text(direction_words(estimate.ratio.direction)),
+            Cell::BareRatio(estimate.ratio.clone()),
+        ];
+        names(facts, estimate).into_iter().chain(rest).collect()
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let texts: Vec<&str> = NAMES.into_iter().chain(["metric", "direction"]).collect();
+    (!rows.is_empty()).then(|| Table::new("Ratios of other metrics", columns(&texts, &["ratio"]), rows))
+}
+
+fn direction_words(direction: Direction) -> &'static str {
+    match direction {
+        Direction::HigherIsBetter => "higher is better",
+        Direction::LowerIsBetter => "lower is better",
+        Direction::Neither => "neither",
+    }
+}
+
+fn share(value: f64) -> Cell {
+    Cell::Value { value, unit: "share" }
+}
+
+fn unknown() -> Cell {
+    Cell::text("unknown")
+}
+
+fn known_share(value: Option<f64>) -> Cell {
+    value.map_or_else(unknown, share)
+}
+
+fn covariates(facts: &Facts<'_>) -> Table {
+    let own = &facts.analysis.covariates;
+    let blocks: Vec<String> = own.flagged_blocks.iter().map(u32::to_string).collect();
+    let flagged = if blocks.is_empty() { "none".to_owned() } else { blocks.join(", ") };
+    let clock = own.clock_mhz.map(|mhz| Cell::text(format!("{} MHz", numbers::significant(mhz, 4))));
+    let rows = [
+        ("time stolen by the hypervisor on used logical CPUs", share(own.steal_share)),
+        ("the same in the worst block", share(own.steal_share_max)),
+        ("idle siblings of used cores: busy with something else", share(own.left_over_busy_share)),
+        ("other logical CPUs: busy with something else", share(own.others_busy_share)),
+        ("a co-runner on the siblings of used logical CPUs", known_share(own.co_runner_share)),
+        ("the same of one treatment in the worst block", known_share(own.co_runner_share_max)),
+        ("siblings of one core busy while another core idled", known_share(own.straggler_share)),
+        ("clock of used logical CPUs while not idle", clock.unwrap_or_else(unknown)),
+        ("the samplers' own CPU time, share of one CPU", known_share(own.telemetry_cpu_share)),
+        ("blocks flagged by one of these", Cell::text(flagged)),
+    ];
+    let rows = rows.map(|(name, value)| vec![Cell::text(name), value]);
+    Table::new("What disturbed the study", columns(&["covariate"], &["figure"]), rows)
+}
+
+/// Block by block, where co-runners, stragglers or the samplers' cost were recorded.
+fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
+    let blocks = &facts.analysis.covariates.blocks;
+    let recorded = |own: &&BlockCovariates| {
+        [own.co_runner_share, own.straggler_share, own.telemetry_cpu_share].iter().any(Option::is_some)
+    };
+    blocks.iter().find(recorded)?;
+    let rows = blocks.iter().map(|own| {
+        vec![
+            Cell::text(own.block.to_string()),
+            if own.causes.is_empty() { Cell::none() } else { Cell::text(own.causes.join(", ")) },
+            known_share(own.co_runner_before_share),
+            known_share(own.co_runner_after_share),
+            known_share(own.co_runner_share_max),
+            share(own.steal_share),
+            share(own.left_over_busy_share),
+            share(own.others_busy_share),
+            known_share(own.straggler_share),
+            known_share(own.telemetry_cpu_share),
+            own.clock_mhz.map_or_else(unknown, |mhz| Cell::text(numbers::significant(mhz, 4))),
+        ]
+    });
+    let figures = [
+        "co-runner before",
+        "co-runner after",
+        "worst treatment",
+        "steal",
+        "idle siblings busy",
+        "others busy",
+        "stragglers",
+        "samplers",
+        "MHz",
+    ];
+    Some(Table::new("What disturbed each block", columns(&["block", "flagged for"], &figures), rows))
+}
+
+fn unflagged(facts: &Facts<'_>) -> Option<Table> {
+    let rows = facts.throughput().filter_map(|estimate| {
+        let (value, low, high, blocks) = estimate.unflagged?;
+        let without = Ratio { value, low, high, blocks, ..estimate.ratio.clone() };
+        let rest =
+            [Cell::BareRatio(estimate.ratio.clone()), Cell::BareRatio(without), Cell::Count(blocks.into())];
+        Some(names(facts, estimate).into_iter().chain(rest).collect())
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = columns(&NAMES, &["all blocks", "without flagged", "blocks left"]);
+    (!rows.is_empty()).then(|| Table::new("The same without the flagged blocks", columns, rows))
+}
+
+/// Raw configuration: machine, program, notes of the store, study.
+pub fn configuration(facts: &Facts<'_>) -> Section {
+    let identity = &facts.topology.identity;
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let rows = [
+        ("processor", known(&identity.cpu_model)),
+        ("vendor", known(&identity.cpu_vendor)),
+        ("hypervisor", identity.hypervisor.clone().unwrap_or_else(|| "none seen".to_owned())),
+        ("SMT control", known(&identity.smt_control)),
+        ("kernel", known(&identity.kernel)),
+        ("memory", identity.memory_bytes.map_or("unknown".to_owned(), numbers::bytes)),
+        ("program", format!("threadwise {}", facts.program_version)),
+        ("engine", format!("{} {}", facts.study.engine, facts.engine_version)),
+        ("result file", facts.source.to_owned()),
+        ("began", facts.created_utc.to_owned()),
+    ];
+    let rows = rows.map(|(name, value)| vec![Cell::text(name), Cell::Text(value)]);
+    let mut tables = vec![Table::new("Machine and program", columns(&["", ""], &[]), rows)];
+    let notes = facts.notes.iter().map(|text| vec![Cell::text(text)]);
+    tables.extend((notes.len() > 0).then(|| Table::new("Notes", columns(&[""], &[]), notes)));
+    let tables = tables.into_iter().map(|table| Block::Table(table.shown(Shown::Page)));
+    let study =
+        Block::Verbatim("The resolved study".to_owned(), threadwise_study::load::to_toml(facts.study));
+    Section::new("configuration", "Raw configuration", tables.chain([study]).collect())
 }

@@ -8,7 +8,7 @@ use crate::commands::{Commands as Found, SAID};
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, commands as findings, trust};
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Section, numbers};
+use threadwise_document::{Fact, Prose, Section, numbers, prose};
 use threadwise_study::Study;
 
 /// The kind.
@@ -47,6 +47,19 @@ impl Kind for Commands {
         floor(facts)
     }
 
+    fn turn(&self, _facts: &Facts<'_>) -> String {
+        "runs its command once, to the end".to_owned()
+    }
+
+    fn method(&self) -> Vec<Prose> {
+        vec![method("command")]
+    }
+
+    fn comparable(&self) -> &'static str {
+        "Ratios may be compared side by side: each is of a command to itself. Times and metrics may be compared only where \
+         command, input and machine are the same."
+    }
+
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let Some(found) = measured(facts) else { return trust::nothing_found(facts) };
         Parts {
@@ -79,6 +92,18 @@ impl Kind for Commands {
 /// What was found, where any block is usable.
 pub fn measured<'a>(facts: &Facts<'a>) -> Option<&'a Found> {
     facts.analysis.commands.as_ref().filter(|_| facts.analysis.blocks > 0)
+}
+
+/// The method where the work is runs of a command, or of a list of them.
+pub fn method(what: &str) -> Prose {
+    prose!(
+        "A run of the {} is a whole run, so a block has one number of each treatment, and of the baseline two, whose \
+         logarithms are averaged: in figures of its own too. The ratios of the headline are a family of their own for \
+         Holm's method; those of all other quantities together are another one. Each quantity has its own noise floor. A \
+         number of 0 or less has no ratio: then there is none of that comparison, since leaving the block out would leave \
+         out just what is small.",
+        what
+    )
 }
 
 /// The noise floor of what is compared, of the group where it is widest.

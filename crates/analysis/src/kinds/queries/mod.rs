@@ -5,13 +5,17 @@ use crate::Facts;
 use crate::queries::{Change, Reason, TreatmentQueries};
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, activity, queries as findings, trust};
+use crate::queries::short_reason;
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Section};
+use threadwise_document::{Fact, Prose, Section, numbers, prose};
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, Test};
 
 /// The kind.
 pub struct Queries;
+
+/// Longest reason that is written out.
+const MAX_REASON: usize = 200;
 
 const NOUNS: Nouns = Nouns {
     rate: "queries/s",
@@ -57,6 +61,35 @@ impl Kind for Queries {
 
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         command::floor(facts)
+    }
+
+    fn turn(&self, facts: &Facts<'_>) -> String {
+        let within = numbers::nanoseconds(facts.study.design.slice_ns as f64);
+        match &facts.analysis.queries {
+            Some(queries) if queries.is_throughput => {
+                format!("executes all its streams at once, within {within}")
+            }
+            _ => format!("executes the round's query once, within {within}"),
+        }
+    }
+
+    fn method(&self) -> Vec<Prose> {
+        vec![prose!(
+            "The queries and the data are derived from the TPC-H benchmark; the figures are no TPC-H results and not \
+             comparable with published ones. Every answer was compared with that of a second engine on the same data. \
+             Ratios of queries are a family of their own for Holm's method; their noise floor is the A/A interval of the \
+             same query."
+        )]
+    }
+
+    /// Engines that execute queries add advice over several lines, which the JSON report has.
+    fn reason(&self, message: &str) -> String {
+        short_reason(message, MAX_REASON)
+    }
+
+    fn comparable(&self) -> &'static str {
+        "Ratios may be compared side by side: each is of an engine to itself. Times of queries may be compared only where \
+         scale, parameters, storage and machine are the same."
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {

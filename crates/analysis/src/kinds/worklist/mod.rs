@@ -10,7 +10,7 @@ use super::{Kind, Nouns};
 use crate::Facts;
 use crate::findings::{Parts, trust, worklist as findings};
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Section};
+use threadwise_document::{Fact, Prose, Section};
 use threadwise_study::{Study, worklist};
 
 /// The kind.
@@ -31,6 +31,18 @@ impl Kind for Worklists {
 
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         command::floor(facts)
+    }
+
+    fn turn(&self, _facts: &Facts<'_>) -> String {
+        "does the whole list once".to_owned()
+    }
+
+    fn method(&self) -> Vec<Prose> {
+        vec![command::method("list")]
+    }
+
+    fn comparable(&self) -> &'static str {
+        Commands.comparable()
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
