@@ -3,6 +3,10 @@
 //! Only ratios stand side by side. A row is a different amount of work in each engine, so rows per
 //! second of two engines are no comparison of anything; the ratio of an engine to itself is.
 
+mod document;
+
+pub use document::document;
+
 use crate::estimate::first_reason;
 use crate::findings::words::bare;
 use crate::{Analysis, Estimate};

@@ -46,7 +46,7 @@ pub struct Finding {
     /// `simulated`; of queries `data-size`, `queries-total`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
     /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of a probe `probe-sharing`, `probe-latency`,
-    /// `probe-co-runner`, `probe-clock`, `probe-gap`.
+    /// `probe-co-runner`, `probe-clock`, `probe-gap`; of studies side by side `caution`.
     pub kind: String,
     /// One line, figures with their intervals.
     pub line: Prose,

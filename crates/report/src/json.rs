@@ -383,12 +383,12 @@ fn hardware_json(hardware: &Hardware, ids: &Ids) -> Value {
     let cores = |cores: &[CpuSet]| cores.iter().map(|core| ids.members(core)).collect::<Value>();
     let differences = hardware.differences.iter().map(|difference| {
         let own = json!({
-            "declared": difference.declared, "measured": difference.measured, "text": difference.text,
+            "declared": difference.declared, "measured": difference.measured, "text": difference.text.to_string(),
         });
         merged(own, ids.members(&difference.cpus))
     });
     json!({
-        "measured": hardware.measured, "declared_cores": cores(&hardware.declared_cores),
+        "measured": hardware.measured.to_string(), "declared_cores": cores(&hardware.declared_cores),
         "measured_cores": cores(&hardware.measured_cores), "undecided": ids.members(&hardware.undecided),
         "pair_counts": {
             "agree": pairs.agree, "differ": pairs.differ, "masked": pairs.masked,

@@ -1,9 +1,11 @@
 //! The clock with one logical CPU busy against all busy, in one line.
 
+use super::slowed;
 use crate::Finding;
 use crate::estimate::mean;
 use crate::findings::finding;
 use std::collections::BTreeMap;
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 
 /// Below this ratio it is said that the clock and not contention costs that much.
@@ -14,11 +16,11 @@ pub fn clock(probe: &Probe) -> Option<Finding> {
     let sources = [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain];
     let text = sources.into_iter().find_map(|source| of_source(probe, source))?;
     let tsc = mean(probe.clocks.iter().filter_map(|clock| clock.tsc_mhz));
-    let tsc = tsc.map_or_else(String::new, |mhz| format!("; the time stamp counter runs at {}", ghz(mhz)));
-    Some(finding("probe-clock", format!("{text}{tsc}."), &[]))
+    let tsc = tsc.map_or_else(Prose::default, |mhz| prose!("; the time stamp counter runs at {}", ghz(mhz)));
+    Some(finding("probe-clock", prose!("{}{}.", text, tsc), &[]))
 }
 
-fn of_source(probe: &Probe, source: ClockSource) -> Option<String> {
+fn of_source(probe: &Probe, source: ClockSource) -> Option<Prose> {
     let own: Vec<&ClockReading> = probe.clocks.iter().filter(|clock| clock.source == source).collect();
     let most = own.iter().map(|clock| clock.busy_cpus).max()?;
     let with = |busy: u32| {
@@ -28,20 +30,25 @@ fn of_source(probe: &Probe, source: ClockSource) -> Option<String> {
     let (one, all) = (mean(with(1).map(|(_, mhz)| mhz)), mean(with(most).map(|(_, mhz)| mhz)));
     let by = words(source);
     if most < 2 || all.is_none() {
-        return Some(format!("Clock with one logical CPU busy: {}, by {by}", ghz(one?)));
+        return Some(prose!("Clock with one logical CPU busy: {}, by {}", ghz(one?), by));
     }
     let all = all?;
     let Some(one) = one else {
-        return Some(format!("Clock with {most} logical CPUs busy: {}, by {by}", ghz(all)));
+        return Some(prose!("Clock with {} logical CPUs busy: {}, by {}", most, ghz(all), by));
     };
     // Of the same logical CPU where there is one in both, so that core kinds do not mix.
     let alone: BTreeMap<u32, f64> = with(1).collect();
     let ratios = with(most).filter_map(|(cpu, mhz)| Some(mhz / alone.get(&cpu)?));
     let ratio = mean(ratios).unwrap_or(all / one);
-    let (one, all) = (ghz(one), ghz(all));
     let meaning = if ratio < SLOWER { ": that much is the clock, not contention" } else { "" };
-    Some(format!(
-        "Clock with one logical CPU busy {one}, with {most} busy {all} ({ratio:.2}x{meaning}), by {by}"
+    Some(prose!(
+        "Clock with one logical CPU busy {}, with {} busy {} ({}{}), by {}",
+        ghz(one),
+        most,
+        ghz(all),
+        slowed(ratio),
+        meaning,
+        by
     ))
 }
 
@@ -53,6 +60,6 @@ fn words(source: ClockSource) -> &'static str {
     }
 }
 
-fn ghz(mhz: f64) -> String {
-    format!("{:.2} GHz", mhz / 1e3)
+fn ghz(mhz: f64) -> Prose {
+    Prose::figure(format!("{} GHz", numbers::significant(mhz / 1e3, 3)))
 }

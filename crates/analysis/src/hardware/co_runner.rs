@@ -3,14 +3,15 @@
 use super::{cpus_text, sentence_part};
 use crate::Finding;
 use crate::findings::finding;
-use crate::findings::words::{MAX_LISTED, list, percent, plural};
+use crate::findings::words::MAX_LISTED;
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{CoRunner, Probe};
 
 /// From this share on a logical CPU is named.
 const NAMED_SHARE: f64 = 0.05;
 
-/// Below this share nobody was there: what `percent` prints as 0.0%.
+/// Below this share nobody was there: hardly a window of the probe.
 const HARDLY_SHARE: f64 = 0.0005;
 
 /// From this share on it is reported that we were kept off a CPU.
@@ -26,63 +27,69 @@ pub fn co_runner(probe: &Probe) -> Option<Finding> {
     known.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let split = known.partition_point(|(_, share)| *share >= NAMED_SHARE);
     let (busy, quiet) = known.split_at(split);
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<Prose> = Vec::new();
     parts.extend(busy_text(busy));
     parts.extend(quiet_text(quiet, busy.is_empty()));
     parts.extend(unknown_text(probe, parts.is_empty()));
     parts.extend(off_cpu_text(probe));
-    Some(finding("probe-co-runner", format!("{}.", parts.join("; ")), &[]))
+    Some(finding("probe-co-runner", prose!("{}.", Prose::join(parts, "; ")), &[]))
 }
 
 /// The others together, with the largest share.
-fn quiet_text(quiet: &[(&CoRunner, f64)], alone: bool) -> Option<String> {
+fn quiet_text(quiet: &[(&CoRunner, f64)], alone: bool) -> Option<Prose> {
     let (_, most) = quiet.first()?;
     let cpus: CpuSet = quiet.iter().map(|(co_runner, _)| co_runner.cpu).collect();
     let siblings = if cpus.len() == 1 { "the sibling" } else { "the siblings" };
-    let of = format!("{siblings} of {}", cpus_text(&cpus));
+    let siblings_of = format!("{siblings} of {}", cpus_text(&cpus));
     let none = *most < HARDLY_SHARE;
     let most = percent(*most);
     Some(match (none, alone) {
-        (true, true) => format!("No co-runner was seen on {of}"),
-        (true, false) => format!("none was seen on {of}"),
-        (false, true) => format!("A co-runner was busy on {of} during at most {most} of the probe"),
-        (false, false) => format!("on {of} during at most {most}"),
+        (true, true) => prose!("No co-runner was seen on {}", siblings_of),
+        (true, false) => prose!("none was seen on {}", siblings_of),
+        (false, true) => {
+            prose!("A co-runner was busy on {} during at most {} of the probe", siblings_of, most)
+        }
+        (false, false) => prose!("on {} during at most {}", siblings_of, most),
     })
 }
 
 /// The busiest by name, the rest by number.
-fn busy_text(busy: &[(&CoRunner, f64)]) -> Option<String> {
+fn busy_text(busy: &[(&CoRunner, f64)]) -> Option<Prose> {
     let (first, rest) = busy.split_first()?;
     let named = |(co_runner, share): &(&CoRunner, f64)| {
-        format!("that of CPU {} during {}", co_runner.cpu, percent(*share))
+        prose!("that of CPU {} during {}", co_runner.cpu, percent(*share))
     };
     let mut parts =
-        vec![format!("the sibling of CPU {} during {} of the probe", first.0.cpu, percent(first.1))];
+        vec![prose!("the sibling of CPU {} during {} of the probe", first.0.cpu, percent(first.1))];
     parts.extend(rest.iter().take(MAX_LISTED - 1).map(named));
     if let [next, .., last] | [next @ last] = rest.get(MAX_LISTED - 1..).unwrap_or_default() {
         let (count, range) = (rest.len() - (MAX_LISTED - 1), (percent(last.1), percent(next.1)));
-        let range = if range.0 == range.1 { range.0 } else { format!("{} to {}", range.0, range.1) };
-        parts.push(format!("those of {} more during {range}", plural(count as u32, "CPU")));
+        let range = if range.0 == range.1 { range.0 } else { prose!("{} to {}", range.0, range.1) };
+        parts.push(prose!("those of {} more during {}", numbers::counted(count, "CPU"), range));
     }
-    Some(format!("A co-runner was busy on {}", list(&parts)))
+    Some(prose!("A co-runner was busy on {}", Prose::list(parts)))
 }
 
-fn unknown_text(probe: &Probe, alone: bool) -> Option<String> {
+fn percent(share: f64) -> Prose {
+    Prose::figure(numbers::percent(share))
+}
+
+fn unknown_text(probe: &Probe, alone: bool) -> Option<Prose> {
     let unknown: Vec<&CoRunner> = probe.co_runners.iter().filter(|one| one.busy_share.is_none()).collect();
     let why = sentence_part(&unknown.first()?.why);
     let cpus: CpuSet = unknown.iter().map(|co_runner| co_runner.cpu).collect();
     let cpus = cpus_text(&cpus);
     Some(match alone {
-        true => format!("Whether a co-runner was busy on the sibling of {cpus} is unknown: {why}"),
-        false => format!("unknown for {cpus}: {why}"),
+        true => prose!("Whether a co-runner was busy on the sibling of {} is unknown: {}", cpus, why),
+        false => prose!("unknown for {}: {}", cpus, why),
     })
 }
 
-fn off_cpu_text(probe: &Probe) -> Option<String> {
+fn off_cpu_text(probe: &Probe) -> Option<Prose> {
     let most =
         probe.co_runners.iter().max_by(|one, other| one.off_cpu_share.total_cmp(&other.off_cpu_share))?;
     (most.off_cpu_share >= OFF_CPU_SHARE).then(|| {
-        format!(
+        prose!(
             "we were kept off CPU {} for {} of the time of its windows",
             most.cpu,
             percent(most.off_cpu_share)

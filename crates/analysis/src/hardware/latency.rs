@@ -1,13 +1,15 @@
 //! Levels of cache-line latency, and how they fit what is declared.
 
-use super::{Difference, MAX_DIFFERENCES, cpus_text};
+use super::shown::level_name;
+use super::{Difference, MAX_DIFFERENCES, count_of, cpus_text, shortened};
 use crate::Finding;
 use crate::findings::finding;
-use crate::findings::words::{count, list, shortened};
 use std::collections::BTreeMap;
+use threadwise_document::numbers::nanoseconds;
+use threadwise_document::{Prose, prose};
 use threadwise_machine::Topology;
 use threadwise_machine::topology::LogicalCpu;
-use threadwise_study::probe::{LatencyLevel, PairLatency, Probe};
+use threadwise_study::probe::{PairLatency, Probe};
 
 /// Minima of the two methods that are further apart than this are reported.
 const METHODS_APART: f64 = 1.25;
@@ -26,15 +28,15 @@ pub fn latency(topology: &Topology, probe: &Probe) -> (Option<Finding>, Vec<Diff
         pairs if probe.levels.is_empty() => (of_unclustered(pairs), Vec::new()),
         _ => {
             let (fit, differences) = fit(topology, probe);
-            (format!("{}; {fit}", of_levels(&probe.levels)), differences)
+            (prose!("{}; {}", of_levels(probe), fit), differences)
         }
     };
-    let text = format!("{text}{}.", methods(&probe.latencies));
+    let text = prose!("{}{}.", text, methods(&probe.latencies));
     (Some(finding("probe-latency", text, &[])), differences)
 }
 
-fn of_one(pair: &PairLatency) -> String {
-    format!(
+fn of_one(pair: &PairLatency) -> Prose {
+    prose!(
         "A cache line passes between CPU {} and CPU {} in {} by compare-and-swap (median {}), {} by two lines \
          (median {}); one pair has no levels to compare",
         pair.a,
@@ -46,27 +48,22 @@ fn of_one(pair: &PairLatency) -> String {
     )
 }
 
-fn of_unclustered(pairs: &[PairLatency]) -> String {
+fn of_unclustered(pairs: &[PairLatency]) -> Prose {
     let minima = || pairs.iter().map(|pair| pair.cas.min_ns);
     let (low, high) = (minima().fold(f64::INFINITY, f64::min), minima().fold(0.0, f64::max));
-    format!("A cache line passes in {} over {} pairs", range(low, high), pairs.len())
+    prose!("A cache line passes in {} over {} pairs", range(low, high), pairs.len())
 }
 
-fn of_levels(levels: &[LatencyLevel]) -> String {
-    let level = |(at, level): (usize, &LatencyLevel)| {
-        format!("{} {}", level_name(level, at), range(level.low_ns, level.high_ns))
-    };
-    let texts: Vec<String> = levels.iter().enumerate().map(level).collect();
-    let s = if levels.len() == 1 { "" } else { "s" };
-    format!("A cache line passes in {} level{s}: {}", count(levels.len() as u32), list(&texts))
-}
-
-fn level_name(level: &LatencyLevel, at: usize) -> String {
-    level.name.clone().unwrap_or_else(|| format!("level {}", at + 1))
+fn of_levels(probe: &Probe) -> Prose {
+    let levels = probe.levels.iter().enumerate();
+    let texts =
+        levels.map(|(at, level)| prose!("{} {}", level_name(probe, at), range(level.low_ns, level.high_ns)));
+    let levels = count_of(probe.levels.len(), "level");
+    prose!("A cache line passes in {}: {}", levels, Prose::list(texts.collect()))
 }
 
 /// How pairs of each declared kind fall into the levels.
-fn fit(topology: &Topology, probe: &Probe) -> (String, Vec<Difference>) {
+fn fit(topology: &Topology, probe: &Probe) -> (Prose, Vec<Difference>) {
     let mut table: BTreeMap<usize, BTreeMap<usize, u32>> = BTreeMap::new();
     for pair in &probe.latencies {
         let (Some(kind), Some(level)) = (kind(topology, pair.a, pair.b), pair.level) else { continue };
@@ -86,12 +83,12 @@ fn fit(topology: &Topology, probe: &Probe) -> (String, Vec<Difference>) {
     let (mut misfits, differences) = misfits(topology, probe, &held);
     if stray > 0 {
         let pairs = if stray == 1 { "pair lies" } else { "pairs lie" };
-        misfits.push(format!("{stray} {pairs} in another level than most of their kind"));
+        misfits.push(prose!("{} {} in another level than most of their kind", stray, pairs));
     }
     let text = match (held.is_empty(), misfits.is_empty()) {
-        (true, _) => "nothing is declared to compare with".to_owned(),
-        (false, true) => "as declared".to_owned(),
-        (false, false) => format!("not as declared: {}", shortened(&misfits)),
+        (true, _) => prose!("nothing is declared to compare with"),
+        (false, true) => prose!("as declared"),
+        (false, false) => prose!("not as declared: {}", shortened(&misfits)),
     };
     (text, differences)
 }
@@ -100,12 +97,12 @@ fn misfits(
     topology: &Topology,
     probe: &Probe,
     held: &[(usize, Vec<usize>)],
-) -> (Vec<String>, Vec<Difference>) {
+) -> (Vec<Prose>, Vec<Difference>) {
     let (mut texts, mut differences) = (Vec::new(), Vec::new());
     for (kind, levels) in held {
         if let [nearest, _, ..] = levels.as_slice() {
             let name = KINDS[*kind];
-            texts.push(format!("pairs on the {name} fall into {} levels", count(levels.len() as u32)));
+            texts.push(prose!("pairs on the {} fall into {}", name, count_of(levels.len(), "level")));
             differences.extend(split(topology, probe, *kind, *nearest));
         }
     }
@@ -114,9 +111,9 @@ fn misfits(
         let (Some(last), Some(first)) = (near_levels.last(), far_levels.first()) else { continue };
         let (near, far) = (KINDS[*near], KINDS[*far]);
         if last == first {
-            texts.push(format!("{near} and {far} are not told apart"));
+            texts.push(prose!("{} and {} are not told apart", near, far));
         } else if last > first {
-            texts.push(format!("some of {far} are nearer than some of {near}"));
+            texts.push(prose!("some of {} are nearer than some of {}", far, near));
         }
     }
     (texts, differences)
@@ -131,14 +128,14 @@ fn split(topology: &Topology, probe: &Probe, kind: usize, nearest: usize) -> Vec
         _ => return Vec::new(),
     };
     let Some(level) = probe.levels.get(nearest) else { return Vec::new() };
-    let mut groups: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut groups: BTreeMap<u32, Vec<Prose>> = BTreeMap::new();
     for group in &level.groups {
         let domain = group.first().and_then(|cpu| of(topology.cpu(cpu)?));
         let Some((domain, known)) = domain.and_then(|at| Some((at, domains.get(at as usize)?))) else {
             continue;
         };
         if group.is_subset(&known.cpus) {
-            groups.entry(domain).or_default().push(group.to_string());
+            groups.entry(domain).or_default().push(group.to_string().into());
         }
     }
     let several = groups.into_iter().filter(|(_, groups)| groups.len() > 1);
@@ -146,10 +143,12 @@ fn split(topology: &Topology, probe: &Probe, kind: usize, nearest: usize) -> Vec
         .take(MAX_DIFFERENCES)
         .map(|(at, groups)| {
             let cpus = domains[at as usize].cpus.intersection(&probe.cpus);
-            let measured = format!("{} groups", count(groups.len() as u32));
-            let text = format!(
-                "{} are declared as one {name} and fall into {measured} by latency: {}",
+            let measured = count_of(groups.len(), "group");
+            let text = prose!(
+                "{} are declared as one {} and fall into {} by latency: {}",
                 cpus_text(&cpus),
+                name,
+                measured.as_str(),
                 shortened(&groups)
             );
             Difference { cpus, declared: format!("one {name}"), measured, text }
@@ -171,30 +170,25 @@ fn kind(topology: &Topology, a: u32, b: u32) -> Option<usize> {
 }
 
 /// Where the two methods disagree.
-fn methods(pairs: &[PairLatency]) -> String {
+fn methods(pairs: &[PairLatency]) -> Prose {
     let apart = |pair: &&PairLatency| {
         let (one, other) = (pair.cas.min_ns, pair.two_lines.min_ns);
         one.max(other) > METHODS_APART * one.min(other)
     };
     let count = pairs.iter().filter(apart).count();
     match (count, pairs.len()) {
-        (0, _) => String::new(),
-        (_, 1) => "; the two methods differ by more than 25%".to_owned(),
-        (count, all) => format!("; the two methods differ by more than 25% on {count} of {all} pairs"),
+        (0, _) => Prose::default(),
+        (_, 1) => prose!("; the two methods differ by more than 25%"),
+        (count, all) => prose!("; the two methods differ by more than 25% on {} of {} pairs", count, all),
     }
 }
 
-/// `41 to 52 ns`.
-fn range(low_ns: f64, high_ns: f64) -> String {
-    let (low, high) = (figure(low_ns), figure(high_ns));
-    if low == high { format!("{low} ns") } else { format!("{low} to {high} ns") }
+/// `41.0 ns to 52.3 ns`.
+fn range(low_ns: f64, high_ns: f64) -> Prose {
+    let (low, high) = (ns(low_ns), ns(high_ns));
+    if low == high { low } else { prose!("{} to {}", low, high) }
 }
 
-fn ns(value: f64) -> String {
-    format!("{} ns", figure(value))
-}
-
-/// Whole nanoseconds from 20 on, else tenths.
-fn figure(ns: f64) -> String {
-    if ns >= 20.0 { format!("{ns:.0}") } else { format!("{ns:.1}") }
+fn ns(value: f64) -> Prose {
+    Prose::figure(nanoseconds(value))
 }

@@ -8,15 +8,19 @@ mod co_runner;
 mod cores;
 mod latency;
 mod sharing;
+pub mod shown;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::sections::hardware::document;
+
 use crate::Finding;
 use crate::findings::finding;
-use crate::findings::words::{plural, shortened, shortened_of};
+use crate::findings::words::MAX_LISTED;
 use cores::Cores;
 use std::collections::BTreeMap;
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::Probe;
 
@@ -38,7 +42,7 @@ pub struct Hardware {
     pub differences: Vec<Difference>,
     /// What was measured in a few words, to stand after what is declared: `two cores (independent
     /// adds 1.04x, dependent adds 1.01x as long together)`.
-    pub measured: String,
+    pub measured: Prose,
     /// What it means, line by line. Kinds: `probe-sharing`, `probe-co-runner`, `probe-latency`,
     /// `probe-clock`, `probe-gap`.
     pub verdict: Vec<Finding>,
@@ -74,7 +78,7 @@ pub struct Difference {
     /// What was measured, such as `one core`.
     pub measured: String,
     /// One line with the figures.
-    pub text: String,
+    pub text: Prose,
 }
 
 impl Hardware {
@@ -84,9 +88,9 @@ impl Hardware {
     }
 
     /// The differences about cores, as one text with the number of those that it leaves out.
-    pub fn wrong_cores_text(&self) -> String {
+    pub fn wrong_cores_text(&self) -> Prose {
         let about_cores = self.differences.iter().filter(|difference| difference.declared.contains("core"));
-        let texts: Vec<String> = about_cores.map(|difference| difference.text.clone()).collect();
+        let texts: Vec<Prose> = about_cores.map(|difference| difference.text.clone()).collect();
         let counted = spanning(&self.measured_cores, &self.declared_cores)
             + spanning(&self.declared_cores, &self.measured_cores);
         shortened_of(&texts, counted.max(texts.len()))
@@ -138,13 +142,37 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
 fn gaps(probe: &Probe) -> Option<Finding> {
     let mut parts = Vec::new();
     if probe.interrupted {
-        parts.push("The probe was stopped before its end; what is reported here was measured.".to_owned());
+        parts.push(prose!("The probe was stopped before its end; what is reported here was measured."));
     }
     if !probe.gaps.is_empty() {
-        let texts: Vec<String> = probe.gaps.iter().map(|gap| sentence_part(gap).to_owned()).collect();
-        parts.push(format!("Gaps: {}.", shortened(&texts)));
+        let texts: Vec<Prose> = probe.gaps.iter().map(|gap| sentence_part(gap).into()).collect();
+        parts.push(prose!("Gaps: {}.", shortened(&texts)));
     }
-    (!parts.is_empty()).then(|| finding("probe-gap", parts.join(" "), &[]))
+    (!parts.is_empty()).then(|| finding("probe-gap", Prose::join(parts, " "), &[]))
+}
+
+/// `one core`, `13 cores`.
+fn count_of(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", numbers::count_word(count as u32), if count == 1 { "" } else { "s" })
+}
+
+/// A ratio of times, as `1.98x`.
+fn slowed(ratio: f64) -> Prose {
+    Prose::figure(numbers::value(ratio, "ratio"))
+}
+
+/// The first few, and how many more.
+fn shortened(lines: &[Prose]) -> Prose {
+    shortened_of(lines, lines.len())
+}
+
+/// The first few, and how many more of `total`.
+fn shortened_of(lines: &[Prose], total: usize) -> Prose {
+    let mut shown = Prose::join(lines.iter().take(MAX_LISTED).cloned(), "; ");
+    if let more @ 1.. = total.saturating_sub(MAX_LISTED) {
+        shown.push(prose!("; and {} more", more));
+    }
+    shown
 }
 
 /// A text without its full stop, to stand inside a sentence.
@@ -157,7 +185,9 @@ fn cpus_text(cpus: &CpuSet) -> String {
     let text = cpus.to_string();
     match cpus.len() {
         1 => format!("CPU {text}"),
-        many if text.len() > 30 => format!("{} (the first is {})", plural(many as u32, "CPU"), first(cpus)),
+        many if text.len() > 30 => {
+            format!("{} (the first is {})", numbers::counted(many, "CPU"), first(cpus))
+        }
         _ => format!("CPUs {text}"),
     }
 }

@@ -1,10 +1,12 @@
 //! Who shares a core, in words: the first line of a probe.
 
 use super::cores::{Cores, Relation};
-use super::{Difference, MAX_DIFFERENCES, PairCounts, cpus_text, sentence_part};
+use super::{
+    Difference, MAX_DIFFERENCES, PairCounts, count_of, cpus_text, sentence_part, shortened_of, slowed,
+};
 use crate::Finding;
 use crate::findings::finding;
-use crate::findings::words::{count, list, percent, plural, shortened_of};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing, Slowdown};
 
@@ -31,7 +33,7 @@ impl Found {
     fn described(&self, probe: &Probe) -> Difference {
         let Self { cpus, declared, measured, counts } = self;
         let figures = figures(probe, cpus, |pair| counts(pair.sharing));
-        let text = format!("{} are {measured}, declared as {declared}{figures}", cpus_text(cpus));
+        let text = prose!("{} are {}, declared as {}{}", cpus_text(cpus), measured, declared, figures);
         Difference { cpus: cpus.clone(), declared: declared.clone(), measured: measured.clone(), text }
     }
 }
@@ -51,7 +53,7 @@ fn merged(cores: &Cores, members: &[usize]) -> Option<Found> {
     let measured = if same_cpu { "one logical CPU under several names" } else { "one core" };
     Some(Found {
         cpus: cores.set(members),
-        declared: cores_text(declared.len()),
+        declared: count_of(declared.len(), "core"),
         measured: measured.to_owned(),
         counts: is_same,
     })
@@ -72,7 +74,7 @@ fn split(cores: &Cores, core: &CpuSet) -> Option<Found> {
     Some(Found {
         cpus: core.clone(),
         declared: "one core".to_owned(),
-        measured: cores_text(groups.len()),
+        measured: count_of(groups.len(), "core"),
         counts: |sharing| sharing == Sharing::DifferentCores,
     })
 }
@@ -88,33 +90,29 @@ fn is_same(sharing: Sharing) -> bool {
     matches!(sharing, Sharing::SameCore | Sharing::SameCpu)
 }
 
-fn cores_text(cores: usize) -> String {
-    format!("{} core{}", count(cores as u32), if cores == 1 { "" } else { "s" })
-}
-
 /// `: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x`; of several pairs the
 /// range. Empty where there are no figures.
-fn figures(probe: &Probe, cpus: &CpuSet, counts: impl Fn(&PairSharing) -> bool) -> String {
+fn figures(probe: &Probe, cpus: &CpuSet, counts: impl Fn(&PairSharing) -> bool) -> Prose {
     let inside = |pair: &&PairSharing| cpus.contains(pair.a) && cpus.contains(pair.b) && counts(pair);
     let pairs: Vec<&PairSharing> = probe.pairs.iter().filter(inside).collect();
     let wide = range(pairs.iter().filter_map(|pair| pair.wide));
     let chain = range(pairs.iter().filter_map(|pair| pair.chain));
     match (wide, chain) {
         (Some(wide), Some(chain)) => {
-            format!(": independent adds (WIDE) slowed {wide} together, dependent adds (CHAIN) {chain}")
+            prose!(": independent adds (WIDE) slowed {} together, dependent adds (CHAIN) {}", wide, chain)
         }
-        (Some(wide), None) => format!(": independent adds (WIDE) slowed {wide} together"),
-        (None, Some(chain)) => format!(": dependent adds (CHAIN) slowed {chain} together"),
-        (None, None) => String::new(),
+        (Some(wide), None) => prose!(": independent adds (WIDE) slowed {} together", wide),
+        (None, Some(chain)) => prose!(": dependent adds (CHAIN) slowed {} together", chain),
+        (None, None) => Prose::default(),
     }
 }
 
 /// `1.98x`, `1.85x to 1.98x`.
-fn range(slowdowns: impl Iterator<Item = Slowdown>) -> Option<String> {
+fn range(slowdowns: impl Iterator<Item = Slowdown>) -> Option<Prose> {
     let ends = slowdowns.map(|slowdown| (slowdown.median, slowdown.median));
     let (low, high) = ends.reduce(|(low, high), (one, _)| (low.min(one), high.max(one)))?;
-    let (low, high) = (format!("{low:.2}x"), format!("{high:.2}x"));
-    Some(if low == high { low } else { format!("{low} to {high}") })
+    let (low, high) = (slowed(low), slowed(high));
+    Some(if low == high { low } else { prose!("{} to {}", low, high) })
 }
 
 /// The first line: who shares a core, with figures, beside what is declared.
@@ -127,9 +125,10 @@ pub fn sharing(
 ) -> Finding {
     let whole = topology.allowed() == probe.cpus;
     let text = match cores.cpus.as_slice() {
-        [] => "No logical CPU was probed.".to_owned(),
-        [cpu] => format!(
-            "Only CPU {cpu} was probed: with whom it shares its core cannot be measured from one logical CPU."
+        [] => prose!("No logical CPU was probed."),
+        [cpu] => prose!(
+            "Only CPU {} was probed: with whom it shares its core cannot be measured from one logical CPU.",
+            *cpu
         ),
         [_, _] => of_two(probe, cores, whole),
         _ => of_many(probe, cores, pairs, differences, whole),
@@ -139,11 +138,11 @@ pub fn sharing(
 
 /// `your 2 logical CPUs`, `the 2 probed logical CPUs (0,3)`.
 fn subject(probe: &Probe, whole: bool) -> String {
-    let cpus = plural(probe.cpus.len() as u32, "logical CPU");
+    let cpus = numbers::counted(probe.cpus.len(), "logical CPU");
     if whole { format!("your {cpus}") } else { format!("the probed {cpus} ({})", probe.cpus) }
 }
 
-fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> String {
+fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> Prose {
     let subject = subject(probe, whole);
     let declared = cores.declared_same(0, 1);
     let in_declared = match declared {
@@ -151,40 +150,47 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> String {
         Some(true) => "the system declares one core",
         Some(false) => "the system declares two cores",
     };
+    let capital = numbers::capital(&subject);
     let figures = figures(probe, &probe.cpus, |_| true);
-    let described = |what: &str, as_declared: bool| {
-        let capital = capital(&subject);
-        match as_declared {
-            true => format!("{capital} are {what}, as declared{figures}."),
-            false => format!("{capital} are {what}{figures} ({in_declared})."),
-        }
+    let decided = |what: &str, as_declared: bool| match as_declared {
+        true => prose!("{} are {}, as declared{}.", &capital, what, figures.clone()),
+        false => prose!("{} are {}{} ({}).", &capital, what, figures.clone(), in_declared),
     };
     let why = || probe.pairs.first().map_or("no figures", |pair| sentence_part(&pair.why));
     match cores.measured_of(0, 1) {
         Relation::Same(Sharing::SameCpu) => {
             let on = probe.pairs.iter().find_map(|pair| pair.on_cpu_share);
-            let on = on.map_or_else(String::new, |on| format!(", each on a CPU {} of the time", percent(on)));
-            format!(
-                "{} are one logical CPU under two names{figures}{on} ({in_declared}): look at steal, and count on one.",
-                capital(&subject)
+            let on = on.map_or_else(Prose::default, |on| {
+                prose!(", each on a CPU {} of the time", Prose::figure(numbers::percent(on)))
+            });
+            prose!(
+                "{} are one logical CPU under two names{}{} ({}): look at steal, and count on one.",
+                &capital,
+                figures,
+                on,
+                in_declared
             )
         }
-        Relation::Same(_) => described("one core", declared == Some(true)),
-        Relation::Different => described("two cores", declared == Some(false)),
-        Relation::Open(Sharing::Masked) => format!(
-            "Whether {subject} share a core is masked by a co-runner: {}. Probe again when the machine below is \
-             quieter; {in_declared}.",
-            why()
+        Relation::Same(_) => decided("one core", declared == Some(true)),
+        Relation::Different => decided("two cores", declared == Some(false)),
+        Relation::Open(Sharing::Masked) => prose!(
+            "Whether {} share a core is masked by a co-runner: {}. Probe again when the machine below is quieter; {}.",
+            &subject,
+            why(),
+            in_declared
         ),
-        Relation::Open(Sharing::Moving) => format!(
-            "Whether {subject} share a core changed while it was measured: {}. The hypervisor moves them; \
-             {in_declared}.",
-            why()
+        Relation::Open(Sharing::Moving) => prose!(
+            "Whether {} share a core changed while it was measured: {}. The hypervisor moves them; {}.",
+            &subject,
+            why(),
+            in_declared
         ),
         Relation::Open(_) => {
-            format!("Whether {subject} share a core is unclear: {}; {in_declared}.", why())
+            prose!("Whether {} share a core is unclear: {}; {}.", &subject, why(), in_declared)
         }
-        Relation::Unknown => format!("Whether {subject} share a core was not measured; {in_declared}."),
+        Relation::Unknown => {
+            prose!("Whether {} share a core was not measured; {}.", &subject, in_declared)
+        }
     }
 }
 
@@ -194,103 +200,93 @@ fn of_many(
     pairs: &PairCounts,
     (differences, total): (&[Difference], usize),
     whole: bool,
-) -> String {
+) -> Prose {
     let subject = subject(probe, whole);
-    let (measured, undecided) = (cores.measured().len(), cores.undecided());
-    let declared = cores.declared.len();
-    let open = open(pairs);
-    let mut text = match (undecided.is_empty(), pairs.differ, declared) {
-        (true, _, 0) => {
-            format!("{} are {}; the system declares none", capital(&subject), cores_text(measured))
-        }
-        (true, 0, _) => format!("{} are {}, as declared", capital(&subject), cores_text(measured)),
-        (true, ..) => {
-            let (measured, declared) = (cores_text(measured), cores_text(declared));
-            format!("{} are {measured}, and the system declares {declared}", capital(&subject))
+    let undecided = cores.undecided();
+    let mut text = counts(cores, &undecided, pairs, &subject);
+    let about_cores: Vec<Prose> = differences.iter().map(|difference| difference.text.clone()).collect();
+    match about_cores.is_empty() {
+        true => text.push(spans(probe)),
+        false => text.push(prose!(": {}", shortened_of(&about_cores, total))),
+    }
+    let again = match (undecided.is_empty(), pairs.masked) {
+        (true, _) => return prose!("{}.", text),
+        (false, 0) => "Probe again",
+        (false, _) => "Probe again when the machine below is quieter",
+    };
+    prose!("{}. {}, or more of it: `threadwise probe --full`.", text, again)
+}
+
+/// How many cores there are, beside what is declared.
+fn counts(cores: &Cores, undecided: &CpuSet, pairs: &PairCounts, subject: &str) -> Prose {
+    let measured = cores.measured().len();
+    let in_cores = count_of(measured, "core");
+    let capital = numbers::capital(subject);
+    match (undecided.is_empty(), pairs.differ, cores.declared.len()) {
+        (true, _, 0) => prose!("{} are {}; the system declares none", capital, in_cores),
+        (true, 0, _) => prose!("{} are {}, as declared", capital, in_cores),
+        (true, _, declared) => {
+            prose!("{} are {}, and the system declares {}", capital, in_cores, count_of(declared, "core"))
         }
         (false, ..) if measured == 0 => {
-            format!("Which of {subject} share a core is undecided: {open}")
+            prose!("Which of {} share a core is undecided: {}", subject, open(pairs))
         }
-        (false, ..) => {
-            let known = cores.cpus.len() - undecided.len();
-            format!(
-                "Of {subject}, {known} are on {} as measured{}; {} are undecided: {open}",
-                cores_text(measured),
-                if pairs.differ == 0 { ", none otherwise than declared" } else { "" },
-                cpus_text(&undecided),
-            )
-        }
-    };
-    let core_differences: Vec<String> =
-        differences.iter().map(|difference| difference.text.clone()).collect();
-    if !core_differences.is_empty() {
-        text += &format!(": {}", shortened_of(&core_differences, total));
-    } else {
-        text += &spans(probe);
+        (false, differ, _) => prose!(
+            "Of {}, {} are on {} as measured{}; {} are undecided: {}",
+            subject,
+            cores.cpus.len() - undecided.len(),
+            in_cores,
+            if differ == 0 { ", none otherwise than declared" } else { "" },
+            cpus_text(undecided),
+            open(pairs)
+        ),
     }
-    if !undecided.is_empty() {
-        let cause =
-            if pairs.masked > 0 { "Probe again when the machine below is quieter" } else { "Probe again" };
-        return format!("{text}. {cause}, or more of it: `threadwise probe --full`.");
-    }
-    text + "."
 }
 
 /// What slows whom, over all measured pairs.
-fn spans(probe: &Probe) -> String {
-    let of = |counts: fn(Sharing) -> bool| {
+fn spans(probe: &Probe) -> Prose {
+    let over = |counts: fn(Sharing) -> bool| {
         range(probe.pairs.iter().filter(|pair| counts(pair.sharing)).filter_map(|pair| pair.wide))
     };
     let same =
-        of(is_same).map(|range| format!("independent adds (WIDE) slowed {range} together on one core"));
-    let apart = of(|sharing| sharing == Sharing::DifferentCores).map(|range| format!("{range} on two"));
-    let parts: Vec<String> = [same, apart].into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) }
+        over(is_same).map(|range| prose!("independent adds (WIDE) slowed {} together on one core", range));
+    let apart = over(|sharing| sharing == Sharing::DifferentCores).map(|range| prose!("{} on two", range));
+    let parts: Vec<Prose> = [same, apart].into_iter().flatten().collect();
+    if parts.is_empty() { Prose::default() } else { prose!(": {}", Prose::join(parts, ", ")) }
 }
 
 /// Pairs without an answer by cause.
-fn open(pairs: &PairCounts) -> String {
+fn open(pairs: &PairCounts) -> Prose {
     let causes = [
         (pairs.masked, "masked by co-runners"),
         (pairs.moving, "moved by the hypervisor"),
         (pairs.unclear, "unclear"),
         (pairs.unknown, "not measured"),
     ];
-    let parts: Vec<String> = causes
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, cause)| format!("{count} pair{} {cause}", if *count == 1 { "" } else { "s" }))
-        .collect();
-    list(&parts)
+    let present = causes.iter().filter(|(count, _)| *count > 0);
+    let parts =
+        present.map(|(count, cause)| prose!("{} {}", numbers::counted(*count as usize, "pair"), *cause));
+    Prose::list(parts.collect())
 }
 
 /// What was measured in a few words.
-pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> String {
-    let measured = cores.measured().len();
+pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> Prose {
     match cores.cpus.len() {
-        0 | 1 => return "nothing to compare".to_owned(),
-        2 => {}
+        0 | 1 => prose!("nothing to compare"),
+        2 => two_in_few_words(probe, cores),
         all => {
-            let undecided = cores.undecided().len();
-            return match (undecided, pairs.differ) {
-                (0, 0) => format!("{}, as declared", cores_text(measured)),
-                (0, _) => format!("{}, not {}", cores_text(measured), count(cores.declared.len() as u32)),
-                (some, 0) => format!("{some} of {all} logical CPUs undecided, the others as declared"),
-                (some, _) => format!("otherwise than declared; {some} of {all} logical CPUs undecided"),
-            };
+            let in_cores = count_of(cores.measured().len(), "core");
+            match (cores.undecided().len(), pairs.differ) {
+                (0, 0) => prose!("{}, as declared", in_cores),
+                (0, _) => prose!("{}, not {}", in_cores, numbers::count_word(cores.declared.len() as u32)),
+                (some, 0) => prose!("{} of {} logical CPUs undecided, the others as declared", some, all),
+                (some, _) => prose!("otherwise than declared; {} of {} logical CPUs undecided", some, all),
+            }
         }
     }
-    let pair = probe.pairs.first();
-    let kernel = |name: &str, slowdown: Option<Slowdown>| Some(format!("{name} {:.2}x", slowdown?.median));
-    let kernels = [
-        kernel("independent adds", pair.and_then(|pair| pair.wide)),
-        kernel("dependent adds", pair.and_then(|pair| pair.chain)),
-    ];
-    let kernels: Vec<String> = kernels.into_iter().flatten().collect();
-    let figures = match kernels.is_empty() {
-        true => String::new(),
-        false => format!(" ({} as long together)", kernels.join(", ")),
-    };
+}
+
+fn two_in_few_words(probe: &Probe, cores: &Cores) -> Prose {
     let what = match cores.measured_of(0, 1) {
         Relation::Same(Sharing::SameCpu) => "one logical CPU under two names",
         Relation::Same(_) => "one core",
@@ -298,12 +294,18 @@ pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> String 
         Relation::Open(Sharing::Masked) => "masked by a co-runner",
         Relation::Open(Sharing::Moving) => "moved by the hypervisor",
         Relation::Open(_) => "unclear who shares a core",
-        Relation::Unknown => return "sharing not measured".to_owned(),
+        Relation::Unknown => return prose!("sharing not measured"),
     };
-    format!("{what}{figures}")
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let pair = probe.pairs.first();
+    let kernels = [
+        ("independent adds", pair.and_then(|pair| pair.wide)),
+        ("dependent adds", pair.and_then(|pair| pair.chain)),
+    ];
+    let known = kernels
+        .into_iter()
+        .filter_map(|(name, slowdown)| Some(prose!("{} {}", name, slowed(slowdown?.median))));
+    match Prose::join(known, ", ") {
+        none if none.is_empty() => what.into(),
+        figures => prose!("{} ({} as long together)", what, figures),
+    }
 }

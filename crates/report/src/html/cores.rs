@@ -2,7 +2,6 @@
 
 use super::data::{DrawnCore, DrawnCpu, Side};
 use super::machine::MANY;
-use crate::hardware::{CoreMark, declared_cores, measured_cores};
 use crate::text::{counted, cpu_list};
 use threadwise_analysis::hardware::Hardware;
 use threadwise_document::Cores;
@@ -29,41 +28,31 @@ const SMALL: Sizes = Sizes { cpu_width: 8, cpu_height: 8, inner: 1, outer: 3, nu
 
 /// Both drawings, declared first.
 pub fn sides(hardware: &Hardware) -> Vec<Side> {
-    let cores = |cores: &[CpuSet]| cores.iter().map(CpuSet::len).sum::<usize>();
-    let most = cores(&hardware.declared_cores).max(cores(&hardware.measured_cores));
-    let sizes = if most > MANY { SMALL } else { FEW };
-    vec![
-        side("Declared", &declared_cores(hardware), &CpuSet::new(), &sizes),
-        side("Measured", &measured_cores(hardware), &hardware.undecided, &sizes),
-    ]
+    drawn(&crate::hardware::cores(hardware))
 }
 
 /// Both drawings of a document, declared first.
 pub fn drawn(cores: &Cores) -> Vec<Side> {
     let count = |side: &[(CpuSet, bool)]| side.iter().map(|(cpus, _)| cpus.len()).sum::<usize>();
     let sizes = if count(&cores.declared).max(count(&cores.measured)) > MANY { SMALL } else { FEW };
-    let drawing = |title, of: &[(CpuSet, bool)], undecided: &CpuSet| {
-        let cores: Vec<CoreMark<'_>> =
-            of.iter().map(|(cpus, differs)| CoreMark { cpus, differs: *differs }).collect();
-        side(title, &cores, undecided, &sizes)
-    };
     vec![
-        drawing("Declared", &cores.declared, &CpuSet::new()),
-        drawing("Measured", &cores.measured, &cores.undecided),
+        side("Declared", &cores.declared, &CpuSet::new(), &sizes),
+        side("Measured", &cores.measured, &cores.undecided, &sizes),
     ]
 }
 
-fn side(title: &'static str, cores: &[CoreMark<'_>], undecided: &CpuSet, sizes: &Sizes) -> Side {
-    let mut drawn: Vec<DrawnCore> = cores.iter().map(|core| frame(core, sizes)).collect();
+fn side(title: &'static str, cores: &[(CpuSet, bool)], undecided: &CpuSet, sizes: &Sizes) -> Side {
+    let mut drawn: Vec<DrawnCore> =
+        cores.iter().map(|(cpus, differs)| frame(cpus, *differs, sizes)).collect();
     drawn.extend(undecided.iter().map(|cpu| {
         let alone: CpuSet = [cpu].into_iter().collect();
-        let mut core = frame(&CoreMark { cpus: &alone, differs: false }, sizes);
+        let mut core = frame(&alone, false, sizes);
         core.class = "undecided";
         core.words = format!("logical CPU {cpu}: undecided");
         core
     }));
     let (width, height) = flow(&mut drawn, sizes);
-    let differing = cores.iter().filter(|core| core.differs).count();
+    let differing = cores.iter().filter(|(_, differs)| *differs).count();
     let mut words = format!("{title}: {}", counted(cores.len(), "core"));
     if differing > 0 {
         words.push_str(&format!(", {differing} of them otherwise on the other side"));
@@ -75,11 +64,10 @@ fn side(title: &'static str, cores: &[CoreMark<'_>], undecided: &CpuSet, sizes: 
 }
 
 /// A core at the origin.
-fn frame(core: &CoreMark<'_>, sizes: &Sizes) -> DrawnCore {
-    let abreast = core.cpus.len().clamp(1, ABREAST);
+fn frame(members: &CpuSet, differs: bool, sizes: &Sizes) -> DrawnCore {
+    let abreast = members.len().clamp(1, ABREAST);
     let step = [sizes.cpu_width + sizes.inner, sizes.cpu_height + sizes.inner];
-    let cpus: Vec<DrawnCpu> = core
-        .cpus
+    let cpus: Vec<DrawnCpu> = members
         .iter()
         .enumerate()
         .map(|(at, cpu)| DrawnCpu {
@@ -92,16 +80,13 @@ fn frame(core: &CoreMark<'_>, sizes: &Sizes) -> DrawnCore {
             text: if sizes.numbers { cpu.to_string() } else { String::new() },
         })
         .collect();
-    let rows = core.cpus.len().div_ceil(abreast).max(1) as u32;
-    let list = cpu_list(core.cpus);
+    let rows = members.len().div_ceil(abreast).max(1) as u32;
+    let list = cpu_list(members);
     DrawnCore {
-        class: if core.differs { "core differs" } else { "core" },
-        words: format!(
-            "core of {list}{}",
-            if core.differs { ": the other side has it otherwise" } else { "" }
-        ),
+        class: if differs { "core differs" } else { "core" },
+        words: format!("core of {list}{}", if differs { ": the other side has it otherwise" } else { "" }),
         place: [0, 0, sizes.inner + abreast as u32 * step[0], sizes.inner + rows * step[1]],
-        sign: if core.differs && sizes.numbers { "!" } else { "" },
+        sign: if differs && sizes.numbers { "!" } else { "" },
         cpus,
     }
 }

@@ -3,10 +3,10 @@
 
 use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, numbered, pairs, wrap};
 use crate::drawing::topology_line;
-use crate::hardware::{CoreMark, declared_cores, measured_cores};
 use crate::text::{counted, cpu_list, plain, significant};
 use threadwise_analysis::Finding;
 use threadwise_analysis::hardware::Hardware;
+use threadwise_document as document;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::Probe;
 
@@ -73,8 +73,8 @@ fn verdict(hardware: &Hardware, style: Style) -> Vec<String> {
 
 /// Declared cores above measured ones; one line where they are alike.
 fn cores(hardware: &Hardware, style: Style) -> Vec<String> {
-    let (declared, measured) = (declared_cores(hardware), measured_cores(hardware));
-    let differ = declared.iter().chain(&measured).any(|core| core.differs);
+    let document::Cores { declared, measured, .. } = crate::hardware::cores(hardware);
+    let differ = declared.iter().chain(&measured).any(|(_, differs)| *differs);
     let alike = hardware.undecided.is_empty() && hardware.declared_cores == hardware.measured_cores;
     let mut lines = side(if alike { "cores" } else { "declared" }, &declared, style);
     if alike {
@@ -110,12 +110,12 @@ fn add_at_end(lines: &mut Vec<String>, words: &str, style: Style) {
 }
 
 /// One side: the cores themselves where they fit, else those that differ and how many there are.
-fn side(name: &str, cores: &[CoreMark<'_>], style: Style) -> Vec<String> {
+fn side(name: &str, cores: &[(CpuSet, bool)], style: Style) -> Vec<String> {
     let room = style.width.saturating_sub(11).max(20);
-    let all: Vec<&CoreMark<'_>> = cores.iter().collect();
+    let all: Vec<&(CpuSet, bool)> = cores.iter().collect();
     let mut lines = flowing(&all, room, style);
     if lines.len() > MAX_CORES {
-        let differing: Vec<&CoreMark<'_>> = cores.iter().filter(|core| core.differs).collect();
+        let differing: Vec<&(CpuSet, bool)> = cores.iter().filter(|(_, differs)| *differs).collect();
         lines = flowing(&differing, room, style);
         if lines.len() > MAX_CORES {
             lines.truncate(MAX_CORES);
@@ -132,11 +132,11 @@ fn side(name: &str, cores: &[CoreMark<'_>], style: Style) -> Vec<String> {
 }
 
 /// Cores on lines of at most `room` columns, without and with colours.
-fn flowing(cores: &[&CoreMark<'_>], room: usize, style: Style) -> Vec<(String, String)> {
+fn flowing(cores: &[&(CpuSet, bool)], room: usize, style: Style) -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> = Vec::new();
-    for core in cores {
-        let word = format!("[{}]{}", members(core.cpus), if core.differs { "!" } else { "" });
-        let colored = if core.differs { style.paint(RED, &word) } else { word.clone() };
+    for (cpus, differs) in cores {
+        let word = format!("[{}]{}", members(cpus), if *differs { "!" } else { "" });
+        let colored = if *differs { style.paint(RED, &word) } else { word.clone() };
         match lines.last_mut().filter(|(bare, _)| columns(bare) + 1 + columns(&word) <= room) {
             Some((bare, shown)) => {
                 bare.push_str(&format!(" {word}"));
@@ -157,12 +157,12 @@ fn members(cpus: &CpuSet) -> String {
 }
 
 /// `384 cores: 380 of 2 and 4 of 1`.
-fn sizes(cores: &[CoreMark<'_>]) -> String {
+fn sizes(cores: &[(CpuSet, bool)]) -> String {
     let mut counts: Vec<(usize, usize)> = Vec::new();
-    for core in cores {
-        match counts.iter_mut().find(|(size, _)| *size == core.cpus.len()) {
+    for (cpus, _) in cores {
+        match counts.iter_mut().find(|(size, _)| *size == cpus.len()) {
             Some((_, count)) => *count += 1,
-            None => counts.push((core.cpus.len(), 1)),
+            None => counts.push((cpus.len(), 1)),
         }
     }
     counts.sort_by(|a, b| b.cmp(a));

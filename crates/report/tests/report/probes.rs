@@ -118,9 +118,9 @@ pub fn two() -> Probed {
             cpus: set("0-1"),
             declared: "two cores".to_owned(),
             measured: "one core".to_owned(),
-            text: text.to_owned(),
+            text: text.into(),
         }],
-        measured: "one core".to_owned(),
+        measured: "one core".into(),
         verdict: vec![
             finding(
                 "probe-sharing",
@@ -193,9 +193,9 @@ pub fn eight() -> Probed {
             cpus: set("2,10"),
             declared: "one core".to_owned(),
             measured: "different cores".to_owned(),
-            text: "logical CPUs 2 and 10 are different cores; the system declares one".to_owned(),
+            text: "logical CPUs 2 and 10 are different cores; the system declares one".into(),
         }],
-        measured: "4 cores and 2 undecided logical CPUs".to_owned(),
+        measured: "4 cores and 2 undecided logical CPUs".into(),
         verdict: vec![finding("probe-sharing", "Measured otherwise than declared: CPUs 2 and 10.")],
     };
     Probed { topology, probe, hardware }
@@ -253,7 +253,7 @@ pub fn many() -> Probed {
         measured_cores,
         undecided: set("17,401"),
         pairs: PairCounts { agree: 294_527, masked: 1, ..PairCounts::default() },
-        measured: "383 cores of 2".to_owned(),
+        measured: "383 cores of 2".into(),
         verdict: vec![finding(
             "probe-sharing",
             "768 logical CPUs are 384 cores, as declared, one pair masked.",

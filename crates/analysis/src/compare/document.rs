@@ -1,0 +1,120 @@
+//! Several studies side by side as a document: a table of the studies, and one of their ratios.
+
+use super::{Cell as Found, Row, Side, side_by_side};
+use crate::{Facts, findings, kinds};
+use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
+use threadwise_document::{numbers, prose};
+
+/// Stands behind a ratio that is no further from 1 than the noise floor.
+const BELOW_FLOOR: &str = "~";
+
+/// The report of several studies, each with its file as [`Facts::source`].
+pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
+    let sides = studies.iter().map(|facts| Side {
+        study: facts.study,
+        topology: facts.topology,
+        analysis: facts.analysis,
+    });
+    let table = side_by_side(&sides.collect::<Vec<_>>());
+    let caution = |line: &String| findings::finding("caution", prose!("Mind: {}.", line), &[]);
+    let verdict: Vec<Finding> = table.cautions.iter().map(caution).collect();
+    let foot = Block::Text(foot(studies).into(), Shown::Everywhere);
+    let ratios = match table.rows.is_empty() {
+        true => vec![Block::Text("No comparison in any of them.".into(), Shown::Everywhere)],
+        false => [vec![Block::Table(ratios(studies, &table.rows))], legend()].concat(),
+    };
+    Document {
+        title: format!("Ratios of {} side by side", unit(studies)),
+        simulated: studies.iter().any(Facts::is_simulated),
+        verdict,
+        sections: vec![
+            Section::new("studies", "Studies", vec![Block::Table(about(studies))]),
+            Section::new("ratios", "Ratios", ratios.into_iter().chain([foot]).collect()),
+        ],
+        footer: format!("threadwise {program_version}"),
+        ..Document::default()
+    }
+}
+
+/// What may be compared, and what may not: what all kinds have in common.
+fn foot(studies: &[Facts<'_>]) -> &'static str {
+    let mut all: Vec<&str> = studies.iter().map(|facts| kinds::of(facts.study).comparable()).collect();
+    all.dedup();
+    if let [same] = all.as_slice() { same } else { kinds::COMPARABLE }
+}
+
+/// Whether any study is one of commands, whose rows name what their ratios are of.
+fn any_runs(studies: &[Facts<'_>]) -> bool {
+    studies.iter().any(|facts| facts.study.runs_whole())
+}
+
+/// What the ratios are of: the unit that all studies have in common.
+fn unit(studies: &[Facts<'_>]) -> &'static str {
+    if !studies.is_empty() && studies.iter().all(|facts| facts.study.runs_whole()) {
+        return "commands";
+    }
+    let mut units: Vec<&str> =
+        studies.iter().map(|facts| kinds::of(facts.study).nouns(facts.study).rate).collect();
+    units.dedup();
+    match units.as_slice() {
+        [] => "rows/s",
+        [one] => one,
+        _ => "throughput",
+    }
+}
+
+/// The studies by number.
+fn about(studies: &[Facts<'_>]) -> Table {
+    let rows = (1..).zip(studies).map(|(number, facts): (u64, _)| {
+        let simulated = if facts.is_simulated() { "SIMULATED, " } else { "" };
+        let engine = format!("{simulated}{} {}", facts.study.engine, facts.engine_version);
+        let floor = facts.widest_floor().map(|floor| floor.floor.exp_m1()).filter(|floor| floor.is_finite());
+        vec![
+            Cell::Count(number),
+            Cell::text(engine.trim()),
+            Cell::text(&facts.study.workload),
+            Cell::text(facts.source),
+            Cell::Count(facts.analysis.blocks.into()),
+            Cell::Text(floor.map_or("unknown".to_owned(), |floor| format!("±{}", numbers::percent(floor)))),
+        ]
+    });
+    let texts = ["", "engine", "workload", "result file"].map(Column::text);
+    let figures = ["blocks", "noise floor"].map(Column::figure);
+    Table::new("", texts.into_iter().chain(figures).collect(), rows)
+}
+
+/// A row a comparison, a column a study.
+fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
+    let any_runs = any_runs(studies);
+    let says = if any_runs { Says::Better } else { Says::Higher };
+    let cell = |found: &Found<'_>| match found {
+        Found::Lacks(why) => Cell::Gap(why.clone()),
+        Found::Ratio { estimate, below_floor } => {
+            let ratio = Cell::Ratio(estimate.ratio.clone(), says);
+            match below_floor {
+                true => Cell::Both(Box::new(ratio), Box::new(Cell::text(BELOW_FLOOR))),
+                false => ratio,
+            }
+        }
+    };
+    let lines = rows.iter().map(|row| {
+        let quantity = if any_runs { quantity(studies, row) } else { "" };
+        std::iter::once(Cell::named(row.name, quantity)).chain(row.cells.iter().map(cell)).collect()
+    });
+    let numbers = (1..=studies.len()).map(|number| Column::text(number.to_string()).shorten_at(1));
+    let columns = std::iter::once(Column::text("comparison")).chain(numbers).collect();
+    Table::new("", columns, lines)
+}
+
+/// What a row's ratios are of.
+fn quantity<'a>(studies: &[Facts<'a>], row: &Row<'_>) -> &'a str {
+    let mut all = studies.iter().filter_map(|facts| facts.analysis.commands.as_ref());
+    all.find_map(|runs| runs.quantity(row.metric)).map_or("throughput", |quantity| &quantity.name)
+}
+
+/// What the signs mean; the page has words for those of ratios.
+fn legend() -> Vec<Block> {
+    let below: Prose = format!("{BELOW_FLOOR} within the noise floor").into();
+    let signs = Mark::ALL.into_iter().map(Prose::sign).chain([below.clone()]);
+    vec![Block::Legend(signs.collect(), Shown::Terminal), Block::Legend(vec![below], Shown::Page)]
+}

@@ -1,0 +1,202 @@
+//! What was measured of the hardware: declared and measured cores, pairs of logical CPUs, co-runners, clocks; as a
+//! section of a study's report, and as the report of a probe alone.
+
+mod pairs;
+
+use crate::Facts;
+use crate::hardware::Hardware;
+use crate::hardware::shown::{cores, extent, mhz, source_words};
+use std::collections::{BTreeMap, BTreeSet};
+use threadwise_document::chart::{PairChart, Shared};
+use threadwise_document::{Block, Cell, Column, Document, Fact, Prose, Section, Shown, Table};
+use threadwise_document::{numbers, prose};
+use threadwise_machine::Topology;
+use threadwise_study::probe::{CoRunner, Probe};
+
+/// Logical CPUs that have a row of their own; of more, those with the busiest siblings.
+const MAX_CPUS: usize = 64;
+
+/// Heading, of the section and of the report of a probe alone.
+const TITLE: &str = "The hardware, measured";
+
+/// What the probe found; `None` where there was none.
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let (probe, hardware) = facts.probe.zip(facts.hardware)?;
+    let mut blocks = about(probe);
+    let lines = hardware.verdict.iter().map(|finding| finding.line.clone());
+    blocks.push(Block::List(lines.collect(), Shown::Page));
+    blocks.extend(measured(probe, hardware));
+    Some(Section::new("hardware", TITLE, blocks))
+}
+
+/// Its pairs.
+pub fn chart(facts: &Facts<'_>) -> Option<PairChart> {
+    facts.probe.zip(facts.hardware).map(|(probe, hardware)| pairs::chart(probe, hardware))
+}
+
+/// The report of a probe alone. `created_utc` is when it was measured, RFC 3339 in UTC, and may be empty.
+pub fn document(
+    topology: &Topology,
+    probe: &Probe,
+    hardware: &Hardware,
+    program_version: &str,
+    created_utc: &str,
+) -> Document {
+    let blocks = about(probe).into_iter().chain(measured(probe, hardware));
+    let machine = Block::Machine(Box::new(topology.clone()));
+    Document {
+        title: TITLE.to_owned(),
+        about: Some(created_utc).filter(|when| !when.is_empty()).map(str::to_owned).into_iter().collect(),
+        simulated: false,
+        verdict: hardware.verdict.clone(),
+        facts: figures(probe, hardware),
+        sections: vec![
+            Section::new("hardware", TITLE, blocks.collect()),
+            Section::new("machine", "The machine, declared", vec![machine]),
+        ],
+        footer: format!("threadwise {program_version}"),
+        charts: Shared { pairs: Some(pairs::chart(probe, hardware)), ..Shared::default() },
+    }
+}
+
+/// The figures beside the verdict of a probe.
+fn figures(probe: &Probe, hardware: &Hardware) -> Vec<Fact> {
+    let fact = |name: &str, value, note| Fact { name: name.to_owned(), value, note };
+    let pairs = hardware.pairs;
+    let without = pairs.masked + pairs.moving + pairs.unclear + pairs.unknown;
+    vec![
+        fact("logical CPUs", probe.cpus.len().to_string(), numbers::cpu_list(&probe.cpus)),
+        fact("time", numbers::seconds(probe.duration_s), format!("{} form", probe.form.word())),
+        fact(
+            "pairs as declared",
+            numbers::grouped(pairs.agree),
+            format!("{} otherwise", numbers::grouped(pairs.differ)),
+        ),
+        fact(
+            "pairs without an answer",
+            numbers::grouped(without),
+            "masked, moving, unclear or not measured".to_owned(),
+        ),
+    ]
+}
+
+/// What was probed.
+fn about(probe: &Probe) -> Vec<Block> {
+    let mut lines = vec![prose!(
+        "Probed: {} ({}), {} form, {}.",
+        numbers::counted(probe.cpus.len(), "logical CPU"),
+        numbers::cpu_list(&probe.cpus),
+        probe.form.word(),
+        Prose::figure(numbers::seconds(probe.duration_s)),
+    )];
+    let stopped = prose!("The probe was stopped before its end: what stands here was measured.");
+    lines.extend(probe.interrupted.then_some(stopped));
+    lines.into_iter().map(|line| Block::Text(line, Shown::Page)).collect()
+}
+
+/// Cores, pairs and tables.
+fn measured(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
+    let mut blocks = vec![Block::Cores(cores(hardware))];
+    blocks.extend(pairs::figures(probe, hardware));
+    let tables = [differences(hardware), co_runners(probe), clocks(probe), gaps(probe)];
+    blocks.extend(tables.into_iter().flatten().map(|table| Block::Table(table.shown(Shown::Page))));
+    blocks
+}
+
+/// Columns of words, then columns of figures.
+fn columns(texts: &[&str], figures: &[&str]) -> Vec<Column> {
+    let texts = texts.iter().map(|name| Column::text(*name));
+    texts.chain(figures.iter().map(|name| Column::figure(*name))).collect()
+}
+
+fn differences(hardware: &Hardware) -> Option<Table> {
+    let rows = hardware.differences.iter().map(|difference| {
+        vec![
+            Cell::Text(numbers::cpu_list(&difference.cpus)),
+            Cell::text(&difference.declared),
+            Cell::text(&difference.measured),
+            Cell::Text(difference.text.to_string()),
+        ]
+    });
+    let columns = columns(&["logical CPUs", "declared", "measured", "figures"], &[]);
+    (rows.len() > 0).then(|| Table::new("Where declaration and measurement differ", columns, rows))
+}
+
+fn share(value: f64) -> Cell {
+    Cell::Value { value, unit: "share" }
+}
+
+fn co_runners(probe: &Probe) -> Option<Table> {
+    let mut all: Vec<&CoRunner> = probe.co_runners.iter().collect();
+    let mut caption = "A co-runner on the siblings".to_owned();
+    if all.len() > MAX_CPUS {
+        all.sort_by(|a, b| b.busy_share.unwrap_or(-1.0).total_cmp(&a.busy_share.unwrap_or(-1.0)));
+        all.truncate(MAX_CPUS);
+        caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.co_runners.len());
+    }
+    let adds = |adds: Option<f64>| adds.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1" });
+    let rows = all.iter().map(|own| {
+        vec![
+            Cell::text(own.cpu.to_string()),
+            Cell::text(&own.why),
+            own.busy_share.map_or_else(|| Cell::text("unknown"), share),
+            adds(own.adds_per_step_p10),
+            adds(own.adds_per_step_p50),
+            adds(own.adds_per_step_p90),
+            share(own.off_cpu_share),
+            Cell::Count(own.windows.into()),
+        ]
+    });
+    let figures = ["sibling busy", "adds a step p10", "p50", "p90", "off the CPU", "windows"];
+    (!all.is_empty()).then(|| Table::new(caption, columns(&["logical CPU", "why"], &figures), rows))
+}
+
+/// MHz, whole: more digits than that say nothing.
+fn whole_mhz(mhz: f64) -> Cell {
+    if mhz.is_finite() { Cell::Count(mhz.round() as u64) } else { Cell::none() }
+}
+
+/// Terms as in turbostat's manual page; a row a reading, or a row a range where there are many CPUs.
+fn clocks(probe: &Probe) -> Option<Table> {
+    let read: BTreeSet<u32> =
+        probe.clocks.iter().filter(|reading| mhz(reading).is_some()).map(|reading| reading.cpu).collect();
+    match (probe.clocks.is_empty(), read.len() > MAX_CPUS) {
+        (true, _) => return None,
+        (false, true) => return Some(clock_ranges(probe)),
+        (false, false) => {}
+    }
+    let figure = |value: Option<f64>| value.map_or_else(Cell::none, whole_mhz);
+    let rows = probe.clocks.iter().map(|own| {
+        vec![
+            Cell::text(own.cpu.to_string()),
+            Cell::text(source_words(own.source)),
+            Cell::Count(own.busy_cpus.into()),
+            figure(own.avg_mhz),
+            own.busy_pct.map_or_else(Cell::none, |percent| share(percent / 100.0)),
+            figure(own.bzy_mhz),
+            figure(own.tsc_mhz),
+        ]
+    });
+    let figures = ["busy CPUs", "Avg_MHz", "Busy%", "Bzy_MHz", "TSC_MHz"];
+    Some(Table::new("Clocks", columns(&["logical CPU", "source"], &figures), rows))
+}
+
+fn clock_ranges(probe: &Probe) -> Table {
+    let mut ranges: BTreeMap<(u32, &str), Vec<f64>> = BTreeMap::new();
+    for reading in &probe.clocks {
+        let key = (reading.busy_cpus, source_words(reading.source));
+        ranges.entry(key).or_default().extend(mhz(reading));
+    }
+    let rows = ranges.iter().filter_map(|((busy, source), values)| {
+        let (least, middle, most) = extent(values.iter().copied())?;
+        let heads = [Cell::text(*source), Cell::Count((*busy).into()), Cell::Count(values.len() as u64)];
+        Some(heads.into_iter().chain([least, middle, most].map(whole_mhz)).collect())
+    });
+    let figures = ["busy CPUs", "readings", "least MHz", "middle MHz", "most MHz"];
+    Table::new("Clocks while not idle", columns(&["source"], &figures), rows)
+}
+
+fn gaps(probe: &Probe) -> Option<Table> {
+    let rows = probe.gaps.iter().map(|gap| vec![Cell::text(gap)]);
+    (rows.len() > 0).then(|| Table::new("What could not be had", columns(&[""], &[]), rows))
+}
