@@ -5,7 +5,7 @@
 
 mod document;
 
-pub use document::document;
+pub use document::{document, foot, made};
 
 use crate::estimate::first_reason;
 use crate::findings::words::bare;

@@ -13,7 +13,7 @@ mod old_names;
 mod queries;
 mod worklist;
 
-pub(crate) use compare::compare;
+pub use compare::compare;
 pub use doctor::doctor;
 pub use engines::{EngineEntry, engines};
 
@@ -395,7 +395,7 @@ fn hardware_json(hardware: &Hardware, ids: &Ids) -> Value {
             "moving": pairs.moving, "unclear": pairs.unclear, "unknown": pairs.unknown,
         },
         "differences": differences.collect::<Value>(),
-        "verdict": hardware.document.verdict.iter().map(finding_json).collect::<Value>(),
+        "verdict": hardware.verdict.iter().map(finding_json).collect::<Value>(),
     })
 }
 

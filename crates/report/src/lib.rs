@@ -6,7 +6,6 @@
 //! characters for the terminal ([`text::plain`]), markup for HTML (`html`), formulas for
 //! spreadsheets ([`csv`]).
 
-pub mod compare;
 pub mod csv;
 pub mod drawing;
 pub mod hardware;

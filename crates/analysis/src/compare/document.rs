@@ -1,6 +1,6 @@
 //! Several studies side by side as a document: a table of the studies, and one of their ratios.
 
-use super::{Cell as Found, Row, Side, side_by_side};
+use super::{Cell as Found, Row, Side, SideBySide, side_by_side};
 use crate::{Facts, findings, kinds};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
@@ -10,12 +10,7 @@ const BELOW_FLOOR: &str = "~";
 
 /// The report of several studies, each with its file as [`Facts::source`].
 pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
-    let sides = studies.iter().map(|facts| Side {
-        study: facts.study,
-        topology: facts.topology,
-        analysis: facts.analysis,
-    });
-    let table = side_by_side(&sides.collect::<Vec<_>>());
+    let table = made(studies);
     let caution = |line: &String| findings::finding("caution", prose!("Mind: {}.", line), &[]);
     let verdict: Vec<Finding> = table.cautions.iter().map(caution).collect();
     let foot = Block::Text(foot(studies).into(), Shown::Everywhere);
@@ -36,8 +31,18 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     }
 }
 
+/// The ratios of several studies, row by row.
+pub fn made<'a>(studies: &[Facts<'a>]) -> SideBySide<'a> {
+    let sides = studies.iter().map(|facts| Side {
+        study: facts.study,
+        topology: facts.topology,
+        analysis: facts.analysis,
+    });
+    side_by_side(&sides.collect::<Vec<_>>())
+}
+
 /// What may be compared, and what may not: what all kinds have in common.
-fn foot(studies: &[Facts<'_>]) -> &'static str {
+pub fn foot(studies: &[Facts<'_>]) -> &'static str {
     let mut all: Vec<&str> = studies.iter().map(|facts| kinds::of(facts.study).comparable()).collect();
     all.dedup();
     if let [same] = all.as_slice() { same } else { kinds::COMPARABLE }

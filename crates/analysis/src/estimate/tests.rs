@@ -328,7 +328,10 @@ fn damaged_runs_are_left_out_and_harmless() {
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
     let exclusions = analysis.excluded_blocks.join("\n");
     assert!(exclusions.contains("block 1, T only: invalid (no-work: it has no slices)"), "{exclusions}");
-    assert!(exclusions.contains("block 2, T only: invalid (no-work: 1 of 2 rounds had no row)"), "{exclusions}");
+    assert!(
+        exclusions.contains("block 2, T only: invalid (no-work: 1 of 2 rounds had no row)"),
+        "{exclusions}"
+    );
     assert!(exclusions.contains("block 1, a run of 'unknown'"), "{exclusions}");
     assert_eq!(analysis.estimates[0].ratio.blocks, 1);
 }

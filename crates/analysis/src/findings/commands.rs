@@ -214,7 +214,9 @@ fn effects(facts: &Facts<'_>, metric: &str) -> usize {
 
 /// How many of them are effects too small to tell.
 fn tiny(facts: &Facts<'_>, metric: &str) -> usize {
-    all_against_baseline(facts, metric).filter(|estimate| estimate.ratio.effect && !is_reported(estimate)).count()
+    all_against_baseline(facts, metric)
+        .filter(|estimate| estimate.ratio.effect && !is_reported(estimate))
+        .count()
 }
 
 fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<Item = &'a Estimate> {

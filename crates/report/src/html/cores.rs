@@ -27,9 +27,6 @@ const FEW: Sizes = Sizes { cpu_width: 30, cpu_height: 24, inner: 3, outer: 13, n
 const SMALL: Sizes = Sizes { cpu_width: 8, cpu_height: 8, inner: 1, outer: 3, numbers: false };
 
 /// Both drawings, declared first.
-pub fn sides(hardware: &Hardware) -> Vec<Side> {
-    drawn(&crate::hardware::cores(hardware))
-}
 
 /// Both drawings of a document, declared first.
 pub fn drawn(cores: &Cores) -> Vec<Side> {

@@ -37,9 +37,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(format_value);
     let fault = |error: Error| ReportError::Template(format!("{error:#}"));
-    environment
-        .add_template("report.html", TEMPLATE)
-        .map_err(fault)?;
+    environment.add_template("report.html", TEMPLATE).map_err(fault)?;
     let template = environment.get_template("report.html").map_err(fault)?;
     let trusted = |text: &str| Value::from_safe_string(text.to_owned());
     // Only pages that have such charts carry what draws them.

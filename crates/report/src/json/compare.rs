@@ -1,13 +1,14 @@
 //! Several studies side by side.
 
 use super::{VERSION, merged, metric_name, noise_floor, pretty};
-use crate::compare::{Named, any_commands, foot};
 use serde_json::{Value, json};
-use threadwise_analysis::compare::{Cell, SideBySide};
+use threadwise_analysis::Facts;
+use threadwise_analysis::compare::{self, Cell};
 
 /// `{"version", "studies", "rows", "cautions", "note"}`; a row's cells are in the order of the studies.
-pub fn compare(documents: &[Named<'_>], table: &SideBySide<'_>) -> String {
-    let commands = any_commands(documents);
+pub fn compare(documents: &[Facts<'_>]) -> String {
+    let table = compare::made(documents);
+    let commands = documents.iter().any(|facts| facts.study.runs_whole());
     let rows = table.rows.iter().map(|row| {
         let cells = row.cells.iter().map(|own| if commands { with_meaning(own) } else { cell(own) });
         let own = json!({"name": row.name, "cells": cells.collect::<Value>()});
@@ -19,14 +20,13 @@ pub fn compare(documents: &[Named<'_>], table: &SideBySide<'_>) -> String {
         "studies": documents.iter().map(study).collect::<Value>(),
         "rows": rows.collect::<Value>(),
         "cautions": table.cautions,
-        "note": foot(documents),
+        "note": compare::foot(documents),
     }))
 }
 
-fn study(named: &Named<'_>) -> Value {
-    let facts = named.facts;
+fn study(facts: &Facts<'_>) -> Value {
     json!({
-        "file": named.file, "name": facts.study.name, "engine": facts.study.engine,
+        "file": facts.source, "name": facts.study.name, "engine": facts.study.engine,
         "engine_version": facts.engine_version, "workload": facts.study.workload,
         "created_utc": facts.created_utc, "simulated": facts.is_simulated(),
         "blocks": facts.analysis.blocks, "level": facts.level(),
@@ -35,9 +35,9 @@ fn study(named: &Named<'_>) -> Value {
 }
 
 /// A metric as the reports of the studies name it.
-fn name_of(documents: &[Named<'_>], metric: &str) -> String {
-    let with_commands = documents.iter().find(|named| named.facts.study.runs_whole());
-    with_commands.map_or_else(|| metric.to_owned(), |named| metric_name(named.facts.study, metric))
+fn name_of(documents: &[Facts<'_>], metric: &str) -> String {
+    let with_commands = documents.iter().find(|facts| facts.study.runs_whole());
+    with_commands.map_or_else(|| metric.to_owned(), |facts| metric_name(facts.study, metric))
 }
 
 /// A cell that says which side of 1 is better.

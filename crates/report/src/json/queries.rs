@@ -2,11 +2,11 @@
 
 use super::activity::interval;
 use serde_json::{Value, json};
+use threadwise_analysis::kinds::queries::{changed, reason_words};
 use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plan, PlanChange, Plateau,
     Queries, QueryEstimates, StepMark, TotalEstimates, TreatmentQueries,
 };
-use threadwise_analysis::kinds::queries::{changed, reason_words};
 use threadwise_analysis::{Interval, Ratio};
 
 /// The field `queries` of the report.

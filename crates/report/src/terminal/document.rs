@@ -17,9 +17,6 @@ pub fn verdict(document: &Document, style: Style) -> String {
         let head = format!("{number:digits$}. ");
         lines.extend(hanging(&head, &finding.line, style));
     }
-    if document.verdict.is_empty() {
-        lines.push("No finding: no block was complete.".to_owned());
-    }
     lines.join("\n")
 }
 

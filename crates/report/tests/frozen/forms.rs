@@ -3,10 +3,9 @@
 use crate::opened::Opened;
 use crate::{page, tree};
 use std::io::Write;
-use threadwise_report::compare::{self, Named};
-use threadwise_report::html::ProbeHead;
+use threadwise_analysis::{Facts, compare, document, hardware};
 use threadwise_report::terminal::Style;
-use threadwise_report::{Document, ReportError, csv, html, json, terminal};
+use threadwise_report::{ReportError, csv, html, json, terminal};
 
 /// Lines of an export that are shown.
 const LINES: usize = 20;
@@ -20,9 +19,10 @@ const JSON_DIGITS: usize = 9;
 const WIDTHS: [usize; 4] = [40, 80, 120, 200];
 
 /// Verdict and table as `report` prints them, in Unicode at each width, at 80 columns in ASCII, and in colours.
-pub fn terminal(document: &Document<'_>, widths: &[usize]) -> String {
+pub fn terminal(facts: &Facts<'_>, widths: &[usize]) -> String {
+    let document = document(facts);
     styled(widths, |style| {
-        format!("{}\n\n{}\n", terminal::verdict(document, style), terminal::table(document, style))
+        format!("{}\n\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
     })
 }
 
@@ -42,13 +42,13 @@ fn styled(widths: &[usize], screen: impl Fn(Style) -> String) -> String {
 }
 
 /// The page without scripts and styles.
-pub fn page(document: &Document<'_>) -> String {
-    page::text(&html::render(document).unwrap())
+pub fn page(facts: &Facts<'_>) -> String {
+    page::text(&html::render(&document(facts)).unwrap())
 }
 
 /// What the page's charts are drawn from.
-pub fn charts(document: &Document<'_>) -> String {
-    chart_data(&html::render(document).unwrap())
+pub fn charts(facts: &Facts<'_>) -> String {
+    chart_data(&html::render(&document(facts)).unwrap())
 }
 
 /// The chart data of a page.
@@ -59,8 +59,8 @@ fn chart_data(page: &str) -> String {
 }
 
 /// `report --json`.
-pub fn json(document: &Document<'_>) -> String {
-    whole_json(&json::report(document))
+pub fn json(facts: &Facts<'_>) -> String {
+    whole_json(&json::report(facts, &document(facts)))
 }
 
 /// All of a JSON text.
@@ -69,7 +69,7 @@ fn whole_json(text: &str) -> String {
 }
 
 /// A writer of one export.
-type Export = fn(&Document<'_>, &mut dyn Write) -> Result<(), ReportError>;
+type Export = fn(&Facts<'_>, &mut dyn Write) -> Result<(), ReportError>;
 const EXPORTS: [(&str, Export, usize); 8] = [
     ("runs, CSV", csv::runs_csv, LINES),
     ("slices, CSV", csv::slices_csv, LINES),
@@ -82,10 +82,10 @@ const EXPORTS: [(&str, Export, usize); 8] = [
 ];
 
 /// The first lines of each export.
-pub fn exports(document: &Document<'_>) -> String {
+pub fn exports(facts: &Facts<'_>) -> String {
     let shown = |(name, export, most): &(&str, Export, usize)| {
         let mut out = Vec::new();
-        export(document, &mut out).unwrap();
+        export(facts, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let first: String = text.lines().take(*most).map(|line| format!("{line}\n")).collect();
         format!("==== {name}: {} lines\n{first}", text.lines().count())
@@ -101,9 +101,9 @@ pub fn probe_terminal(opened: &Opened) -> String {
 
 /// The page of `probe`, and what its charts are drawn from.
 pub fn probe_page(opened: &Opened) -> String {
-    let head = ProbeHead { title: "The hardware, measured", program_version: "0.1.0", created_utc: "" };
     let (probe, hardware) = (opened.probe.as_ref().unwrap(), opened.hardware.as_ref().unwrap());
-    let page = html::render_probe(&opened.topology, probe, hardware, &head).unwrap();
+    let document = hardware::document(&opened.topology, probe, hardware, "0.1.0", "");
+    let page = html::render(&document).unwrap();
     page::text(&page) + "\n" + &chart_data(&page)
 }
 
@@ -113,21 +113,24 @@ pub fn probe_json(opened: &Opened) -> String {
     whole_json(&json::probe(&opened.topology, probe, hardware))
 }
 
-fn named(studies: &[Opened]) -> Vec<Named<'_>> {
-    studies.iter().map(|opened| Named { file: &opened.source, document: opened.document() }).collect()
+fn all(studies: &[Opened]) -> Vec<Facts<'_>> {
+    studies.iter().map(Opened::facts).collect()
 }
 
 /// The table of `compare`.
 pub fn compared_terminal(studies: &[Opened]) -> String {
-    styled(&WIDTHS, |style| compare::text(&named(studies), style) + "\n")
+    let document = compare::document(&all(studies), "0.1.0");
+    styled(&WIDTHS, |style| {
+        format!("{}\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
+    })
 }
 
 /// The page of `compare`.
 pub fn compared_page(studies: &[Opened]) -> String {
-    page::text(&compare::html(&named(studies), "0.1.0").unwrap())
+    page::text(&html::render(&compare::document(&all(studies), "0.1.0")).unwrap())
 }
 
 /// `compare --json`.
 pub fn compared_json(studies: &[Opened]) -> String {
-    whole_json(&compare::json(&named(studies)))
+    whole_json(&json::compare(&all(studies)))
 }

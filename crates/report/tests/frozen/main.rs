@@ -41,27 +41,27 @@ macro_rules! study {
 
             #[test]
             fn terminal() {
-                check("terminal", |opened| forms::terminal(&opened.document(), $widths));
+                check("terminal", |opened| forms::terminal(&opened.facts(), $widths));
             }
 
             #[test]
             fn page() {
-                check("page", |opened| forms::page(&opened.document()));
+                check("page", |opened| forms::page(&opened.facts()));
             }
 
             #[test]
             fn charts() {
-                check("charts", |opened| forms::charts(&opened.document()));
+                check("charts", |opened| forms::charts(&opened.facts()));
             }
 
             #[test]
             fn json() {
-                check("json", |opened| forms::json(&opened.document()));
+                check("json", |opened| forms::json(&opened.facts()));
             }
 
             #[test]
             fn exports() {
-                check("exports", |opened| forms::exports(&opened.document()));
+                check("exports", |opened| forms::exports(&opened.facts()));
             }
         }
     };

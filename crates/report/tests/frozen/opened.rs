@@ -2,9 +2,8 @@
 
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Finding, analyse_probed, findings};
+use threadwise_analysis::{Analysis, Facts, analyse_probed};
 use threadwise_machine::Topology;
-use threadwise_report::Document;
 use threadwise_store::{Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
@@ -17,7 +16,6 @@ pub struct Opened {
     pub notes: Vec<String>,
     pub versions: Versions,
     pub analysis: Analysis,
-    pub findings: Vec<Finding>,
     /// The file without its folder, which differs between checkouts.
     pub source: String,
     pub probe: Option<Probe>,
@@ -38,24 +36,15 @@ impl Opened {
         let alpha_share = if matches!(study.design.stopping, Stopping::Until { .. }) { 0.2 } else { 1.0 };
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let engine = &versions.engine_version;
-        let facts = threadwise_analysis::Facts {
-            notes: &notes,
-            engine_version: engine,
-            hardware: hardware.as_ref(),
-            ..threadwise_analysis::Facts::new(&study, &topology, &analysis)
-        };
-        let findings = findings::verdict(&facts);
-        Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware }
+        Self { study, topology, runs, notes, versions, analysis, source, probe, hardware }
     }
 
-    /// What the renderers take.
-    pub fn document(&self) -> Document<'_> {
-        Document {
+    /// What reports and exports are made from.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
             study: &self.study,
             topology: &self.topology,
             analysis: &self.analysis,
-            findings: &self.findings,
             runs: &self.runs,
             notes: &self.notes,
             source: &self.source,

@@ -13,7 +13,6 @@ use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::whole::{self, Request};
-use threadwise_report::html::ProbeHead;
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::guard;
 use threadwise_study::probe::{Probe, ProbeForm};
@@ -76,12 +75,9 @@ fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardwar
     });
     output::deliver(printed, path, false, || {
         let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let head = ProbeHead {
-            title: "The hardware, measured",
-            program_version: env!("CARGO_PKG_VERSION"),
-            created_utc: &created_utc,
-        };
-        html::render_probe(topology, probe, hardware, &head).map_err(AppError::failed)
+        let version = env!("CARGO_PKG_VERSION");
+        let document = hardware::document(topology, probe, hardware, version, &created_utc);
+        html::render(&document).map_err(AppError::failed)
     })?;
     output::name_page(path.filter(|_| !args.json))
 }

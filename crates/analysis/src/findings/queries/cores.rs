@@ -1,8 +1,8 @@
 //! CPU seconds beside physical core-seconds: an operating system counts a core twice while both of its
 //! siblings are busy, so CPU seconds rise with SMT even where the cores do less.
 
-use super::finding;
 use super::choice::{Choice, NamedRatio, baseline, baseline_name, judged};
+use super::finding;
 use crate::Facts;
 use crate::Finding;
 use crate::queries::words::seconds;

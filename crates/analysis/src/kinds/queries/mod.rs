@@ -2,10 +2,10 @@
 
 use super::{Kind, Nouns, command};
 use crate::Facts;
-use crate::queries::{Change, Reason, TreatmentQueries};
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, activity, queries as findings, trust};
 use crate::queries::short_reason;
+use crate::queries::{Change, Reason, TreatmentQueries};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Prose, Section, numbers, prose};
 use threadwise_study::Study;

@@ -1,7 +1,7 @@
 //! The verdict of studies of queries, as a reader sees it.
 
 use super::*;
-use crate::findings::{verdict, plain_verdict};
+use crate::findings::{plain_verdict, verdict};
 use crate::fixtures::comparison;
 use crate::{Facts, Finding};
 use threadwise_machine::topology::Cache;
