@@ -13,7 +13,7 @@ mod outliers;
 mod plans;
 mod steps;
 mod table;
-pub(crate) mod words;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,8 @@ use crate::{Interval, Ratio};
 pub(crate) use build::queries;
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
 pub use plans::{change, plan_name, side_by_side};
-pub use words::{half_width, short_reason};
+use threadwise_document::Prose;
+pub use words::{short, short_reason};
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] where the workload has none.
 #[derive(Debug, Clone, PartialEq)]
@@ -328,7 +329,7 @@ pub struct Outlier {
     /// the cause is of the same kind.
     pub cause: &'static str,
     /// One sentence with the figures that it rests on.
-    pub text: String,
+    pub text: Prose,
 }
 
 /// Why something stands out.

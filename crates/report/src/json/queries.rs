@@ -138,7 +138,7 @@ fn change_json(change: &PlanChange, plans: &[Plan]) -> Value {
 fn outlier(outlier: &Outlier) -> Value {
     json!({
         "query": outlier.query, "treatment": outlier.treatment, "block": outlier.block,
-        "times": outlier.times, "reason": reason_words(outlier.reason), "text": outlier.text,
+        "times": outlier.times, "reason": reason_words(outlier.reason), "text": outlier.text.to_string(),
     })
 }
 

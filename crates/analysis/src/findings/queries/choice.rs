@@ -2,10 +2,10 @@
 //! that are not together, with the words said once.
 
 use crate::Facts;
-use crate::findings::words::plural;
 use crate::queries::{Baseline, Queries, TreatmentQueries};
 use crate::{Estimate, Ratio};
 use std::collections::BTreeMap;
+use threadwise_document::numbers::{counted, ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::{Role, Treatment};
 
@@ -98,19 +98,17 @@ pub fn baseline_name(queries: &Queries) -> &str {
 
 /// What the baseline is called where a study has one: by name, with what its name does not say and
 /// one of its figures; `None` where each group has its own.
-pub fn one_baseline(
-    queries: &Queries,
-    figure: impl Fn(&TreatmentQueries) -> Option<String>,
-) -> Option<String> {
+pub fn one_baseline(queries: &Queries, figure: impl Fn(&TreatmentQueries) -> Option<Prose>) -> Option<Prose> {
     let [Baseline { both: one, .. }] = queries.baselines.as_slice() else { return None };
     let (name, placement) = (&one.treatment, one.placement.trim());
     let dop = one.dop.filter(|dop| !name.contains(&format!("d{dop}")));
     let dop = dop.map_or_else(String::new, |dop| format!("DOP {dop} "));
     let is_reported = dop.is_empty() && name.contains(placement);
     let place = (!is_reported).then(|| format!("{dop}on {placement}"));
-    let streams = queries.is_throughput.then(|| plural(one.streams, "stream"));
-    let words: Vec<String> = [place, streams, figure(one)].into_iter().flatten().collect();
-    Some(if words.is_empty() { name.clone() } else { format!("{name} ({})", words.join(", ")) })
+    let streams = queries.is_throughput.then(|| counted(one.streams as usize, "stream"));
+    let words = [place.map(Prose::from), streams.map(Prose::from), figure(one)].into_iter().flatten();
+    let words = Prose::join(words, ", ");
+    Some(if words.is_empty() { name.into() } else { prose!("{} ({})", name, words) })
 }
 
 /// A ratio with its name, as a finding lists it.
@@ -118,29 +116,33 @@ pub struct NamedRatio {
     name: String,
     ratio: Ratio,
     /// What stands behind it in brackets; may be empty.
-    more: String,
+    more: Prose,
 }
 
 impl NamedRatio {
     /// Of a treatment or a query.
-    pub fn of(name: &str, ratio: &Ratio, more: String) -> Self {
-        Self { name: name.to_owned(), ratio: ratio.clone(), more }
+    pub fn of(name: &str, ratio: &Ratio, more: impl Into<Prose>) -> Self {
+        Self { name: name.to_owned(), ratio: ratio.clone(), more: more.into() }
     }
 
     /// Of a comparison.
     pub fn of_estimate(estimate: &Estimate) -> Self {
-        Self::of(&estimate.name, &estimate.ratio, String::new())
+        Self::of(&estimate.name, &estimate.ratio, "")
     }
 
     /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is given for all.
     fn text(&self, with_why: bool) -> Prose {
-        let why =
-            self.ratio.why_not_shown().filter(|_| with_why && self.ratio.has_ends()).unwrap_or_default();
-        let parts: Vec<&str> =
-            [self.more.as_str(), why].into_iter().filter(|part| !part.is_empty()).collect();
-        match parts.as_slice() {
-            [] => prose!("{} {}", &self.name, &self.ratio),
-            parts => prose!("{} {} ({})", &self.name, &self.ratio, parts.join(", ")),
+        let why = self.ratio.why_not_shown().filter(|_| with_why).unwrap_or_default();
+        // That there is no interval is a reason, and given as such.
+        let figures = match self.ratio.has_ends() {
+            true => Prose::from(&self.ratio),
+            false => Prose::figure(format!("{}x", ratio(self.ratio.value))),
+        };
+        let parts = [self.more.clone(), why.into()].into_iter().filter(|part| !part.is_empty());
+        let brackets = Prose::join(parts, ", ");
+        match brackets.is_empty() {
+            true => prose!("{} {}", &self.name, figures),
+            false => prose!("{} {} ({})", &self.name, figures, brackets),
         }
     }
 }

@@ -5,8 +5,8 @@ use super::choice::{Choice, NamedRatio, baseline, baseline_name, judged};
 use super::finding;
 use crate::Facts;
 use crate::Finding;
-use crate::queries::words::seconds;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
+use threadwise_document::{Prose, numbers, prose};
 
 /// Core-seconds nearer to each other than this are not told apart: they are means without an interval.
 const SAME_SHARE: f64 = 0.05;
@@ -27,18 +27,18 @@ pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -
     let cpu = cpu(queries, choice);
     let cores = match doubled {
         Some(own) => cores(facts, queries, own),
-        None if cpu.is_some() && choice.named.iter().all(|own| is_known(own)) => {
-            Some("One logical CPU a core: these are core-seconds.".to_owned())
+        None if cpu.is_some() && choice.told.iter().all(|own| is_known(own)) => {
+            Some("One logical CPU a core: these are core-seconds.".into())
         }
         None => None,
     };
-    let sentences: Vec<String> = [cpu, cores].into_iter().flatten().collect();
-    let names: Vec<&str> = choice.named.iter().map(|own| own.treatment.as_str()).collect();
-    (!sentences.is_empty()).then(|| finding("core-seconds", sentences.join(" "), &names))
+    let sentences = Prose::join([cpu, cores].into_iter().flatten(), " ");
+    let names: Vec<&str> = choice.told.iter().map(|own| own.treatment.as_str()).collect();
+    (!sentences.is_empty()).then(|| finding("core-seconds", sentences, &names))
 }
 
 /// CPU time of all queries; of streams, which execute more of them, that of a query.
-fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
     let took = |own: &TreatmentQueries| {
         own.total.cpu_s.as_ref().filter(|_| !queries.is_throughput).map(|cpu| seconds(cpu.mean))
     };
@@ -51,10 +51,10 @@ fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<String> {
         [one] => took(&one.both),
         _ => None,
     };
-    let was = was.map_or_else(String::new, |was| format!(" ({was})"));
+    let was = was.map_or_else(Prose::default, |was| prose!(" ({})", was));
     let what = if queries.is_throughput { "CPU a query" } else { "CPU" };
     let more = choice.more(|own| own.total.cpu.as_ref());
-    Some(format!("{what} against {name}{was}: {clauses}{more}."))
+    Some(prose!("{} against {}{}: {}{}.", what, name, was, told, more))
 }
 
 /// Whether a core has two logical CPUs in the placement, as far as their times show it: bounds lie apart,
@@ -68,16 +68,17 @@ fn is_range(cores: &CoreSeconds) -> bool {
 }
 
 /// Physical core-seconds of one treatment beside its baseline's; of streams a stream's.
-fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option<String> {
+fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option<Prose> {
     let base = baseline(facts, queries, own)?;
     let of = |own: &TreatmentQueries| {
         own.cores.as_ref().map(|cores| scaled(cores, if queries.is_throughput { own.streams } else { 1 }))
     };
     let (was, now) = of(base).zip(of(own))?;
     let each = if queries.is_throughput { " a stream" } else { "" };
-    let mut text = format!(
-        "Physical core-seconds{each} of {} {} on {} cores against {} on {}: {}",
-        own.treatment,
+    let mut text = prose!(
+        "Physical core-seconds{} of {} {} on {} cores against {} on {}: {}",
+        each,
+        &own.treatment,
         bounds(&now),
         now.cores,
         bounds(&was),
@@ -89,14 +90,15 @@ fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option
         }
     );
     if let Some(all) = own.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.slice_s) {
-        text += &format!(
+        text.push(prose!(
             "; both threads of a core busy while another core idled for {} to {} of {}",
             seconds(all.straggler_low_s),
             seconds(all.straggler_high_s),
             seconds(all.slice_s)
-        );
+        ));
     }
-    Some(format!("{text}."))
+    text.push(".");
+    Some(text)
 }
 
 /// The part of one of so many streams.
@@ -112,11 +114,15 @@ fn scaled(cores: &CoreSeconds, streams: u32) -> CoreSeconds {
 }
 
 /// `1687 s to 2236 s`, or one figure where both are equal.
-fn bounds(cores: &CoreSeconds) -> String {
+fn bounds(cores: &CoreSeconds) -> Prose {
     match is_range(cores) {
-        true => format!("{} to {}", seconds(cores.core_low_s), seconds(cores.core_high_s)),
+        true => prose!("{} to {}", seconds(cores.core_low_s), seconds(cores.core_high_s)),
         false => seconds(cores.core_low_s),
     }
+}
+
+fn seconds(seconds: f64) -> Prose {
+    Prose::figure(numbers::seconds(seconds))
 }
 
 fn meaning(was: &CoreSeconds, now: &CoreSeconds) -> &'static str {

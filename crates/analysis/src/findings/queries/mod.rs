@@ -18,11 +18,12 @@ use super::machine::has_allowed_siblings;
 use super::words::list;
 use super::{finding, scaling, smt};
 use crate::Facts;
-use crate::queries::words::bytes;
 use crate::queries::{DataSize, Queries};
 use crate::{Estimate, Finding};
 use choice::{Choice, MAX_SHOWN, NamedRatio};
 use std::cmp::Reverse;
+use threadwise_document::{Prose, numbers, prose};
+use choice::{Choice, MAX_SHOWN, NamedRatio};
 
 /// Most queries that a list names.
 const MAX_QUERIES: usize = 6;
@@ -52,30 +53,32 @@ pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
 
 /// How large the data is beside memory and caches.
 pub fn data_size(queries: &Queries) -> Option<Finding> {
-    let times = |bytes: f64, of: u64| {
-        let value = bytes / of as f64;
-        // Two significant digits of a quotient below 10.
-        let decimals = (1.0 - value.log10().floor()).clamp(0.0, 6.0) as usize;
-        format!("{value:.decimals$}x")
-    };
+    let times =
+        |bytes: f64, of: u64| Prose::figure(format!("{}x", numbers::significant(bytes / of as f64, 2)));
     let (least, most) = queries.data.first().zip(queries.data.last())?;
     let of = |size: fn(&DataSize) -> Option<u64>, what: &str| {
         let Some(bytes_of) = size(least).filter(|size| *size > 0) else {
-            return format!("{what} of unknown size");
+            return prose!("{} of unknown size", what);
         };
         let (low, high) = (times(least.logical_bytes, bytes_of), times(most.logical_bytes, bytes_of));
-        let range = if low == high { low } else { format!("{low} to {high}") };
-        format!("{range} {what} ({})", bytes(bytes_of as f64))
+        let range = if low == high { low } else { prose!("{} to {}", low, high) };
+        prose!("{} {} ({})", range, what, Prose::figure(numbers::bytes(bytes_of)))
     };
     let (memory, llc) =
         (of(|own| own.memory_bytes, "memory"), of(|own| own.llc_bytes, "the last-level caches"));
     let each = "1 is 1 GB of rows as text";
+    // As somebody set it.
+    let scale = |own: &DataSize| own.scale.to_string();
     let factors = match queries.data.as_slice() {
-        [one] => format!("scale factor {}, {} GB of rows as text", one.scale, one.logical_bytes / 1e9),
-        [low, high] => format!("scale factors {} and {} ({each})", low.scale, high.scale),
-        all => format!("{} scale factors, {} to {} ({each})", all.len(), least.scale, most.scale),
+        [one] => prose!(
+            "scale factor {}, {} GB of rows as text",
+            scale(one),
+            numbers::significant(one.logical_bytes / 1e9, 3)
+        ),
+        [low, high] => prose!("scale factors {} and {} ({})", scale(low), scale(high), each),
+        all => prose!("{} scale factors, {} to {} ({})", all.len(), scale(least), scale(most), each),
     };
-    Some(finding("data-size", format!("Data: {factors}: {memory}, {llc}."), &[]))
+    Some(finding("data-size", prose!("Data: {}: {}, {}.", factors, memory, llc), &[]))
 }
 
 /// `Q2, Q11 and Q13`, so many of them.
@@ -122,5 +125,5 @@ fn of_kind(facts: &Facts<'_>, queries: &Queries, kind: &str, text: &str) -> Opti
         0 => String::new(),
         more => format!("; {more} more in the table"),
     };
-    Some(finding(kind, format!("{text} ({what}): {clauses}{more}."), &scaling::names(&own)))
+    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, told, more), &scaling::names(&own)))
 }

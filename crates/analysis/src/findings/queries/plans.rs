@@ -2,7 +2,7 @@
 
 use super::{Facts, MAX_QUERIES, finding, query_list};
 use crate::Finding;
-use crate::queries::{Change, PlanChange, Queries};
+use crate::queries::{Change, PlanChange, Queries, short};
 use std::collections::BTreeSet;
 
 /// Longest operator inside a sentence.
@@ -49,11 +49,7 @@ fn tell(change: &PlanChange) -> String {
 }
 
 fn cut(line: &str) -> String {
-    let line = line.trim();
-    match line.chars().count() {
-        0..=MAX_OPERATOR => line.to_owned(),
-        _ => line.chars().take(MAX_OPERATOR - 1).chain(['…']).collect(),
-    }
+    short(line.trim(), MAX_OPERATOR)
 }
 
 /// Queries that had more than one plan under the same treatment.

@@ -5,6 +5,7 @@ use crate::Finding;
 use crate::findings::trust::{factors, headline, next};
 use crate::findings::words::list;
 use crate::queries::Queries;
+use threadwise_document::prose;
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, QUERIES, Test};
 
@@ -30,13 +31,13 @@ pub fn scope(facts: &Facts<'_>, queries: &Queries) -> Finding {
             .any(|held| held == "true")
             .then(|| "plans held".to_owned()),
     );
-    let mut text = format!("Scope: {}.", parts.join(", "));
+    let mut text = prose!("Scope: {}.", parts.join(", "));
     if !study.left_out.is_empty() {
         let what: Vec<String> = study.left_out.iter().map(|line| headline(line)).collect();
-        text += &format!(" Left out: {}.", list(&what));
+        text.push(prose!(" Left out: {}.", list(&what)));
     }
     if let Some(next) = next(facts, &[]) {
-        text += &format!(" Next: {next}.");
+        text.push(prose!(" Next: {}.", next));
     }
     finding("scope", text, &[])
 }

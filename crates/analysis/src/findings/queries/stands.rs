@@ -2,10 +2,10 @@
 
 use super::{finding, query_list};
 use crate::Finding;
-use crate::findings::words::plural;
-use crate::queries::words::ratio;
 use crate::queries::{Outlier, Queries, Reason};
 use std::collections::BTreeSet;
+use threadwise_document::numbers::{counted, significant};
+use threadwise_document::{Prose, prose};
 
 /// Most groups that are reported: single executions first, the last place for a query as a whole.
 const MAX_GROUPS: usize = 3;
@@ -32,28 +32,28 @@ pub fn outliers(queries: &Queries) -> Option<Finding> {
     let mut whole = grouped(&whole, |a, b| (a.query, a.cause) == (b.query, b.cause));
     single.truncate(MAX_GROUPS - whole.len().min(1));
     whole.truncate(MAX_WHOLE.min(MAX_GROUPS - single.len()));
-    let mut sentences = Vec::new();
-    let mut texts: Vec<String> = single.iter().filter_map(|group| executions(group)).collect();
-    while texts.len() > 1 && texts.iter().map(String::len).sum::<usize>() > MAX_TEXT {
+    let mut sentences: Vec<Prose> = Vec::new();
+    let mut texts: Vec<Prose> = single.iter().filter_map(|group| executions(group)).collect();
+    while texts.len() > 1 && texts.iter().map(|text| text.to_string().len()).sum::<usize>() > MAX_TEXT {
         texts.pop();
         single.pop();
     }
     if !texts.is_empty() {
-        sentences.push(format!("Stands out: {}.", texts.join("; ")));
+        sentences.push(prose!("Stands out: {}.", Prose::join(texts, "; ")));
     }
-    let texts: Vec<String> = whole.iter().filter_map(|group| query(queries, group)).collect();
+    let texts: Vec<Prose> = whole.iter().filter_map(|group| query(queries, group)).collect();
     if !texts.is_empty() {
-        sentences.push(format!("Apart from the rest: {}.", texts.join("; ")));
+        sentences.push(prose!("Apart from the rest: {}.", Prose::join(texts, "; ")));
     }
     let shown: Vec<&&Outlier> = single.iter().chain(&whole).flatten().collect();
     match all - shown.len() {
         0 => {}
-        1 => sentences.push("1 more stands out less.".to_owned()),
-        more => sentences.push(format!("{more} more stand out less.")),
+        1 => sentences.push("1 more stands out less.".into()),
+        more => sentences.push(prose!("{} more stand out less.", more)),
     }
     let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();
-    (!shown.is_empty()).then(|| finding("outlier", sentences.join(" "), &names))
+    (!told.is_empty()).then(|| finding("outlier", Prose::join(sentences, " "), &names))
 }
 
 /// Groups of what is alike, each where its first one is.
@@ -69,7 +69,7 @@ fn grouped<'a>(all: &[&'a Outlier], is_alike: fn(&Outlier, &Outlier) -> bool) ->
 }
 
 /// `Q4, Q6 and Q11 under d2 in block 3, 4.0 to 9.1 times their medians (steal)`.
-fn executions(group: &[&Outlier]) -> Option<String> {
+fn executions(group: &[&Outlier]) -> Option<Prose> {
     let first = group.first()?;
     let (block, cause) = (first.block?, first.cause);
     let mut numbers: Vec<u8> = group.iter().map(|one| one.query).collect();
@@ -78,40 +78,42 @@ fn executions(group: &[&Outlier]) -> Option<String> {
     let own = match group.iter().all(|one| one.treatment == first.treatment) {
         true => format!("{} under {}", query_list(&numbers, MAX_NAMED), first.treatment),
         false => {
-            format!("{} under {}", query_list(&numbers, MAX_NAMED), plural(treatments(group), "treatment"))
+            format!("{} under {}", query_list(&numbers, MAX_NAMED), counted(treatments(group), "treatment"))
         }
     };
     let (low, high) = group
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one.times), high.max(one.times)));
+    let figure = |times: f64| Prose::figure(significant(times, 2));
     let times = match group {
-        [_] => format!("{high:.1} times its median"),
-        _ => format!("{low:.1} to {high:.1} times their medians"),
+        [_] => prose!("{} times its median", figure(high)),
+        _ => prose!("{} to {} times their medians", figure(low), figure(high)),
     };
-    Some(format!("{own} in block {block}, {times} ({cause})"))
+    Some(prose!("{} in block {}, {} ({})", own, block, times, cause))
 }
 
 /// How many different treatments.
-fn treatments(group: &[&Outlier]) -> u32 {
-    group.iter().map(|one| one.treatment.as_str()).collect::<BTreeSet<&str>>().len() as u32
+fn treatments(group: &[&Outlier]) -> usize {
+    group.iter().map(|one| one.treatment.as_str()).collect::<BTreeSet<&str>>().len()
 }
 
 /// `Q6 under d4 and 2 more treatments 0.56x [0.54, 0.58] where all are 2.57x (steal)`.
-fn query(queries: &Queries, group: &[&Outlier]) -> Option<String> {
+fn query(queries: &Queries, group: &[&Outlier]) -> Option<Prose> {
     let first = group.first()?;
     let own = queries.treatments.iter().find(|own| own.treatment == first.treatment)?;
     let speed = own.queries.get(&first.query)?.speed.as_ref()?;
     let all = own.total.geometric.as_ref()?;
     let more = match group.len() - 1 {
         0 => String::new(),
-        more => format!(" and {}", plural(more as u32, "more treatment")),
+        more => format!(" and {}", counted(more, "more treatment")),
     };
-    Some(format!(
-        "Q{} under {}{more} {} where all are {} ({})",
-        first.query,
-        first.treatment,
-        ratio(speed),
-        ratio(all),
+    Some(prose!(
+        "Q{} under {}{} {} where all are {} ({})",
+        u32::from(first.query),
+        &first.treatment,
+        more,
+        speed,
+        all,
         first.cause
     ))
 }

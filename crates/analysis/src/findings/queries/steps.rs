@@ -3,9 +3,9 @@
 use super::choice::{Choice, NamedRatio, judged};
 use super::{Facts, finding};
 use crate::Finding;
-use crate::findings::words::{list, plural};
-use crate::queries::words::ratio;
 use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
+use threadwise_document::numbers::{counted, percent};
+use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
 /// Most steps that are reported, those to the highest DOPs.
@@ -28,20 +28,20 @@ pub fn steps(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     }
     let is_new = |step: &&DopStep| step.query.is_none() && !is_reported(facts, choice, step);
     let all: Vec<&DopStep> = queries.steps.iter().filter(is_new).collect();
-    let mut sentences: Vec<String> = together(&all).into_iter().collect();
+    let mut sentences: Vec<Prose> = together(&all).into_iter().collect();
     let marked = |mark: StepMark| -> Vec<&DopStep> {
         queries.steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect()
     };
     let most = MAX_MARKED - sentences.len().min(1);
-    if let Some(clauses) = listed(&marked(StepMark::SuperScaling), most) {
-        sentences.push(format!("Better than linear: {clauses}."));
+    if let Some(told) = listed(&marked(StepMark::SuperScaling), most) {
+        sentences.push(prose!("Better than linear: {}.", told));
     }
-    if let Some(clauses) = listed(&marked(StepMark::PoorThenGood), most) {
-        sentences.push(format!("Little at first and much at the next step: {clauses}."));
+    if let Some(told) = listed(&marked(StepMark::PoorThenGood), most) {
+        sentences.push(prose!("Little at first and much at the next step: {}.", told));
     }
     let mut names: Vec<&str> = queries.steps.iter().map(|step| step.to.as_str()).collect();
     names.dedup();
-    (!sentences.is_empty()).then(|| finding("dop-step", sentences.join(" "), &names))
+    (!sentences.is_empty()).then(|| finding("dop-step", Prose::join(sentences, " "), &names))
 }
 
 /// Whether a step is what the totals tell: from the baseline to a treatment that is reported there.
@@ -53,20 +53,20 @@ fn is_reported(facts: &Facts<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
 }
 
 /// `Speed by DOP, geometric mean: 8 over 4 on all 1.38x [1.35, 1.41]`.
-fn together(all: &[&DopStep]) -> Option<String> {
+fn together(all: &[&DopStep]) -> Option<Prose> {
     let mut by_dop: Vec<usize> = (0..all.len()).collect();
     by_dop.sort_by_key(|at| std::cmp::Reverse(all[*at].to_dop));
     let clauses = all.iter().enumerate().filter(|(at, _)| by_dop.iter().take(MAX_STEPS).any(|own| own == at));
     let tell = |(_, step): (usize, &&DopStep)| {
         let linear = if step.mark == StepMark::SuperScaling { "better than linear" } else { "" };
-        NamedRatio::of(&name(step), &step.speed, linear.to_owned())
+        NamedRatio::of(&name(step), &step.speed, linear)
     };
     let clauses = judged(&clauses.map(tell).collect::<Vec<_>>())?;
     let more = match all.len().saturating_sub(MAX_STEPS) {
         0 => String::new(),
-        more => format!("; {} to lower DOPs not listed here", plural(more as u32, "step")),
+        more => format!("; {} to lower DOPs not told here", counted(more, "step")),
     };
-    Some(format!("Speed by DOP, geometric mean: {clauses}{more}."))
+    Some(prose!("Speed by DOP, geometric mean: {}{}.", told, more))
 }
 
 /// `4 over 2 on all`.
@@ -75,16 +75,16 @@ fn name(step: &DopStep) -> String {
 }
 
 /// `Q2 2.31x [2.20, 2.42] (2 over 1 on all)`; the largest first.
-fn listed(steps: &[&DopStep], most: usize) -> Option<String> {
+fn listed(steps: &[&DopStep], most: usize) -> Option<Prose> {
     let mut steps = steps.to_vec();
     steps.sort_by(|a, b| b.speed.value.total_cmp(&a.speed.value));
     let tell = |step: &&DopStep| {
-        format!("Q{} {} ({})", step.query.unwrap_or_default(), ratio(&step.speed), name(step))
+        prose!("Q{} {} ({})", u32::from(step.query.unwrap_or_default()), &step.speed, name(step))
     };
-    let mut clauses: Vec<String> = steps.iter().take(most).map(tell).collect();
+    let mut told: Vec<Prose> = steps.iter().take(most).map(tell).collect();
     let more = steps.len().saturating_sub(most);
-    clauses.extend((more > 0).then(|| format!("{more} more")));
-    (!clauses.is_empty()).then(|| list(&clauses))
+    told.extend((more > 0).then(|| prose!("{} more", more)));
+    (!told.is_empty()).then(|| Prose::list(told))
 }
 
 /// The smallest DOP within the noise floor of the best, for numbers of streams: the most, and the
@@ -101,36 +101,42 @@ pub fn plateau(queries: &Queries) -> Option<Finding> {
         all.extend([(0, *map, last)].into_iter().chain(rest));
     }
     all.sort_by_key(|(rank, ..)| *rank);
-    let clauses: Vec<String> =
+    let told: Vec<Prose> =
         all.iter().take(MAX_PLATEAUS).map(|(_, map, own)| tell_plateau(map, own)).collect();
     let more = match all.len() - clauses.len() {
         0 => String::new(),
         more => format!("; {more} more in the HTML report"),
     };
-    let text = format!(
-        "Smallest DOP within the noise floor of the best (range by the intervals): {}{more}.",
-        clauses.join("; ")
+    let is_any = !told.is_empty();
+    let text = prose!(
+        "Smallest DOP within the noise floor of the best (range by the intervals): {}{}.",
+        Prose::join(told, "; "),
+        more
     );
     let names: Vec<&str> =
         maps.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
-    (!clauses.is_empty()).then(|| finding("plateau", text, &names))
+    is_any.then(|| finding("plateau", text, &names))
 }
 
 /// `with 2 streams on all 4 (2 to 8), asking for 100% (50% to 200%) of its cores`.
-fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> String {
+fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> Prose {
     let variant = if map.variant.is_empty() { String::new() } else { format!(" ({})", map.variant) };
     let has_streams = map.streams.len() > 1 || plateau.streams > 1;
     let streams = match has_streams {
-        true => format!("with {} ", plural(plateau.streams, "stream")),
+        true => format!("with {} ", counted(plateau.streams as usize, "stream")),
         false => String::new(),
     };
     let (low, high) = plateau.dop_range;
     let is_certain = low == high;
     let range = if is_certain { String::new() } else { format!(" ({low} to {high})") };
-    let percent =
-        plateau.percent_of_cores.zip(plateau.percent_range).map_or_else(String::new, |(own, (low, high))| {
-            let ends = if is_certain { String::new() } else { format!(" ({low:.0}% to {high:.0}%)") };
-            format!(", asking for {own:.0}%{ends} of its cores")
-        });
-    format!("{streams}on {}{variant} {}{range}{percent}", map.placement.trim(), plateau.dop)
+    let figure = |percentage: f64| Prose::figure(percent(percentage / 100.0));
+    let mut text = prose!("{}on {}{} {}{}", streams, map.placement.trim(), variant, plateau.dop, range);
+    if let Some((own, (low, high))) = plateau.percent_of_cores.zip(plateau.percent_range) {
+        let ends = match is_certain {
+            true => Prose::default(),
+            false => prose!(" ({} to {})", figure(low), figure(high)),
+        };
+        text.push(prose!(", asking for {}{} of its cores", figure(own), ends));
+    }
+    text
 }

@@ -2,9 +2,10 @@
 
 use super::choice::{Choice, NamedRatio, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
 use super::{Facts, finding, query_list};
-use crate::queries::words::{ratio, seconds};
 use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
 use crate::{Finding, Ratio};
+use threadwise_document::numbers::{compact, seconds};
+use threadwise_document::{Prose, prose};
 
 /// Most queries of another plan that are named.
 const MAX_NAMED: usize = 3;
@@ -15,8 +16,8 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     let base = one_baseline(queries, figure);
     let tell = |own: &&TreatmentQueries| {
         let was = base.is_none().then(|| figure(baseline(facts, queries, own)?)).flatten();
-        let was = was.map_or_else(String::new, |was| format!("{was} to "));
-        let now = figure(own).map_or_else(String::new, |now| format!("{was}{now}"));
+        let was = was.map_or_else(Prose::default, |was| prose!("{} to ", was));
+        let now = figure(own).map_or_else(Prose::default, |now| prose!("{}{}", was, now));
         Some(NamedRatio::of(&own.treatment, own.total.speed.as_ref()?, now))
     };
     let clauses = judged(&choice.named.iter().filter_map(tell).collect::<Vec<_>>())?;
@@ -25,21 +26,22 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         several => format!("{several} queries together"),
     };
     let what = if queries.is_throughput { "queries per hour" } else { "speed" };
-    let base = base.unwrap_or_else(|| baseline_name(queries).to_owned());
+    let base = base.unwrap_or_else(|| baseline_name(queries).into());
     let more = choice.more(|own| own.total.speed.as_ref());
-    let mut text = format!("{count}, {what} against {base}: {clauses}{more}.");
-    text.extend(geometric(facts, queries, choice));
-    text.extend(same_plans(facts, queries, choice));
+    let mut text = prose!("{}, {} against {}: {}{}.", count, what, base, told, more);
+    let others = [geometric(facts, queries, choice), same_plans(facts, queries, choice)];
+    others.into_iter().flatten().for_each(|sentence| text.push(sentence));
     let names: Vec<&str> = choice.all().map(|own| own.treatment.as_str()).collect();
     Some(finding("queries-total", text, &names))
 }
 
 /// Seconds of all queries, or queries per hour.
-fn took(is_throughput: bool, own: &TreatmentQueries) -> Option<String> {
-    match is_throughput {
-        true => own.total.queries_per_h.as_ref().map(|rate| format!("{:.0}/h", rate.mean)),
-        false => own.total.elapsed_s.as_ref().map(|elapsed| seconds(elapsed.mean)),
-    }
+fn took(is_throughput: bool, own: &TreatmentQueries) -> Option<Prose> {
+    let figure = match is_throughput {
+        true => format!("{}/h", compact(own.total.queries_per_h.as_ref()?.mean, 3)),
+        false => seconds(own.total.elapsed_s.as_ref()?.mean),
+    };
+    Some(Prose::figure(figure))
 }
 
 /// What a ratio says: −1 slower, 0 nothing, 1 faster.
@@ -52,19 +54,19 @@ fn conclusion(own: &Ratio) -> i8 {
 }
 
 /// The geometric mean where it says something else, of the treatment where it is furthest from it.
-fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
     let both = |own: &&TreatmentQueries| -> Option<(String, Ratio, f64)> {
         let (speed, mean) = own.total.speed.as_ref().zip(own.total.geometric.as_ref())?;
         let is_other = conclusion(speed) != conclusion(mean) && is_as_many_streams(facts, queries, own);
         is_other.then(|| (own.treatment.clone(), mean.clone(), (mean.value / speed.value).ln().abs()))
     };
-    let (name, mean, _) = choice.named.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let clauses = judged(&[NamedRatio::of(&name, &mean, String::new())])?;
-    Some(format!(" Geometric mean: {clauses}."))
+    let (name, mean, _) = choice.told.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let told = judged(&[NamedRatio::of(&name, &mean, "")])?;
+    Some(prose!(" Geometric mean: {}.", told))
 }
 
 /// Without queries of another plan, of the treatment that this changes most.
-fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<String> {
+fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
     let both = |own: &&'_ TreatmentQueries| -> Option<(String, &'static str, Ratio, f64)> {
         let total = &own.total;
         let of_total = || Some(("", total.speed_same_plans.as_ref()?, total.speed.as_ref()?));
@@ -75,13 +77,13 @@ fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Opti
     };
     let known = choice.named.iter().filter(|own| is_as_many_streams(facts, queries, own)).filter_map(both);
     let (name, what, rest, _) = known.max_by(|a, b| a.3.total_cmp(&b.3))?;
-    let clauses = judged(&[NamedRatio::of(&name, &rest, String::new())])?;
+    let told = judged(&[NamedRatio::of(&name, &rest, "")])?;
     // The finding of plans names them.
     let changed = match queries.changed() {
         few if few.len() <= MAX_NAMED => query_list(&few, MAX_NAMED),
         many => format!("{} queries", many.len()),
     };
-    Some(format!(" Without {changed} of another plan{what}: {clauses}."))
+    Some(prose!(" Without {} of another plan{}: {}.", changed, what, told))
 }
 
 /// Single queries whose difference is shown: how many, and from where to where. `None` of streams:
@@ -93,9 +95,8 @@ pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
     }
     let against = baseline_name(queries);
     let names: Vec<&str> = own.iter().map(|own| own.treatment.as_str()).collect();
-    let clauses: Vec<(&TreatmentQueries, String)> =
-        own.iter().filter_map(|own| Some((*own, shown(own)?))).collect();
-    if clauses.is_empty() {
+    let mut told: Vec<Prose> = own.iter().filter_map(|own| shown(own)).collect();
+    if told.is_empty() {
         let under = match names.as_slice() {
             [one] => (*one).to_owned(),
             all => format!("any of {} treatments", all.len()),
@@ -105,15 +106,14 @@ pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
             format!("Query by query: no difference from {against} shown in any of {count} under {under}.");
         return Some(finding("queries-range", text, &names));
     }
-    let (first, rest) = clauses.split_at(clauses.len().min(choice.named.len()));
-    let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
+    let rest = told.split_off(told.len().min(choice.told.len()));
     let more = match rest.len() {
         0 => String::new(),
         more => format!("; {more} more in the table"),
     };
     Some(finding(
         "queries-range",
-        format!("Query by query against {against}: {}{more}.", texts.join("; ")),
+        prose!("Query by query against {}: {}{}.", against, Prose::join(told, "; "), more),
         &names,
     ))
 }
@@ -122,7 +122,7 @@ type Single<'a> = (u8, &'a QueryEstimates, &'a Ratio);
 
 /// `d2 19 faster (Q4 1.20x [1.10, 1.31] to Q9 2.31x [2.20, 2.42])`, or with the extremes of both
 /// sides; `None` where no difference is shown.
-fn shown(own: &TreatmentQueries) -> Option<String> {
+fn shown(own: &TreatmentQueries) -> Option<Prose> {
     let mut all: Vec<Single<'_>> = own
         .queries
         .iter()
@@ -133,27 +133,27 @@ fn shown(own: &TreatmentQueries) -> Option<String> {
     let (slower, faster) = all.split_at(all.partition_point(|(_, _, speed)| speed.value < 1.0));
     let name = &own.treatment;
     let ends = |part: &[Single<'_>]| match part {
-        [least, .., most] => format!("{} to {}", single(least), single(most)),
-        part => part.iter().map(single).collect(),
+        [least, .., most] => prose!("{} to {}", single(least), single(most)),
+        part => Prose::join(part.iter().map(single), ""),
     };
     let most = |part: &[Single<'_>], most: &Single<'_>, to: &str| match part {
         [_] => single(most),
-        _ => format!("{to} {}", single(most)),
+        _ => prose!("{} {}", to, single(most)),
     };
     let (gain, loss) = (faster.len(), slower.len());
     Some(match (slower, faster) {
         ([], []) => return None,
-        ([], faster) => format!("{name} {gain} faster ({})", ends(faster)),
-        (slower, []) => format!("{name} {loss} slower ({})", ends(slower)),
+        ([], faster) => prose!("{} {} faster ({})", name, gain, ends(faster)),
+        (slower, []) => prose!("{} {} slower ({})", name, loss, ends(slower)),
         ([slowest, ..], [.., fastest]) => {
             let (up, down) = (most(faster, fastest, "up to"), most(slower, slowest, "down to"));
-            format!("{name} {gain} faster ({up}), {loss} slower ({down})")
+            prose!("{} {} faster ({}), {} slower ({})", name, gain, up, loss, down)
         }
     })
 }
 
 /// `Q3 1.80x [1.75, 1.85], another plan`.
-fn single((number, own, speed): &Single<'_>) -> String {
+fn single((number, own, speed): &Single<'_>) -> Prose {
     let plan = if own.plan_change == Change::Different { ", another plan" } else { "" };
-    format!("Q{number} {}{plan}", ratio(speed))
+    prose!("Q{} {}{}", u32::from(*number), *speed, plan)
 }

@@ -3,10 +3,9 @@
 
 use super::{Facts, finding};
 use crate::findings::trust::{blocks, disturbances};
-use crate::findings::words::percent;
-use crate::queries::words::{half_width, short_reason};
-use crate::queries::{Queries, TreatmentQueries};
+use crate::queries::{Queries, TreatmentQueries, short_reason};
 use crate::{Finding, Ratio};
+use threadwise_document::{Prose, numbers, prose};
 
 /// Longest reason of a run that is left out; the JSON report has the whole.
 pub const MAX_REASON: usize = 80;
@@ -32,14 +31,13 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
         .into_iter()
         .filter_map(|(one, ratios)| marks(one, ratios, target))
         .collect();
-    parts.extend((!marks.is_empty()).then(|| format!("shown to differ: {}", marks.join(", "))));
-    parts.push(blocks(facts));
-    parts.extend(disturbances(facts));
-    let mut text = format!("Trust: {}.", parts.join("; "));
-    text.extend(
-        first_of(&facts.analysis.excluded_blocks)
-            .map(|line| format!(" Left out: {line}.").replace("….", "…")),
-    );
+    parts.extend((!marks.is_empty()).then(|| prose!("shown to differ: {}", marks.join(", "))));
+    parts.push(blocks(facts).into());
+    parts.extend(disturbances(facts).into_iter().map(Prose::from));
+    let mut text = prose!("Trust: {}.", Prose::join(parts, "; "));
+    if let Some(line) = first_of(&facts.analysis.excluded_blocks) {
+        text.push(format!(" Left out: {line}.").replace("….", "…"));
+    }
     let open = queries
         .treatments
         .iter()
@@ -49,29 +47,30 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
 }
 
 /// `noise floor of totals ±1.0%, of queries ±1.1% to ±9.3%`: least and largest.
-fn floors(of: &[(&str, &Vec<Ratio>)]) -> String {
+fn floors(of: &[(&str, &Vec<Ratio>)]) -> Prose {
     let words = |(name, ratios): &(&str, &Vec<Ratio>)| {
         let floors = ratios.iter().filter_map(|ratio| ratio.floor).map(|floor| floor - 1.0);
         let (low, high) = floors
             .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), floor| (low.min(floor), high.max(floor)));
         let [low, high] = [low, high].map(share).map(|share| share.filter(|_| low.is_finite()));
         Some(match (low?, high?) {
-            (low, high) if low == high => format!("of {name} {low}"),
-            (low, high) => format!("of {name} {low} to {high}"),
+            (low, high) if low == high => prose!("of {} {}", *name, low),
+            (low, high) => prose!("of {} {} to {}", *name, low, high),
         })
     };
-    let known: Vec<String> = of.iter().filter_map(words).collect();
+    let known: Vec<Prose> = of.iter().filter_map(words).collect();
     if known.is_empty() {
-        return "noise floor unknown".to_owned();
+        return "noise floor unknown".into();
     }
-    format!("noise floor {}", known.join(", "))
+    prose!("noise floor {}", Prose::join(known, ", "))
 }
 
 /// Beyond a factor of two a floor says no more than that.
-fn share(floor: f64) -> Option<String> {
-    floor
-        .is_finite()
-        .then(|| if floor > 1.0 { "above ±100%".to_owned() } else { format!("±{}", percent(floor)) })
+fn share(floor: f64) -> Option<Prose> {
+    floor.is_finite().then(|| match floor > 1.0 {
+        true => "above ±100%".into(),
+        false => Prose::figure(format!("±{}", numbers::percent(floor))),
+    })
 }
 
 /// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.
@@ -92,7 +91,7 @@ fn marks(one: &str, ratios: &[Ratio], target: f64) -> Option<String> {
 
 /// Whether nothing is shown, and too wide an interval says why.
 fn is_open(ratio: &Ratio, target: f64) -> bool {
-    !ratio.effect && half_width(ratio) > target
+    !ratio.effect && ratio.half_width() > target
 }
 
 /// The first of several lines, and how many more there are.

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 use super::plans::Plans;
 use super::table::{Cell, Done, Table};
-use super::words;
 use super::{Baseline, Outlier, TreatmentQueries};
 use reasons::{Places, Surroundings, Why};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::Slice;
 
 /// An execution that took no more than so many times the median is none that stands out.
@@ -135,11 +135,16 @@ fn slow(
         let Why { reason, cause, text: why } =
             reasons::of_execution(one.cell, &one.done, &one.around, &usual, plans, middle.exp());
         let treatment = table.study.treatments[at].name.clone();
-        let took = words::duration(one.done.execution.elapsed_ns as f64);
-        let text = format!(
-            "Q{query} under {treatment} took {took} in block {}, {times:.1} times its median of {}: {why}.",
+        let figure = |ns: f64| Prose::figure(numbers::nanoseconds(ns));
+        let text = prose!(
+            "Q{} under {} took {} in block {}, {} times its median of {}: {}.",
+            u32::from(query),
+            &treatment,
+            figure(one.done.execution.elapsed_ns as f64),
             one.cell.block,
-            words::duration(middle.exp())
+            numbers::significant(times, 2),
+            figure(middle.exp()),
+            why
         );
         let outlier = Outlier { query, treatment, block: Some(one.cell.block), times, reason, cause, text };
         Slow { outlier, lost_share: lost_share(one) }
@@ -167,11 +172,13 @@ fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, baseline: &Treatm
             continue;
         }
         let Why { reason, cause, text: why } = reasons::of_query(table, at, *query, own, baseline, times);
-        let text = format!(
-            "Q{query} under {} has {} of the baseline's speed, all queries {}: {why}.",
-            own.treatment,
-            words::ratio(speed),
-            words::ratio(mean)
+        let text = prose!(
+            "Q{} under {} has {} of the baseline's speed, all queries {}: {}.",
+            u32::from(*query),
+            &own.treatment,
+            speed,
+            mean,
+            why
         );
         let treatment = own.treatment.clone();
         found.push(Outlier { query: *query, treatment, block: None, times, reason, cause, text });

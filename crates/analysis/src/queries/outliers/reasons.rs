@@ -12,11 +12,10 @@ use threadwise_study::{Counters, Slice};
 
 use super::super::plans::{self, Plans};
 use super::super::table::{Cell, Done, Table};
-use super::super::words::bytes;
 use super::super::{Change, QueryEstimates, Reason, TreatmentQueries};
 use super::median;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
-use crate::findings::words::percent;
+use threadwise_document::{Prose, numbers, prose};
 
 /// Part of an excess that a disturbance must explain.
 const EXPLAINS_SHARE: f64 = 0.25;
@@ -42,17 +41,17 @@ pub struct Why {
     /// In a few words without figures.
     pub cause: &'static str,
     /// With the figures that it rests on.
-    pub text: String,
+    pub text: Prose,
 }
 
 impl Why {
-    fn new(reason: Reason, cause: &'static str, text: String) -> Self {
-        Self { reason, cause, text }
+    fn new(reason: Reason, cause: &'static str, text: impl Into<Prose>) -> Self {
+        Self { reason, cause, text: text.into() }
     }
 
     /// `text` is what was looked at in vain.
     fn unexplained(text: &str) -> Self {
-        Self::new(Reason::Unexplained, "unexplained", text.to_owned())
+        Self::new(Reason::Unexplained, "unexplained", text)
     }
 }
 
@@ -198,7 +197,7 @@ fn other_plan(done: &Done<'_>, usual: &Usual, plans: &Plans) -> Option<Why> {
         Change::ParallelOnly => "its usual plan with other operators between threads",
         Change::Same | Change::Unknown => return None,
     };
-    Some(Why::new(Reason::Plan, text, text.to_owned()))
+    Some(Why::new(Reason::Plan, text, text))
 }
 
 /// With n of m threads it takes m/n times as long at the most.
@@ -216,13 +215,21 @@ fn count(counters: &Counters, name: &str) -> f64 {
 fn storage(counters: &Counters, usual: &Usual) -> Option<Why> {
     STORAGE.iter().zip(&usual.counters).find_map(|((name, least, verb, cause), usual)| {
         let own = count(counters, name);
-        let text = || format!("it {verb} {}, mostly {}", amount(name, own), amount(name, *usual));
+        let text = || prose!("it {} {}, mostly {}", *verb, amount(name, own), amount(name, *usual));
         (own - usual >= *least && own >= MANY_TIMES * usual).then(|| Why::new(Reason::Io, cause, text()))
     })
 }
 
-fn amount(name: &str, amount: f64) -> String {
-    if name.ends_with("_bytes") { bytes(amount) } else { format!("{amount:.0} pages") }
+fn amount(name: &str, amount: f64) -> Prose {
+    let count = amount.round() as u64;
+    Prose::figure(match name.ends_with("_bytes") {
+        true => numbers::bytes(count),
+        false => format!("{} pages", numbers::grouped(count)),
+    })
+}
+
+fn percent(share: f64) -> Prose {
+    Prose::figure(numbers::percent(share))
 }
 
 fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f64) -> Option<Why> {
@@ -256,12 +263,13 @@ fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f
 }
 
 fn shares(cause: &'static str, what: &str, own: f64, usual: f64) -> Why {
-    Why::new(Reason::Neighbour, cause, format!("{what} {}, mostly {}", percent(own), percent(usual)))
+    Why::new(Reason::Neighbour, cause, prose!("{} {}, mostly {}", what, percent(own), percent(usual)))
 }
 
 fn clock(cell: &Cell<'_>, usual: &Usual, times: f64) -> Option<Why> {
     let (own, usual) = cell.clock_mhz.zip(usual.clock_mhz)?;
-    let text = || format!("the clock was {own:.0} MHz in that block, mostly {usual:.0}");
+    let mhz = |value: f64| numbers::significant(value, 3);
+    let text = || prose!("the clock was {} MHz in that block, mostly {}", mhz(own), mhz(usual));
     ((usual / own).ln() >= EXPLAINS_SHARE * times.ln())
         .then(|| Why::new(Reason::Clock, "a lower clock", text()))
 }
@@ -281,7 +289,7 @@ pub fn of_query(
     };
     if numbers.plan_change == Change::Different {
         let text = "another plan than the baseline's";
-        return Why::new(Reason::Plan, text, text.to_owned());
+        return Why::new(Reason::Plan, text, text);
     }
     if let Some(why) = serial(numbers, own, times) {
         return why;
@@ -292,7 +300,12 @@ pub fn of_query(
         let is_other = now.max(was) >= MANY_TIMES * now.min(was) && (now - was).abs() >= *least;
         // More reads do not make a query faster.
         let text = || {
-            format!("it {verb} {} an execution, under the baseline {}", amount(name, now), amount(name, was))
+            prose!(
+                "it {} {} an execution, under the baseline {}",
+                *verb,
+                amount(name, now),
+                amount(name, was)
+            )
         };
         (is_other && (now > was) == (times < 1.0)).then(|| Why::new(Reason::Io, cause, text()))
     });
@@ -310,7 +323,7 @@ pub fn of_query(
     let (now, was) = (steal(&[at]), steal(table.below(at)));
     // Steal lengthens a query by about its own share.
     if times < 1.0 && now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln() {
-        let text = format!("steal {} of the time, under the baseline {}", percent(now), percent(was));
+        let text = prose!("steal {} of the time, under the baseline {}", percent(now), percent(was));
         return Why::new(Reason::Neighbour, "steal", text);
     }
     nothing()

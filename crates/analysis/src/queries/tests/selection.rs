@@ -10,7 +10,7 @@ use crate::fixtures::comparison;
 const MAX_CHARS: usize = 290;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
-    plain_verdict(study, topology, &look(study, Some(topology), runs))
+    verdict_of(study, topology, &look(study, Some(topology), runs))
 }
 
 fn text(findings: &[Finding], kind: &str) -> Option<String> {

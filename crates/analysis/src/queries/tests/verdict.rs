@@ -1,13 +1,13 @@
 //! The verdict of studies of queries, as a reader sees it.
 
 use super::*;
-use crate::findings::{plain_verdict, verdict};
+use crate::findings::plain_verdict;
 use crate::fixtures::comparison;
 use crate::{Facts, Finding};
 use threadwise_machine::topology::Cache;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
-    plain_verdict(study, topology, &look(study, Some(topology), runs))
+    verdict_of(study, topology, &look(study, Some(topology), runs))
 }
 
 fn of_kind(findings: &[Finding], kind: &str) -> String {
@@ -42,7 +42,7 @@ fn a_sweep_of_dops_on_a_small_guest() {
     );
     assert_eq!(
         of_kind(&findings, "data-size"),
-        "Data: scale factor 1, 1 GB of rows as text: 0.058x memory (16 GiB), 30x the last-level caches (32 MiB)."
+        "Data: scale factor 1, 1.00 GB of rows as text: 0.058x memory (16 GiB), 30x the last-level caches (32 MiB)."
     );
     // The only step is what the totals tell, and one DOP above 1 makes no plateau.
     assert_eq!(
@@ -80,12 +80,12 @@ fn marked() -> Analysis {
 fn trust_speaks_of_what_the_tables_mark() {
     let study = study_of("1-3", &["T no-smt 1 2", "U all 1 1"]);
     let analysis = marked();
-    let findings = plain_verdict(&study, &machine(1, 2, 1), &analysis);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &analysis);
     let text = of_kind(&findings, "trust");
     let queries = analysis.queries.as_ref().unwrap();
     let floors = queries.treatments.iter().flat_map(|own| own.queries.values());
     let floors: Vec<f64> = floors.filter_map(|own| own.speed.as_ref()?.floor).collect();
-    let share = |floor: f64| crate::findings::words::percent(floor - 1.0);
+    let share = |floor: f64| threadwise_document::numbers::percent(floor - 1.0);
     let (low, high) =
         (floors.iter().copied().fold(9.0, f64::min), floors.iter().copied().fold(1.0, f64::max));
     let total = queries.treatments[2].total.speed.as_ref().unwrap().floor.unwrap();
@@ -118,7 +118,8 @@ fn scope_says_what_was_run_on_what() {
     let topology = machine(1, 2, 1);
     let analysis = look(&study, Some(&topology), &runs);
     let version = "2.0.0 (a build of ours)";
-    let findings = verdict(&Facts { engine_version: version, ..Facts::new(&study, &topology, &analysis) });
+    let facts = Facts { engine_version: version, ..Facts::new(&study, &topology, &analysis) };
+    let findings = crate::findings::verdict(&facts);
     assert_eq!(
         of_kind(&findings, "scope"),
         "Scope: engine duckdb 2.0.0, workload tpch, 3 of the 22 queries (Q1, Q2 and Q3), one stream, query by query, \
@@ -127,7 +128,7 @@ fn scope_says_what_was_run_on_what() {
     // Levels that treatments differ in are all reported.
     study.treatments[2].options.insert("storage".to_owned(), OptionValue::Text("parquet".to_owned()));
     study.treatments[2].options.remove("memory_limit_mb");
-    let findings = plain_verdict(&study, &topology, &analysis);
+    let findings = verdict_of(&study, &topology, &analysis);
     let scope = of_kind(&findings, "scope");
     assert!(scope.contains("tables in memory and Parquet files read once before, "), "{scope}");
     assert!(scope.contains("memory limit 512 MB and none"), "{scope}");
@@ -244,8 +245,8 @@ fn streams_are_reported_by_queries_per_hour() {
     let total = of_kind(&findings, "queries-total");
     assert_eq!(
         total,
-        "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3600/h): T 2.00x [2.00, 2.00] \
-         (7197/h)."
+        "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3.60k/h): T 2.00x [2.00, 2.00] \
+         (7.20k/h)."
     );
     assert!(of_kind(&findings, "core-seconds").starts_with("CPU a query against A: "));
     // That a query takes longer beside others says nothing.
