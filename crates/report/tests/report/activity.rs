@@ -5,7 +5,7 @@ use crate::support::Fixture;
 use serde_json::{Value, json as value};
 use threadwise_analysis::Interval;
 use threadwise_analysis::activity::{Activity, CounterRate, CpuUse, Locks, WaitShare, Waits};
-use threadwise_report::terminal::{Style, table};
+use threadwise_report::terminal::{Style, sections};
 use threadwise_report::{csv, html, json};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
@@ -85,7 +85,7 @@ fn fixture() -> Fixture {
 
 #[test]
 fn a_terminal_shows_subject_by_subject() {
-    let text = table(&fixture().document(), UNICODE);
+    let text = sections(&fixture().document(), UNICODE);
     let (_, own) = text.split_once("fixed work").unwrap();
     insta::assert_snapshot!(format!("fixed work{own}"), @r"
     fixed work, elapsed from the common start to the last session's end
@@ -130,14 +130,14 @@ fn nothing_is_wider_than_the_terminal() {
     }
     fixture.analysis.treatments[1].name = format!("{}/l2", "a-very-long-name-of-a-treatment".repeat(2));
     for width in [50, 64, 80, 100] {
-        let text = table(&fixture.document(), Style { width, ..UNICODE });
+        let text = sections(&fixture.document(), Style { width, ..UNICODE });
         let (_, own) = text.split_once("fixed work").unwrap();
         let wide = own.lines().skip(1).find(|line| line.chars().count() > width);
         // A name of a treatment stays whole.
         assert!(wide.is_none_or(|line| line.contains("a-very-long-name")), "{width}: {wide:?}");
         assert!(!text.contains(long), "a name is cut");
     }
-    assert!(table(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
+    assert!(sections(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn where_nothing_was_counted_nothing_is_shown() {
     let fixture = Fixture::generated(2, 3);
     let page = html::render(&fixture.document()).unwrap();
     assert!(!page.contains("<section id=\"activity\""));
-    let text = table(&fixture.document(), UNICODE);
+    let text = sections(&fixture.document(), UNICODE);
     assert!(!text.contains("waits") && !text.contains("elapsed"), "{text}");
-    let report: Value = serde_json::from_str(&json::report(&fixture.document())).unwrap();
+    let report: Value = serde_json::from_str(&report_of(&fixture)).unwrap();
     let own = &report["treatments"][0];
     assert_eq!((&own["waits"], &own["cpu"], &own["locks"]), (&Value::Null, &Value::Null, &Value::Null));
     assert_eq!(own["counters"], value!([]));
@@ -162,17 +162,17 @@ fn counters_that_never_move_are_not_shown() {
         still(&mut summary.activity.counters[0].per_row);
         summary.activity.locks.iter_mut().for_each(|locks| still(&mut locks.spins_per_row));
     }
-    let (text, page) = (table(&fixture.document(), UNICODE), html::render(&fixture.document()).unwrap());
+    let (text, page) = (sections(&fixture.document(), UNICODE), html::render(&fixture.document()).unwrap());
     for shown in [&text, &page] {
         assert!(shown.contains("wal_bytes") && !shown.contains("index_retries"));
     }
     assert!(!text.contains("cycles") && !page.contains("cycles/spin"));
-    assert!(json::report(&fixture.document()).contains("index_retries"), "JSON has everything");
+    assert!(report_of(&fixture).contains("index_retries"), "JSON has everything");
 }
 
 #[test]
 fn json_has_every_figure() {
-    let report: Value = serde_json::from_str(&json::report(&fixture().document())).unwrap();
+    let report: Value = serde_json::from_str(&report_of(&fixture())).unwrap();
     let own = &report["treatments"][0];
     assert_eq!((&own["waits"]["samples"], &own["waits"]["enough"]), (&value!(12_340), &value!(true)));
     let share = &own["waits"]["shares"][1];
@@ -198,13 +198,13 @@ fn exports_have_what_belongs_to_no_session() {
     fixture.runs[0].slices[0].counters.insert("waits/running".to_owned(), 7);
     fixture.runs[0].slices[0].sessions[0].finished_ns = Some(49);
     let mut text = Vec::new();
-    csv::slices_csv(&fixture.document(), &mut text).unwrap();
+    csv::slices_csv(&fixture.facts(), &mut text).unwrap();
     let mut rows = ::csv::Reader::from_reader(text.as_slice());
     let at = rows.headers().unwrap().iter().position(|name| name == "waits/running").unwrap();
     let cells: Vec<String> = rows.records().map(|row| row.unwrap()[at].to_owned()).collect();
     assert_eq!((cells[0].as_str(), cells[1].as_str()), ("7", "0"));
     let mut text = Vec::new();
-    json::slices_jsonl(&fixture.document(), &mut text).unwrap();
+    json::slices_jsonl(&fixture.facts(), &mut text).unwrap();
     let first: Value =
         serde_json::from_str(std::str::from_utf8(&text).unwrap().lines().next().unwrap()).unwrap();
     assert_eq!(first["counters"], value!({"waits/running": 7}));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use threadwise_analysis::analyse_on;
 use threadwise_analysis::findings::plain_verdict;
 use threadwise_report::compare::{self, Named};
-use threadwise_report::terminal::{Style, table, verdict as spoken};
+use threadwise_report::terminal::{Style, sections, verdict as spoken};
 use threadwise_report::{csv, html, json};
 use threadwise_study::{
     Comparison, OptionValue, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, command,
@@ -150,7 +150,7 @@ fn run(id: u64, block: u32, at: usize, (elapsed_s, cpu_s): (f64, f64), said: [f6
 #[test]
 fn a_terminal_shows_elapsed_first_and_every_metric() {
     let fixture = fixture(8, &[]);
-    insta::assert_snapshot!(table(&fixture.document(), UNICODE), @r"
+    insta::assert_snapshot!(sections(&fixture.document(), UNICODE), @r"
     treatment          elapsed  ratio to alone               CPU/run  busy CPUs   memory         runs
     ─────────────────────────────────────────────────────────────────────────────────────────────────
     alone (1c1t)  12.0 s ±0.1%  baseline, twice               11.9 s      0.990  120 MiB           16
@@ -199,7 +199,7 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
 #[test]
 fn the_named_metric_comes_first() {
     let fixture = fixture(8, &[("headline", "tps"), ("each", "session")]);
-    let text = table(&fixture.document(), UNICODE);
+    let text = sections(&fixture.document(), UNICODE);
     let header = text.lines().next().unwrap();
     for name in ["processes", "tps, tx/s", "ratio to alone", "elapsed", "CPU/run", "busy CPUs"] {
         assert!(header.contains(name), "{name}: {header}");
@@ -214,16 +214,16 @@ fn the_named_metric_comes_first() {
 fn every_width_is_kept_and_colours_follow_the_meaning() {
     for fixture in [fixture(8, &[]), fixture(1, &[]), fixture(8, &[("headline", "tps")])] {
         for width in [48, 60, 80, 100, 160] {
-            let text = table(&fixture.document(), Style { width, ..UNICODE });
+            let text = sections(&fixture.document(), Style { width, ..UNICODE });
             let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(longest <= width, "{longest} of {width}:\n{text}");
         }
-        let plain = table(&fixture.document(), UNICODE);
-        let colored = table(&fixture.document(), Style { color: true, ..UNICODE });
+        let plain = sections(&fixture.document(), UNICODE);
+        let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
         assert_eq!(regexless_strip(&colored), plain);
-        assert!(table(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
+        assert!(sections(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
     }
-    let colored = table(&fixture(8, &[]).document(), Style { color: true, ..UNICODE });
+    let colored = sections(&fixture(8, &[]).document(), Style { color: true, ..UNICODE });
     // Less time is better, and green.
     assert!(colored.contains("] \u{1b}[32mbetter\u{1b}[0m"), "{colored}");
 }
@@ -242,7 +242,7 @@ fn numbers_of_any_size_keep_the_width() {
             let extreme = looked_at(extreme);
             for width in [60, 80] {
                 let style = Style { width, ..UNICODE };
-                for text in [table(&extreme.document(), style), spoken(&extreme.document(), style)] {
+                for text in [sections(&extreme.document(), style), spoken(&extreme.document(), style)] {
                     let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
                     assert!(longest <= width, "{longest} of {width}:\n{text}");
                     assert!(!text.contains("0000000"), "{text}");
@@ -254,7 +254,7 @@ fn numbers_of_any_size_keep_the_width() {
         let mut fixture = fixture(1, &[]);
         let all = fixture.runs.iter_mut().flat_map(|run| &mut run.readings);
         all.filter(|own| own.metric == "pages").for_each(|own| own.value = Some(value));
-        table(&looked_at(fixture).document(), UNICODE)
+        sections(&looked_at(fixture).document(), UNICODE)
     };
     for (value, shown) in [(1e300, " 1.000e300 "), (1e-12, " 1.000e-12 "), (1_234_567.0, " 1.235M ")] {
         assert!(huge(value).contains(shown), "{shown}: {}", huge(value));
@@ -307,7 +307,7 @@ fn one_block_and_hostile_names_are_drawn_too() {
 #[test]
 fn json_has_the_documented_form() {
     let fixture = fixture(8, &[]);
-    let report: Value = serde_json::from_str(&json::report(&fixture.document())).unwrap();
+    let report: Value = serde_json::from_str(&report_of(&fixture)).unwrap();
     let own = &report["commands"];
     assert_eq!(
         (own["headline"].as_str(), own["process_per_session"].as_bool()),
@@ -341,7 +341,7 @@ fn json_has_the_documented_form() {
     );
     assert_eq!(report["noise_floor"]["metric"], "elapsed_ns");
     // Other workloads do not have the field at all.
-    let other: Value = serde_json::from_str(&json::report(&Fixture::generated(2, 2).document())).unwrap();
+    let other: Value = serde_json::from_str(&report_of(&Fixture::generated(2, 2))).unwrap();
     assert!(!other.as_object().unwrap().contains_key("commands"));
 }
 
@@ -349,7 +349,7 @@ fn json_has_the_documented_form() {
 fn exports_have_a_column_for_each_metric() {
     let fixture = fixture(2, &[]);
     let mut text = Vec::new();
-    csv::runs_csv(&fixture.document(), &mut text).unwrap();
+    csv::runs_csv(&fixture.facts(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     let column = |name: &str| lines[0].iter().position(|own| *own == name).expect(name);
@@ -359,7 +359,7 @@ fn exports_have_a_column_for_each_metric() {
     let failed = lines.last().unwrap();
     assert_eq!((failed.last(), failed[column("status")]), (Some(&""), "failed"));
     let mut jsonl = Vec::new();
-    json::runs_jsonl(&fixture.document(), &mut jsonl).unwrap();
+    json::runs_jsonl(&fixture.facts(), &mut jsonl).unwrap();
     let first: Value = serde_json::from_slice(jsonl.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
     assert!((first["metrics"]["tps"].as_f64().unwrap() - tps).abs() < 1e-9 * tps);
 }

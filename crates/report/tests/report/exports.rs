@@ -23,7 +23,7 @@ fn holds(value: &Value, wanted: &[&str]) {
 #[test]
 fn report_has_the_documented_form() {
     let fixture = Fixture::generated(8, 5);
-    let report = parsed(&json::report(&fixture.document()));
+    let report = parsed(&report_of(&fixture));
     assert_eq!(report["version"], 1);
     assert_eq!(report["simulated"], true);
     holds(&report, &["study", "machine", "treatments", "estimates", "noise_floor", "findings"]);
@@ -62,7 +62,7 @@ fn what_is_not_finite_is_null() {
     let mut fixture = Fixture::generated(2, 2);
     fixture.analysis.estimates[0].ratio.high = f64::INFINITY;
     fixture.analysis.estimates[0].lag1 = f64::NAN;
-    let report = parsed(&json::report(&fixture.document()));
+    let report = parsed(&report_of(&fixture));
     assert_eq!(report["estimates"][0]["high"], Value::Null);
     assert_eq!(report["estimates"][0]["lag1"], Value::Null);
 }
@@ -117,7 +117,7 @@ fn rows(text: &[u8]) -> Vec<Vec<String>> {
 fn csv_has_a_line_per_run_and_slice() {
     let fixture = Fixture::generated(2, 3);
     let mut runs = Vec::new();
-    csv::runs_csv(&fixture.document(), &mut runs).unwrap();
+    csv::runs_csv(&fixture.facts(), &mut runs).unwrap();
     let runs = rows(&runs);
     assert_eq!(runs.len(), 1 + 2 * 16);
     let column = |name: &str| runs[0].iter().position(|header| header == name).expect(name);
@@ -127,7 +127,7 @@ fn csv_has_a_line_per_run_and_slice() {
     let expected: u64 = fixture.runs[0].slices.iter().map(|slice| slice.counter("logical_reads")).sum();
     assert_eq!(runs[1][column("logical_reads")], expected.to_string());
     let mut slices = Vec::new();
-    csv::slices_csv(&fixture.document(), &mut slices).unwrap();
+    csv::slices_csv(&fixture.facts(), &mut slices).unwrap();
     let slices = rows(&slices);
     assert_eq!(slices.len(), 1 + 2 * 16 * 3);
     let column = |name: &str| slices[0].iter().position(|header| header == name).expect(name);
@@ -144,7 +144,7 @@ fn no_cell_is_a_formula() {
     }
     for export in [csv::runs_csv, csv::slices_csv] {
         let mut text = Vec::new();
-        export(&fixture.document(), &mut text).unwrap();
+        export(&fixture.facts(), &mut text).unwrap();
         let rows = rows(&text);
         let width = rows[0].len();
         assert!(rows.iter().all(|row| row.len() == width));
@@ -158,14 +158,14 @@ fn json_lines_hold_what_was_seen() {
     let mut fixture = hostile();
     fixture.runs[0].slices[0].sessions[0].latency = vec![1, 2, 3];
     let mut text = Vec::new();
-    json::slices_jsonl(&fixture.document(), &mut text).unwrap();
+    json::slices_jsonl(&fixture.facts(), &mut text).unwrap();
     let lines: Vec<Value> = std::str::from_utf8(&text).unwrap().lines().map(parsed).collect();
     assert_eq!(lines.len(), 2 * 16 * 3);
     assert_eq!(lines[0]["sessions"][0]["latency_ns_hdr_v2_base64"], "AQID");
     assert_eq!(lines[1]["sessions"][0]["latency_ns_hdr_v2_base64"], Value::Null);
     assert_eq!(lines[0]["cpu_times"].as_array().unwrap().len(), 15);
     let mut text = Vec::new();
-    json::runs_jsonl(&fixture.document(), &mut text).unwrap();
+    json::runs_jsonl(&fixture.facts(), &mut text).unwrap();
     let lines: Vec<Value> = std::str::from_utf8(&text).unwrap().lines().map(parsed).collect();
     assert_eq!(lines.len(), 2 * 16);
     assert_eq!(lines[31]["status"], "invalid");
@@ -174,7 +174,7 @@ fn json_lines_hold_what_was_seen() {
 #[test]
 fn hostile_texts_survive_json_whole() {
     let fixture = hostile();
-    let report = parsed(&json::report(&fixture.document()));
+    let report = parsed(&report_of(&fixture));
     assert_eq!(report["study"]["title"], fixture.study.title);
     assert_eq!(report["notes"][1], fixture.notes[1]);
 }

@@ -7,7 +7,7 @@ use threadwise_analysis::{
 };
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Pin, Topology};
-use threadwise_report::Document;
+use threadwise_report::{Document, Facts};
 use threadwise_study::probe::Probe;
 use threadwise_study::{
     Comparison, Counters, CpuTimes, Design, OptionValue, Options, Role, Run, RunStatus, SessionSlice, Slice,
@@ -28,12 +28,16 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    pub fn document(&self) -> Document<'_> {
-        Document {
+    /// The report, with the fixture's own findings for a verdict.
+    pub fn document(&self) -> Document {
+        Document { verdict: self.findings.clone(), ..threadwise_analysis::document(&self.facts()) }
+    }
+
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
             study: &self.study,
             topology: &self.topology,
             analysis: &self.analysis,
-            findings: &self.findings,
             runs: &self.runs,
             notes: &self.notes,
             source: &self.source,

@@ -5,7 +5,7 @@ use crate::support::{Fixture, topology};
 use threadwise_machine::topology::{Core, Group, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_report::drawing::MAX_LINES;
-use threadwise_report::terminal::{Style, drawing, table, topology_line, verdict};
+use threadwise_report::terminal::{Style, drawing, sections, topology_line, verdict};
 
 const ASCII: Style = Style { color: false, unicode: false, width: 100 };
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
@@ -93,7 +93,7 @@ fn verdict_and_table() {
     5. Trust: noise floor ±0.9%, steal 0.2%; 8 blocks.
     6. Scope: a model, cached reads, no writes. Next: `threadwise run`.
     ");
-    insta::assert_snapshot!(table(&fixture.document(), UNICODE), @r"
+    insta::assert_snapshot!(sections(&fixture.document(), UNICODE), @r"
     treatment                sessions       rows/s        ratio to alone     p99  CPU/row         runs
     ──────────────────────────────────────────────────────────────────────────────────────────────────
     inside L2
@@ -119,7 +119,7 @@ fn verdict_and_table() {
       smt-yield/memory  1.27x [1.23, 1.30]  ▲ higher
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
     ");
-    insta::assert_snapshot!(table(&fixture.document(), ASCII), @r"
+    insta::assert_snapshot!(sections(&fixture.document(), ASCII), @r"
     treatment                sessions        rows/s        ratio to alone     p99  CPU/row         runs
     ---------------------------------------------------------------------------------------------------
     inside L2
@@ -153,7 +153,7 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     fixture.analysis.treatments[0].metrics.remove("latency_ns_p99");
     let document = fixture.document();
     let at = |width: usize| {
-        let text = table(&document, Style { width, ..UNICODE });
+        let text = sections(&document, Style { width, ..UNICODE });
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
         let (body, legend) = text.split_once("±, [low").unwrap();
         assert_eq!(body.contains("p99"), legend.contains("p99 -:"), "{width}:\n{text}");
@@ -215,7 +215,7 @@ fn comparisons_stand_below_the_table_by_name() {
     (own.name, own.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".to_owned());
     (own.ratio.effect, own.ratio.conclusive) = (false, false);
     fixture.analysis.estimates.push(own);
-    let text = table(&fixture.document(), UNICODE);
+    let text = sections(&fixture.document(), UNICODE);
     let shown: Vec<&str> = text.lines().skip_while(|line| *line != "comparisons").collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
     comparisons
@@ -224,26 +224,26 @@ fn comparisons_stand_below_the_table_by_name() {
       two �[2Jversus two  0.98x [0.96, 1.00]  ? inconclusive
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
     ");
-    let narrow = table(&fixture.document(), Style { width: 50, ..UNICODE });
+    let narrow = sections(&fixture.document(), Style { width: 50, ..UNICODE });
     assert!(narrow.contains("\n  two \u{fffd}[2Jversus two\n    0.98x ["), "{narrow}");
 }
 
 #[test]
 fn the_level_is_that_of_the_estimates_and_the_baseline_has_its_name() {
     let mut fixture = Fixture::generated(8, 5);
-    assert!(table(&fixture.document(), UNICODE).contains("95% interval"));
+    assert!(sections(&fixture.document(), UNICODE).contains("95% interval"));
     fixture.analysis.estimates.iter_mut().for_each(|estimate| estimate.ratio.level = 0.99);
     for treatment in &mut fixture.study.treatments {
         treatment.name = treatment.name.replace("alone", "two");
     }
-    let text = table(&fixture.document(), UNICODE);
+    let text = sections(&fixture.document(), UNICODE);
     assert!(text.contains("99% interval") && !text.contains("95%"), "{text}");
     assert!(text.contains("ratio to two") && !text.contains("to alone"), "{text}");
     let page = threadwise_report::html::render(&fixture.document()).unwrap();
     assert!(page.contains("99% intervals") && page.contains("Intervals are at 99%"));
     assert!(page.contains(">ratio to two<") && page.contains("two against two"));
     fixture.analysis.estimates.clear();
-    assert!(table(&fixture.document(), UNICODE).contains("95% interval"));
+    assert!(sections(&fixture.document(), UNICODE).contains("95% interval"));
 }
 
 #[test]
@@ -275,14 +275,14 @@ fn nodes_without_usable_cpus_are_not_called_memory_alone() {
 fn ascii_means_ascii_and_colour_only_where_wanted() {
     let fixture = Fixture::generated(3, 3);
     let document = fixture.document();
-    for text in [verdict(&document, ASCII), table(&document, ASCII), drawing(&fixture.topology, ASCII)] {
+    for text in [verdict(&document, ASCII), sections(&document, ASCII), drawing(&fixture.topology, ASCII)] {
         assert!(text.is_ascii(), "{text}");
         assert!(!text.contains('\u{1b}'));
     }
-    let colored = table(&document, Style { color: true, ..UNICODE });
+    let colored = sections(&document, Style { color: true, ..UNICODE });
     assert!(colored.contains("\u{1b}[32m▲\u{1b}[0m"));
     let escape = regexless_strip(&colored);
-    assert_eq!(escape, table(&document, UNICODE), "colours change no column");
+    assert_eq!(escape, sections(&document, UNICODE), "colours change no column");
 }
 
 /// The text without its colour escapes.
@@ -298,7 +298,7 @@ fn no_escape_in_foreign_text_reaches_the_terminal() {
     let document = fixture.document();
     let texts = [
         verdict(&document, UNICODE),
-        table(&document, UNICODE),
+        sections(&document, UNICODE),
         drawing(&fixture.topology, UNICODE),
         topology_line(&fixture.topology),
     ];

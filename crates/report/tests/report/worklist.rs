@@ -8,14 +8,14 @@ use crate::support::Fixture;
 use crate::terminal::regexless_strip;
 use fixture::{NAMES, fixture, schedules};
 use serde_json::Value;
-use threadwise_report::terminal::{Style, table};
+use threadwise_report::terminal::{Style, sections};
 use threadwise_report::{csv, html, json};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 
 /// What the terminal shows of the list, without what every command has.
 fn screen_of(fixture: &Fixture, width: usize) -> String {
-    let text = table(&fixture.document(), Style { width, ..UNICODE });
+    let text = sections(&fixture.document(), Style { width, ..UNICODE });
     let end = text.find("\ntreatment").expect("the table of treatments follows");
     text[..end].to_owned()
 }
@@ -143,17 +143,17 @@ fn every_width_is_kept_and_nothing_is_reported_twice() {
         "a label that is too long for any column".to_owned();
     for fixture in [fixture(8), fixture(1), schedules(), long] {
         for width in [48, 60, 80, 100, 140, 200] {
-            let text = table(&fixture.document(), Style { width, ..UNICODE });
+            let text = sections(&fixture.document(), Style { width, ..UNICODE });
             let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(longest <= width, "{longest} of {width}:\n{text}");
         }
-        let plain = table(&fixture.document(), UNICODE);
-        let colored = table(&fixture.document(), Style { color: true, ..UNICODE });
+        let plain = sections(&fixture.document(), UNICODE);
+        let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
         assert_eq!(regexless_strip(&colored), plain);
-        assert!(table(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
+        assert!(sections(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
     }
     // Steps and pairs stand in the table of jobs, not as ratios of seconds once more.
-    let plain = table(&fixture(8).document(), UNICODE);
+    let plain = sections(&fixture(8).document(), UNICODE);
     assert!(!plain.contains("comparisons\n"), "{plain}");
     // Nor do seconds per item, the whole list and the idle share.
     for word in ["item_s", "elapsed", "idle_share", "run of the command"] {
@@ -234,7 +234,7 @@ fn one_block_schedules_and_hostile_names_are_drawn_too() {
 
 #[test]
 fn json_has_the_documented_form() {
-    let report: Value = serde_json::from_str(&json::report(&fixture(8).document())).unwrap();
+    let report: Value = serde_json::from_str(&report_of(&fixture(8))).unwrap();
     let own = &report["worklist"];
     assert_eq!((&own["chain"], &own["items"]), (&"firebird".into(), &40.into()));
     let series = &own["series"][1];
@@ -255,9 +255,9 @@ fn json_has_the_documented_form() {
     assert_eq!(run["items"].as_array().unwrap().len(), 40);
     assert!(run["items"][0]["elapsed_s"].is_number() && run["block"].is_number());
     // One block has no interval; other workloads do not have the field at all.
-    let one: Value = serde_json::from_str(&json::report(&fixture(1).document())).unwrap();
+    let one: Value = serde_json::from_str(&report_of(&fixture(1))).unwrap();
     assert_eq!(one["worklist"]["series"][0]["points"][0]["item_s"]["high"], Value::Null);
-    let other: Value = serde_json::from_str(&json::report(&Fixture::generated(2, 2).document())).unwrap();
+    let other: Value = serde_json::from_str(&report_of(&Fixture::generated(2, 2))).unwrap();
     assert!(!other.as_object().unwrap().contains_key("worklist"));
 }
 
@@ -265,7 +265,7 @@ fn json_has_the_documented_form() {
 fn items_are_exported_one_by_one() {
     let fixture = fixture(2);
     let mut text = Vec::new();
-    csv::items_csv(&fixture.document(), &mut text).unwrap();
+    csv::items_csv(&fixture.facts(), &mut text).unwrap();
     let mut reader = ::csv::Reader::from_reader(text.as_slice());
     let head = reader.headers().unwrap().clone();
     let column = |name: &str| head.iter().position(|own| own == name).expect(name);
@@ -280,7 +280,7 @@ fn items_are_exported_one_by_one() {
     let names: Vec<&str> = rows[..NAMES.len()].iter().map(|row| &row[column("item")]).collect();
     assert_eq!(names[2], format!("'{}", NAMES[2]), "no cell is a formula");
     let mut lines = Vec::new();
-    json::items_jsonl(&fixture.document(), &mut lines).unwrap();
+    json::items_jsonl(&fixture.facts(), &mut lines).unwrap();
     let lines: Vec<Value> =
         String::from_utf8(lines).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), rows.len());

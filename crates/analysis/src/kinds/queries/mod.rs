@@ -1,13 +1,22 @@
 //! Queries of TPC-H: one by one in turn, or whole streams at once.
 
-use super::{Kind, Nouns, command};
+mod charts;
+mod cores;
+mod dop;
+mod found;
+mod plans;
+mod single;
+mod treatments;
+
+use super::{Kind, Nouns, rate};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, activity, queries as findings, trust};
-use crate::queries::short_reason;
-use crate::queries::{Change, Reason, TreatmentQueries};
+use crate::queries::Baseline;
+use found::{Found, PLAN_SIGN, data_words};
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Prose, Section, numbers, prose};
+use threadwise_document::numbers::{counted, percent, set_percent};
+use threadwise_document::{Block, Fact, Mark, Prose, Section, Shown, prose};
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, Test};
 
@@ -59,8 +68,37 @@ impl Kind for Queries {
         }
     }
 
+    /// With how many of the queries it has, where these are not all.
+    fn title(&self, study: &Study) -> String {
+        let title = if study.title.is_empty() { &study.name } else { &study.title };
+        let asked = study.treatments.first().map(|first| tpch::queries(&first.options).len());
+        let Some(asked) = asked.filter(|asked| *asked < usize::from(tpch::QUERIES)) else {
+            return title.clone();
+        };
+        let all = format!("{} queries", tpch::QUERIES);
+        match title.contains(&all) {
+            true => title.replacen(&all, &format!("{asked} of the {all}"), 1),
+            false => format!("{title} ({asked} of the {all})"),
+        }
+    }
+
+    fn about(&self, facts: &Facts<'_>) -> Option<String> {
+        facts.analysis.queries.as_ref().and_then(data_words)
+    }
+
+    /// That of totals, the widest of all groups.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
-        command::floor(facts)
+        let queries = facts.analysis.queries.as_ref()?;
+        let floors = queries.treatments.iter().filter_map(|own| own.total.speed.as_ref()?.floor);
+        let widest = floors.max_by(f64::total_cmp)?;
+        let note = match queries.baselines.as_slice() {
+            [Baseline { twin: Some(twin), both, .. }] => {
+                format!("{twin} against {} (noise)", both.treatment)
+            }
+            _ => "A′ against A (noise)".to_owned(),
+        };
+        let name = if queries.is_throughput { "noise floor" } else { "noise floor of totals" };
+        Some(Fact { name: name.to_owned(), value: format!("±{}", percent(widest - 1.0)), note })
     }
 
     fn turn(&self, facts: &Facts<'_>) -> String {
@@ -112,10 +150,28 @@ impl Kind for Queries {
         }
     }
 
-    fn answers(&self, _facts: &Facts<'_>) -> Vec<Section> {
-        Vec::new()
+    fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
+        let Some(queries) = &facts.analysis.queries else { return Vec::new() };
+        let found = Found { facts: *facts, queries };
+        let mut sections = vec![
+            treatments::section(found),
+            Section::new("comparison", "Treatments compared", rate::sections::comparison(facts)),
+            single::section(found),
+        ];
+        let others = [
+            dop::steps(found),
+            dop::heat(found),
+            cores::section(found),
+            plans::section(found),
+            plans::outliers(found),
+        ];
+        sections.extend(others.into_iter().flatten());
+        // Behind all that a terminal shows of them.
+        sections.push(Section::new("legend", "", vec![Block::Legend(legend(found), Shown::Terminal)]));
+        sections
     }
 
+    /// None: what each treatment has is in what answers the question.
     fn tables(&self, _facts: &Facts<'_>) -> Vec<Section> {
         Vec::new()
     }
@@ -130,20 +186,41 @@ impl Kind for Queries {
     }
 }
 
-/// Queries whose plan is another one than the baseline's.
-pub fn changed(own: &TreatmentQueries) -> Vec<u8> {
-    let other = own.queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
-    other.map(|(number, _)| *number).collect()
-}
-
-/// Why an execution stands out, in a word.
-pub fn reason_words(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Plan => "plan",
-        Reason::Clock => "clock",
-        Reason::Io => "I/O",
-        Reason::Neighbour => "neighbour",
-        Reason::Dop => "parallelism",
-        Reason::Unexplained => "unexplained",
+fn legend(found: Found<'_>) -> Vec<Prose> {
+    let (facts, queries) = (&found.facts, found.queries);
+    let level = set_percent(facts.level());
+    let blocks = counted(facts.analysis.blocks as usize, "block");
+    let baseline = facts.common_baseline();
+    let mut parts = vec![
+        prose!("±, [low, high]: {} interval over {}.", level, blocks),
+        match queries.is_throughput {
+            true => prose!(
+                "ratio: queries per hour over those of {}, above 1 is more; query by query it is speed.",
+                baseline
+            ),
+            false => prose!("Ratios are speeds against {}: above 1 is faster.", baseline),
+        },
+    ];
+    if queries.baselines.iter().any(|own| own.twin.is_some()) {
+        parts.push(prose!(
+            "{}: both its runs in every block, as in ratios; noise: its second run against its first",
+            baseline
+        ));
     }
+    parts.extend(Mark::ALL.map(Prose::sign));
+    if !queries.changed().is_empty() {
+        parts.push(prose!("{} another plan than {}", PLAN_SIGN, baseline));
+    }
+    let used = treatments::Used::of(found);
+    if used.cpu {
+        parts.push(prose!("CPU: CPU seconds against the baseline's, above 1 is more"));
+    }
+    if used.cores {
+        parts.push(prose!(
+            "core-s: seconds in which a physical core {} with one thread at least; two figures are bounds",
+            cores::activity(found)
+        ));
+    }
+    parts.extend(data_words(queries).map(|words| prose!("Data: {}", words)));
+    parts
 }

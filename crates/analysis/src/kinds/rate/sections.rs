@@ -84,7 +84,7 @@ fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
 
 /// Ratios that stand in no column of the table of treatments: the known pairs and the study's own comparisons. Steps
 /// of a sweep are drawn as its line.
-fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
+pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
     let is_other = |own: &&Estimate| own.kind != "sweep-step" && own.kind != "baseline";
     let rows: Vec<Vec<Cell>> = facts
         .throughput()

@@ -8,7 +8,7 @@ mod outliers;
 mod plans;
 mod published;
 mod ratios;
-mod selection;
+mod sections;
 mod steps;
 mod verdict;
 

@@ -10,7 +10,7 @@ use threadwise_report::{html, json};
 use threadwise_study::{OptionValue, RunStatus};
 
 fn report(fixture: &Fixture) -> Value {
-    serde_json::from_str(&json::report(&fixture.document())).unwrap()
+    serde_json::from_str(&report_of(&fixture)).unwrap()
 }
 
 #[test]

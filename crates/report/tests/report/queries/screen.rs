@@ -3,13 +3,13 @@
 use super::fixture::{fixture, long_names};
 use super::{bare, empty, hostile};
 use crate::terminal::regexless_strip;
-use threadwise_report::terminal::{Style, table, verdict};
+use threadwise_report::terminal::{Style, sections, verdict};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 
 #[test]
 fn treatments_queries_and_plan_changes() {
-    insta::assert_snapshot!(table(&fixture(3, false).document(), UNICODE), @r"
+    insta::assert_snapshot!(sections(&fixture(3, false).document(), UNICODE), @r"
     treatment         DOP  total s       ratio of totals  geo. mean    CPU  core-s  plans  runs
     ───────────────────────────────────────────────────────────────────────────────────────────
     serial (no-smt)     1     5.28              baseline          -      -    4.21      -     8
@@ -62,7 +62,7 @@ fn treatments_queries_and_plan_changes() {
 
 #[test]
 fn streams_have_queries_per_hour() {
-    let text = table(&fixture(4, true).document(), UNICODE);
+    let text = sections(&fixture(4, true).document(), UNICODE);
     let (treatments, _) = text.split_once("query by query").unwrap();
     insta::assert_snapshot!(treatments, @r"
     treatment     DOP  streams  elapsed s  queries/h                 ratio    CPU  core-s  plans  runs
@@ -80,7 +80,7 @@ fn streams_have_queries_per_hour() {
 fn nothing_is_wider_than_the_terminal() {
     for own in [fixture(11, false), fixture(12, true), long_names(6), bare(), empty()] {
         for width in [40, 50, 60, 72, 80, 100, 140, 200] {
-            let text = table(&own.document(), Style { width, ..UNICODE });
+            let text = sections(&own.document(), Style { width, ..UNICODE });
             let wide = text.lines().find(|line| line.chars().count() > width);
             // A figure stays whole: the narrowest table has two columns and one treatment.
             assert!(wide.is_none() || width < 50, "{width}: {wide:?}\n{text}");
@@ -92,12 +92,12 @@ fn nothing_is_wider_than_the_terminal() {
 fn many_treatments_are_limited_and_the_screen_says_so() {
     let own = fixture(11, false);
     let at = |width: usize| {
-        let text = table(&own.document(), Style { width, ..UNICODE });
+        let text = sections(&own.document(), Style { width, ..UNICODE });
         text.lines().find(|line| line.contains("highest DOP first")).map(|line| line.trim().to_owned())
     };
     insta::assert_snapshot!(at(100).unwrap(), @"4 of 11 treatments, those of the highest DOP first; all of them: HTML report, --json");
     assert_eq!(at(200), None, "all of them fit");
-    let text = table(&own.document(), Style { width: 80, ..UNICODE });
+    let text = sections(&own.document(), Style { width: 80, ..UNICODE });
     let head = text.lines().find(|line| line.trim_start().starts_with("query  ")).unwrap();
     // Both placements with DOP 14, and the first one with DOP 8; in study order.
     let wanted = ["query", "baseline", "no-smt", "d8", "no-smt", "d14", "all", "d14"];
@@ -106,7 +106,7 @@ fn many_treatments_are_limited_and_the_screen_says_so() {
 
 #[test]
 fn long_names_have_letters() {
-    let text = table(&long_names(3).document(), UNICODE);
+    let text = sections(&long_names(3).document(), UNICODE);
     assert!(text.contains("\n  a: no-smt d2 with settings.work_mem in mega"), "{text}");
     assert!(text.contains("no-smt d4 with settings.work_mem in mega"));
     let head = text.lines().find(|line| line.trim_start().starts_with("query  ")).unwrap();
@@ -116,7 +116,7 @@ fn long_names_have_letters() {
 #[test]
 fn equal_plans_show_no_plan_change() {
     let mut own = fixture(3, false);
-    let shown = |own: &crate::support::Fixture| table(&own.document(), UNICODE);
+    let shown = |own: &crate::support::Fixture| sections(&own.document(), UNICODE);
     assert!(shown(&own).contains("plan changes;") && shown(&own).contains(" P\n"));
     let queries = own.analysis.queries.as_mut().unwrap();
     queries.changes.clear();
@@ -135,7 +135,7 @@ fn equal_plans_show_no_plan_change() {
 #[test]
 fn words_are_those_of_queries() {
     for own in [fixture(3, false), fixture(12, true)] {
-        let text = verdict(&own.document(), UNICODE) + &table(&own.document(), UNICODE);
+        let text = verdict(&own.document(), UNICODE) + &sections(&own.document(), UNICODE);
         for word in ["rows/s", "CPU/row", "session", "a row", "per row"] {
             assert!(!text.contains(word), "{word}\n{text}");
         }
@@ -143,27 +143,27 @@ fn words_are_those_of_queries() {
     // Without a complete block there is no table of queries, and the words are the same.
     let mut own = fixture(3, false);
     own.analysis.queries = None;
-    let text = table(&own.document(), UNICODE);
+    let text = sections(&own.document(), UNICODE);
     assert!(text.contains("queries/s") && text.contains("streams") && text.contains("CPU/query"), "{text}");
 }
 
 #[test]
 fn one_block_has_no_interval_and_none_has_no_figure() {
-    let text = table(&bare().document(), UNICODE);
+    let text = sections(&bare().document(), UNICODE);
     assert!(text.contains("? 1.61x") && !text.contains("inf") && !text.contains("NaN"), "{text}");
-    let text = table(&empty().document(), UNICODE);
+    let text = sections(&empty().document(), UNICODE);
     assert!(text.contains("serial") && !text.contains("query by query"), "{text}");
 }
 
 #[test]
 fn ascii_colours_and_hostile_texts() {
     let own = fixture(4, true);
-    let ascii = table(&own.document(), Style { unicode: false, ..UNICODE });
+    let ascii = sections(&own.document(), Style { unicode: false, ..UNICODE });
     assert!(ascii.is_ascii(), "{ascii}");
-    let colored = table(&own.document(), Style { color: true, ..UNICODE });
-    assert_eq!(regexless_strip(&colored), table(&own.document(), UNICODE));
+    let colored = sections(&own.document(), Style { color: true, ..UNICODE });
+    assert_eq!(regexless_strip(&colored), sections(&own.document(), UNICODE));
     for width in [60, 100] {
-        let text = table(&hostile().document(), Style { width, ..UNICODE });
+        let text = sections(&hostile().document(), Style { width, ..UNICODE });
         assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");
         assert!(!text.contains('\u{202e}'));
     }
@@ -172,7 +172,7 @@ fn ascii_colours_and_hostile_texts() {
 #[test]
 fn what_the_analysis_finds_is_shown() {
     let own = super::fixture::analysed(6);
-    let text = format!("{}\n\n{}", verdict(&own.document(), UNICODE), table(&own.document(), UNICODE));
+    let text = format!("{}\n\n{}", verdict(&own.document(), UNICODE), sections(&own.document(), UNICODE));
     let queries = own.analysis.queries.as_ref().unwrap();
     assert_eq!(queries.changed(), super::fixture::CHANGED);
     let speed = queries.treatments[3].total.speed.as_ref().unwrap();

@@ -1,0 +1,169 @@
+//! A study of queries with what was found of it, and the questions that its sections ask of both.
+
+use crate::Facts;
+use crate::queries::{Baseline, Change, Queries, TreatmentQueries};
+use threadwise_document::numbers::{self, counted};
+use threadwise_document::{Cell, Ratio};
+use threadwise_study::Role;
+
+/// Sign of a query whose plan is another one than the baseline's.
+pub const PLAN_SIGN: &str = "P";
+
+/// Treatments that a sentence names.
+const MAX_NAMES: usize = 4;
+
+/// A study of queries.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// The study.
+    pub facts: Facts<'a>,
+    /// Its estimates.
+    pub queries: &'a Queries,
+}
+
+impl<'a> Found<'a> {
+    /// Treatments by group, groups in study order. In the baseline's place stand its two runs of every block
+    /// together, which is what ratios are over; its twin follows, as noise.
+    pub fn by_group(self) -> Vec<(&'a str, Vec<&'a TreatmentQueries>)> {
+        let mut groups: Vec<(&'a str, Vec<&'a TreatmentQueries>)> = Vec::new();
+        for own in &self.queries.treatments {
+            let group = self.facts.group_of(&own.treatment);
+            let both = self.queries.baseline(group).map(|baseline| &baseline.both);
+            let own = both.filter(|both| both.treatment == own.treatment).unwrap_or(own);
+            match groups.iter_mut().find(|(name, _)| *name == group) {
+                Some((_, members)) => members.push(own),
+                None => groups.push((group, vec![own])),
+            }
+        }
+        groups
+    }
+
+    /// The same without twins: treatments that have figures of their own to show.
+    pub fn measured(self) -> Vec<&'a TreatmentQueries> {
+        let all = self.by_group().into_iter().flat_map(|(_, members)| members);
+        all.filter(|own| self.role(own) != Role::BaselineTwin).collect()
+    }
+
+    /// A treatment's role.
+    pub fn role(self, own: &TreatmentQueries) -> Role {
+        self.facts.study.treatment(&own.treatment).map_or(Role::Compared, |(_, planned)| planned.role)
+    }
+
+    /// A treatment's name inside its group.
+    pub fn label(self, treatment: &'a str) -> &'a str {
+        self.facts.label(treatment, self.facts.group_of(treatment))
+    }
+
+    /// A few treatments' names inside their groups; of many the first ones.
+    pub fn some_names(self, names: &'a [String]) -> String {
+        let names: Vec<&str> = names.iter().map(|name| self.label(name)).collect();
+        match names.len().checked_sub(MAX_NAMES) {
+            Some(more) if more > 1 => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
+            _ => names.join(", "),
+        }
+    }
+
+    /// The baseline whose second run in every block a treatment is.
+    pub fn baseline_of_twin(self, own: &TreatmentQueries) -> Option<&'a Baseline> {
+        let is_twin = self.role(own) == Role::BaselineTwin;
+        self.queries.baseline(self.facts.group_of(&own.treatment)).filter(|_| is_twin)
+    }
+
+    /// Whether any treatment has something.
+    pub fn any(self, has: impl Fn(&TreatmentQueries) -> bool) -> bool {
+        self.queries.treatments.iter().any(has)
+    }
+
+    /// `, 2 streams` where treatments differ in their number of streams.
+    pub fn streams_words(self, streams: u32) -> String {
+        match self.any(|own| own.streams != streams) {
+            true => format!(", {}", counted(streams as usize, "stream")),
+            false => String::new(),
+        }
+    }
+}
+
+/// Treatments that have a ratio of any kind.
+pub fn compared<'a>(members: &[&'a TreatmentQueries]) -> Vec<&'a TreatmentQueries> {
+    let has = |own: &&&TreatmentQueries| {
+        own.total.speed.is_some() || own.queries.values().any(|query| query.speed.is_some())
+    };
+    members.iter().filter(has).copied().collect()
+}
+
+/// Queries of a treatment whose plan is another one than the baseline's.
+pub fn changed(own: &TreatmentQueries) -> Vec<u8> {
+    let other = own.queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
+    other.map(|(number, _)| *number).collect()
+}
+
+/// Placement, DOP and streams of a treatment.
+pub fn about(own: &TreatmentQueries) -> String {
+    let dop = own.dop.map(|dop| format!("DOP {dop}"));
+    let streams = (own.streams != 1).then(|| counted(own.streams as usize, "stream"));
+    [Some(own.placement.clone()), dop, streams].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `Q15`.
+pub fn query_name(query: u8) -> String {
+    format!("Q{query}")
+}
+
+/// `Q2, Q15`; three and more in a row as `Q2–Q5`.
+pub fn query_names(queries: impl IntoIterator<Item = u8>) -> String {
+    let mut runs: Vec<(u8, u8)> = Vec::new();
+    for query in queries {
+        match runs.last_mut().filter(|(_, last)| last.checked_add(1) == Some(query)) {
+            Some((_, last)) => *last = query,
+            None => runs.push((query, query)),
+        }
+    }
+    let words = runs.into_iter().map(|(first, last)| match last - first {
+        0 => query_name(first),
+        1 => format!("{}, {}", query_name(first), query_name(last)),
+        _ => format!("{}–{}", query_name(first), query_name(last)),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// How large the data is, over memory and over the LLC; `None` where no scale is known.
+pub fn data_words(queries: &Queries) -> Option<String> {
+    let size = |bytes: f64, of: Option<u64>, name: &str| match of.filter(|of| *of > 0) {
+        Some(of) => {
+            format!("{} x {name} ({})", numbers::significant(bytes / of as f64, 2), numbers::bytes(of))
+        }
+        None => format!("{name} of unknown size"),
+    };
+    let words = queries.data.iter().map(|own| {
+        let bytes = own.logical_bytes;
+        let gigabytes = numbers::significant(bytes / 1e9, 3);
+        let [memory, llc] = [size(bytes, own.memory_bytes, "memory"), size(bytes, own.llc_bytes, "the LLC")];
+        format!("scale {}: {gigabytes} GB of data, {memory}, {llc}", own.scale)
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// A ratio without a judgement; a dash without one.
+pub fn bare(ratio: Option<&Ratio>) -> Cell {
+    ratio.map_or_else(Cell::none, |ratio| Cell::BareRatio(ratio.clone()))
+}
+
+/// A cell with the sign of another plan behind it, where there is one.
+pub fn with_sign(cell: Cell, change: Change) -> Cell {
+    match change {
+        Change::Different => Cell::Both(Box::new(cell), Box::new(Cell::text(PLAN_SIGN))),
+        _ => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_row_are_folded() {
+        assert_eq!(query_names([1, 2, 3, 4, 7, 9, 10, 22]), "Q1–Q4, Q7, Q9, Q10, Q22");
+        assert_eq!(query_names([]), "");
+    }
+}
