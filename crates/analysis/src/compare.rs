@@ -253,4 +253,32 @@ mod tests {
         assert!(table.cautions[4].ends_with("other values of loop"));
         assert_eq!(side_by_side(&[]).rows, []);
     }
+
+    #[test]
+    fn a_document_has_a_column_a_study_and_a_reason_for_each_gap() {
+        use threadwise_document::{Block, Cell};
+        let topology = machine(1, 2, 1);
+        let one = study(&[""], &["P same-package 2", "O one-cpu 2"]);
+        let mut two = one.clone();
+        two.workload = "insert".to_owned();
+        let measured = analyse_on(&one, None, &runs(&[("P", 190_000), ("O", 100_010)]), 1.0);
+        let nothing = analyse_on(&two, None, &[], 1.0);
+        let facts =
+            [crate::Facts::new(&one, &topology, &measured), crate::Facts::new(&two, &topology, &nothing)];
+        let made = document(&facts, "1.0");
+        assert_eq!(made.title, "Ratios of rows/s side by side");
+        let cautions: Vec<String> = made.verdict.iter().map(crate::Finding::text).collect();
+        assert_eq!(cautions, ["Mind: the workloads differ: a ratio belongs to its own."]);
+        let Block::Table(table) = &made.section("ratios").unwrap().blocks[0] else { panic!("no table") };
+        let rows: Vec<&Vec<Cell>> = table.cells().collect();
+        assert_eq!((rows.len(), &rows[0][0]), (2, &Cell::text("P : A+A'")));
+        assert!(matches!(&rows[0][1], Cell::Ratio(ratio, _) if ratio.value > 1.8), "{:?}", rows[0]);
+        assert!(matches!(&rows[1][1], Cell::Both(_, below) if **below == Cell::text("~")), "{:?}", rows[1]);
+        assert_eq!(rows[0][2], Cell::Gap("no usable run".to_owned()));
+        assert_eq!(
+            document(&[], "1.0").section("ratios").unwrap().blocks.len(),
+            2,
+            "that there is none, and the foot"
+        );
+    }
 }

@@ -8,6 +8,7 @@
 
 pub mod csv;
 pub mod drawing;
+mod gaps;
 pub mod hardware;
 pub mod html;
 mod items;

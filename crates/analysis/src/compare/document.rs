@@ -103,8 +103,11 @@ fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
         }
     };
     let lines = rows.iter().map(|row| {
-        let quantity = if any_runs { quantity(studies, row) } else { "" };
-        std::iter::once(Cell::named(row.name, quantity)).chain(row.cells.iter().map(cell)).collect()
+        let name = match any_runs {
+            true => format!("{} ({})", row.name, quantity(studies, row)),
+            false => row.name.to_owned(),
+        };
+        std::iter::once(Cell::Text(name)).chain(row.cells.iter().map(cell)).collect()
     });
     let numbers = (1..=studies.len()).map(|number| Column::text(number.to_string()).shorten_at(1));
     let columns = std::iter::once(Column::text("comparison")).chain(numbers).collect();

@@ -5,12 +5,13 @@ use super::data::{Machine, Side};
 use super::{cores, machine};
 use crate::ReportError;
 use crate::drawing::topology_line;
+use crate::gaps::explained;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use threadwise_document::numbers;
 use threadwise_document::{
-    Block, Cell, Chart, Class, Difference, Document, Fact, Figure, Fold, Interval, Prose, Ratio, Row, Sides,
-    Table,
+    Block, Cell, Chart, Class, Difference, Document, Fact, Figure, Fold, Interval, Prose, Ratio, Row, Shown,
+    Sides, Table,
 };
 use threadwise_machine::text::is_deceptive;
 
@@ -218,7 +219,16 @@ fn blocks(all: &[Block], charts: &mut Charts) -> Result<Vec<BlockView>, ReportEr
             Block::Legend(lines, shown) if shown.on_page() => {
                 BlockView::Legend { lines: lines.iter().map(parts).collect() }
             }
-            Block::Table(own) if own.shown.on_page() => BlockView::Table { table: table(own) },
+            Block::Table(own) if own.shown.on_page() => {
+                let (own, reasons) = explained(own, Shown::on_page);
+                let view = BlockView::Table { table: table(&own) };
+                if reasons.is_empty() {
+                    view
+                } else {
+                    views.push(view);
+                    BlockView::Legend { lines: reasons.into_iter().map(words).collect() }
+                }
+            }
             Block::Figure(own) => {
                 let view = figure(own, charts)?;
                 if let Some(BlockView::Figures { figures }) = views.last_mut() {

@@ -4,13 +4,14 @@
 use super::lines::{columns, flow, wrap};
 use super::sign::{self, marker};
 use super::{DIM, Style};
+use crate::gaps::{explained, letter};
 use crate::text::plain;
 use comfy_table::{
     Cell as Field, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table as Layout,
     TableStyle, Width,
 };
 use threadwise_document::numbers;
-use threadwise_document::{Cell, Column, Ratio, Row, Says, Table};
+use threadwise_document::{Cell, Column, Ratio, Row, Says, Shown, Table};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -21,8 +22,14 @@ const NONE: &str = "-";
 /// A longer heading without a space gets a letter, explained above the table: it would widen its column.
 const MAX_HEADING: usize = 14;
 
-/// A table below its caption.
+/// A table below its caption, with the reasons of its gaps below it.
 pub fn table(table: &Table, style: Style) -> String {
+    let (table, reasons) = explained(table, Shown::on_terminal);
+    let reasons: Vec<String> = reasons.iter().map(|why| plain(why, style.unicode)).collect();
+    laid_out(&table, &reasons, style)
+}
+
+fn laid_out(table: &Table, gaps: &[String], style: Style) -> String {
     let mut text = String::new();
     let mut put = |line: &str| text.push_str(&format!("{line}\n"));
     wrap(&plain(&table.caption.to_string(), style.unicode), style.width)
@@ -45,24 +52,8 @@ pub fn table(table: &Table, style: Style) -> String {
         }
         None => list(table, &shown, style).iter().for_each(|line| put(line)),
     }
-    let gaps = gaps(table, &shown, style);
-    flow(&gaps, style.width).iter().for_each(|line| put(&style.paint(DIM, line)));
+    flow(gaps, style.width).iter().for_each(|line| put(&style.paint(DIM, line)));
     sign::painted(&text, style)
-}
-
-/// Why there are dashes, once for each reason.
-fn gaps(table: &Table, shown: &[usize], style: Style) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for cells in table.cells() {
-        for &at in shown {
-            let Some(Cell::Gap(why)) = cells.get(at).filter(|cell| **cell != Cell::none()) else { continue };
-            let line = plain(&format!("{} {NONE}: {why}", table.columns[at].name), style.unicode);
-            if !all.contains(&line) {
-                all.push(line);
-            }
-        }
-    }
-    all
 }
 
 /// A line of a table.
@@ -267,10 +258,4 @@ fn ratio_text(ratio: &Ratio, short: bool) -> String {
 pub fn bounds(low: f64, high: f64, unit: &str) -> String {
     let [low, high] = [low, high].map(|value| numbers::value(value, unit));
     if low == high { low } else { format!("{low}–{high}") }
-}
-
-/// `a`, `b`, … `z`, then `a1`, `b1`, …: more than fit on a terminal.
-fn letter(at: usize) -> String {
-    let letter = char::from(b'a' + (at % 26) as u8);
-    if at < 26 { letter.to_string() } else { format!("{letter}{}", at / 26) }
 }

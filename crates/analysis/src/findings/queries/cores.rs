@@ -27,13 +27,13 @@ pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -
     let cpu = cpu(queries, choice);
     let cores = match doubled {
         Some(own) => cores(facts, queries, own),
-        None if cpu.is_some() && choice.told.iter().all(|own| is_known(own)) => {
+        None if cpu.is_some() && choice.named.iter().all(|own| is_known(own)) => {
             Some("One logical CPU a core: these are core-seconds.".into())
         }
         None => None,
     };
     let sentences = Prose::join([cpu, cores].into_iter().flatten(), " ");
-    let names: Vec<&str> = choice.told.iter().map(|own| own.treatment.as_str()).collect();
+    let names: Vec<&str> = choice.named.iter().map(|own| own.treatment.as_str()).collect();
     (!sentences.is_empty()).then(|| finding("core-seconds", sentences, &names))
 }
 
@@ -54,7 +54,7 @@ fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
     let was = was.map_or_else(Prose::default, |was| prose!(" ({})", was));
     let what = if queries.is_throughput { "CPU a query" } else { "CPU" };
     let more = choice.more(|own| own.total.cpu.as_ref());
-    Some(prose!("{} against {}{}: {}{}.", what, name, was, told, more))
+    Some(prose!("{} against {}{}: {}{}.", what, name, was, clauses, more))
 }
 
 /// Whether a core has two logical CPUs in the placement, as far as their times show it: bounds lie apart,

@@ -23,7 +23,6 @@ use crate::{Estimate, Finding};
 use choice::{Choice, MAX_SHOWN, NamedRatio};
 use std::cmp::Reverse;
 use threadwise_document::{Prose, numbers, prose};
-use choice::{Choice, MAX_SHOWN, NamedRatio};
 
 /// Most queries that a list names.
 const MAX_QUERIES: usize = 6;
@@ -125,5 +124,5 @@ fn of_kind(facts: &Facts<'_>, queries: &Queries, kind: &str, text: &str) -> Opti
         0 => String::new(),
         more => format!("; {more} more in the table"),
     };
-    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, told, more), &scaling::names(&own)))
+    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &scaling::names(&own)))
 }

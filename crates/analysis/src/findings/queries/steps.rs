@@ -64,9 +64,9 @@ fn together(all: &[&DopStep]) -> Option<Prose> {
     let clauses = judged(&clauses.map(tell).collect::<Vec<_>>())?;
     let more = match all.len().saturating_sub(MAX_STEPS) {
         0 => String::new(),
-        more => format!("; {} to lower DOPs not told here", counted(more, "step")),
+        more => format!("; {} to lower DOPs not listed here", counted(more, "step")),
     };
-    Some(prose!("Speed by DOP, geometric mean: {}{}.", told, more))
+    Some(prose!("Speed by DOP, geometric mean: {}{}.", clauses, more))
 }
 
 /// `4 over 2 on all`.
@@ -81,10 +81,10 @@ fn listed(steps: &[&DopStep], most: usize) -> Option<Prose> {
     let tell = |step: &&DopStep| {
         prose!("Q{} {} ({})", u32::from(step.query.unwrap_or_default()), &step.speed, name(step))
     };
-    let mut told: Vec<Prose> = steps.iter().take(most).map(tell).collect();
+    let mut clauses: Vec<Prose> = steps.iter().take(most).map(tell).collect();
     let more = steps.len().saturating_sub(most);
-    told.extend((more > 0).then(|| prose!("{} more", more)));
-    (!told.is_empty()).then(|| Prose::list(told))
+    clauses.extend((more > 0).then(|| prose!("{} more", more)));
+    (!clauses.is_empty()).then(|| Prose::list(clauses))
 }
 
 /// The smallest DOP within the noise floor of the best, for numbers of streams: the most, and the
@@ -101,16 +101,16 @@ pub fn plateau(queries: &Queries) -> Option<Finding> {
         all.extend([(0, *map, last)].into_iter().chain(rest));
     }
     all.sort_by_key(|(rank, ..)| *rank);
-    let told: Vec<Prose> =
+    let clauses: Vec<Prose> =
         all.iter().take(MAX_PLATEAUS).map(|(_, map, own)| tell_plateau(map, own)).collect();
     let more = match all.len() - clauses.len() {
         0 => String::new(),
         more => format!("; {more} more in the HTML report"),
     };
-    let is_any = !told.is_empty();
+    let is_any = !clauses.is_empty();
     let text = prose!(
         "Smallest DOP within the noise floor of the best (range by the intervals): {}{}.",
-        Prose::join(told, "; "),
+        Prose::join(clauses, "; "),
         more
     );
     let names: Vec<&str> =

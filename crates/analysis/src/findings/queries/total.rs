@@ -28,7 +28,7 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     let what = if queries.is_throughput { "queries per hour" } else { "speed" };
     let base = base.unwrap_or_else(|| baseline_name(queries).into());
     let more = choice.more(|own| own.total.speed.as_ref());
-    let mut text = prose!("{}, {} against {}: {}{}.", count, what, base, told, more);
+    let mut text = prose!("{}, {} against {}: {}{}.", count, what, base, clauses, more);
     let others = [geometric(facts, queries, choice), same_plans(facts, queries, choice)];
     others.into_iter().flatten().for_each(|sentence| text.push(sentence));
     let names: Vec<&str> = choice.all().map(|own| own.treatment.as_str()).collect();
@@ -60,7 +60,7 @@ fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         let is_other = conclusion(speed) != conclusion(mean) && is_as_many_streams(facts, queries, own);
         is_other.then(|| (own.treatment.clone(), mean.clone(), (mean.value / speed.value).ln().abs()))
     };
-    let (name, mean, _) = choice.told.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let (name, mean, _) = choice.named.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
     let told = judged(&[NamedRatio::of(&name, &mean, "")])?;
     Some(prose!(" Geometric mean: {}.", told))
 }
@@ -106,7 +106,7 @@ pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
             format!("Query by query: no difference from {against} shown in any of {count} under {under}.");
         return Some(finding("queries-range", text, &names));
     }
-    let rest = told.split_off(told.len().min(choice.told.len()));
+    let rest = told.split_off(told.len().min(choice.named.len()));
     let more = match rest.len() {
         0 => String::new(),
         more => format!("; {more} more in the table"),

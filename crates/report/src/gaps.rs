@@ -1,0 +1,82 @@
+//! Why a table has dashes: a line a reason, with a letter where a column has several, since a dash alone would not say
+//! which.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use threadwise_document::{Cell, Row, Shown, Table};
+
+/// The table as it is shown, and the reasons of its dashes in columns that are `shown`: `p99 -: too few steps`. Where a
+/// column has several, dashes have letters, and reasons too: `- a: not asked`.
+pub fn explained(table: &Table, shown: fn(Shown) -> bool) -> (Cow<'_, Table>, Vec<String>) {
+    let columns = table.columns.iter().enumerate().filter(|(_, column)| shown(column.shown));
+    let mut lines: Vec<String> = Vec::new();
+    for (at, column) in columns {
+        let own: BTreeSet<&str> = table.cells().filter_map(|cells| reason(cells.get(at)?)).collect();
+        if own.len() > 1 {
+            return lettered(table);
+        }
+        lines.extend(own.iter().map(|why| format!("{} -: {why}", column.name)));
+    }
+    (Cow::Borrowed(table), lines)
+}
+
+fn lettered(table: &Table) -> (Cow<'_, Table>, Vec<String>) {
+    let mut reasons: Vec<&str> = Vec::new();
+    for why in table.cells().flatten().filter_map(reason) {
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    let cell = |cell: &Cell| {
+        let at = reason(cell).and_then(|why| reasons.iter().position(|known| *known == why));
+        at.map_or_else(|| cell.clone(), |at| Cell::Text(format!("- {}", letter(at))))
+    };
+    let row = |row: &Row| match row {
+        Row::Cells(cells) => Row::Cells(cells.iter().map(cell).collect()),
+        group => group.clone(),
+    };
+    let lines = reasons.iter().enumerate().map(|(at, why)| format!("- {}: {why}", letter(at)));
+    let rows = table.rows.iter().map(row).collect();
+    (Cow::Owned(Table { rows, ..table.clone() }), lines.collect())
+}
+
+/// Why a cell is empty, where that does not go without saying.
+fn reason(cell: &Cell) -> Option<&str> {
+    if let Cell::Gap(why) = cell { Some(why.as_str()).filter(|why| !why.is_empty()) } else { None }
+}
+
+/// `a`, `b`, … `z`, then `a1`, `b1`, …: more than fit on a terminal.
+pub fn letter(at: usize) -> String {
+    let letter = char::from(b'a' + (at % 26) as u8);
+    if at < 26 { letter.to_string() } else { format!("{letter}{}", at / 26) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_document::Column;
+
+    fn table(rows: &[&[&str]]) -> Table {
+        let gaps = |row: &&[&str]| {
+            let gaps = row.iter().map(|why| Cell::Gap((*why).to_owned()));
+            std::iter::once(Cell::text("row")).chain(gaps).collect()
+        };
+        Table::new(
+            "",
+            vec![Column::text(""), Column::figure("x"), Column::figure("y")],
+            rows.iter().map(gaps),
+        )
+    }
+
+    #[test]
+    fn dashes_have_letters_where_a_column_has_two_reasons() {
+        let one = table(&[&["far", "late"], &["far", ""]]);
+        let (shown, reasons) = explained(&one, Shown::on_page);
+        assert_eq!((&*shown, reasons), (&one, vec!["x -: far".to_owned(), "y -: late".to_owned()]));
+        let two = table(&[&["far", "late"], &["late", ""]]);
+        let (shown, reasons) = explained(&two, Shown::on_page);
+        assert_eq!(reasons, ["- a: far", "- b: late"]);
+        let texts: Vec<&Cell> = shown.cells().flatten().filter(|cell| **cell != Cell::text("row")).collect();
+        assert_eq!(texts, [&Cell::text("- a"), &Cell::text("- b"), &Cell::text("- b"), &Cell::none()]);
+    }
+}
