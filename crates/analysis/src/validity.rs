@@ -2,9 +2,10 @@
 //! rule for the verdict's first line and for the program's exit code (docs/EXIT-CODES.md).
 
 use crate::estimate::first_reason;
-use crate::findings::words::{plural, shortened};
+use crate::findings::words::shortened;
 use crate::queries::short_reason;
 use crate::{Analysis, TreatmentSummary};
+use threadwise_document::numbers::counted;
 
 /// Largest share of runs that may fail or be left out. Above it what is left may differ from what is missing:
 /// runs that fail are seldom a random sample of all.
@@ -24,7 +25,7 @@ pub fn problem(analysis: &Analysis) -> Option<String> {
             let be = if counts.excluded == 1 { "was" } else { "were" };
             let excluded = (counts.excluded > 0).then(|| format!("{} {be} left out", counts.excluded));
             let lost: Vec<String> = [failed, excluded].into_iter().flatten().collect();
-            format!("of {} {}, more than a tenth", plural(counts.all(), "run"), lost.join(" and "))
+            format!("of {} {}, more than a tenth", counted(counts.all() as usize, "run"), lost.join(" and "))
         }),
         (!missing.is_empty()).then(|| format!("no data for {}", shortened(&missing))),
     ];

@@ -194,8 +194,10 @@ pub fn set_percent(share: f64) -> String {
 
 /// A ratio's distance from 1 with its sign: `+57%`, `-3.2%`.
 pub fn change(ratio: f64) -> String {
-    let sign = if ratio >= 1.0 { "+" } else { "" };
-    format!("{sign}{}", percent(ratio - 1.0))
+    let sign = if ratio >= 1.0 && ratio.is_finite() { "+" } else { "" };
+    // Beside its ends, which may have either sign, `<0.1%` would be hard to read.
+    let is_nothing = (ratio - 1.0).abs() < 0.0005;
+    format!("{sign}{}", if is_nothing { "0.0%".to_owned() } else { percent(ratio - 1.0) })
 }
 
 /// The ends of a ratio as distances from 1, in percent: `[52, 62]`.
@@ -354,8 +356,12 @@ mod tests {
         );
         assert_eq!([set_percent(0.07), set_percent(0.995)], ["7%", "99.5%"]);
         assert_eq!(
-            [change(1.57), change(0.968), change_ends(1.52, 1.62, 1.57)],
-            ["+57%", "-3.2%", "[52, 62]"]
+            [1.57, 0.968, 1.0001, 0.9999, f64::INFINITY].map(change),
+            ["+57%", "-3.2%", "+0.0%", "0.0%", "n/a"]
+        );
+        assert_eq!(
+            [change_ends(1.52, 1.62, 1.57), change_ends(0.97, 0.99, 0.98)],
+            ["[52, 62]", "[-3.0, -1.0]"]
         );
     }
 

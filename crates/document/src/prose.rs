@@ -59,6 +59,28 @@ impl Prose {
         Self::of(Class::Command, text)
     }
 
+    /// A ratio as a distance from 1: `+57% [52, 62]`; from 3 on, where a factor is read more easily than hundreds
+    /// of percent, `3.20x [3.10, 3.30]`.
+    pub fn change(ratio: &Ratio) -> Self {
+        if ratio.value >= FACTOR {
+            return ratio.into();
+        }
+        let ends = || numbers::change_ends(ratio.low, ratio.high, ratio.value);
+        Self::with_ends(numbers::change(ratio.value), ratio.has_ends().then(ends))
+    }
+
+    fn with_ends(figure: String, ends: Option<String>) -> Self {
+        let mut prose = Self::figure(figure);
+        match ends {
+            Some(ends) => {
+                prose.push(" ");
+                prose.push_span(Class::Interval, &ends);
+            }
+            None => prose.push(ONE_BLOCK),
+        }
+        prose
+    }
+
     /// A sign and what it means, for a legend.
     pub fn sign(mark: Mark) -> Self {
         format!("{} {}", mark.sign(), mark.words()).into()
@@ -180,16 +202,8 @@ impl From<usize> for Prose {
 impl From<&Ratio> for Prose {
     /// `1.27x [1.24, 1.30]`; with one block `1.27x (1 block, no interval)`.
     fn from(ratio: &Ratio) -> Self {
-        let mut prose = Self::figure(format!("{}x", numbers::ratio(ratio.value)));
-        match ratio.has_ends() {
-            true => {
-                prose.push(" ");
-                let ends = format!("[{}, {}]", numbers::ratio(ratio.low), numbers::ratio(ratio.high));
-                prose.push_span(Class::Interval, &ends);
-            }
-            false => prose.push(ONE_BLOCK),
-        }
-        prose
+        let ends = || format!("[{}, {}]", numbers::ratio(ratio.low), numbers::ratio(ratio.high));
+        Self::with_ends(numbers::value(ratio.value, "ratio"), ratio.has_ends().then(ends))
     }
 }
 
@@ -197,20 +211,15 @@ impl From<&Interval> for Prose {
     /// `10.2 s [10.1, 10.3]`, in the interval's unit; with one block `10.2 s (1 block, no interval)`.
     fn from(interval: &Interval) -> Self {
         let (figure, ends) = numbers::interval(interval);
-        let mut prose = Self::figure(figure);
-        match ends {
-            Some(ends) => {
-                prose.push(" ");
-                prose.push_span(Class::Interval, &ends);
-            }
-            None => prose.push(ONE_BLOCK),
-        }
-        prose
+        Self::with_ends(figure, ends)
     }
 }
 
 /// What stands in the place of an interval that one block does not have.
 const ONE_BLOCK: &str = " (1 block, no interval)";
+
+/// From here on a change is written as a factor.
+const FACTOR: f64 = 3.0;
 
 /// How many parts a template takes.
 pub const fn places(template: &str) -> usize {
@@ -264,6 +273,31 @@ mod tests {
             ],
             "a text from elsewhere is no command"
         );
+    }
+
+    #[test]
+    fn changes_have_ends_or_say_why_not() {
+        let mut ratio = Ratio {
+            value: 1.6,
+            low: 1.52,
+            high: 1.69,
+            holm_low: 1.52,
+            holm_high: 1.69,
+            blocks: 8,
+            level: 0.95,
+            floor: None,
+            effect: true,
+            conclusive: true,
+            direction: crate::Direction::HigherIsBetter,
+        };
+        assert_eq!(
+            classes(&Prose::change(&ratio)),
+            [(Class::Figure, "+60%"), (Class::Text, " "), (Class::Interval, "[52, 69]")]
+        );
+        ratio.value = 3.5;
+        assert_eq!(Prose::change(&ratio).to_string(), "3.50x [1.52, 1.69]");
+        (ratio.value, ratio.low, ratio.high) = (1.6, 0.0, f64::INFINITY);
+        assert_eq!(Prose::change(&ratio).to_string(), "+60% (1 block, no interval)");
     }
 
     #[test]

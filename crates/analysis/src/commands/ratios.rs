@@ -7,6 +7,7 @@ use crate::estimate::member::{Member, Series, Source, estimates_of, floor_of, si
 use crate::statistics::MeanEstimate;
 use crate::{Estimate, NoiseFloor};
 use std::collections::BTreeMap;
+use threadwise_document::numbers::significant;
 use threadwise_study::Study;
 
 /// Estimates (the headline's first), A/A intervals of all quantities, gaps.
@@ -112,7 +113,8 @@ fn series(
         let Some(values) = values else { continue };
         if let Some(at) = values.iter().position(|value| *value <= 0.0) {
             let name = &study.treatments[all[at]].name;
-            return Err(Nothing::Because(format!("{} in block {block} of {name}", shown(values[at]))));
+            let number = significant(values[at], 3);
+            return Err(Nothing::Because(format!("{number} in block {block} of {name}")));
         }
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         series.push(*block, logs[0] - logs[1..].iter().sum::<f64>() / below.len() as f64);
@@ -122,10 +124,4 @@ fn series(
         (true, true) => Err(Nothing::Because(NOT_REPORTED.to_owned())),
         (true, false) => Err(Nothing::NoRun),
     }
-}
-
-/// A number of 0 or less, in a sentence that has no room for 300 digits.
-fn shown(value: f64) -> String {
-    let text = value.to_string();
-    if text.len() > 12 { format!("{value:.2e}") } else { text }
 }

@@ -2,10 +2,12 @@
 //! a fixed amount of work took. Changes are reported only where two intervals have no point in common.
 
 use super::finding;
-use super::words::{number, percent, plural, seconds};
+use super::words::limited;
 use crate::Facts;
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::{Finding, Interval, TreatmentSummary};
+use threadwise_document::numbers::counted;
+use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
 /// From this share of all CPU time on the client's part is reported.
@@ -36,21 +38,16 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
         summary.metrics.contains_key("elapsed_ns") && role(facts, summary) != Some(Role::BaselineTwin)
     };
     let own: Vec<&TreatmentSummary> = measured(facts).filter(known).collect();
-    let clauses = own.iter().filter_map(|summary| {
-        let elapsed = summary.metrics.get("elapsed_ns")?;
-        Some(format!("{} {}", summary.name, seconds(elapsed)))
-    });
-    let clauses = limited(clauses.collect(), MAX_SHOWN)?;
+    let clause = |summary: &&TreatmentSummary| {
+        Some(prose!("{} {}", &summary.name, summary.metrics.get("elapsed_ns")?))
+    };
+    let clauses = limited(own.iter().filter_map(clause), MAX_SHOWN)?;
     let tails = own.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
     let tail = tails.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-    let tail = tail.map_or_else(String::new, |(summary, tail)| {
-        format!(
-            " Idle tail, from a session's end to the last one's: at most {} ({}).",
-            share(tail),
-            summary.name
-        )
+    let tail = tail.map(|(summary, tail)| {
+        prose!(" Idle tail, from a session's end to the last one's: at most {} ({}).", tail, &summary.name)
     });
-    let text = format!("Fixed work, elapsed: {clauses}.{tail}");
+    let text = prose!("Fixed work, elapsed: {}.{}", clauses, tail.unwrap_or_default());
     Some(finding("elapsed", text, &names(&own)))
 }
 
@@ -66,46 +63,47 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
             "Waits: too few samples to tell: at most {} of a treatment in {}, and {MIN_SAMPLES} in 2 blocks are \
              needed.",
             most.samples,
-            plural(most.blocks, "block")
+            counted(most.blocks as usize, "block")
         );
         return Some(finding("waits", text, &[]));
     }
     let enough: Vec<(&TreatmentSummary, &Waits)> =
         sampled.iter().copied().filter(|(_, waits)| waits.enough).collect();
     let baselines = enough.iter().filter(|(summary, _)| role(facts, summary) == Some(Role::Baseline));
-    let base: Vec<String> = baselines.map(|(summary, waits)| top(&summary.name, waits)).collect();
-    let changed: Vec<(&TreatmentSummary, String)> = enough
-        .iter()
-        .filter_map(|(summary, waits)| Some((*summary, change(facts, summary, waits)?)))
-        .collect();
-    let texts: Vec<String> = changed.iter().map(|(_, text)| text.clone()).collect();
+    let base = baselines.map(|(summary, waits)| top(&summary.name, waits));
+    let changed =
+        enough.iter().filter_map(|(summary, waits)| Some((*summary, change(facts, summary, waits)?)));
+    let (evidence, texts): (Vec<&TreatmentSummary>, Vec<Prose>) = changed.unzip();
     let mut sentences = Vec::new();
-    sentences.extend(limited(base, max_shown).map(|text| format!("Waits, shares of samples: {text}.")));
-    sentences.push(match limited(texts, max_shown) {
-        Some(text) => format!("Against the baseline: {text}."),
-        None => "No change against the baseline is shown.".to_owned(),
-    });
+    sentences.extend(limited(base, max_shown).map(|text| prose!("Waits, shares of samples: {}.", text)));
+    sentences.push(against_baseline(limited(texts, max_shown)));
     let few = sampled.len() - enough.len();
     if few > 0 {
-        sentences.push(format!("Too few samples to tell: {}.", plural(few as u32, "treatment")));
+        sentences.push(prose!("Too few samples to tell: {}.", counted(few, "treatment")));
     }
-    let evidence: Vec<&TreatmentSummary> = changed.iter().map(|(summary, _)| *summary).collect();
-    Some(finding("waits", sentences.join(" "), &names(&evidence)))
+    Some(finding("waits", Prose::join(sentences, " "), &names(&evidence)))
+}
+
+fn against_baseline(changed: Option<Prose>) -> Prose {
+    match changed {
+        Some(text) => prose!("Against the baseline: {}.", text),
+        None => "No change against the baseline is shown.".into(),
+    }
 }
 
 /// `alone: WALWrite 34% [30, 38], running 50% [47, 53]`.
-fn top(name: &str, waits: &Waits) -> String {
+fn top(name: &str, waits: &Waits) -> Prose {
     let running = waits.shares.iter().find(|wait| wait.name == RUNNING);
-    let running = running.map_or_else(String::new, |wait| format!(", running {}", share(&wait.share)));
+    let running = running.map(|wait| prose!(", running {}", &wait.share)).unwrap_or_default();
     match waits.shares.iter().filter(|wait| is_wait(wait) && wait.share.mean > 0.0).max_by(by_mean) {
-        Some(wait) => format!("{name} most for {} {}{running}", cut(&wait.name), share(&wait.share)),
-        None => format!("{name} no wait seen{running}"),
+        Some(wait) => prose!("{} most for {} {}{}", name, cut(&wait.name), &wait.share, running),
+        None => prose!("{} no wait seen{}", name, running),
     }
 }
 
 /// The wait whose share moved most from the baseline's, where their intervals are apart; then what
 /// the treatment waits for most, where that is another.
-fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Option<String> {
+fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Option<Prose> {
     if role(facts, summary) != Some(Role::Compared) {
         return None;
     }
@@ -121,9 +119,9 @@ fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Optio
     let most = waits.shares.iter().filter(|wait| is_wait(wait)).max_by(by_mean);
     let most = most
         .filter(|most| most.name != wait.name)
-        .map_or_else(String::new, |most| format!(" (most for {} {})", cut(&most.name), share(&most.share)));
-    let (name, now) = (cut(&wait.name), share(&wait.share));
-    Some(format!("{} {name} {now}, was {}{most}", summary.name, share(before)))
+        .map(|most| prose!(" (most for {} {})", cut(&most.name), &most.share))
+        .unwrap_or_default();
+    Some(prose!("{} {} {}, was {}{}", &summary.name, cut(&wait.name), &wait.share, before, most))
 }
 
 /// Spins a row, and what a spin costs.
@@ -135,39 +133,32 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let tell = |(summary, locks): &(&TreatmentSummary, &Locks)| {
-        let spins = number(locks.spins_per_row.as_ref()?);
+        let spins = locks.spins_per_row.as_ref()?;
         let measured = locks.cycles_per_spin.as_ref().zip(locks.spinning_share.as_ref());
-        let measured = measured.map(|(cycles, spinning)| {
-            format!("{} of the time spinning, {} cycles a spin", share(spinning), number(cycles))
-        });
+        let measured = measured
+            .map(|(cycles, spinning)| prose!("{} of the time spinning, {} cycles a spin", spinning, cycles));
         let bound = locks.cycles_per_spin_bound.as_ref();
-        let bound = bound.map(|cycles| format!("{} cycles at most", number(cycles)));
-        let cost: Vec<String> = measured.into_iter().chain(bound).collect();
-        let cost = if cost.is_empty() { String::new() } else { format!(" ({})", cost.join(", ")) };
-        Some(format!("{} {spins}{cost}", summary.name))
+        let bound = bound.map(|cycles| prose!("{} cycles at most", cycles));
+        let cost = Prose::join(measured.into_iter().chain(bound), ", ");
+        let cost = if cost.is_empty() { cost } else { prose!(" ({})", cost) };
+        Some(prose!("{} {}{}", &summary.name, spins, cost))
     };
-    let clauses = limited(
-        own.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell).collect(),
-        MAX_SHOWN,
-    )?;
-    let changed: Vec<String> = own
-        .iter()
-        .filter_map(|(summary, locks)| {
-            let below =
-                baseline_of(facts, &summary.group)?.activity.locks.as_ref()?.spins_per_row.as_ref()?;
-            let own = locks.spins_per_row.as_ref()?;
-            (role(facts, summary) == Some(Role::Compared) && own.is_apart_from(below))
-                .then(|| format!("{} {}", summary.name, if own.mean > below.mean { "more" } else { "fewer" }))
-        })
-        .collect();
-    let changed = match limited(changed, MAX_SHOWN) {
-        Some(text) => format!(" Against the baseline: {text}."),
-        None => " No change against the baseline is shown.".to_owned(),
-    };
-    let gap = own.iter().find(|(_, locks)| locks.clock_mhz.is_none());
-    let gap = gap.map_or_else(String::new, |(_, locks)| format!(" Cycles a spin: unknown, {}.", locks.clock));
+    let clauses = own.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell);
+    let clauses = limited(clauses, MAX_SHOWN)?;
+    let changed = own.iter().filter_map(|(summary, locks)| {
+        let below = baseline_of(facts, &summary.group)?.activity.locks.as_ref()?.spins_per_row.as_ref()?;
+        let own = locks.spins_per_row.as_ref()?;
+        let direction = if own.mean > below.mean { "more" } else { "fewer" };
+        (role(facts, summary) == Some(Role::Compared) && own.is_apart_from(below))
+            .then(|| prose!("{} {}", &summary.name, direction))
+    });
+    let changed = against_baseline(limited(changed, MAX_SHOWN));
+    let mut text = prose!("Spins per row: {}. {}", clauses, changed);
+    if let Some((_, locks)) = own.iter().find(|(_, locks)| locks.clock_mhz.is_none()) {
+        text.push(prose!(" Cycles a spin: unknown, {}.", &locks.clock));
+    }
     let evidence: Vec<&TreatmentSummary> = own.iter().map(|(summary, _)| *summary).collect();
-    Some(finding("locks", format!("Spins per row: {clauses}.{changed}{gap}"), &names(&evidence)))
+    Some(finding("locks", text, &names(&evidence)))
 }
 
 /// The client's part of the CPU time, where it is large enough to be part of the answer.
@@ -176,11 +167,11 @@ fn client(facts: &Facts<'_>) -> Option<Finding> {
         .filter_map(|summary| Some((summary, summary.activity.cpu.as_ref()?.client_share.as_ref()?)));
     let (summary, most) = shares.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
     (most.mean > CLIENT_REPORTED_SHARE).then(|| {
-        let text = format!(
+        let text = prose!(
             "The client used {} of the CPU time with {}, the most of all treatments: ratios are those of engine \
              and client together.",
-            share(most),
-            summary.name
+            most,
+            &summary.name
         );
         finding("client-cpu", text, &[&summary.name])
     })
@@ -211,26 +202,9 @@ fn names<'a>(summaries: &[&'a TreatmentSummary]) -> Vec<&'a str> {
     summaries.iter().map(|summary| summary.name.as_str()).collect()
 }
 
-/// The first few, and how many more; `None` without any.
-fn limited(mut texts: Vec<String>, most: usize) -> Option<String> {
-    let more = texts.len().saturating_sub(most);
-    texts.truncate(most);
-    texts.extend((more > 0).then(|| format!("{more} more in the table")));
-    (!texts.is_empty()).then(|| texts.join("; "))
-}
-
 fn cut(name: &str) -> String {
     match name.chars().count() {
         0..=MAX_NAME => name.to_owned(),
         _ => name.chars().take(MAX_NAME - 1).chain(['…']).collect(),
-    }
-}
-
-/// `34% [30, 38]`.
-fn share(value: &Interval) -> String {
-    let end = |end: f64| percent(end).trim_end_matches('%').to_owned();
-    match value.high.is_finite() {
-        true => format!("{} [{}, {}]", percent(value.mean), end(value.low), end(value.high)),
-        false => format!("{} (1 block, no interval)", percent(value.mean)),
     }
 }

@@ -4,10 +4,11 @@
 
 use super::finding;
 use super::scaling::names;
-use super::words::{bare, capital, count, group_words, judged, list, number, plural, scaled, shortened};
+use super::words::{bare, group_words, judged, limited, list, shortened};
 use crate::Facts;
-use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, MEMORY, Quantity};
-use crate::{Estimate, Finding, Interval, TreatmentSummary};
+use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, MEMORY, Quantity};
+use crate::{Estimate, Finding, TreatmentSummary};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::Better;
 use threadwise_study::{Role, Treatment};
 
@@ -22,6 +23,9 @@ const MAX_METRICS: usize = 5;
 
 /// Kept busy so many logical CPUs, a command that may use more works on one at a time.
 const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+
+/// Effects smaller than this share are no news.
+const TINY_SHARE: f64 = 0.005;
 
 /// From so many busy logical CPUs on that are not the command's, somebody else was there.
 const OTHERS_CPUS: f64 = 0.15;
@@ -46,25 +50,23 @@ pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: 
         let place = place(facts, group);
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
         let name = baseline(facts, group).map(|own| placed(commands, own)).unwrap_or_default();
-        let head = format!("{}{place}: {} on {name}.", title(quantity), value(quantity, base));
+        sentences.push(prose!("{}{}: {} on {}.", title(quantity), place, base, name));
         let found = against_baseline(facts, group, &quantity.metric);
         let clauses =
-            found.iter().map(|(own, estimate)| format!("{} {}", placed(commands, own), worded(estimate)));
-        let clauses = limited(clauses.collect(), MAX_SHOWN);
-        let clauses = clauses.map_or_else(String::new, |clauses| format!(" Against it: {clauses}."));
-        sentences.push(head + &clauses);
+            found.iter().map(|(own, estimate)| prose!("{} {}", placed(commands, own), worded(estimate)));
+        sentences.extend(limited(clauses, MAX_SHOWN).map(|clauses| prose!("Against it: {}.", clauses)));
         evidence.extend(found.into_iter().map(|(_, estimate)| estimate));
     }
-    (!sentences.is_empty()).then(|| finding(kind, sentences.join(" "), &names(&evidence)))
+    (!sentences.is_empty()).then(|| finding(kind, Prose::join(sentences, " "), &names(&evidence)))
 }
 
 /// Comparisons of the headline of other kinds than those that are reported, such as with the baseline.
 pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Option<Finding> {
     let is_other = |estimate: &&Estimate| !reported.contains(&estimate.kind.as_str());
     let own: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
-    let clauses = own.iter().map(|estimate| format!("{} {}", estimate.name, worded(estimate)));
-    let clauses = limited(clauses.collect(), MAX_OTHERS)?;
-    Some(finding("asked", format!("Other ratios of {}: {clauses}.", headline.name), &names(&own)))
+    let clauses = own.iter().map(|estimate| prose!("{} {}", &estimate.name, worded(estimate)));
+    let text = prose!("Other ratios of {}: {}.", &headline.name, limited(clauses, MAX_OTHERS)?);
+    Some(finding("asked", text, &names(&own)))
 }
 
 /// Metrics of the output that differ, a sentence each, and those that do not, but for what is `reported`
@@ -89,11 +91,11 @@ pub fn metrics(facts: &Facts<'_>, commands: &Commands, reported: &[&str]) -> Vec
         quiet.iter().filter(compared).partition(|own| tiny(facts, &own.metric) > 0);
     let listed = |all: &[&Quantity]| list(&all.iter().map(|own| own.name.clone()).collect::<Vec<_>>());
     let clauses = [
-        (!same.is_empty()).then(|| format!("No difference shown in {}.", listed(&same))),
-        (!tiny.is_empty()).then(|| format!("Differences below 0.5% in {}.", listed(&tiny))),
+        (!same.is_empty()).then(|| prose!("No difference shown in {}.", listed(&same))),
+        (!tiny.is_empty()).then(|| prose!("Differences below {} in {}.", tiny_share(), listed(&tiny))),
     ];
-    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
-    findings.extend((!clauses.is_empty()).then(|| finding("metric", clauses.join(" "), &[])));
+    let text = Prose::join(clauses.into_iter().flatten(), " ");
+    findings.extend((!text.is_empty()).then(|| finding("metric", text, &[])));
     findings
 }
 
@@ -112,7 +114,7 @@ fn sentences<'a>(
     commands: &Commands,
     quantity: &Quantity,
     evidence: &mut Vec<&'a Estimate>,
-) -> Option<String> {
+) -> Option<Prose> {
     let mut all = Vec::new();
     for group in facts.study.groups() {
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
@@ -120,19 +122,19 @@ fn sentences<'a>(
         let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_reported(estimate));
         let (tiny, not): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, estimate)| estimate.ratio.effect);
         let name = baseline(facts, group).map(|own| bare(&own.name)).unwrap_or_default();
-        let mut parts = vec![format!("{} on {name}", value(quantity, base))];
-        let clauses = shown.iter().map(|(own, estimate)| format!("{} {}", bare(&own.name), worded(estimate)));
-        parts.extend(limited(clauses.collect(), MAX_SHOWN));
+        let mut parts = vec![prose!("{} on {}", base, name)];
+        let clauses = shown.iter().map(|(own, estimate)| prose!("{} {}", bare(&own.name), worded(estimate)));
+        parts.extend(limited(clauses, MAX_SHOWN));
         let noun = if shown.is_empty() { "comparison" } else { "other" };
-        for (words, some) in
-            [("a difference below 0.5% in", tiny.len()), ("no difference shown in", not.len())]
-        {
-            parts.extend((some > 0).then(|| format!("{words} {}", plural(some as u32, noun))));
+        let tiny_words = prose!("a difference below {} in", tiny_share());
+        for (words, some) in [(tiny_words, tiny.len()), ("no difference shown in".into(), not.len())] {
+            parts.extend((some > 0).then(|| prose!("{} {}", words, numbers::counted(some, noun))));
         }
         evidence.extend(shown.iter().map(|(_, estimate)| *estimate));
-        all.push(format!("{}{}: {}.", title(quantity), place(facts, group), parts.join("; ")));
+        let parts = Prose::join(parts, "; ");
+        all.push(prose!("{}{}: {}.", title(quantity), place(facts, group), parts));
     }
-    (!all.is_empty()).then(|| all.join(" "))
+    (!all.is_empty()).then(|| Prose::join(all, " "))
 }
 
 /// CPU of a run or of a unit of its work, how many logical CPUs that kept busy, and memory.
@@ -141,15 +143,14 @@ pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
     let mut clause_of = |quantity: Option<&Quantity>| sentences(facts, commands, quantity?, &mut evidence);
     let (cpu, memory) = (clause_of(commands.cpu()), clause_of(commands.quantity(MEMORY)));
     let not_compared = commands.cpu().is_none().then(|| {
-        "CPU per run is not compared: all runs took about as long, and none says how much it did.".to_owned()
+        "CPU per run is not compared: all runs took about as long, and none says how much it did.".into()
     });
-    let text: Vec<String> =
-        [cpu, busy(facts, commands), not_compared, memory].into_iter().flatten().collect();
-    (!text.is_empty()).then(|| finding("cost", text.join(" "), &names(&evidence)))
+    let text = Prose::join([cpu, busy(facts, commands), not_compared, memory].into_iter().flatten(), " ");
+    (!text.is_empty()).then(|| finding("cost", text, &names(&evidence)))
 }
 
 /// `Logical CPUs kept busy: 0.99 of 1 on alone; 1.93 of 2 on two.`
-fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
+fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
     let summaries = facts.analysis.treatments.iter().zip(&commands.cpus);
     let known: Vec<(&TreatmentSummary, f64, u32)> = summaries
         .filter_map(|(own, cpus)| {
@@ -171,14 +172,16 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
         && facts.analysis.worklist.is_none()
         && several.iter().all(|(own, busy, cpus)| is_undisturbed(own, *busy, *cpus))
     {
-        return Some(format!(
-            "No placement kept more than {most:.2} logical CPUs busy: the command does one thing at a time, so \
-             more of them cannot make it faster."
+        return Some(prose!(
+            "No placement kept more than {} logical CPUs busy: the command does one thing at a time, so \
+             more of them cannot make it faster.",
+            figure(most)
         ));
     }
-    let clauses = known.iter().map(|(own, busy, cpus)| format!("{busy:.2} of {cpus} on {}", own.name));
+    let clauses =
+        known.iter().map(|(own, busy, cpus)| prose!("{} of {} on {}", figure(*busy), *cpus, &own.name));
     let server = if commands.has_server { ", server included" } else { "" };
-    Some(format!("Logical CPUs kept busy{server}: {}.", limited(clauses.collect(), MAX_SHOWN)?))
+    Some(prose!("Logical CPUs kept busy{}: {}.", server, limited(clauses, MAX_SHOWN)?))
 }
 
 /// Whether nobody else was busy on a treatment's own logical CPUs: a command that is kept from them keeps
@@ -193,7 +196,7 @@ pub fn gaps(commands: &Commands) -> Option<Finding> {
     let lines = commands.gap_lines();
     let evidence: Vec<&str> = commands.gaps.iter().map(|gap| gap.comparison.as_str()).collect();
     (!lines.is_empty()).then(|| {
-        let text = format!("No ratio, which needs numbers above 0 on both sides, of {}.", shortened(&lines));
+        let text = prose!("No ratio, which needs numbers above 0 on both sides, of {}.", shortened(&lines));
         finding("not-measurable", text, &evidence)
     })
 }
@@ -227,7 +230,11 @@ fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<It
 
 /// An effect that does not round to 1.00x: a page more of memory in every run is one, and no news.
 fn is_reported(estimate: &Estimate) -> bool {
-    estimate.ratio.effect && (estimate.ratio.value - 1.0).abs() >= 0.005
+    estimate.ratio.effect && (estimate.ratio.value - 1.0).abs() >= TINY_SHARE
+}
+
+fn tiny_share() -> Prose {
+    Prose::figure(numbers::set_percent(TINY_SHARE))
 }
 
 fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
@@ -235,10 +242,11 @@ fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
 }
 
 /// A ratio with what it means: `0.52x [0.51, 0.53], better`.
-fn worded(estimate: &Estimate) -> String {
-    let meaning =
-        if estimate.ratio.effect { format!(", {}", estimate.ratio.meaning()) } else { String::new() };
-    format!("{}{meaning}", judged(estimate))
+fn worded(estimate: &Estimate) -> Prose {
+    match estimate.ratio.effect {
+        true => prose!("{}, {}", judged(estimate), estimate.ratio.meaning()),
+        false => judged(estimate),
+    }
 }
 
 /// `two (2c1t)`, `eight (8c1t, eight processes)`.
@@ -250,7 +258,7 @@ fn placed(commands: &Commands, treatment: &Treatment) -> String {
     }
     if commands.is_per_session {
         let es = if treatment.sessions == 1 { "" } else { "es" };
-        about.push(format!("{} process{es}", count(treatment.sessions)));
+        about.push(format!("{} process{es}", numbers::count_word(treatment.sessions)));
     }
     if about.is_empty() { name.to_owned() } else { format!("{name} ({})", about.join(", ")) }
 }
@@ -258,7 +266,7 @@ fn placed(commands: &Commands, treatment: &Treatment) -> String {
 /// A quantity at the start of a sentence, with what is better where nobody can know it.
 fn title(quantity: &Quantity) -> String {
     if !quantity.is_said {
-        return capital(&quantity.name);
+        return numbers::capital(&quantity.name);
     }
     let unit = (quantity.unit != "1").then_some(quantity.unit.as_str());
     let better = match quantity.better {
@@ -272,23 +280,10 @@ fn title(quantity: &Quantity) -> String {
     }
 }
 
-/// A value in units that people read, with its interval.
-fn value(quantity: &Quantity, interval: &Interval) -> String {
-    if quantity.is_said {
-        return number(interval);
-    }
-    let mean = interval.mean.abs();
-    match quantity.metric.as_str() {
-        ELAPSED | CPU | CPU_PER_UNIT if mean >= 1e9 => scaled(interval, 1e9, " s"),
-        CPU_PER_UNIT if mean < 1e6 => scaled(interval, 1e3, " µs"),
-        ELAPSED | CPU | CPU_PER_UNIT => scaled(interval, 1e6, " ms"),
-        MEMORY if mean >= GIB => scaled(interval, GIB, " GiB"),
-        MEMORY => scaled(interval, GIB / 1024.0, " MiB"),
-        _ => number(interval),
-    }
+/// How many logical CPUs were busy.
+fn figure(busy: f64) -> Prose {
+    Prose::figure(numbers::ratio(busy))
 }
-
-const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 /// ` inside L2`, or nothing where there is one group.
 fn place(facts: &Facts<'_>, group: &str) -> String {
@@ -296,12 +291,4 @@ fn place(facts: &Facts<'_>, group: &str) -> String {
         0 | 1 => String::new(),
         _ => format!(" {}", group_words(facts.study, group)),
     }
-}
-
-/// The first few, and how many more; `None` without any.
-fn limited(mut texts: Vec<String>, most: usize) -> Option<String> {
-    let more = texts.len().saturating_sub(most);
-    texts.truncate(most);
-    texts.extend((more > 0).then(|| format!("{more} more in the table")));
-    (!texts.is_empty()).then(|| texts.join("; "))
 }

@@ -3,8 +3,9 @@
 //! Treatments are recognised by placement and number of sessions, comparisons by their two sides;
 //! names are the study's own business.
 
-use super::words::{bare, plural};
+use super::words::bare;
 use crate::{Estimate, Facts};
+use threadwise_document::numbers;
 use threadwise_machine::Pin;
 use threadwise_study::{Role, Treatment};
 
@@ -59,7 +60,7 @@ impl<'a> Facts<'a> {
         let service =
             other.service.as_ref().map(|service| format!(", service={service}")).unwrap_or_default();
         let pin = if other.pin == Pin::Set { ", pin=set" } else { "" };
-        let sessions = plural(other.sessions, "session");
+        let sessions = numbers::counted(other.sessions as usize, "session");
         format!("{} ({sessions} on {}{pin}{service})", bare(&other.name), other.placement.trim())
     }
 

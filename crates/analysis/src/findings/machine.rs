@@ -1,10 +1,11 @@
 //! The machine in one line, as the operating system declares it and as it was measured.
 
 use super::finding;
-use super::words::plural;
 use crate::Finding;
 use crate::hardware::Hardware;
 use std::collections::BTreeSet;
+use threadwise_document::numbers::counted;
+use threadwise_document::prose;
 use threadwise_machine::Topology;
 
 /// What the machine says it is, and what was measured where it was probed.
@@ -21,13 +22,14 @@ pub fn machine(topology: &Topology, hardware: Option<&Hardware>) -> Finding {
         let kinds: Vec<String> = topology
             .kinds
             .iter()
-            .map(|kind| format!("{} on {}s", plural(kind.cpus.len() as u32, "logical CPU"), kind.name))
+            .map(|kind| format!("{} on {}s", counted(kind.cpus.len(), "logical CPU"), kind.name))
             .collect();
         parts.push(kinds.join(", "));
     }
     parts.extend(kept_from_us(topology));
-    let measured = hardware.map_or_else(String::new, |hardware| format!("; measured: {}", hardware.measured));
-    finding("machine", format!("{name} {}{measured}.", parts.join(", ")), &[])
+    let measured = hardware.map(|hardware| prose!("; measured: {}", hardware.measured.clone()));
+    let text = prose!("{} {}{}.", name, parts.join(", "), measured.unwrap_or_default());
+    finding("machine", text, &[])
 }
 
 /// A guest of a named hypervisor, or of one that only shows that it is there.
@@ -66,14 +68,14 @@ fn counts(topology: &Topology) -> String {
     if let (1, 1, Some(per), Some(threads @ 2..)) =
         (threads.len(), per_package.len(), per_package.first(), threads.first())
     {
-        let packages = plural(packages as u32, "package");
-        return format!("{packages} x {} x {threads} threads", plural(*per as u32, "core"));
+        let packages = counted(packages, "package");
+        return format!("{packages} x {} x {threads} threads", counted(*per, "core"));
     }
     let on = match packages {
         0 => ", no package".to_owned(),
-        _ => format!(" of {}", plural(packages as u32, "package")),
+        _ => format!(" of {}", counted(packages, "package")),
     };
-    format!("{} on {}{on}", plural(cpus as u32, "logical CPU"), plural(cores as u32, "core"))
+    format!("{} on {}{on}", counted(cpus, "logical CPU"), counted(cores, "core"))
 }
 
 fn smt(topology: &Topology) -> String {
@@ -96,7 +98,7 @@ fn nodes(topology: &Topology) -> String {
     let nodes = topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
     match nodes {
         0 => "no NUMA node".to_owned(),
-        nodes => plural(nodes as u32, "NUMA node"),
+        nodes => counted(nodes, "NUMA node"),
     }
 }
 
@@ -104,15 +106,15 @@ fn nodes(topology: &Topology) -> String {
 fn kept_from_us(topology: &Topology) -> Vec<String> {
     let count = |offline: bool| {
         let cpus = topology.logical_cpus.iter();
-        cpus.filter(|cpu| if offline { !cpu.online } else { cpu.online && !cpu.allowed }).count() as u32
+        cpus.filter(|cpu| if offline { !cpu.online } else { cpu.online && !cpu.allowed }).count()
     };
     let mut parts = Vec::new();
     let (offline, not_allowed) = (count(true), count(false));
     if offline > 0 {
-        parts.push(format!("{} offline", plural(offline, "logical CPU")));
+        parts.push(format!("{} offline", counted(offline, "logical CPU")));
     }
     if not_allowed > 0 {
-        parts.push(format!("{} not allowed to us", plural(not_allowed, "logical CPU")));
+        parts.push(format!("{} not allowed to us", counted(not_allowed, "logical CPU")));
     }
     if let Some(quota) = topology.limits.quota_cpus {
         parts.push(format!("a quota of {quota} CPUs"));

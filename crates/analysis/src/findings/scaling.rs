@@ -4,10 +4,11 @@ use super::facts::Shape;
 use super::finding;
 use super::smt::core_yield;
 use super::sweep::Sweep;
-use super::words::{Work, bare, by_group, change, judged, plural, ratio};
+use super::words::{Work, bare, by_group, change, judged};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::{Role, Treatment};
 
@@ -20,21 +21,21 @@ pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
         && found.iter().all(|estimate| estimate.ratio.effect && estimate.ratio.conclusive);
     let text = by_group(facts, |group| {
         let text = judged(of(group)?);
-        Some(if all_shown { format!("{text} one session's {}", work.noun) } else { text })
+        Some(if all_shown { prose!("{} one session's {}", text, work.noun) } else { text })
     })?;
     let mut text = if all_shown {
-        format!("Two sessions on two cores do {text}.")
+        prose!("Two sessions on two cores do {}.", text)
     } else {
         let alone = facts.alone("one session alone");
-        format!("{} of two sessions on two cores against {alone}: {text}.", work.noun_capital)
+        prose!("{} of two sessions on two cores against {}: {}.", work.noun_capital, alone, text)
     };
-    text += &better_than_linear(facts).unwrap_or_default();
+    text.push(better_than_linear(facts).unwrap_or_default());
     Some(finding("scaling", text, &names(&found)))
 }
 
 /// Two sessions that do more than twice the work of one: a reader would doubt the figure, so it is
 /// said, with what CPU per read did, and that the cause is not known here.
-fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
+fn better_than_linear(facts: &Facts<'_>) -> Option<Prose> {
     let work = Work::of(facts.study);
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
@@ -43,10 +44,10 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
             return None;
         }
         let cpu = facts.against_alone(two, "cpu_ns_per_row");
-        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per {} {}", work.one, change(cpu)));
-        Some(format!("each session does {} of one alone{cpu}", ratio(each)))
+        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", work.one, change(cpu)));
+        Some(prose!("each session does {} of one alone{}", &each.ratio, cpu.unwrap_or_default()))
     })?;
-    Some(format!(" Better than linear: {text}; {} are not told apart here.", work.causes))
+    Some(prose!(" Better than linear: {}; {} are not told apart here.", text, work.causes))
 }
 
 /// Two sessions on one logical CPU against one alone: reported only where it differs, since taking
@@ -59,7 +60,7 @@ pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     }
     let text = by_group(facts, |group| Some(judged(of(group)?)))?;
     let alone = facts.alone("one alone");
-    let text = format!("Two sessions taking turns on one logical CPU against {alone}: {text}.");
+    let text = prose!("Two sessions taking turns on one logical CPU against {}: {}.", alone, text);
     Some(finding("one-cpu", text, &names(&found)))
 }
 
@@ -78,18 +79,18 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let text = by_group(facts, |group| {
         let found = of(group);
         let tell = |(treatment, estimate): &(&Treatment, &Estimate)| {
-            format!("{} {}", label(treatment), judged(estimate))
+            prose!("{} {}", label(treatment), judged(estimate))
         };
-        let mut clauses: Vec<String> = found.iter().take(MAX_OTHERS).map(tell).collect();
+        let mut clauses: Vec<Prose> = found.iter().take(MAX_OTHERS).map(tell).collect();
         if found.len() > MAX_OTHERS {
-            clauses.push(format!("and {} more in the table", found.len() - MAX_OTHERS));
+            clauses.push(prose!("and {} more in the table", found.len() - MAX_OTHERS));
         }
-        (!clauses.is_empty()).then(|| clauses.join(", "))
+        (!clauses.is_empty()).then(|| Prose::join(clauses, ", "))
     })?;
     let groups = facts.study.groups();
     let found: Vec<&Estimate> =
         groups.iter().flat_map(|group| of(group)).map(|(_, estimate)| estimate).collect();
-    let text = format!("Against {}: {text}.", facts.alone("one session alone"));
+    let text = prose!("Against {}: {}.", facts.alone("one session alone"), text);
     Some(finding("scaling", text, &names(&found)))
 }
 
@@ -120,7 +121,7 @@ fn label(treatment: &Treatment) -> String {
     if name != placement {
         about.push(placement.to_owned());
     }
-    about.push(plural(treatment.sessions, "session"));
+    about.push(numbers::counted(treatment.sessions as usize, "session"));
     if treatment.pin == Pin::Set {
         about.push("pin=set".to_owned());
     }
@@ -141,7 +142,7 @@ pub fn packages(facts: &Facts<'_>) -> Option<Finding> {
     } else {
         ""
     };
-    let text = format!("Two sessions on two packages against two cores of one: {text}.{numa}");
+    let text = prose!("Two sessions on two packages against two cores of one: {}.{}", text, numa);
     Some(finding("packages", text, &names(&found)))
 }
 
@@ -160,12 +161,13 @@ const MAX_ASKED: usize = 6;
 pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
     let own: Vec<&Estimate> =
         facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind.as_str())).collect();
-    let tell = |estimate: &&Estimate| format!("{}: {}", estimate.name, judged(estimate));
-    let mut clauses: Vec<String> = own.iter().take(MAX_ASKED).map(tell).collect();
+    let tell = |estimate: &&Estimate| prose!("{}: {}", &estimate.name, judged(estimate));
+    let mut clauses: Vec<Prose> = own.iter().take(MAX_ASKED).map(tell).collect();
     if own.len() > MAX_ASKED {
-        clauses.push(format!("and {} more", own.len() - MAX_ASKED));
+        clauses.push(prose!("and {} more", own.len() - MAX_ASKED));
     }
-    (!own.is_empty()).then(|| finding("asked", format!("As asked: {}.", clauses.join("; ")), &names(&own)))
+    let text = prose!("As asked: {}.", Prose::join(clauses, "; "));
+    (!own.is_empty()).then(|| finding("asked", text, &names(&own)))
 }
 
 /// The estimates of all groups that have one.

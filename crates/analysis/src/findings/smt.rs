@@ -7,10 +7,11 @@ use super::facts::Shape;
 use super::finding;
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use super::scaling::{estimates, names};
-use super::words::{Work, by_group, change, judged, percent};
+use super::words::{Work, by_group, change, judged, share};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
-use crate::{Estimate, Finding};
+use crate::{Estimate, Finding, Interval, Ratio};
+use threadwise_document::{Prose, prose};
 use threadwise_study::Treatment;
 
 /// The yield with its price, or why there is none to tell.
@@ -21,20 +22,21 @@ pub fn smt_yield(facts: &Facts<'_>) -> Finding {
         return not_measured(facts);
     };
     let mut evidence = names(&found);
-    let mut text = format!(
-        "SMT yield, two sessions on a core's two siblings against the same two on one of them: {text}."
+    let mut text = prose!(
+        "SMT yield, two sessions on a core's two siblings against the same two on one of them: {}.",
+        text
     );
     let price = by_group(facts, |group| {
         let per_session = facts.shapes(group, Shape::SameCore, Shape::Alone, "rows_per_s_per_session")?;
         let cpu = facts.shapes(group, Shape::SameCore, Shape::Alone, "cpu_ns_per_row");
         let one = Work::of(facts.study).one;
-        let cpu = cpu.map_or_else(String::new, |cpu| format!(", CPU per {one} {}", change(cpu)));
-        Some(format!("{}{cpu}", judged(per_session)))
+        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", one, change(cpu))).unwrap_or_default();
+        Some(prose!("{}{}", judged(per_session), cpu))
     });
     if let Some(price) = price {
         let alone = facts.alone("");
         let alone = if alone.is_empty() { "one alone".to_owned() } else { format!("each of {alone}") };
-        text += &format!(" Each session against {alone}: {price}.");
+        text.push(prose!(" Each session against {}: {}.", alone, price));
         evidence.extend(names(&estimates(facts, |group| {
             facts.shapes(group, Shape::SameCore, Shape::Alone, THROUGHPUT)
         })));
@@ -62,12 +64,12 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
         let used = of(group)?;
         let scope = if whole_machine(facts, group).is_some() { "all cores" } else { "one core" };
         if !used.ratio.effect || used.ratio.value <= 1.0 {
-            return Some(format!("no yield is shown on {scope}, so nothing is known to be left"));
+            return Some(prose!("no yield is shown on {}, so nothing is known to be left", scope));
         }
-        let (low, high) = (100.0 / used.ratio.high, 100.0 / used.ratio.low);
-        Some(format!("{:.0}% [{low:.0}, {high:.0}] of what {scope} did", 100.0 / used.ratio.value))
+        let Ratio { value: mean, low, high, .. } = used.ratio.inverse();
+        Some(prose!("{} of what {} did", &Interval { mean, low, high, unit: "share".to_owned() }, scope))
     })?;
-    let text = format!("With one sibling of each core busy, \"50% busy\" is: {text}.");
+    let text = prose!("With one sibling of each core busy, \"50% busy\" is: {}.", text);
     Some(finding("capacity", text, &names(&found)))
 }
 
@@ -96,30 +98,28 @@ fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
 pub fn not_measured(facts: &Facts<'_>) -> Finding {
     let topology = facts.topology;
     let why = if smt_switched_off(topology) {
-        "SMT is switched off".to_owned()
+        "SMT is switched off"
     } else if has_allowed_siblings(topology) {
         let text = match facts.study.treatments.iter().any(|t| Facts::shape(t) == Shape::SameCore) {
             true => "SMT yield: not measured, no block has usable runs of both sides.",
             false => "SMT yield: not part of this study; cores with siblings are there.",
         };
-        return finding("not-measurable", text.to_owned(), &[]);
+        return finding("not-measurable", text, &[]);
     } else if declares_siblings(topology) {
-        "siblings are there and not allowed to us".to_owned()
+        "siblings are there and not allowed to us"
     } else {
         match &topology.identity.hypervisor {
-            Some(_) => {
-                "no core is declared with two logical CPUs, and a hypervisor may hide siblings".to_owned()
-            }
-            None => "no core has two logical CPUs".to_owned(),
+            Some(_) => "no core is declared with two logical CPUs, and a hypervisor may hide siblings",
+            None => "no core has two logical CPUs",
         }
     };
-    let text = format!("SMT yield: not measurable here ({why}); that does not mean none.");
+    let text = prose!("SMT yield: not measurable here ({}); that does not mean none.", why);
     finding("not-measurable", text, &[])
 }
 
 /// Share of siblings' busy time, for the trust line.
-pub fn left_over_text(facts: &Facts<'_>) -> Option<String> {
-    let share = facts.analysis.covariates.left_over_busy_share;
-    (declares_siblings(facts.topology) && share > 0.0)
-        .then(|| format!("siblings left free were busy {}", percent(share)))
+pub fn left_over_text(facts: &Facts<'_>) -> Option<Prose> {
+    let busy = facts.analysis.covariates.left_over_busy_share;
+    (declares_siblings(facts.topology) && busy > 0.0)
+        .then(|| prose!("siblings left free were busy {}", share(busy)))
 }

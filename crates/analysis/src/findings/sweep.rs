@@ -2,10 +2,12 @@
 
 use super::facts::Shape;
 use super::finding;
-use super::words::{change, count, count_capital, group_words, judged, ratio};
+use super::words::{change, group_words, judged};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::{Estimate, Finding};
+use threadwise_document::numbers::count_word;
+use threadwise_document::{Prose, prose};
 use threadwise_study::{Role, Treatment};
 
 /// The points of one group by number of sessions, the baseline among them.
@@ -158,105 +160,101 @@ fn growth_of(step: &Estimate) -> Growth {
 pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let named = facts.study.groups().len() > 1;
     let mut evidence: Vec<&str> = Vec::new();
-    let mut sentences: Vec<String> = Vec::new();
+    let mut sentences: Vec<Prose> = Vec::new();
     for sweep in sweeps {
-        let place = if named { group_words(facts.study, sweep.group) } else { String::new() };
+        let place = match named {
+            true => format!(" {}", group_words(facts.study, sweep.group)),
+            false => String::new(),
+        };
         sentences.push(sentence(facts, sweep, &place));
         evidence.extend(sweep.points.iter().filter_map(|point| Some(point.alone?.name.as_str())));
         evidence.extend(sweep.points.iter().filter_map(|point| Some(point.step?.name.as_str())));
     }
-    (!sentences.is_empty()).then(|| finding("sweep", sentences.join(" "), &evidence))
+    (!sentences.is_empty()).then(|| finding("sweep", Prose::join(sentences, " "), &evidence))
 }
 
-fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> String {
-    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
     let knee = &sweep.points[sweep.knee()];
     let Some(next) = sweep.decisive() else {
         let one = facts.alone("one");
-        let reached = knee.alone.map_or_else(String::new, |alone| format!(" ({} of {one})", ratio(alone)));
-        return format!(
-            "Throughput{place} still grows at {} sessions{reached}, the most that were tried.",
-            count(knee.sessions())
+        let reached = knee.alone.map(|alone| prose!(" ({} of {})", &alone.ratio, one)).unwrap_or_default();
+        return prose!(
+            "Throughput{} still grows at {} sessions{}, the most that were tried.",
+            place,
+            count_word(knee.sessions()),
+            reached
         );
     };
     // The first step of a sweep is the comparison with the baseline.
     let alone = next.alone.filter(|alone| next.step.is_none_or(|step| step.name != alone.name));
-    let alone = alone.map(|alone| format!("{} of {}", ratio(alone), facts.alone("one alone")));
-    let figures: Vec<String> = next.step.map(judged).into_iter().chain(alone).collect();
-    let figures = figures.join("; ");
+    let alone = alone.map(|alone| prose!("{} of {}", &alone.ratio, facts.alone("one alone")));
+    let figures = Prose::join(next.step.map(judged).into_iter().chain(alone), "; ");
     let wait = match next.step_p99 {
         Some(p99) if p99.ratio.effect && p99.ratio.value > 1.0 => {
-            format!("; each waits longer: p99 {}", change(p99))
+            prose!("; each waits longer: p99 {}", change(p99))
         }
-        Some(p99) => format!("; p99 {}", change(p99)),
-        None => String::new(),
+        Some(p99) => prose!("; p99 {}", change(p99)),
+        None => Prose::default(),
     };
-    let (fewer, more) = (count(knee.sessions()), next.sessions());
+    let (fewer, more) = (count_word(knee.sessions()), Prose::from(count_word(next.sessions())));
     let verb = match next.growth {
         Growth::Falls => "do less than",
         Growth::Flat => "add nothing to",
         // A step that grows is never behind the knee.
         Growth::Grows | Growth::Unclear => {
-            let more = count(more);
-            return format!(
-                "Whether {more} sessions{place} do more than {fewer} is not decided ({figures}){wait}."
+            return prose!(
+                "Whether {} sessions{} do more than {} is not decided ({}){}.",
+                more,
+                place,
+                fewer,
+                figures,
+                wait
             );
         }
     };
-    format!("{} sessions{place} {verb} {fewer} ({figures}){wait}.", count_capital(more))
+    prose!("{} sessions{} {} {} ({}){}.", more.capital(), place, verb, fewer, figures, wait)
 }
 
 /// How many sessions of one sweep to use, given the step behind its knee.
-fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> String {
+fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
     let (knee, latency) = (sweep.knee(), sweep.latency_knee());
-    let most = count(sweep.points[knee].sessions());
+    let most = count_word(sweep.points[knee].sessions());
     if next.growth == Growth::Unclear {
         let why = if next.step.is_some() { "inconclusive" } else { "not compared directly" };
         let more = plural_words(next.sessions());
-        return format!("not decided (the step from {most} to {more} is {why})");
+        return prose!("not decided (the step from {} to {} is {})", most, more, why);
     }
-    let fewer = count(sweep.points[latency].sessions());
+    let fewer = count_word(sweep.points[latency].sessions());
     match sweep.points[knee].step_p99 {
-        _ if latency + 1 < knee => format!("{fewer} for latency, {most} for throughput"),
+        _ if latency + 1 < knee => prose!("{} for latency, {} for throughput", fewer, most),
         Some(p99) if latency < knee => {
-            format!("{fewer} for latency, {most} for throughput (p99 {})", change(p99))
+            prose!("{} for latency, {} for throughput (p99 {})", fewer, most, change(p99))
         }
-        _ => most,
+        _ => most.into(),
     }
 }
 
 /// `one session`, `two sessions`.
 fn plural_words(sessions: u32) -> String {
-    format!("{} session{}", count(sessions), if sessions == 1 { "" } else { "s" })
+    format!("{} session{}", count_word(sessions), if sessions == 1 { "" } else { "s" })
 }
 
 /// How many busy sessions to use.
 pub fn advice(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let named = facts.study.groups().len() > 1;
-    let mut parts: Vec<(String, String)> = Vec::new();
-    for sweep in sweeps {
-        if let Some(next) = sweep.decisive() {
-            parts.push((sweep.group.to_owned(), advised(sweep, next)));
-        }
-    }
+    let part = |sweep: &Sweep<'_>| Some((sweep.group.to_owned(), advised(sweep, sweep.decisive()?)));
+    let parts: Vec<(String, Prose)> = sweeps.iter().filter_map(part).collect();
     let (_, first) = parts.first()?;
-    let text = if parts.iter().all(|(_, text)| text == first) && parts.len() == facts.study.groups().len() {
-        format!("Busy sessions to use: {first}.")
-    } else {
-        let each: Vec<String> = parts
-            .iter()
-            .map(
-                |(group, text)| {
-                    if named { format!("{text} {}", group_words(facts.study, group)) } else { text.clone() }
-                },
-            )
-            .collect();
-        format!("Busy sessions to use: {}.", each.join("; "))
+    let is_same = parts.iter().all(|(_, text)| text == first) && parts.len() == facts.study.groups().len();
+    let each = |(group, text): &(String, Prose)| match named {
+        true => prose!("{} {}", text.clone(), group_words(facts.study, group)),
+        false => text.clone(),
     };
+    let advice = if is_same { first.clone() } else { Prose::join(parts.iter().map(each), "; ") };
     let evidence: Vec<&str> = sweeps
         .iter()
         .flat_map(|sweep| &sweep.points)
         .filter_map(|point| Some(point.alone?.name.as_str()))
         .collect();
-    Some(finding("advice", text, &evidence))
+    Some(finding("advice", prose!("Busy sessions to use: {}.", advice), &evidence))
 }

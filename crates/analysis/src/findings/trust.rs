@@ -4,13 +4,15 @@ use super::finding;
 use super::order::Parts;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
-use super::words::{Work, by_group, capital, data_words, levels, list, percent, plural, shortened};
+use super::words::{Work, by_group, data_words, levels, list, plus_minus, share, shortened};
 use crate::Facts;
 use crate::commands::BUSY_CPUS;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
 use crate::hardware::Hardware;
 use crate::validity::{self, Counts};
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
+use threadwise_document::numbers::{counted, set_percent};
+use threadwise_document::{Prose, prose};
 use threadwise_study::OptionValue;
 use threadwise_study::study::MIN_BLOCKS;
 
@@ -18,35 +20,36 @@ use threadwise_study::study::MIN_BLOCKS;
 const STRAGGLER_REPORTED_SHARE: f64 = 0.01;
 const TELEMETRY_REPORTED_SHARE: f64 = 0.005;
 
+/// From this share of a run on a co-runner was seen on our cores.
+const CO_RUNNER_SEEN_SHARE: f64 = 0.0005;
+
 /// From this share on of a work list's logical CPUs somebody else was at work there: what the kernel does for
 /// the list by itself, such as writing its pages, is less.
 const CROWD_REPORTED_SHARE: f64 = 0.15;
 
 /// Most blocks that `--until` looks at (docs/METHODOLOGY.md).
-const UNTIL_BLOCKS: f64 = 64.0;
+const UNTIL_BLOCKS: u32 = 64;
 
 /// Noise floor, disturbances, what was left out, what is inconclusive.
 pub fn trust(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
-    let mut parts = vec![noise_floor(facts), blocks(facts)];
+    let mut parts = vec![noise_floor(facts), blocks(facts).into()];
     parts.extend(disturbances(facts));
-    parts.extend(
-        crowd(facts).map(|share| format!("others kept the list's logical CPUs {} busy", percent(share))),
-    );
+    parts.extend(crowd(facts).map(|busy| prose!("others kept the list's logical CPUs {} busy", share(busy))));
     let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.ratio.conclusive).collect();
     if !open.is_empty() {
-        let names: Vec<String> = open.iter().map(|estimate| inconclusive(estimate)).collect();
-        parts.push(format!("inconclusive: {}", shortened(&names)));
+        let names: Vec<Prose> = open.iter().map(|estimate| inconclusive(estimate)).collect();
+        parts.push(prose!("inconclusive: {}", shortened(&names)));
     }
-    let not_shown = facts.throughput().filter(|estimate| !estimate.ratio.effect).count() as u32;
+    let not_shown = facts.throughput().filter(|estimate| !estimate.ratio.effect).count();
     if not_shown > 0 {
-        let all = facts.throughput().count();
-        parts.push(format!("no difference shown in {not_shown} of {}", plural(all as u32, "comparison")));
+        let all = counted(facts.throughput().count(), "comparison");
+        parts.push(prose!("no difference shown in {} of {}", not_shown, all));
     }
     let evidence: Vec<&str> = open.iter().map(|estimate| estimate.name.as_str()).collect();
-    let mut text = format!("Trust: {}.", parts.join("; "));
+    let mut text = prose!("Trust: {}.", Prose::join(parts, "; "));
     if !analysis.excluded_blocks.is_empty() {
-        text += &format!(" Left out: {}.", shortened(&analysis.excluded_blocks));
+        text.push(prose!(" Left out: {}.", shortened(&analysis.excluded_blocks)));
     }
     finding("trust", text, &evidence)
 }
@@ -56,12 +59,12 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
     if !hardware.is_declared_wrongly() {
         return None;
     }
-    let what = format!(
+    let text = prose!(
         "Trust: the machine is not what it declares: {}. Placements are made from the declaration: read what \
          is said below of cores and siblings with that in mind.",
         hardware.wrong_cores_text()
     );
-    Some(finding("trust", what, &[]))
+    Some(finding("trust", text, &[]))
 }
 
 /// What the notes say of a server that was not where the placement has it: not bound at all, or with
@@ -81,16 +84,16 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
             "so ratios are those of where threads run, on memory that was placed before",
         ),
     ];
-    let sentences: Vec<String> = clauses
+    let sentences: Vec<Prose> = clauses
         .iter()
         .map(|(mark, meaning)| (with(mark), meaning))
         .filter(|(own, _)| !own.is_empty())
-        .map(|(own, meaning)| format!("{}, {meaning}.", shortened(&own)))
+        .map(|(own, meaning)| prose!("{}, {}.", shortened(&own), *meaning))
         .enumerate()
-        .map(|(at, sentence)| if at == 0 { sentence } else { capital(&sentence) })
+        .map(|(at, sentence)| if at == 0 { sentence } else { sentence.capital() })
         .collect();
-    let text = format!("Trust: {}", sentences.join(" "));
-    (!sentences.is_empty()).then(|| finding("trust", text, &[]))
+    let is_any = !sentences.is_empty();
+    is_any.then(|| finding("trust", prose!("Trust: {}", Prose::join(sentences, " ")), &[]))
 }
 
 /// That too many runs are missing, or all of a treatment.
@@ -108,7 +111,8 @@ pub fn nothing_found(facts: &Facts<'_>) -> Parts {
 pub fn nothing(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
     let counts = Counts::of(analysis);
-    let lost = format!("{} failed, {} left out", plural(counts.failed, "run"), counts.excluded);
+    let failed = counted(counts.failed as usize, "run");
+    let lost = format!("{failed} failed, {} left out", counts.excluded);
     let why = if counts.all() == 0 {
         "no run is finished".to_owned()
     } else if analysis.blocks == 0 {
@@ -116,14 +120,14 @@ pub fn nothing(facts: &Facts<'_>) -> Finding {
     } else {
         format!("no comparison has usable runs of both sides ({lost})")
     };
-    let mut text = format!("Nothing can be said: {why}.");
+    let mut text = prose!("Nothing can be said: {}.", why);
     if !analysis.excluded_blocks.is_empty() {
         let of_queries = |line: &String| crate::queries::short_reason(line, super::queries::MAX_REASON);
         let lines: Vec<String> = match analysis.queries.is_some() {
             true => analysis.excluded_blocks.iter().map(of_queries).collect(),
             false => analysis.excluded_blocks.clone(),
         };
-        text += &format!(" Left out: {}.", shortened(&lines));
+        text.push(prose!(" Left out: {}.", shortened(&lines)));
     }
     finding("not-measurable", text, &[])
 }
@@ -136,13 +140,13 @@ pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
     parts.extend(Work::of(study).scope(study));
     parts.extend(writes(facts));
     parts.extend(no_latency(facts));
-    let mut text = format!("Scope: {}.", parts.join(", "));
+    let mut text = prose!("Scope: {}.", parts.join(", "));
     if !study.left_out.is_empty() {
         let what: Vec<String> = study.left_out.iter().map(|line| headline(line)).collect();
-        text += &format!(" Left out: {}.", list(&what));
+        text.push(prose!(" Left out: {}.", list(&what)));
     }
     if let Some(next) = next(facts, sweeps) {
-        text += &format!(" Next: {next}.");
+        text.push(prose!(" Next: {}.", next));
     }
     finding("scope", text, &[])
 }
@@ -185,57 +189,57 @@ pub(super) fn headline(line: &str) -> String {
     line.split_once(':').map_or(line, |(what, _)| what).to_owned()
 }
 
-fn noise_floor(facts: &Facts<'_>) -> String {
+fn noise_floor(facts: &Facts<'_>) -> Prose {
     let floor = by_group(facts, |group| {
         let floor = facts.analysis.noise_floors.iter().find(|floor| floor.group == group)?;
         // One block has no interval, so the floor is not known.
         let share = floor.floor.exp_m1();
         // Beyond a factor of two the figure says no more than that.
         floor.floor.is_finite().then(|| match share > 1.0 {
-            true => "above ±100%: nothing can be told apart".to_owned(),
-            false => format!("±{}", percent(share)),
+            true => "above ±100%: nothing can be told apart".into(),
+            false => plus_minus(share),
         })
     });
-    floor.map_or_else(|| "noise floor unknown".to_owned(), |floor| format!("noise floor {floor}"))
+    floor.map_or_else(|| "noise floor unknown".into(), |floor| prose!("noise floor {}", floor))
 }
 
 pub(super) fn blocks(facts: &Facts<'_>) -> String {
     let blocks = facts.analysis.blocks;
-    let mut text = plural(blocks, "block");
+    let mut text = counted(blocks as usize, "block");
     if blocks < MIN_BLOCKS {
         text += &format!(", fewer than the {MIN_BLOCKS} that a study needs");
     }
     let Counts { failed, excluded, .. } = Counts::of(facts.analysis);
     if failed > 0 {
-        text += &format!(", {} failed", plural(failed, "run"));
+        text += &format!(", {} failed", counted(failed as usize, "run"));
     }
     if excluded > 0 {
-        text += &format!(", {} excluded", plural(excluded, "run"));
+        text += &format!(", {} excluded", counted(excluded as usize, "run"));
     }
     text
 }
 
-pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<String> {
+pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
     let covariates = &facts.analysis.covariates;
     let mut parts = Vec::new();
     if covariates.steal_share_max > 0.0 {
-        let (all, most) = (percent(covariates.steal_share), percent(covariates.steal_share_max));
-        parts.push(format!("steal {all}, at most {most} in a block"));
+        let (all, most) = (share(covariates.steal_share), share(covariates.steal_share_max));
+        parts.push(prose!("steal {}, at most {} in a block", all, most));
     } else {
-        parts.push("no steal seen".to_owned());
+        parts.push("no steal seen".into());
     }
     parts.extend(left_over_text(facts));
     if covariates.others_busy_share > 0.0 {
-        parts.push(format!("other CPUs were busy {}", percent(covariates.others_busy_share)));
+        parts.push(prose!("other CPUs were busy {}", share(covariates.others_busy_share)));
     }
     parts.extend(measured_disturbances(covariates));
-    let flagged = covariates.flagged_blocks.len() as u32;
+    let flagged = covariates.flagged_blocks.len();
     if flagged > 0 {
-        let which = match flagged == facts.analysis.blocks && flagged > 1 {
+        let which = match flagged == facts.analysis.blocks as usize && flagged > 1 {
             true => "all blocks".to_owned(),
-            false => plural(flagged, "block"),
+            false => counted(flagged, "block"),
         };
-        parts.push(format!("{which} flagged ({}): trust ratios, not rates", flags(covariates)));
+        parts.push(prose!("{} flagged ({}): trust ratios, not rates", which, flags(covariates)));
     }
     parts
 }
@@ -255,50 +259,54 @@ fn crowd(facts: &Facts<'_>) -> Option<f64> {
 }
 
 /// What blocks are flagged for: what happened, where that is known, else all that it can be.
-fn flags(covariates: &Covariates) -> String {
+fn flags(covariates: &Covariates) -> Prose {
     let happened = |cause: &str| covariates.blocks.iter().any(|block| block.causes.contains(&cause));
     let any = covariates.blocks.iter().any(|block| !block.causes.is_empty());
     let busy = happened("others-busy") || happened("left-over-busy");
     let limits = [
-        (!any || happened("steal"), format!("steal above {}", percent(STEAL_FLAG_SHARE))),
+        (!any || happened("steal"), "steal", STEAL_FLAG_SHARE),
         (
             happened("co-runner") || !any && covariates.co_runner_share.is_some(),
-            format!("a co-runner above {}", percent(CO_RUNNER_FLAG_SHARE)),
+            "a co-runner",
+            CO_RUNNER_FLAG_SHARE,
         ),
-        (!any || busy, format!("CPUs that we left free busy above {}", percent(BUSY_FLAG_SHARE))),
+        (!any || busy, "CPUs that we left free busy", BUSY_FLAG_SHARE),
     ];
-    let clauses: Vec<String> =
-        limits.into_iter().filter(|(is_reported, _)| *is_reported).map(|(_, text)| text).collect();
-    match clauses.as_slice() {
-        [first, second, third] => format!("{first}, {second} or {third}"),
-        clauses => clauses.join(" or "),
+    let reported = limits.into_iter().filter(|(is_reported, ..)| *is_reported);
+    let clauses: Vec<Prose> = reported
+        .map(|(_, what, limit)| prose!("{} above {}", what, Prose::figure(set_percent(limit))))
+        .collect();
+    match <[Prose; 3]>::try_from(clauses) {
+        Ok([first, second, third]) => prose!("{}, {} or {}", first, second, third),
+        Err(clauses) => Prose::join(clauses, " or "),
     }
 }
 
 /// What probes and samplers saw.
-fn measured_disturbances(covariates: &Covariates) -> Vec<String> {
+fn measured_disturbances(covariates: &Covariates) -> Vec<Prose> {
     let mut parts = Vec::new();
     if let (Some(all), Some(most)) = (covariates.co_runner_share, covariates.co_runner_share_max) {
-        let (all, most) = (percent(all), percent(most));
-        parts.push(match most == percent(0.0) {
-            true => "no co-runner seen on our cores".to_owned(),
-            false => format!("a co-runner shared our cores {all} of the time, at most {most} in a run"),
-        });
+        let sentence = || {
+            let (all, most) = (share(all), share(most));
+            prose!("a co-runner shared our cores {} of the time, at most {} in a run", all, most)
+        };
+        let is_seen = most >= CO_RUNNER_SEEN_SHARE;
+        parts.push(if is_seen { sentence() } else { "no co-runner seen on our cores".into() });
     }
-    if let Some(share) = covariates.straggler_share.filter(|share| *share >= STRAGGLER_REPORTED_SHARE) {
-        parts.push(format!("siblings were busy while another core idled {} of the time", percent(share)));
+    if let Some(idle) = covariates.straggler_share.filter(|idle| *idle >= STRAGGLER_REPORTED_SHARE) {
+        parts.push(prose!("siblings were busy while another core idled {} of the time", share(idle)));
     }
-    if let Some(share) = covariates.telemetry_cpu_share.filter(|share| *share >= TELEMETRY_REPORTED_SHARE) {
-        parts.push(format!("telemetry took {} of one CPU", percent(share)));
+    if let Some(cost) = covariates.telemetry_cpu_share.filter(|cost| *cost >= TELEMETRY_REPORTED_SHARE) {
+        parts.push(prose!("telemetry took {} of one CPU", share(cost)));
     }
     parts
 }
 
-fn inconclusive(estimate: &Estimate) -> String {
+fn inconclusive(estimate: &Estimate) -> Prose {
     if estimate.ratio.blocks < 2 {
-        return format!("{} (1 block)", estimate.name);
+        return prose!("{} (1 block)", &estimate.name);
     }
-    format!("{} ±{}", estimate.name, percent(estimate.ratio.half_width()))
+    prose!("{} {}", &estimate.name, plus_minus(estimate.ratio.half_width()))
 }
 
 /// Why there are no step latencies, where the loop hides them.
@@ -326,13 +334,13 @@ fn writes(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// The command that answers most of what is still open.
-pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
+pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     if facts.analysis.simulated {
-        return Some("`threadwise run`, on the machine that the answer is for".to_owned());
+        return Some(prose!("`threadwise run`, on the machine that the answer is for"));
     }
     if mostly_throttled(facts) {
         // More blocks under the same quota are left out just the same.
-        return Some("take the CPU quota away or use a cpuset".to_owned());
+        return Some("take the CPU quota away or use a cpuset".into());
     }
     if let Some(next) = what_to_fix(facts) {
         return Some(next);
@@ -346,52 +354,54 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
     // The preset sweeps cached reads: of another workload it would tell nothing.
     let study = facts.study;
     (!swept && Work::of(study).reads()).then(|| match study.engine.as_str() {
-        "sqlite" => "`threadwise run session-sweep`".to_owned(),
+        "sqlite" => prose!("`threadwise run session-sweep`"),
         _ if study.engine_options.contains_key("url") => {
-            "`threadwise run session-sweep` with the same `--engine`".to_owned()
+            prose!("`threadwise run session-sweep` with the same `--engine`")
         }
-        engine => format!("`threadwise run session-sweep --engine {engine}`"),
+        engine => prose!("`threadwise run session-sweep --engine {}`", engine),
     })
 }
 
 /// What makes intervals narrow enough: more blocks, where as many as `--until` looks at may do; else a quieter
 /// machine, since a half-width falls by the root of the number of blocks.
-fn narrower(facts: &Facts<'_>) -> String {
+fn narrower(facts: &Facts<'_>) -> Prose {
     let half_width = facts.study.design.target_half_width;
-    let target = percent(half_width).replace(".0%", "%");
+    let target = set_percent(half_width);
     if crowd(facts).is_some() {
-        return "the same when nobody else is at work here".to_owned();
+        return "the same when nobody else is at work here".into();
     }
     let needed = |own: &Estimate| f64::from(own.ratio.blocks) * (own.ratio.half_width() / half_width).powi(2);
     let open = facts.throughput().filter(|own| !own.ratio.conclusive && own.ratio.blocks >= 2);
     match open.map(needed).reduce(f64::max) {
-        Some(blocks) if blocks > UNTIL_BLOCKS => format!(
-            "the same on a quieter machine or with longer runs: ±{target} would take more than the \
-             {UNTIL_BLOCKS} blocks at which `--until` ends"
+        Some(blocks) if blocks > f64::from(UNTIL_BLOCKS) => prose!(
+            "the same on a quieter machine or with longer runs: {} would take more than the {} blocks at which \
+             `--until` ends",
+            Prose::figure(format!("±{target}")),
+            UNTIL_BLOCKS
         ),
-        _ => format!("the same with `--until {target}`"),
+        _ => prose!("the same with `--until {}`", target),
     }
 }
 
 /// What more blocks would not fix: a treatment all of whose runs failed, and a headline that has no ratio
 /// since it was 0 or not reported.
-fn what_to_fix(facts: &Facts<'_>) -> Option<String> {
+fn what_to_fix(facts: &Facts<'_>) -> Option<Prose> {
     let nothing = facts.throughput().next().is_none();
     let lost = |own: &&TreatmentSummary| own.failed > 0 && (nothing || own.runs == 0);
     let failed = facts.analysis.treatments.iter().filter(lost);
     let failed: Vec<String> = failed.map(|own| own.name.clone()).collect();
     if !failed.is_empty() {
         let names = shortened(&failed);
-        return Some(format!("fix what made runs of {names} fail (see Left out), then the same again"));
+        return Some(prose!("fix what made runs of {} fail (see Left out), then the same again", names));
     }
     let commands = facts.analysis.commands.as_ref()?;
     let headline = commands.headline()?;
     let gap = commands.gaps.iter().find(|gap| gap.metric == headline.metric)?;
     let other = match headline.is_said {
-        true => ", or ask for another headline (`--set headline=elapsed`)",
-        false => "",
+        true => prose!(", or ask for another headline (`--set headline=elapsed`)"),
+        false => Prose::default(),
     };
-    Some(format!("find out why {} is {}{other}", headline.name, gap.reason))
+    Some(prose!("find out why {} is {}{}", &headline.name, &gap.reason, other))
 }
 
 /// Whether more than half of the runs are left out, and most reasons for it are a CPU quota. Runs

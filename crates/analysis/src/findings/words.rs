@@ -1,7 +1,7 @@
-//! Figures as text: ratios with intervals, percentages, counts.
+//! What findings share: what may be said of a ratio, lists, the names of workloads and groups.
 
-use crate::Facts;
-use crate::{Estimate, Interval};
+use crate::{Estimate, Facts, Ratio};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::Each;
 use threadwise_study::{OptionValue, Options, Study, command, tpch, worklist};
 
@@ -101,135 +101,63 @@ pub fn command_words(study: &Study) -> String {
     }
 }
 
-/// `1.94x [1.90, 1.98]`; with one block, of which no interval can be made, that is said instead.
-pub fn ratio(estimate: &Estimate) -> String {
-    if estimate.ratio.blocks < 2 {
-        return format!("{}x (1 block, no interval)", figure(estimate.ratio.value));
-    }
-    interval(estimate.ratio.value, estimate.ratio.low, estimate.ratio.high)
-}
-
-/// A ratio with given ends.
-pub fn interval(value: f64, low: f64, high: f64) -> String {
-    format!("{}x [{}, {}]", figure(value), figure(low), figure(high))
-}
-
 /// A ratio with what may be said of it: whether a difference is shown, and whether it is conclusive.
-pub fn judged(estimate: &Estimate) -> String {
-    let mut text = ratio(estimate);
-    if !estimate.ratio.effect {
-        text += reason(estimate);
-    }
-    if !estimate.ratio.conclusive && estimate.ratio.blocks >= 2 {
+pub fn judged(estimate: &Estimate) -> Prose {
+    let ratio = &estimate.ratio;
+    let mut text = prose!("{}{}", ratio, not_shown(ratio));
+    if !ratio.conclusive && ratio.blocks >= 2 {
         // That there is an effect is decided; how large it is, is not.
-        let word = if estimate.ratio.effect { "size only within" } else { "inconclusive" };
-        text += &format!(", {word} ±{}", percent(estimate.ratio.half_width()));
+        let words = if ratio.effect { "size only within" } else { "inconclusive" };
+        text.push(prose!(", {} {}", words, plus_minus(ratio.half_width())));
     }
     text
 }
 
-fn reason(estimate: &Estimate) -> &'static str {
-    not_shown((estimate.ratio.low, estimate.ratio.high), (estimate.ratio.holm_low, estimate.ratio.holm_high))
-}
-
-/// That no difference is shown, and why where the interval alone would show one; of what is no effect, by
-/// its own interval and Holm's.
-pub fn not_shown(own: (f64, f64), holm: (f64, f64)) -> &'static str {
-    let leaves_out_1 = |(low, high): (f64, f64)| low > 1.0 || high < 1.0;
-    if leaves_out_1(holm) {
-        ", no difference shown (within the noise floor)"
-    } else if leaves_out_1(own) {
-        ", no difference shown (not after adjusting for all comparisons)"
-    } else {
-        ", no difference shown"
+/// That no difference is shown, and why where the interval alone would show one; empty where one is.
+pub fn not_shown(ratio: &Ratio) -> String {
+    match ratio.why_not_shown().filter(|_| ratio.blocks >= 2) {
+        _ if ratio.effect => String::new(),
+        Some(why) => format!(", no difference shown ({why})"),
+        None => ", no difference shown".to_owned(),
     }
 }
 
 /// `+57% [52, 62]`, or that no difference is shown, of a ratio's distance from 1.
-pub fn change(estimate: &Estimate) -> String {
-    if estimate.ratio.blocks < 2 {
-        return format!("{} (1 block, no interval)", signed_percent(estimate.ratio.value - 1.0));
-    }
-    let reason = if estimate.ratio.effect { "" } else { reason(estimate) };
-    if estimate.ratio.value >= 3.0 {
-        // Beyond that a factor is read more easily than hundreds of percent.
-        return format!("{}{reason}", ratio(estimate));
-    }
-    let decimals = usize::from((estimate.ratio.value - 1.0).abs() < 0.1);
-    let end = |ratio: f64| plain(100.0 * (ratio - 1.0), decimals);
-    let value = signed_percent(estimate.ratio.value - 1.0);
-    format!("{value} [{}, {}]{reason}", end(estimate.ratio.low), end(estimate.ratio.high))
+pub fn change(estimate: &Estimate) -> Prose {
+    let ratio = &estimate.ratio;
+    let reason = if ratio.blocks < 2 { String::new() } else { not_shown(ratio) };
+    prose!("{}{}", Prose::change(ratio), reason)
 }
 
-/// `±` figures and shares: two significant digits below 10%, whole above.
+/// A share as a figure: `12%`.
+pub fn share(share: f64) -> Prose {
+    Prose::figure(numbers::percent(share))
+}
+
+/// A half-width or a noise floor: `±9.1%`.
+pub fn plus_minus(share: f64) -> Prose {
+    Prose::figure(format!("±{}", numbers::percent(share)))
+}
+
+/// A ratio with given ends.
+pub fn interval(value: f64, low: f64, high: f64) -> String {
+    let [value, low, high] = [value, low, high].map(numbers::ratio);
+    format!("{value}x [{low}, {high}]")
+}
+
+/// A share as text.
 pub fn percent(share: f64) -> String {
-    let value = 100.0 * share;
-    format!("{}%", plain(value, usize::from(value.abs() < 9.95)))
-}
-
-fn signed_percent(share: f64) -> String {
-    let sign = if share >= 0.0 { "+" } else { "" };
-    format!("{sign}{}", percent(share))
-}
-
-/// From here on a number is written with an exponent: a sentence has no room for 300 digits.
-const LONG: f64 = 1e9;
-
-/// Below this a number is written with an exponent: 0.000 says nothing of it.
-const SMALL: f64 = 1e-4;
-
-/// A number with so many decimals and never as `-0`.
-fn plain(value: f64, decimals: usize) -> String {
-    if value.is_finite() && value.abs() >= LONG {
-        return format!("{value:.2e}");
-    }
-    let text = format!("{value:.decimals$}");
-    if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
-        text.trim_start_matches('-').to_owned()
-    } else {
-        text
-    }
-}
-
-/// A ratio's digits: hundredths, tenths from 10 on, thousandths below 0.1, and what would be 0.000 with an
-/// exponent.
-pub fn figure(value: f64) -> String {
-    if value > 0.0 && value < SMALL {
-        return format!("{value:.1e}");
-    }
-    let decimals = if value >= 9.995 {
-        1
-    } else if value < 0.0995 {
-        3
-    } else {
-        2
-    };
-    plain(value, decimals)
+    numbers::percent(share)
 }
 
 /// `one`, `two`, … `twelve`, then digits.
 pub fn count(number: u32) -> String {
-    const WORDS: [&str; 13] = [
-        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-        "twelve",
-    ];
-    WORDS.get(number as usize).map_or_else(|| number.to_string(), |word| (*word).to_owned())
-}
-
-/// The same with a capital.
-pub fn count_capital(number: u32) -> String {
-    capital(&count(number))
-}
-
-/// A text with a capital at its start.
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    numbers::count_word(number)
 }
 
 /// `1 block`, `8 blocks`.
 pub fn plural(number: u32, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+    numbers::counted(number as usize, word)
 }
 
 /// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names that a study
@@ -251,8 +179,12 @@ pub fn list(parts: &[String]) -> String {
 pub const MAX_LISTED: usize = 3;
 
 /// The first few, and how many more.
-pub fn shortened(lines: &[String]) -> String {
-    shortened_of(lines, lines.len())
+pub fn shortened<T: Clone + Into<Prose>>(lines: &[T]) -> Prose {
+    let mut shown = Prose::join(lines.iter().take(MAX_LISTED).cloned().map(Into::into), "; ");
+    if let more @ 1.. = lines.len().saturating_sub(MAX_LISTED) {
+        shown.push(prose!("; and {} more", more));
+    }
+    shown
 }
 
 /// The first few, and how many more of `total`.
@@ -262,6 +194,15 @@ pub fn shortened_of(lines: &[String], total: usize) -> String {
         0 => shown,
         more => format!("{shown}; and {more} more"),
     }
+}
+
+/// The first few, and how many more a table has; `None` without any.
+pub fn limited(clauses: impl IntoIterator<Item = Prose>, most: usize) -> Option<Prose> {
+    let mut clauses: Vec<Prose> = clauses.into_iter().collect();
+    let more = clauses.len().saturating_sub(most);
+    clauses.truncate(most);
+    clauses.extend((more > 0).then(|| prose!("{} more in the table", more)));
+    (!clauses.is_empty()).then(|| Prose::join(clauses, "; "))
 }
 
 /// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
@@ -299,53 +240,20 @@ fn data_size(study: &Study, group: &str) -> String {
 }
 
 /// One text per group, each with its group's name where there is more than one group.
-pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<String>) -> Option<String> {
+pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<Prose>) -> Option<Prose> {
     let groups = facts.study.groups();
-    let place = |group: &str| if groups.len() < 2 { String::new() } else { group_words(facts.study, group) };
-    let parts: Vec<String> = groups
-        .iter()
-        .filter_map(|group| Some(format!("{} {}", text(group)?, place(group)).trim_end().to_owned()))
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// `31.2 [30.1, 32.3]`: three significant digits of the mean, and as many decimals at its ends.
-pub fn number(value: &Interval) -> String {
-    scaled(value, 1.0, "")
-}
-
-/// `12.3 s [12.1, 12.5]`.
-pub fn seconds(elapsed: &Interval) -> String {
-    scaled(elapsed, 1e9, " s")
-}
-
-/// An interval in a unit, with as many decimals as its mean has in three digits.
-pub fn scaled(value: &Interval, unit: f64, words: &str) -> String {
-    let parts = [value.mean, value.low, value.high].map(|part| part / unit);
-    let is_plain = parts[0] == 0.0 || (SMALL..LONG).contains(&parts[0].abs());
-    let decimals = decimals(parts[0]);
-    let [mean, low, high] = parts.map(|part| match is_plain && part.abs() < LONG {
-        true => format!("{part:.decimals$}"),
-        false => format!("{part:.2e}"),
+    let parts = groups.iter().filter_map(|group| {
+        let words = if groups.len() < 2 { String::new() } else { group_words(facts.study, group) };
+        let space = if words.is_empty() { "" } else { " " };
+        Some(prose!("{}{}{}", text(group)?, space, words))
     });
-    match value.high.is_finite() {
-        true => format!("{mean}{words} [{low}, {high}]"),
-        false => format!("{mean}{words} (1 block, no interval)"),
-    }
-}
-
-/// Decimals of three significant digits; none for a longer whole number.
-fn decimals(value: f64) -> usize {
-    // The exponent after rounding: 9.996 has three digits as 10.0.
-    let rounded = format!("{value:.2e}");
-    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
-    (2 - exponent).clamp(0, 9) as usize
+    let text = Prose::join(parts, "; ");
+    (!text.is_empty()).then_some(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ratio;
     use crate::fixtures::{estimate, ratio as made};
 
     fn with(ratio: Ratio) -> Estimate {
@@ -355,68 +263,49 @@ mod tests {
     #[test]
     fn ratios_and_what_may_be_said_of_them() {
         let shown = estimate("x", 1.94, 1.90, 1.98);
-        assert_eq!(judged(&shown), "1.94x [1.90, 1.98]");
+        assert_eq!(judged(&shown).to_string(), "1.94x [1.90, 1.98]");
         let none = Ratio { effect: false, ..made(1.01, 0.99, 1.03) };
-        assert_eq!(judged(&with(none)), "1.01x [0.99, 1.03], no difference shown");
+        assert_eq!(judged(&with(none)).to_string(), "1.01x [0.99, 1.03], no difference shown");
         let floor = Ratio { effect: false, ..made(1.02, 1.01, 1.03) };
         assert_eq!(
-            judged(&with(floor.clone())),
+            judged(&with(floor.clone())).to_string(),
             "1.02x [1.01, 1.03], no difference shown (within the noise floor)"
         );
         let adjusted = Ratio { holm_low: 0.99, holm_high: 1.05, ..floor.clone() };
-        assert!(judged(&with(adjusted.clone())).ends_with("(not after adjusting for all comparisons)"));
+        assert!(
+            judged(&with(adjusted.clone()))
+                .to_string()
+                .ends_with("(not after adjusting for all comparisons)")
+        );
         let tail = Ratio { value: 2.89, low: 1.14, high: 7.32, ..adjusted };
         let reason = "no difference shown (not after adjusting for all comparisons)";
-        assert_eq!(change(&with(tail.clone())), format!("+189% [14, 632], {reason}"));
-        assert_eq!(change(&with(Ratio { value: 3.5, ..tail })), format!("3.50x [1.14, 7.32], {reason}"));
-        assert!(change(&with(floor)).ends_with("no difference shown (within the noise floor)"));
+        assert_eq!(change(&with(tail.clone())).to_string(), format!("+189% [14, 632], {reason}"));
+        assert_eq!(
+            change(&with(Ratio { value: 3.5, ..tail })).to_string(),
+            format!("3.50x [1.14, 7.32], {reason}")
+        );
+        assert!(change(&with(floor)).to_string().ends_with("no difference shown (within the noise floor)"));
         let wide = Ratio { conclusive: false, ..made(1.2, 1.1, 1.309) };
-        assert_eq!(judged(&with(wide.clone())), "1.20x [1.10, 1.31], size only within ±9.1%");
+        assert_eq!(judged(&with(wide.clone())).to_string(), "1.20x [1.10, 1.31], size only within ±9.1%");
         let open = with(Ratio { effect: false, ..wide });
         assert_eq!(
-            judged(&open),
+            judged(&open).to_string(),
             "1.20x [1.10, 1.31], no difference shown (within the noise floor), inconclusive ±9.1%"
         );
         let one = with(Ratio { blocks: 1, ..made(12.34, 0.0, f64::INFINITY) });
-        assert_eq!(ratio(&one), "12.3x (1 block, no interval)");
-        assert_eq!(interval(0.05, 0.041, 0.06), "0.050x [0.041, 0.060]");
+        assert_eq!(judged(&one).to_string(), "12.3x (1 block, no interval)");
+        assert!(change(&estimate("x", 2.5, 1.1, 1e200)).to_string().len() < 30);
     }
 
     #[test]
-    fn huge_and_tiny_numbers_have_an_exponent() {
-        let interval = |mean: f64| Interval { mean, low: mean * 0.5, high: mean * 1.5, unit: "1".to_owned() };
-        assert_eq!(number(&interval(1e300)), "1.00e300 [5.00e299, 1.50e300]");
-        assert_eq!(number(&interval(2e-12)), "2.00e-12 [1.00e-12, 3.00e-12]");
-        assert_eq!(number(&interval(1_234_000.0)), "1234000 [617000, 1851000]");
-        assert_eq!(number(&interval(0.0)), "0.00 [0.00, 0.00]");
-        assert_eq!([figure(1e300), figure(3e-9), figure(0.041)], ["1.00e300", "3.0e-9", "0.041"]);
-        assert_eq!(percent(1e300), "1.00e302%");
-        assert!(change(&estimate("x", 2.5, 1.1, 1e200)).len() < 30);
-    }
-
-    #[test]
-    fn changes_and_percentages() {
-        assert_eq!(change(&estimate("x", 1.6, 1.52, 1.69)), "+60% [52, 69]");
-        assert_eq!(change(&estimate("x", 0.98, 0.97, 0.99)), "-2.0% [-3.0, -1.0]");
+    fn changes_and_lists() {
+        assert_eq!(change(&estimate("x", 0.98, 0.97, 0.99)).to_string(), "-2.0% [-3.0, -1.0]");
         let none = Ratio { effect: false, ..made(1.0001, 0.99, 1.01) };
-        assert_eq!(change(&with(none)), "+0.0% [-1.0, 1.0], no difference shown");
-        assert_eq!(
-            (percent(0.011).as_str(), percent(0.22).as_str(), percent(-0.0001).as_str()),
-            ("1.1%", "22%", "0.0%")
-        );
-    }
-
-    #[test]
-    fn counts_and_lists() {
-        assert_eq!(
-            (count(2).as_str(), count(13).as_str(), count_capital(3).as_str()),
-            ("two", "13", "Three")
-        );
-        assert_eq!((plural(1, "block").as_str(), plural(8, "block").as_str()), ("1 block", "8 blocks"));
-        let parts = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        assert_eq!(
-            (list(&parts).as_str(), list(&parts[..2]).as_str(), list(&[]).as_str()),
-            ("a, b and c", "a and b", "")
-        );
+        assert_eq!(change(&with(none)).to_string(), "+0.0% [-1.0, 1.0], no difference shown");
+        let parts = ["a", "b", "c", "d"].map(str::to_owned);
+        assert_eq!(list(&parts[..3]), "a, b and c");
+        assert_eq!(shortened(&parts).to_string(), "a; b; c; and 1 more");
+        assert_eq!(limited(parts.map(Prose::from), 2).unwrap().to_string(), "a; b; 2 more in the table");
+        assert_eq!(limited([], 2), None);
     }
 }

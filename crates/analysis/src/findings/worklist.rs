@@ -5,13 +5,13 @@
 use super::commands::{cost, gaps, metrics, others, whole};
 use super::finding;
 use super::smt;
-use super::words::{command_words, interval, list, not_shown, number, percent, plural};
+use super::words::{command_words, not_shown};
 use crate::Facts;
 use crate::commands::{Commands, ELAPSED};
 use crate::worklist::series::between;
 use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Step, Worklist};
-use crate::{Estimate, Finding, Interval, Ratio};
-use threadwise_document::Prose;
+use crate::{Estimate, Finding, Ratio};
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::words::bytes;
 use threadwise_study::Study;
 use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
@@ -60,26 +60,26 @@ fn gains(speed: &Ratio) -> bool {
 
 /// Seconds per item with the fewest jobs and with as many as were of use.
 fn item_s(own: &Worklist) -> Option<Finding> {
-    let with = |point: &Point| format!("{} with {}", number(&point.item_s), plural(point.jobs, "job"));
+    let with = |point: &Point| prose!("{} with {}", &point.item_s, jobs(point.jobs));
     let sentence = |series: &Series| {
         let (first, best) = (series.points.first()?, series.points.get(knee(series))?);
         let total = |point: &Point| {
-            let total = point.total_s.as_ref().map(|total| format!(" (the list {} s)", number(total)));
+            let total = point.total_s.as_ref().map(|total| prose!(" (the list {})", total));
             total.unwrap_or_default()
         };
-        let start = format!("{}{}", with(first), place(series));
+        let start = prose!("{}{}", with(first), place(series));
         Some(match best.jobs == first.jobs {
-            true => format!("{start}{}", total(first)),
-            false => format!("{start}, {}{}", with(best), total(best)),
+            true => prose!("{}{}", start, total(first)),
+            false => prose!("{}, {}{}", start, with(best), total(best)),
         })
     };
-    let all: Vec<String> = own.series.iter().filter_map(sentence).collect();
-    let items = own.items.map(|items| format!(", {}", plural(items, "item"))).unwrap_or_default();
+    let all = Prose::join(own.series.iter().filter_map(sentence), "; ");
+    let items = own.items.map(|items| format!(", {}", numbers::counted(items as usize, "item")));
     let names: Vec<&str> =
         own.series.iter().flat_map(|own| &own.points).map(|own| own.treatment.as_str()).collect();
     (!all.is_empty()).then(|| {
-        let text = format!("Seconds per item (chain {}{items}): {}.", own.chain, all.join("; "));
-        finding("worklist", text, &names)
+        let items = items.unwrap_or_default();
+        finding("worklist", prose!("Seconds per item (chain {}{}): {}.", &own.chain, items, all), &names)
     })
 }
 
@@ -89,32 +89,32 @@ fn steps(facts: &Facts<'_>, own: &Worklist) -> Option<Finding> {
     let mut sentences = Vec::new();
     for series in own.series.iter().filter(|series| !series.steps.is_empty()) {
         let clauses = series.steps.iter().filter_map(|step| {
-            Some(format!("from {} to {} {}", step.from, step.to, judged(step.speed.as_ref()?)))
+            Some(prose!("from {} to {} {}", step.from, step.to, judged(step.speed.as_ref()?)))
         });
-        let clauses: Vec<String> = clauses.collect();
+        let clauses = Prose::join(clauses, "; ");
         if clauses.is_empty() {
             continue;
         }
         let end = end(facts, series);
-        sentences.push(format!("Speed by number of jobs{}: {}. {end}", place(series), clauses.join("; ")));
+        sentences.push(prose!("Speed by number of jobs{}: {}. {}", place(series), clauses, end));
         let points = series.points.windows(2);
         evidence.extend(points.filter_map(|pair| name(facts, &pair[1].treatment, &pair[0].treatment)));
     }
-    (!sentences.is_empty()).then(|| finding("jobs-step", sentences.join(" "), &evidence))
+    (!sentences.is_empty()).then(|| finding("jobs-step", Prose::join(sentences, " "), &evidence))
 }
 
 /// What the first step behind the knee shows.
 fn end(facts: &Facts<'_>, series: &Series) -> String {
     let Some(Step { from, to, speed }) = series.steps.get(knee(series)) else {
         let most = series.points.last().map_or(0, |point| point.jobs);
-        return format!("Speed still grows at {}, the most that were tried.", plural(most, "job"));
+        return format!("Speed still grows at {}, the most that were tried.", jobs(most));
     };
     // Narrow alone would not do: 1.07x [1.03, 1.11] may be within the noise floor.
     let is_bounded = |speed: &Ratio| speed.high - 1.0 <= facts.study.design.target_half_width;
     match speed {
-        Some(speed) if speed.effect => format!("{} are slower than {from}.", plural(*to, "job")),
-        Some(speed) if is_bounded(speed) => format!("{} add nothing to {from}.", plural(*to, "job")),
-        _ => format!("Whether {} do more than {from} is not decided.", plural(*to, "job")),
+        Some(speed) if speed.effect => format!("{} are slower than {from}.", jobs(*to)),
+        Some(speed) if is_bounded(speed) => format!("{} add nothing to {from}.", jobs(*to)),
+        _ => format!("Whether {} do more than {from} is not decided.", jobs(*to)),
     }
 }
 
@@ -134,14 +134,14 @@ fn placements(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
             pairs().filter(|pair| (label(own, &pair.treatment), label(own, &pair.baseline)) == (top, under));
         let (mut clauses, mut evidence) = (Vec::new(), Vec::new());
         for pair in of_sides {
-            clauses.push(format!("with {} {}", plural(pair.jobs, "job"), judged(&pair.speed)));
+            clauses.push(prose!("with {} {}", jobs(pair.jobs), judged(&pair.speed)));
             evidence.extend(name(facts, &pair.treatment, &pair.baseline));
         }
         let (kind, what) = match (top, under) {
             ("all", "no-smt") => ("smt-whole", "Both threads of every core against one of each".to_owned()),
             _ => ("asked", format!("Speed of {top} over {under}")),
         };
-        finding(kind, format!("{what}: {}.", clauses.join("; ")), &evidence)
+        finding(kind, prose!("{}: {}.", what, Prose::join(clauses, "; ")), &evidence)
     };
     let mut found: Vec<Finding> = sides.into_iter().map(sentence).collect();
     let is_without = |line: &String| line.starts_with("no-smt: ") || line.starts_with("all: ");
@@ -159,15 +159,15 @@ fn idle(own: &Worklist) -> Option<Finding> {
         let mut clauses = Vec::new();
         for point in series.points.iter().filter(|point| point.jobs > 1) {
             let Some(share) = &point.idle_share else { continue };
-            clauses.push(format!("{} with {}", shares(share), plural(point.jobs, "job")));
+            clauses.push(prose!("{} with {}", share, jobs(point.jobs)));
             names.push(point.treatment.as_str());
         }
-        all.extend((!clauses.is_empty()).then(|| format!("{}{}", list(&clauses), place(series))));
+        all.extend((!clauses.is_empty()).then(|| prose!("{}{}", Prose::list(clauses), place(series))));
     }
     (!all.is_empty()).then(|| {
-        let text = format!(
+        let text = prose!(
             "Share of their time in which jobs had nothing left to do at the end: {}.",
-            all.join("; ")
+            Prose::join(all, "; ")
         );
         finding("idle-tail", text, &names)
     })
@@ -183,16 +183,16 @@ fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
             sides.push(side);
         }
     }
-    let sentence = |(under, jobs): &(&str, u32)| {
-        let same = pairs().filter(|pair| (label(own, &pair.baseline), pair.jobs) == (*under, *jobs));
-        let clauses: Vec<String> =
-            same.map(|pair| format!("{} {}", label(own, &pair.treatment), judged(&pair.speed))).collect();
-        format!("Speed of schedules over {under}, with {}: {}.", plural(*jobs, "job"), clauses.join("; "))
+    let sentence = |side: &(&str, u32)| {
+        let same = pairs().filter(|pair| (label(own, &pair.baseline), pair.jobs) == *side);
+        let clauses = same.map(|pair| prose!("{} {}", label(own, &pair.treatment), judged(&pair.speed)));
+        let clauses = Prose::join(clauses, "; ");
+        prose!("Speed of schedules over {}, with {}: {}.", side.0, jobs(side.1), clauses)
     };
-    let clauses: Vec<String> = sides.iter().map(sentence).collect();
+    let text = Prose::join(sides.iter().map(sentence), " ");
     let evidence: Vec<&str> =
         pairs().filter_map(|pair| name(facts, &pair.treatment, &pair.baseline)).collect();
-    let measured = (!clauses.is_empty()).then(|| finding("schedule", clauses.join(" "), &evidence));
+    let measured = (!text.is_empty()).then(|| finding("schedule", text, &evidence));
     let computed = if measured.is_some() { None } else { computed(own) };
     measured.into_iter().chain(computed).collect()
 }
@@ -206,14 +206,14 @@ fn computed(own: &Worklist) -> Option<Finding> {
         let points = || series.points.iter().filter(|point| !point.computed.is_empty());
         let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
         let Some(point) = best.or_else(|| points().next()) else { continue };
-        let each: Vec<String> = point.computed.iter().map(schedule).collect();
-        clauses.push(format!("with {}{} {}", plural(point.jobs, "job"), place(series), list(&each)));
+        let each = Prose::list(point.computed.iter().map(schedule).collect());
+        clauses.push(prose!("with {}{} {}", jobs(point.jobs), place(series), each));
         names.push(point.treatment.as_str());
     }
     if !clauses.is_empty() {
-        let text = format!(
+        let text = prose!(
             "Time of other schedules over the one that was run, computed from each item's time and not run: {}.",
-            clauses.join("; ")
+            Prose::join(clauses, "; ")
         );
         return Some(finding("schedule", text, &names));
     }
@@ -226,8 +226,13 @@ fn computed(own: &Worklist) -> Option<Finding> {
     Some(finding("not-measurable", text, &[]))
 }
 
-fn schedule(own: &Computed) -> String {
-    format!("{} ({})", judged_ratio(&own.ratio), own.schedule)
+fn schedule(own: &Computed) -> Prose {
+    prose!("{} ({})", &own.ratio.scaled(1.0, "ratio"), &own.schedule)
+}
+
+/// `1 job`, `8 jobs`.
+fn jobs(jobs: u32) -> String {
+    numbers::counted(jobs as usize, "job")
 }
 
 /// The series of a treatment.
@@ -245,28 +250,8 @@ fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
 }
 
 /// `1.83x [1.80, 1.86]`; where no difference is shown, that, and why where the interval alone would show one.
-fn judged(speed: &Ratio) -> String {
-    let shown = match speed.effect {
-        true => "",
-        false => not_shown((speed.low, speed.high), (speed.holm_low, speed.holm_high)),
-    };
-    format!("{}{shown}", Prose::from(speed))
-}
-
-fn judged_ratio(ratio: &Interval) -> String {
-    match ratio.high.is_finite() {
-        true => interval(ratio.mean, ratio.low, ratio.high),
-        false => format!("{:.2}x (1 block, no interval)", ratio.mean),
-    }
-}
-
-/// `12% [10, 14]`.
-fn shares(share: &Interval) -> String {
-    let end = |share: f64| percent(share).trim_end_matches('%').to_owned();
-    match share.high.is_finite() {
-        true => format!("{} [{}, {}]", percent(share.mean), end(share.low), end(share.high)),
-        false => format!("{} (1 block, no interval)", percent(share.mean)),
-    }
+fn judged(speed: &Ratio) -> Prose {
+    prose!("{}{}", speed, not_shown(speed))
 }
 
 /// What is done for which items, and how, as far as it is the same for all treatments.

@@ -53,7 +53,7 @@ pub fn outliers(queries: &Queries) -> Option<Finding> {
     }
     let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();
-    (!told.is_empty()).then(|| finding("outlier", Prose::join(sentences, " "), &names))
+    (!sentences.is_empty()).then(|| finding("outlier", Prose::join(sentences, " "), &names))
 }
 
 /// Groups of what is alike, each where its first one is.

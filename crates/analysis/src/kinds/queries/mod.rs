@@ -12,7 +12,7 @@ use super::{Kind, Nouns, rate};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::findings::{Parts, activity, queries as findings, trust};
-use crate::queries::Baseline;
+use crate::queries::{Baseline, short_reason};
 use found::{Found, PLAN_SIGN, data_words};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{counted, percent, set_percent};
