@@ -23,23 +23,26 @@ fn time(work: impl FnOnce() -> usize) -> Duration {
 fn main() {
     // 16 treatments a block: 625 blocks are 10,000 runs.
     let fixture = Fixture::generated(625, 20);
-    let document = fixture.document();
+    let facts = fixture.facts();
     let style = Style { color: true, unicode: true, width: 100 };
     let report = || {
+        let document = fixture.document();
         let page = html::render(&document).map_or(0, |page| page.len());
-        let text = terminal::verdict(&document, style).len() + terminal::table(&document, style).len();
-        page + text + json::report(&document).len() + terminal::drawing(document.topology, style).len()
+        let text = terminal::verdict(&document, style).len() + terminal::sections(&document, style).len();
+        page + text
+            + json::report(&facts, &document).len()
+            + terminal::drawing(&fixture.topology, style).len()
     };
     let yardstick = || {
         let mut out = Vec::new();
-        let written = csv::slices_csv(&document, &mut out);
+        let written = csv::slices_csv(&facts, &mut out);
         if written.is_ok() { out.len() } else { 0 }
     };
     let slices: usize = fixture.runs.iter().map(|run| run.slices.len()).sum();
     println!(
         "{} runs, {slices} slices, page of {} bytes",
         fixture.runs.len(),
-        html::render(&document).map_or(0, |p| p.len())
+        html::render(&fixture.document()).map_or(0, |p| p.len())
     );
     let mut ratios = Vec::new();
     let mut seconds = Vec::new();

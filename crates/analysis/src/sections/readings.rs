@@ -11,24 +11,14 @@ const ELSEWHERE: [&str; 4] = [command::SAMPLER, worklist::SAMPLER, "co-runner", 
 /// Most metrics of one sampler that have a column; perf may have many.
 const MAX_METRICS: usize = 12;
 
-/// A sum of readings over runs, and the time of the slices that they were taken around.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    value: f64,
-    window_ns: f64,
-    /// Run that was added last, so that its time counts once for all its logical CPUs.
-    run: Option<usize>,
-}
-
 /// By sampler, metric and treatment.
-type Sums<'a> = BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, Sum>>>;
+type Sums<'a> = BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, f64>>>;
 
 /// One table a sampler; `None` where nothing was read.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut sums = Sums::new();
     let mut gaps: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (at, run) in facts.runs.iter().enumerate().filter(|(_, run)| run.status.is_valid()) {
-        let window_ns = run.slices.iter().map(|slice| slice.window_ns as f64).sum();
+    for run in facts.runs.iter().filter(|run| run.status.is_valid()) {
         for reading in run.readings.iter().filter(|own| !ELSEWHERE.contains(&own.sampler.as_str())) {
             let Some(value) = reading.value.filter(|value| value.is_finite()) else {
                 if let Some(why) = &reading.gap {
@@ -37,8 +27,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
                 continue;
             };
             let metrics = sums.entry(&reading.sampler).or_default();
-            let sum = metrics.entry(&reading.metric).or_default().entry(run.treatment.as_str()).or_default();
-            sum.add(value, at, window_ns);
+            *metrics.entry(&reading.metric).or_default().entry(run.treatment.as_str()).or_default() += value;
         }
     }
     let mut blocks: Vec<Block> =
@@ -53,8 +42,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     }
     (!blocks.is_empty()).then(|| {
         let about = prose!(
-            "What the samplers read around each treatment's slices, over the time of the slices of all valid runs; of \
-             readings of logical CPUs their sum. docs/TELEMETRY.md says what each is. `threadwise export --what runs \
+            "What the samplers read around each treatment's slices, over the time in which they read; of readings of \
+             logical CPUs their sum. docs/TELEMETRY.md says what each is. `threadwise export --what runs \
              --format jsonl` writes every reading."
         );
         blocks.insert(0, Block::Text(about, Shown::Page));
@@ -62,17 +51,10 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     })
 }
 
-impl Sum {
-    fn add(&mut self, value: f64, run: usize, window_ns: f64) {
-        self.value += value;
-        if self.run != Some(run) {
-            self.window_ns += window_ns;
-            self.run = Some(run);
-        }
-    }
-}
+/// Each sampler's own acquisition windows, which are no reading.
+const WINDOW: &str = "window_ns";
 
-/// What a metric's sum becomes over the time of the slices: a heading, a factor to it, a unit. Amounts of time become
+/// What a metric's sum becomes over the sampler's windows: a heading, a factor to it, a unit. Amounts of time become
 /// CPUs, amounts of bytes and events rates, and what was multiplied by its window becomes itself again.
 fn kind(metric: &str) -> (String, f64, &'static str) {
     let known = [
@@ -90,19 +72,23 @@ fn kind(metric: &str) -> (String, f64, &'static str) {
     (format!("{}/s", metric.replace('_', " ")), 1e9, "1")
 }
 
-fn table(facts: &Facts<'_>, sampler: &str, metrics: &BTreeMap<&str, BTreeMap<&str, Sum>>) -> Table {
-    let shown: Vec<(&&str, &BTreeMap<&str, Sum>)> = metrics.iter().take(MAX_METRICS).collect();
+fn table(facts: &Facts<'_>, sampler: &str, metrics: &BTreeMap<&str, BTreeMap<&str, f64>>) -> Table {
+    let all = metrics.iter().filter(|(name, _)| **name != WINDOW);
+    let shown: Vec<(&&str, &BTreeMap<&str, f64>)> = all.take(MAX_METRICS).collect();
+    let windows = metrics.get(WINDOW);
     let columns = shown.iter().map(|(name, _)| Column::figure(kind(name).0));
     let columns = std::iter::once(Column::text("treatment")).chain(columns).collect();
     let rows = facts.study.treatments.iter().map(|treatment| {
-        let cell = |(name, sums): &(&&str, &BTreeMap<&str, Sum>)| {
+        let cell = |(name, sums): &(&&str, &BTreeMap<&str, f64>)| {
             let (_, factor, unit) = kind(name);
-            let sum = sums.get(treatment.name.as_str()).filter(|sum| sum.window_ns > 0.0);
-            sum.map_or_else(Cell::none, |sum| Cell::Value { value: factor * sum.value / sum.window_ns, unit })
+            let sum = sums.get(treatment.name.as_str());
+            let window_ns = windows.and_then(|own| own.get(treatment.name.as_str())).filter(|ns| **ns > 0.0);
+            sum.zip(window_ns)
+                .map_or_else(Cell::none, |(sum, ns)| Cell::Value { value: factor * sum / ns, unit })
         };
         std::iter::once(Cell::text(&treatment.name)).chain(shown.iter().map(cell)).collect()
     });
-    let more = match metrics.len().saturating_sub(MAX_METRICS) {
+    let more = match metrics.len().saturating_sub(MAX_METRICS + 1) {
         0 => String::new(),
         more => format!(" (and {more} more, see the export)"),
     };

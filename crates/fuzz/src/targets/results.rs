@@ -12,10 +12,9 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Facts, Finding, analyse_probed, findings};
+use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, findings};
 use threadwise_machine::Topology;
 use threadwise_machine::text::{escaped, is_deceptive};
-use threadwise_report::compare::{self, Named};
 use threadwise_report::terminal::Style;
 use threadwise_report::{Document, ReportError, csv, html, json as forms, terminal};
 use threadwise_store::{Store, Versions};
@@ -192,7 +191,6 @@ struct Opened {
     probe: Option<Probe>,
     hardware: Option<Hardware>,
     analysis: Analysis,
-    findings: Vec<Finding>,
     source: String,
 }
 
@@ -204,22 +202,15 @@ impl Opened {
         let probe = store.probes()?.pop().map(|stored| stored.probe);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        let findings = findings::verdict(&Facts {
-            notes: &notes,
-            engine_version: &versions.engine_version,
-            hardware: hardware.as_ref(),
-            ..Facts::new(&study, &topology, &analysis)
-        });
         let source = path.display().to_string();
-        Ok(Self { study, topology, versions, runs, notes, probe, hardware, analysis, findings, source })
+        Ok(Self { study, topology, versions, runs, notes, probe, hardware, analysis, source })
     }
 
-    fn document(&self) -> Document<'_> {
-        Document {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
             study: &self.study,
             topology: &self.topology,
             analysis: &self.analysis,
-            findings: &self.findings,
             runs: &self.runs,
             notes: &self.notes,
             source: &self.source,
@@ -242,80 +233,85 @@ fn judge_file(path: &Path, forms: &[Form]) -> Result<bool, String> {
         Err(error) => return one_line(error).map(|()| false),
     };
     match Opened::read(&store, path) {
-        Ok(opened) => shown(&opened.document(), forms).map(|()| true),
+        Ok(opened) => shown(&opened.facts(), forms).map(|()| true),
         Err(error) => one_line(error).map(|()| true),
     }
 }
 
-/// A form in which a document is shown, and what has to be so of it.
-type Form = fn(&Document<'_>, Style) -> Result<(), String>;
+/// A form in which a study is shown, and what has to be so of it.
+type Form = fn(&Facts<'_>, Style) -> Result<(), String>;
 /// Those of `report`, `compare` and `export`.
 const FORMS: [Form; 7] =
     [in_terminal, as_json, as_page, compared, compared_on_page, exported_as_lines, exported_as_tables];
 
 /// A writer of one export.
-type Export = fn(&Document<'_>, &mut dyn std::io::Write) -> Result<(), ReportError>;
+type Export = fn(&Facts<'_>, &mut dyn std::io::Write) -> Result<(), ReportError>;
 
-fn shown(document: &Document<'_>, forms: &[Form]) -> Result<(), String> {
-    let unicode = document.runs.len().is_multiple_of(2);
-    let style = Style { color: false, unicode, width: 60 + document.notes.len() % 100 };
-    hold(!document.findings.is_empty(), || "a report without a verdict".to_owned())?;
-    for finding in document.findings {
+fn shown(facts: &Facts<'_>, forms: &[Form]) -> Result<(), String> {
+    let unicode = facts.runs.len().is_multiple_of(2);
+    let style = Style { color: false, unicode, width: 60 + facts.notes.len() % 100 };
+    let findings = findings::verdict(facts);
+    hold(!findings.is_empty(), || "a report without a verdict".to_owned())?;
+    for finding in findings {
         let text = finding.text();
         let wrong = ["NaN", "inf"].into_iter().find(|word| has_word(text.as_bytes(), word));
         // A text of the file may have the word itself; its numbers are binary.
-        let is_number = |word: &str| fs::read(document.source).is_ok_and(|file| !has_word(&file, word));
+        let is_number = |word: &str| fs::read(facts.source).is_ok_and(|file| !has_word(&file, word));
         hold(!wrong.is_some_and(is_number), || format!("a number that is none: {}", escaped(&text)))?;
     }
-    forms.iter().try_for_each(|form| form(document, style))
+    forms.iter().try_for_each(|form| form(facts, style))
 }
 
 fn has_word(bytes: &[u8], word: &str) -> bool {
     bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|found| found == word.as_bytes())
 }
 
-fn in_terminal(document: &Document<'_>, style: Style) -> Result<(), String> {
-    let text = format!("{}\n{}", terminal::verdict(document, style), terminal::table(document, style));
+fn on_terminal(document: &Document, style: Style) -> String {
+    format!("{}\n{}", terminal::verdict(document, style), terminal::sections(document, style))
+}
+
+fn in_terminal(facts: &Facts<'_>, style: Style) -> Result<(), String> {
+    let text = on_terminal(&document(facts), style);
     hold(!text.trim().is_empty(), || "a report without a word".to_owned())?;
     hold(style.unicode || text.is_ascii(), || "a report in ASCII that is none".to_owned())?;
     is_clean("a terminal", &text)
 }
 
-fn as_json(document: &Document<'_>, _: Style) -> Result<(), String> {
-    is_json("report", &forms::report(document))
+fn as_json(facts: &Facts<'_>, _: Style) -> Result<(), String> {
+    is_json("report", &forms::report(facts, &document(facts)))
 }
 
-fn as_page(document: &Document<'_>, _: Style) -> Result<(), String> {
-    is_page(&html::render(document).map_err(|error| format!("HTML: {error}"))?)
+fn as_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {
+    is_page(&html::render(&document(facts)).map_err(|error| format!("HTML: {error}"))?)
 }
 
-fn compared(document: &Document<'_>, style: Style) -> Result<(), String> {
-    let both = [(); 2].map(|()| Named { file: document.source, document: *document });
-    is_clean("a comparison", &compare::text(&both, style))?;
-    is_json("comparison", &compare::json(&both))
+fn compared(facts: &Facts<'_>, style: Style) -> Result<(), String> {
+    let both = [*facts; 2];
+    is_clean("a comparison", &on_terminal(&compare::document(&both, "0.1.0"), style))?;
+    is_json("comparison", &forms::compare(&both))
 }
 
-fn compared_on_page(document: &Document<'_>, _: Style) -> Result<(), String> {
-    let both = [(); 2].map(|()| Named { file: document.source, document: *document });
-    is_page(&compare::html(&both, "0.1.0").map_err(|error| format!("HTML: {error}"))?)
+fn compared_on_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {
+    let document = compare::document(&[*facts; 2], "0.1.0");
+    is_page(&html::render(&document).map_err(|error| format!("HTML: {error}"))?)
 }
 
-fn exported_as_lines(document: &Document<'_>, _: Style) -> Result<(), String> {
+fn exported_as_lines(facts: &Facts<'_>, _: Style) -> Result<(), String> {
     let exports: [Export; 4] =
         [forms::runs_jsonl, forms::slices_jsonl, forms::queries_jsonl, forms::items_jsonl];
     exports.iter().try_for_each(|export| {
-        exported(document, *export)?.lines().try_for_each(|line| is_json("line", line))
+        exported(facts, *export)?.lines().try_for_each(|line| is_json("line", line))
     })
 }
 
-fn exported_as_tables(document: &Document<'_>, _: Style) -> Result<(), String> {
+fn exported_as_tables(facts: &Facts<'_>, _: Style) -> Result<(), String> {
     let exports: [Export; 4] = [csv::runs_csv, csv::slices_csv, csv::queries_csv, csv::items_csv];
-    exports.iter().try_for_each(|export| is_clean("a table", &exported(document, *export)?))
+    exports.iter().try_for_each(|export| is_clean("a table", &exported(facts, *export)?))
 }
 
-fn exported(document: &Document<'_>, export: Export) -> Result<String, String> {
+fn exported(facts: &Facts<'_>, export: Export) -> Result<String, String> {
     let mut out = Vec::new();
-    export(document, &mut out).map_err(|error| error.to_string())?;
+    export(facts, &mut out).map_err(|error| error.to_string())?;
     String::from_utf8(out).map_err(|error| format!("an export is no text: {error}"))
 }
 

@@ -78,11 +78,10 @@ fn exported(runs: &[Run]) -> String {
         commands: None,
         worklist: None,
     };
-    let document = Document {
+    let facts = Facts {
         study: &study,
         topology: &topology,
         analysis: &analysis,
-        findings: &[],
         runs,
         notes: &[],
         source: "s",
@@ -93,7 +92,7 @@ fn exported(runs: &[Run]) -> String {
         hardware: None,
     };
     let mut text = Vec::new();
-    queries_csv(&document, &mut text).unwrap();
+    queries_csv(&facts, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 

@@ -3,7 +3,6 @@
 use super::data::{DrawnCore, DrawnCpu, Side};
 use super::machine::MANY;
 use crate::text::{counted, cpu_list};
-use threadwise_analysis::hardware::Hardware;
 use threadwise_document::Cores;
 use threadwise_machine::CpuSet;
 
@@ -115,17 +114,18 @@ fn flow(cores: &mut [DrawnCore], sizes: &Sizes) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    fn hardware(cores: u32) -> Hardware {
-        let sets = |size: u32| (0..cores).map(|id| (id * size..(id + 1) * size).collect()).collect();
-        Hardware { declared_cores: sets(2), measured_cores: sets(2), ..Hardware::default() }
+    fn cores(count: u32) -> Cores {
+        let sets: Vec<(CpuSet, bool)> =
+            (0..count).map(|id| ((id * 2..(id + 1) * 2).collect(), false)).collect();
+        Cores { declared: sets.clone(), measured: sets, ..Cores::default() }
     }
 
     #[test]
     fn nothing_is_outside_and_nothing_overlaps() {
-        for cores in [1, 7, 80, 384] {
-            for side in sides(&hardware(cores)) {
-                assert_eq!(side.cores.len(), cores as usize);
-                assert!(side.width <= MAX_WIDTH + 10, "{cores}: {}", side.width);
+        for count in [1, 7, 80, 384] {
+            for side in drawn(&cores(count)) {
+                assert_eq!(side.cores.len(), count as usize);
+                assert!(side.width <= MAX_WIDTH + 10, "{count}: {}", side.width);
                 for (at, core) in side.cores.iter().enumerate() {
                     let [x, y, w, h] = core.place;
                     assert!(x + w <= side.width && y + h <= side.height);

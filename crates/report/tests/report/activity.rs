@@ -147,7 +147,7 @@ fn where_nothing_was_counted_nothing_is_shown() {
     assert!(!page.contains("<section id=\"activity\""));
     let text = sections(&fixture.document(), UNICODE);
     assert!(!text.contains("waits") && !text.contains("elapsed"), "{text}");
-    let report: Value = serde_json::from_str(&report_of(&fixture)).unwrap();
+    let report: Value = serde_json::from_str(&fixture.json()).unwrap();
     let own = &report["treatments"][0];
     assert_eq!((&own["waits"], &own["cpu"], &own["locks"]), (&Value::Null, &Value::Null, &Value::Null));
     assert_eq!(own["counters"], value!([]));
@@ -167,12 +167,12 @@ fn counters_that_never_move_are_not_shown() {
         assert!(shown.contains("wal_bytes") && !shown.contains("index_retries"));
     }
     assert!(!text.contains("cycles") && !page.contains("cycles/spin"));
-    assert!(report_of(&fixture).contains("index_retries"), "JSON has everything");
+    assert!(fixture.json().contains("index_retries"), "JSON has everything");
 }
 
 #[test]
 fn json_has_every_figure() {
-    let report: Value = serde_json::from_str(&report_of(&fixture())).unwrap();
+    let report: Value = serde_json::from_str(&fixture().json()).unwrap();
     let own = &report["treatments"][0];
     assert_eq!((&own["waits"]["samples"], &own["waits"]["enough"]), (&value!(12_340), &value!(true)));
     let share = &own["waits"]["shares"][1];

@@ -5,7 +5,8 @@ use crate::probes::{Probed, eight, many, two};
 use crate::support::Fixture;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use threadwise_report::html::{self, ProbeHead};
+use threadwise_analysis::hardware;
+use threadwise_report::html;
 
 /// Names under which distributions install it.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -88,12 +89,8 @@ fn charts_are_drawn_and_the_console_is_clean() {
 
 /// The page of a probe alone.
 pub fn probe_page(probed: &Probed) -> String {
-    let head = ProbeHead {
-        title: "The hardware of a made-up machine",
-        program_version: "0.1.0",
-        created_utc: "2026-01-01T12:00:00Z",
-    };
-    html::render_probe(&probed.topology, &probed.probe, &probed.hardware, &head).unwrap()
+    let Probed { topology, probe, hardware } = probed;
+    html::render(&hardware::document(topology, probe, hardware, "0.1.0", "2026-01-01T12:00:00Z")).unwrap()
 }
 
 #[test]

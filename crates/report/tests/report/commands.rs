@@ -1,15 +1,15 @@
 //! A study of commands in every form: terminal, page (in a browser too), JSON, CSV, side by side.
 
 use crate::chromium::opened;
+use crate::compare::text as side_by_side;
 use crate::page::HOSTILE;
 use crate::support::{Draws, Fixture, topology};
 use crate::terminal::regexless_strip;
 use serde_json::Value;
 use threadwise_analysis::analyse_on;
 use threadwise_analysis::findings::plain_verdict;
-use threadwise_report::compare::{self, Named};
 use threadwise_report::terminal::{Style, sections, verdict as spoken};
-use threadwise_report::{csv, html, json};
+use threadwise_report::{Facts, csv, html, json};
 use threadwise_study::{
     Comparison, OptionValue, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, command,
 };
@@ -307,7 +307,7 @@ fn one_block_and_hostile_names_are_drawn_too() {
 #[test]
 fn json_has_the_documented_form() {
     let fixture = fixture(8, &[]);
-    let report: Value = serde_json::from_str(&report_of(&fixture)).unwrap();
+    let report: Value = serde_json::from_str(&fixture.json()).unwrap();
     let own = &report["commands"];
     assert_eq!(
         (own["headline"].as_str(), own["process_per_session"].as_bool()),
@@ -341,7 +341,7 @@ fn json_has_the_documented_form() {
     );
     assert_eq!(report["noise_floor"]["metric"], "elapsed_ns");
     // Other workloads do not have the field at all.
-    let other: Value = serde_json::from_str(&report_of(&Fixture::generated(2, 2))).unwrap();
+    let other: Value = serde_json::from_str(&Fixture::generated(2, 2).json()).unwrap();
     assert!(!other.as_object().unwrap().contains_key("commands"));
 }
 
@@ -372,13 +372,13 @@ fn commands_side_by_side_have_a_row_for_each_quantity() {
     }
     let two = looked_at(two);
     let named = |fixtures: &[(&'static str, &Fixture)]| -> String {
-        let all: Vec<Named<'_>> =
-            fixtures.iter().map(|(file, own)| Named { file, document: own.document() }).collect();
-        let value: Value = serde_json::from_str(&compare::json(&all)).unwrap();
+        let all: Vec<Facts<'_>> =
+            fixtures.iter().map(|(source, own)| Facts { source, ..own.facts() }).collect();
+        let value: Value = serde_json::from_str(&json::compare(&all)).unwrap();
         assert!(
             value["rows"][0]["metric"].is_string() && value["rows"][0]["cells"][0]["meaning"].is_string()
         );
-        compare::text(&all, UNICODE)
+        side_by_side(&all, UNICODE)
     };
     let text = named(&[("one", &one), ("two", &two)]);
     assert!(text.starts_with("Ratios of commands side by side"), "{text}");

@@ -4,8 +4,10 @@ use crate::page::hostile;
 use crate::support::Fixture;
 use crate::terminal::regexless_strip;
 use serde_json::Value;
-use threadwise_report::compare::{Named, json, text};
-use threadwise_report::terminal::Style;
+use threadwise_analysis::compare;
+use threadwise_report::Facts;
+use threadwise_report::json::compare as json;
+use threadwise_report::terminal::{Style, sections, verdict};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 
@@ -38,9 +40,15 @@ fn fixtures() -> [Fixture; 3] {
     all
 }
 
-fn named(fixtures: &[Fixture]) -> Vec<Named<'_>> {
+fn named(fixtures: &[Fixture]) -> Vec<Facts<'_>> {
     let files = ["lite.threadwise", "pg.threadwise", "maria.threadwise"];
-    fixtures.iter().zip(files).map(|(fixture, file)| Named { file, document: fixture.document() }).collect()
+    fixtures.iter().zip(files).map(|(fixture, source)| Facts { source, ..fixture.facts() }).collect()
+}
+
+/// The screen of `compare`.
+pub fn text(studies: &[Facts<'_>], style: Style) -> String {
+    let document = compare::document(studies, "0.1.0");
+    format!("{}\n{}\n", verdict(&document, style), sections(&document, style))
 }
 
 #[test]
@@ -98,7 +106,7 @@ fn json_has_cells_in_the_order_of_studies() {
 fn nothing_and_hostile_texts() {
     assert!(text(&[], UNICODE).contains("No comparison in any of them."));
     let fixture = hostile();
-    let both = [Named { file: crate::page::HOSTILE, document: fixture.document() }; 2];
+    let both = [Facts { source: crate::page::HOSTILE, ..fixture.facts() }; 2];
     for style in [UNICODE, Style { unicode: false, ..UNICODE }] {
         let text = text(&both, style);
         assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");

@@ -5,6 +5,13 @@ use crate::support::{Fixture, topology};
 use serde_json::Value;
 use threadwise_report::{csv, json};
 
+impl Fixture {
+    /// The report as JSON.
+    pub fn json(&self) -> String {
+        json::report(&self.facts(), &self.document())
+    }
+}
+
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
@@ -23,7 +30,7 @@ fn holds(value: &Value, wanted: &[&str]) {
 #[test]
 fn report_has_the_documented_form() {
     let fixture = Fixture::generated(8, 5);
-    let report = parsed(&report_of(&fixture));
+    let report = parsed(&fixture.json());
     assert_eq!(report["version"], 1);
     assert_eq!(report["simulated"], true);
     holds(&report, &["study", "machine", "treatments", "estimates", "noise_floor", "findings"]);
@@ -62,7 +69,7 @@ fn what_is_not_finite_is_null() {
     let mut fixture = Fixture::generated(2, 2);
     fixture.analysis.estimates[0].ratio.high = f64::INFINITY;
     fixture.analysis.estimates[0].lag1 = f64::NAN;
-    let report = parsed(&report_of(&fixture));
+    let report = parsed(&fixture.json());
     assert_eq!(report["estimates"][0]["high"], Value::Null);
     assert_eq!(report["estimates"][0]["lag1"], Value::Null);
 }
@@ -174,7 +181,7 @@ fn json_lines_hold_what_was_seen() {
 #[test]
 fn hostile_texts_survive_json_whole() {
     let fixture = hostile();
-    let report = parsed(&report_of(&fixture));
+    let report = parsed(&fixture.json());
     assert_eq!(report["study"]["title"], fixture.study.title);
     assert_eq!(report["notes"][1], fixture.notes[1]);
 }

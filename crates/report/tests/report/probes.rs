@@ -271,9 +271,9 @@ pub fn hostile_probe() -> Probed {
     probed.probe.co_runners.iter_mut().for_each(|co_runner| co_runner.why = text());
     probed.probe.levels.iter_mut().for_each(|level| level.name = Some(text()));
     probed.probe.gaps.push(text());
-    probed.hardware.measured = text();
+    probed.hardware.measured = text().into();
     for difference in &mut probed.hardware.differences {
-        (difference.declared, difference.measured, difference.text) = (text(), text(), text());
+        (difference.declared, difference.measured, difference.text) = (text(), text(), text().into());
     }
     for finding in &mut probed.hardware.verdict {
         (finding.kind, finding.line, finding.evidence) = (text(), text().into(), vec![text()]);

@@ -234,7 +234,7 @@ fn one_block_schedules_and_hostile_names_are_drawn_too() {
 
 #[test]
 fn json_has_the_documented_form() {
-    let report: Value = serde_json::from_str(&report_of(&fixture(8))).unwrap();
+    let report: Value = serde_json::from_str(&fixture(8).json()).unwrap();
     let own = &report["worklist"];
     assert_eq!((&own["chain"], &own["items"]), (&"firebird".into(), &40.into()));
     let series = &own["series"][1];
@@ -255,9 +255,9 @@ fn json_has_the_documented_form() {
     assert_eq!(run["items"].as_array().unwrap().len(), 40);
     assert!(run["items"][0]["elapsed_s"].is_number() && run["block"].is_number());
     // One block has no interval; other workloads do not have the field at all.
-    let one: Value = serde_json::from_str(&report_of(&fixture(1))).unwrap();
+    let one: Value = serde_json::from_str(&fixture(1).json()).unwrap();
     assert_eq!(one["worklist"]["series"][0]["points"][0]["item_s"]["high"], Value::Null);
-    let other: Value = serde_json::from_str(&report_of(&Fixture::generated(2, 2))).unwrap();
+    let other: Value = serde_json::from_str(&Fixture::generated(2, 2).json()).unwrap();
     assert!(!other.as_object().unwrap().contains_key("worklist"));
 }
 

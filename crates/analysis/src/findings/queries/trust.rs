@@ -32,7 +32,7 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
         .filter_map(|(one, ratios)| marks(one, ratios, target))
         .collect();
     parts.extend((!marks.is_empty()).then(|| prose!("shown to differ: {}", marks.join(", "))));
-    parts.push(blocks(facts));
+    parts.push(blocks(facts).into());
     parts.extend(disturbances(facts));
     let mut text = prose!("Trust: {}.", Prose::join(parts, "; "));
     if let Some(line) = first_of(&facts.analysis.excluded_blocks) {

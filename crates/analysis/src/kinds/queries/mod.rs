@@ -102,7 +102,7 @@ impl Kind for Queries {
     }
 
     fn turn(&self, facts: &Facts<'_>) -> String {
-        let within = numbers::nanoseconds(facts.study.design.slice_ns as f64);
+        let within = threadwise_document::numbers::nanoseconds(facts.study.design.slice_ns as f64);
         match &facts.analysis.queries {
             Some(queries) if queries.is_throughput => {
                 format!("executes all its streams at once, within {within}")

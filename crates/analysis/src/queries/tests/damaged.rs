@@ -55,7 +55,7 @@ fn nothing_panics_on_anything() {
         }
         let runs: Vec<Run> = (0..random.random_range(0..30)).map(|_| any_run(&mut random)).collect();
         let analysis = look(&study, (case % 2 == 0).then_some(&topology), &runs);
-        let findings = verdict_of(&study, &topology, &analysis);
+        let findings = plain_verdict(&study, &topology, &analysis);
         sections::assert_shown(&study, &topology, &analysis);
         let found = analysis.queries.unwrap();
         assert!(found.numbers.iter().all(|query| (1..=22).contains(query)));

@@ -50,7 +50,7 @@ fn ratios_and_core_seconds_of_the_article() {
 fn cpu_seconds_are_put_right() {
     let (study, runs) = published();
     let topology = machine(1, 4, 2);
-    let findings = verdict_of(&study, &topology, &look(&study, Some(&topology), &runs));
+    let findings = plain_verdict(&study, &topology, &look(&study, Some(&topology), &runs));
     let text = findings.iter().find(|one| one.kind == "core-seconds").unwrap().text();
     assert_eq!(
         text,

@@ -7,7 +7,7 @@ use crate::{Facts, Finding};
 use threadwise_machine::topology::Cache;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
-    verdict_of(study, topology, &look(study, Some(topology), runs))
+    plain_verdict(study, topology, &look(study, Some(topology), runs))
 }
 
 fn of_kind(findings: &[Finding], kind: &str) -> String {
@@ -80,7 +80,7 @@ fn marked() -> Analysis {
 fn trust_speaks_of_what_the_tables_mark() {
     let study = study_of("1-3", &["T no-smt 1 2", "U all 1 1"]);
     let analysis = marked();
-    let findings = verdict_of(&study, &machine(1, 2, 1), &analysis);
+    let findings = plain_verdict(&study, &machine(1, 2, 1), &analysis);
     let text = of_kind(&findings, "trust");
     let queries = analysis.queries.as_ref().unwrap();
     let floors = queries.treatments.iter().flat_map(|own| own.queries.values());
@@ -128,7 +128,7 @@ fn scope_says_what_was_run_on_what() {
     // Levels that treatments differ in are all reported.
     study.treatments[2].options.insert("storage".to_owned(), OptionValue::Text("parquet".to_owned()));
     study.treatments[2].options.remove("memory_limit_mb");
-    let findings = verdict_of(&study, &topology, &analysis);
+    let findings = plain_verdict(&study, &topology, &analysis);
     let scope = of_kind(&findings, "scope");
     assert!(scope.contains("tables in memory and Parquet files read once before, "), "{scope}");
     assert!(scope.contains("memory limit 512 MB and none"), "{scope}");

@@ -2,15 +2,15 @@
 
 use super::fixture::{CHANGED, fixture};
 use super::{bare, empty, hostile};
+use crate::compare::text as side_by_side;
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
-use threadwise_report::compare::{self, Named};
 use threadwise_report::terminal::{Style, verdict};
-use threadwise_report::{html, json};
+use threadwise_report::{Facts, html, json};
 use threadwise_study::{OptionValue, RunStatus};
 
 fn report(fixture: &Fixture) -> Value {
-    serde_json::from_str(&report_of(&fixture)).unwrap()
+    serde_json::from_str(&fixture.json()).unwrap()
 }
 
 #[test]
@@ -258,8 +258,7 @@ fn long_messages_of_engines_are_cut_to_a_sentence_and_json_has_them_whole() {
 fn an_effect_with_a_wide_interval_has_one_mark_in_a_comparison() {
     let mut own = fixture(2, false);
     (own.analysis.estimates[0].ratio.conclusive, own.analysis.estimates[0].ratio.effect) = (false, true);
-    let named = [Named { file: "a", document: own.document() }];
-    let text = compare::text(&named, Style { color: false, unicode: true, width: 100 });
+    let text = side_by_side(&[own.facts()], Style { color: false, unicode: true, width: 100 });
     let row = text.lines().find(|line| line.starts_with(&own.analysis.estimates[0].name)).unwrap();
     assert!(row.contains("▲ ") && !row.contains('?'), "{row}");
 }
@@ -267,10 +266,9 @@ fn an_effect_with_a_wide_interval_has_one_mark_in_a_comparison() {
 #[test]
 fn studies_side_by_side_have_the_words_of_their_work() {
     let (own, rows) = (fixture(2, false), Fixture::generated(2, 3));
-    let named = |fixtures: [&'static str; 2], documents: [&Fixture; 2]| {
-        let both = [0, 1].map(|at| (fixtures[at], documents[at].document()));
-        let both = both.map(|(file, document)| Named { file, document });
-        (compare::text(&both, Style { color: false, unicode: true, width: 100 }), compare::json(&both))
+    let named = |sources: [&'static str; 2], fixtures: [&Fixture; 2]| {
+        let both = [0, 1].map(|at| Facts { source: sources[at], ..fixtures[at].facts() });
+        (side_by_side(&both, Style { color: false, unicode: true, width: 100 }), json::compare(&both))
     };
     let (text, json) = named(["a", "b"], [&own, &own]);
     assert!(
