@@ -354,13 +354,13 @@ fn the_verdict_of_a_command() {
     assert_eq!(
         texts,
         [
-            "Elapsed: 10.0 s [10.0, 10.0] on A (one-cpu). Against it: T (2c1t) 0.50x [0.50, 0.50], better.",
+            "Elapsed: 9.999 s [9.987, 10.011] on A (one-cpu). Against it: T (2c1t) 0.50x [0.50, 0.50], better.",
             "Other ratios of elapsed: T : A 0.50x [0.50, 0.50], better.",
-            "late (ms, lower is better): 10.0 [10.0, 10.0] on A; T 1.50x [1.50, 1.50], worse.",
-            "tps (tx/s, higher is better): 500 [499, 501] on A; T 2.00x [1.99, 2.00], better.",
+            "late (ms, lower is better): 9.997 [9.987, 10.008] on A; T 1.50x [1.50, 1.50], worse.",
+            "tps (tx/s, higher is better): 499.9 [499.3, 500.5] on A; T 2.00x [1.99, 2.00], better.",
             "No difference shown in same.",
-            "CPU per run: 9.90 s [9.89, 9.91] on A; no difference shown in 1 comparison. Logical CPUs kept busy: \
-             0.99 of 1 on A; 1.98 of 2 on T. Peak memory: 100 MiB [100, 100] on A; a difference below 0.5% in \
+            "CPU per run: 9.902 s [9.892, 9.913] on A; no difference shown in 1 comparison. Logical CPUs kept busy: \
+             0.99 of 1 on A; 1.98 of 2 on T. Peak memory: 100 MiB [100 MiB, 100 MiB] on A; a difference below 0.5% in \
              1 comparison.",
             "No ratio, which needs numbers above 0 on both sides, of zero (0 in block 3 of A).",
             "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node.",
@@ -411,7 +411,7 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
     // (2 + 13.3) CPU seconds in 10.01 s, for 1000 transactions a second.
     assert!((summary[BUSY_CPUS].mean - 15.3 / 10.01).abs() < 0.02, "{summary:?}");
     assert!((summary[CPU_PER_UNIT].mean - 15.3e6 / 10.01 / 10.0 * 10.0).abs() < 3e4, "{summary:?}");
-    assert!(cost.starts_with("CPU per tx, server included: 1.53 ms [1.53, 1.53] on A; "), "{cost}");
+    assert!(cost.starts_with("CPU per tx, server included: 1.529 ms [1.526, 1.532] on A; "), "{cost}");
     assert!(
         cost.contains("no difference shown in 1 comparison. Logical CPUs kept busy, server included: "),
         "{cost}"
@@ -495,7 +495,7 @@ fn a_command_that_uses_one_cpu_is_reported_so() {
     // Without a comparison there is still something to tell.
     let alone = commands(&[], &[]);
     let findings = plain_verdict(&alone, &topology, &analyse_on(&alone, Some(&topology), &runs, 1.0));
-    assert_eq!(of_kind(&findings, "command"), ["Elapsed: 10.0 s [10.0, 10.0] on A (one-cpu)."]);
+    assert_eq!(of_kind(&findings, "command"), ["Elapsed: 9.999 s [9.987, 10.011] on A (one-cpu)."]);
     let nothing = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &[], 1.0));
     assert!(of_kind(&nothing, "not-measurable")[0].starts_with("Nothing can be said"), "{nothing:?}");
 }

@@ -223,7 +223,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
     assert_eq!(
         of_kind(&findings, "trust"),
         "Trust: noise floor ±0.2%; 8 blocks, 1 run failed, 2 runs excluded; steal 4.0%, at most 4.0% in a block; \
-         other CPUs were busy 30%; 1 block flagged (steal above 1.0% or CPUs that we left free busy above 10%): \
+         other CPUs were busy 30%; 1 block flagged (steal above 1% or CPUs that we left free busy above 10%): \
          trust ratios, not rates; inconclusive: P : A+A' ±9.9%. \
          Left out: block 0: baseline A failed (crash: worker ended)."
     );

@@ -290,9 +290,9 @@ fn the_verdict_of_a_work_list() {
     assert_eq!(
         texts,
         [
-            "Seconds per item (chain sqlite, 5 items): 3.20 [3.20, 3.20] with 1 job on all, 2.00 [2.00, 2.01] with \
-             2 jobs (the list 10.0 [10.0, 10.0] s); 3.52 [3.51, 3.53] with 1 job on no-smt, 2.20 [2.20, 2.21] with \
-             2 jobs (the list 11.0 [11.0, 11.0] s).",
+            "Seconds per item (chain sqlite, 5 items): 3.200 [3.196, 3.204] with 1 job on all, 2.000 [1.995, 2.005] \
+             with 2 jobs (the list 10.00 s [9.98, 10.03]); 3.520 [3.511, 3.529] with 1 job on no-smt, 2.201 [2.197, 2.206] \
+             with 2 jobs (the list 11.01 s [10.98, 11.03]).",
             "Speed by number of jobs on all: from 1 to 2 1.60x [1.60, 1.60]; from 2 to 4 1.00x [1.00, 1.00], no \
              difference shown. 4 jobs add nothing to 2. Speed by number of jobs on no-smt: from 1 to 2 1.60x \
              [1.59, 1.61]; from 2 to 4 1.00x [1.00, 1.00], no difference shown. 4 jobs add nothing to 2.",
@@ -304,10 +304,10 @@ fn the_verdict_of_a_work_list() {
              jobs on all 0.80x [0.80, 0.80] (queue, largest first), 1.00x [1.00, 1.00] (queue, as given) and 1.00x \
              [1.00, 1.00] (fixed parts, as given); with 2 jobs on no-smt 0.80x [0.80, 0.80] (queue, largest first), \
              1.00x [1.00, 1.00] (queue, as given) and 1.00x [1.00, 1.00] (fixed parts, as given).",
-            "CPU per run: 16.0 s [16.0, 16.0] on all j1; all j2 0.63x [0.62, 0.63], better; all j4 0.62x \
+            "CPU per run: 16.00 s [15.98, 16.02] on all j1; all j2 0.63x [0.62, 0.63], better; all j4 0.62x \
              [0.62, 0.63], better; no-smt j1 1.10x [1.10, 1.10], worse; no-smt j2 0.69x [0.69, 0.69], better; 1 more \
              in the table. Logical CPUs kept busy: 1.00 of 2 on all j1; 1.00 of 2 on all j2; 1.00 of 2 on all j4; \
-             1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50.0 MiB [50.0, 50.0] on all j1; no \
+             1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50 MiB [50 MiB, 50 MiB] on all j1; no \
              difference shown in 5 comparisons.",
             "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; no difference shown in 2 of 10 comparisons.",

@@ -115,7 +115,7 @@ fn spins_are_reported_with_the_gap_of_their_clock() {
     }
     assert_eq!(
         of_kind(&verdict_of(&study, &runs), "locks"),
-        "Spins per row: A 0.0100 [0.0100, 0.0100]; P 5.16 [5.15, 5.16]. Against the baseline: P more. \
+        "Spins per row: A 0.01001 [0.01000, 0.01002]; P 5.156 [5.151, 5.161]. Against the baseline: P more. \
          Cycles a spin: unknown, the clock was not measured: the study has no probe."
     );
 }
@@ -131,8 +131,9 @@ fn fixed_work_has_elapsed() {
     let findings = verdict_of(&study, &runs);
     assert_eq!(
         of_kind(&findings, "elapsed"),
-        "Fixed work, elapsed: A 1.00 s [1.00, 1.00]; O 1.00 s [1.00, 1.00]; P 1.00 s [1.00, 1.00]; \
-         S3 1.00 s [1.00, 1.00]. Idle tail, from a session's end to the last one's: at most 0.0% [0.0, 0.0] (S3)."
+        "Fixed work, elapsed: A 1.000 s [1.000, 1.000]; O 1.000 s [1.000, 1.000]; P 1.000 s \
+         [1.000, 1.000]; S3 1.000 s [1.000, 1.000]. Idle tail, from a session's end to the last one's: at most 0% \
+         [0, 0] (S3)."
     );
 }
 

@@ -245,8 +245,8 @@ fn streams_are_reported_by_queries_per_hour() {
     let total = of_kind(&findings, "queries-total");
     assert_eq!(
         total,
-        "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3.60k/h): T 2.00x [2.00, 2.00] \
-         (7.20k/h)."
+        "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3600/h): T 2.00x [2.00, 2.00] \
+         (7197/h)."
     );
     assert!(of_kind(&findings, "core-seconds").starts_with("CPU a query against A: "));
     // That a query takes longer beside others says nothing.

@@ -267,7 +267,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
             Reason::Neighbour => "steal",
             _ => "unexplained",
         },
-        text: text.to_owned(),
+        text: text.into(),
     };
     Queries {
         is_throughput: throughput,

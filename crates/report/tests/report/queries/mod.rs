@@ -40,10 +40,10 @@ fn hostile() -> Fixture {
         own.treatments.iter_mut().for_each(evil);
         own.lines.iter_mut().for_each(|(left, right)| left.iter_mut().chain(right).for_each(evil));
     }
-    queries
-        .outliers
-        .iter_mut()
-        .for_each(|own| [&mut own.treatment, &mut own.text].into_iter().for_each(evil));
+    for own in &mut queries.outliers {
+        evil(&mut own.treatment);
+        own.text.push(HOSTILE);
+    }
     for map in &mut queries.heat {
         [&mut map.placement, &mut map.variant].into_iter().for_each(evil);
         map.cells.iter_mut().for_each(|cell| evil(&mut cell.treatment));
