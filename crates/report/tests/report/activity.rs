@@ -86,8 +86,8 @@ fn fixture() -> Fixture {
 #[test]
 fn a_terminal_shows_subject_by_subject() {
     let text = sections(&fixture().document(), UNICODE);
-    let (_, own) = text.split_once("fixed work").unwrap();
-    insta::assert_snapshot!(format!("fixed work{own}"), @r"
+    let (_, own) = text.split_once("waits, shares").unwrap();
+    insta::assert_snapshot!(format!("waits, shares{own}"), @r"
     fixed work, elapsed from the common start to the last session's end
       alone/l2    10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
       alone'/l2   10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
@@ -131,7 +131,7 @@ fn nothing_is_wider_than_the_terminal() {
     fixture.analysis.treatments[1].name = format!("{}/l2", "a-very-long-name-of-a-treatment".repeat(2));
     for width in [50, 64, 80, 100] {
         let text = sections(&fixture.document(), Style { width, ..UNICODE });
-        let (_, own) = text.split_once("fixed work").unwrap();
+        let (_, own) = text.split_once("waits, shares").unwrap();
         let wide = own.lines().skip(1).find(|line| line.chars().count() > width);
         // A name of a treatment stays whole.
         assert!(wide.is_none_or(|line| line.contains("a-very-long-name")), "{width}: {wide:?}");
@@ -221,18 +221,18 @@ fn a_page_has_the_picture_and_the_tables() {
     let page = html::render(&fixture.document()).unwrap();
     for text in [
         "<section id=\"activity\"",
-        "<th scope=\"row\">alone&#x2f;l2</th><td class=\"n\">12,340</td><td class=\"n\">50.0% [45.0%, 55.0%]</td>",
-        "<td class=\"n\">37</td><td class=\"n\">too few</td>",
+        "<th scope=\"row\">alone&#x2f;l2</th><td class=\"n\">12,340</td><td class=\"n\">50%<span class=\"interval\"> [45, 55]</span></td>",
+        "<td class=\"n\">37</td><td class=\"n\" title=\"too few samples\">-</td>",
         "no step latencies: the loop runs inside the server",
-        "Fixed work: elapsed from the common start to the last session&#x27;s end",
+        "Fixed work, elapsed from the common start to the last session&#x27;s end",
         "does its fixed amount of work once",
         "the clock was not measured: the study has no probe",
-        "<td>wal_bytes</td><td class=\"n\">187.0</td>",
+        "<td>wal_bytes</td><td class=\"n\">187 bytes<span class=\"interval\"> [168 bytes, 206 bytes]</span></td>",
     ] {
         assert!(page.contains(text), "{text}");
     }
     let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
-    let waits = serde_json::from_str::<Value>(data).unwrap()["waits"].clone();
+    let waits = serde_json::from_str::<Value>(data).unwrap()["waits"][0].clone();
     assert_eq!(waits["names"][0], value!(["running", "running"]));
     assert_eq!(waits["names"][3], value!(["other", "other"]));
     // Too few samples are not drawn.

@@ -109,7 +109,7 @@ fn probes_of_every_size_are_drawn() {
             assert!(dom.contains(&format!("aria-label=\"Cache-line latency by {method}\"")), "{method}");
         }
         let own = probed.probe.levels[0].low_ns;
-        let written = format!(">{}<", threadwise_report::hardware::latency_ns(own));
+        let written = format!(">{}", threadwise_document::numbers::nanoseconds(own));
         assert!(dom.contains(&written), "{written}: no figure in a cell or table");
     }
 }

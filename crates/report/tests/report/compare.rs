@@ -77,7 +77,7 @@ fn a_narrow_terminal_gets_a_list() {
     let fixtures = fixtures();
     let narrow = text(&named(&fixtures), Style { width: 60, ..UNICODE });
     assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
-    assert!(narrow.contains("same-core/l2 : alone\n   1  ▲ 1.27x"), "{narrow}");
+    assert!(narrow.contains("same-core/l2 : alone\n    1 ▲ 1.27x"), "{narrow}");
     let ascii = text(&named(&fixtures), Style { unicode: false, ..UNICODE });
     assert!(ascii.is_ascii(), "{ascii}");
     let colored = text(&named(&fixtures), Style { color: true, ..UNICODE });

@@ -6,6 +6,7 @@ use crate::support::{Draws, topology};
 use crate::terminal::{large, two_cpus};
 use threadwise_analysis::Finding;
 use threadwise_analysis::hardware::{Difference, Hardware, PairCounts};
+use threadwise_document::{Prose, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{
     ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
@@ -87,8 +88,8 @@ fn clock(cpu: u32, busy_cpus: u32, mhz: f64) -> ClockReading {
     }
 }
 
-fn finding(kind: &str, text: &str) -> Finding {
-    Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] }
+fn finding(kind: &str, line: impl Into<Prose>) -> Finding {
+    Finding { kind: kind.to_owned(), line: line.into(), evidence: vec![] }
 }
 
 /// Two logical CPUs, declared as two cores and measured as one.
@@ -124,8 +125,12 @@ pub fn two() -> Probed {
         verdict: vec![
             finding(
                 "probe-sharing",
-                "Your 2 logical CPUs are one core: WIDE work slowed 1.98x together, latency-bound work 1.01x \
-                 (sysfs declares two cores).",
+                prose!(
+                    "Your 2 logical CPUs are one core: WIDE work slowed {} together, latency-bound work {} \
+                     (sysfs declares two cores).",
+                    Prose::figure("1.98x"),
+                    Prose::figure("1.01x"),
+                ),
             ),
             finding(
                 "probe-co-runner",

@@ -155,19 +155,17 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     let at = |width: usize| {
         let text = sections(&document, Style { width, ..UNICODE });
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
-        let (body, legend) = text.split_once("±, [low").unwrap();
-        assert_eq!(body.contains("p99"), legend.contains("p99 -:"), "{width}:\n{text}");
         text
     };
     let kept = |width: usize| {
-        let text = at(width);
+        let text = at(width).replace("p99 -:", "");
         ["CPU/row", "p99", "(1c1t)", "──"].map(|part| text.contains(part))
     };
     assert_eq!(kept(100), [true, true, true, true]);
-    assert_eq!(kept(86), [false, true, true, true]);
-    assert_eq!(kept(78), [false, false, true, true]);
-    assert_eq!(kept(70), [false, false, false, true]);
-    assert_eq!(kept(60), [true, true, true, false]);
+    assert_eq!(kept(90), [false, true, true, true]);
+    assert_eq!(kept(86), [false, false, true, true]);
+    assert_eq!(kept(78), [false, false, false, true]);
+    assert_eq!([0, 1, 3].map(|at| kept(60)[at]), [true, true, false]);
     let ends = |width: usize, skip: usize| {
         let text = at(width);
         text.lines().skip(skip).collect::<Vec<_>>().join("\n")
@@ -205,6 +203,27 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     }
 }
 
+#[test]
+fn reasons_of_dashes_are_those_of_the_columns_that_are_left() {
+    let mut fixture = Fixture::generated(8, 5);
+    fixture.analysis.treatments[0].metrics.remove("latency_ns_p99");
+    let document = fixture.document();
+    for width in [50, 60, 70, 78, 86, 100] {
+        let text = sections(&document, Style { width, ..UNICODE });
+        let has_column = text.replace("p99 -:", "").contains("p99");
+        assert_eq!(has_column, text.contains("p99 -:"), "{width}:\n{text}");
+    }
+}
+
+#[test]
+fn a_list_has_the_placements_of_the_table() {
+    let document = Fixture::generated(8, 5).document();
+    for width in [60, 100] {
+        let text = sections(&document, Style { width, ..UNICODE });
+        assert!(text.contains("alone (1c1t)") && text.contains("sessions-7 (spread:7)"), "{width}:\n{text}");
+    }
+}
+
 /// What only the list of a very narrow terminal says.
 const LIST_WORDS: [&str; 2] = ["session", "-:"];
 
@@ -225,7 +244,7 @@ fn comparisons_stand_below_the_table_by_name() {
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
     ");
     let narrow = sections(&fixture.document(), Style { width: 50, ..UNICODE });
-    assert!(narrow.contains("\n  two \u{fffd}[2Jversus two\n    0.98x ["), "{narrow}");
+    assert!(narrow.contains("\n  two \u{fffd}[2Jversus two  ? 0.98x ["), "{narrow}");
 }
 
 #[test]
@@ -240,7 +259,7 @@ fn the_level_is_that_of_the_estimates_and_the_baseline_has_its_name() {
     assert!(text.contains("99% interval") && !text.contains("95%"), "{text}");
     assert!(text.contains("ratio to two") && !text.contains("to alone"), "{text}");
     let page = threadwise_report::html::render(&fixture.document()).unwrap();
-    assert!(page.contains("99% intervals") && page.contains("Intervals are at 99%"));
+    assert!(page.contains("99% intervals") && page.contains("Intervals are at <span class=\"figure\">99%</span>"));
     assert!(page.contains(">ratio to two<") && page.contains("two against two"));
     fixture.analysis.estimates.clear();
     assert!(sections(&fixture.document(), UNICODE).contains("95% interval"));

@@ -44,7 +44,7 @@ fn bars_have_panels_stripes_and_signs() {
     // Of 1 to 2 and 2 to 4.
     assert_eq!((steps.matches(">▲</text>").count(), steps.matches(">◆</text>").count()), (4, 1));
     assert_eq!(steps.matches(">P</text>").count(), 2);
-    let cores = drawn(&dom, "core_seconds");
+    let cores = drawn(&dom, "cores");
     assert!(cores.contains("engine's CPU seconds (line)") && cores.contains("aria-label=\"tick\""));
 }
 

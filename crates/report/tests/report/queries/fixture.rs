@@ -13,6 +13,7 @@ use threadwise_analysis::queries::{
 use threadwise_analysis::{
     Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
 };
+use threadwise_document::{Prose, prose};
 
 /// Queries whose plan differs above DOP 2.
 pub const CHANGED: [u8; 2] = [2, 15];
@@ -257,7 +258,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
     let treatments: Vec<TreatmentQueries> =
         points.iter().enumerate().map(|(at, own)| treatment_queries(at, own, throughput)).collect();
     let (plans, changes) = plans();
-    let outlier = |query: u8, block: Option<u32>, times: f64, reason: Reason, text: &str| Outlier {
+    let outlier = |query: u8, block: Option<u32>, times: f64, reason: Reason, text: Prose| Outlier {
         query,
         treatment: points[2].0.clone(),
         block,
@@ -267,7 +268,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
             Reason::Neighbour => "steal",
             _ => "unexplained",
         },
-        text: text.into(),
+        text,
     };
     Queries {
         is_throughput: throughput,
@@ -281,14 +282,14 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
                 Some(5),
                 1.9,
                 Reason::Neighbour,
-                "Q3 under no-smt d2 in block 5 took 1.90x its usual time: steal was 12%.",
+                prose!("Q3 under no-smt d2 in block 5 took {} its usual time: steal was 12%.", Prose::figure("1.90x")),
             ),
             outlier(
                 6,
                 None,
                 0.4,
                 Reason::Unexplained,
-                "Q6 under no-smt d2 has 0.40x [0.39, 0.42] of the baseline's speed.",
+                "Q6 under no-smt d2 has 0.40x [0.39, 0.42] of the baseline's speed.".into(),
             ),
         ],
         outliers_left_out: 0,

@@ -144,27 +144,28 @@ fn a_page_has_every_answer() {
     let page = html::render(&fixture(6, false).document()).unwrap();
     for text in [
         "scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)",
-        "Treatments; *: without Q2, Q15, whose plan is another one in a treatment",
+        "<caption>Without Q2, Q15, whose plan is another one in a treatment</caption>",
         // Ratios by query and treatment, with the sign of another plan.
-        "<th scope=\"row\">Q15</th><td class=\"n\">1.84 [1.79, 1.89]</td><td class=\"n\">5.66 [5.49, 5.83] P</td>",
+        "<th scope=\"row\">Q15</th><td class=\"n\">215 ms</td><td>1.84x<span class=\"interval\"> [1.79, 1.89]</span>",
+        "<td>5.66x<span class=\"interval\"> [5.49, 5.83]</span><span class=\"mark\"> higher</span> P</td>",
         "Q15 · no-smt d4, no-smt d7 · HASH_JOIN inner",
         "The same plan, only run in parallel: Q1–Q22",
         "<td class=\"gone\">−     NESTED_LOOP_JOIN inner",
         "<td class=\"new\">+     HASH_JOIN inner",
         "<td class=\"moves\">    ~ Gather</td>",
-        "2.17 [2.11, 2.24] super-scaling",
-        "0.77 [0.75, 0.79] poor, then good",
+        "2.17x<span class=\"interval\"> [2.11, 2.24]</span> super-scaling",
+        "0.77x<span class=\"interval\"> [0.75, 0.79]</span> poor, then good",
         "<li>Q3 under no-smt d2 in block 5 took <span class=\"figure\">1.90x</span>",
         "1b2c3d39 and 1 more",
         "<td class=\"n\">286 MiB</td>",
-        "2.98–3.97",
+        "2.98 s–3.97 s",
         "no TPC-H results",
         "executes the round&#x27;s query once, within 3600 s",
         "Sum of a block&#x27;s executions, seconds",
         "<td>queries_per_s_geometric</td>",
         "<dt>noise floor of totals</dt><dd>±2.0%</dd><dd class=\"note\">serial&#x27; against serial (noise)</dd>",
         "serial · no-smt, DOP 1 · the baseline: both of its runs in every block",
-        "<td class=\"n\">0.99 [0.99, 1.00]</td><td class=\"n\">noise</td>",
+        "<td class=\"n\">noise</td><td>0.99x<span class=\"interval\"> [0.99, 1.00]</span></td>",
     ] {
         assert!(page.contains(text), "{text}");
     }

@@ -57,6 +57,7 @@ fn bare() -> Fixture {
     let queries = fixture.analysis.queries.as_mut().unwrap();
     let infinite = |own: &mut threadwise_analysis::Ratio| {
         (own.low, own.high, own.effect, own.floor) = (0.0, f64::INFINITY, false, None);
+        (own.holm_low, own.holm_high, own.conclusive, own.blocks) = (0.0, f64::INFINITY, false, 1);
     };
     queries.baselines.iter_mut().for_each(|own| {
         own.noise.iter_mut().chain(&mut own.noise_geometric).for_each(infinite);
