@@ -1,0 +1,145 @@
+//! Every form of report of stored studies, frozen: `studies/` has a small result file of each kind, `snapshots/`
+//! what each form showed of it when it was last accepted. A difference fails; `INSTA_UPDATE=always cargo test -p
+//! threadwise-report --test frozen` accepts it, and `git diff` shows it.
+//!
+//! Nothing here depends on a machine, a clock or a locale. Scripts, styles and the geometry of drawings are left
+//! out; chart data and JSON are shown with rounded figures.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // Helpers of tests, not a library.
+
+mod forms;
+mod opened;
+mod page;
+mod tree;
+
+use opened::Opened;
+
+/// Compares with `snapshots/NAME.snap`.
+fn compare(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// One test a form of a study, so that each difference has a name.
+macro_rules! study {
+    ($module:ident, $file:literal, $widths:expr) => {
+        mod $module {
+            use crate::{Opened, compare, forms};
+
+            fn check(form: &str, text: impl FnOnce(&Opened) -> String) {
+                compare(&format!("{}-{form}", $file), &text(&Opened::open($file)));
+            }
+
+            #[test]
+            fn terminal() {
+                check("terminal", |opened| forms::terminal(&opened.document(), $widths));
+            }
+
+            #[test]
+            fn page() {
+                check("page", |opened| forms::page(&opened.document()));
+            }
+
+            #[test]
+            fn charts() {
+                check("charts", |opened| forms::charts(&opened.document()));
+            }
+
+            #[test]
+            fn json() {
+                check("json", |opened| forms::json(&opened.document()));
+            }
+
+            #[test]
+            fn exports() {
+                check("exports", |opened| forms::exports(&opened.document()));
+            }
+        }
+    };
+}
+
+/// The forms of the probe that a study holds.
+macro_rules! probe {
+    ($module:ident, $file:literal) => {
+        mod $module {
+            use crate::{Opened, compare, forms};
+
+            fn check(form: &str, text: impl FnOnce(&Opened) -> String) {
+                compare(&format!("probe-{}-{form}", $file), &text(&Opened::open($file)));
+            }
+
+            #[test]
+            fn terminal() {
+                check("terminal", forms::probe_terminal);
+            }
+
+            #[test]
+            fn page() {
+                check("page", forms::probe_page);
+            }
+
+            #[test]
+            fn json() {
+                check("json", forms::probe_json);
+            }
+        }
+    };
+}
+
+/// The forms of studies side by side.
+macro_rules! side_by_side {
+    ($module:ident, $name:literal, $files:expr) => {
+        mod $module {
+            use crate::{Opened, compare, forms};
+
+            fn check(form: &str, text: impl FnOnce(&[Opened]) -> String) {
+                compare(&format!("compare-{}-{form}", $name), &text(&$files.map(Opened::open)));
+            }
+
+            #[test]
+            fn terminal() {
+                check("terminal", forms::compared_terminal);
+            }
+
+            #[test]
+            fn page() {
+                check("page", forms::compared_page);
+            }
+
+            #[test]
+            fn json() {
+                check("json", forms::compared_json);
+            }
+        }
+    };
+}
+
+const ALL: &[usize] = &[40, 80, 120, 200];
+const ONE: &[usize] = &[80];
+
+study!(rates, "rates", crate::ALL);
+study!(levels, "levels", crate::ONE);
+study!(sweep, "sweep", crate::ONE);
+study!(inserts, "inserts", crate::ONE);
+study!(waits, "waits", crate::ALL);
+study!(log_writer, "log-writer", crate::ONE);
+study!(queries, "queries", crate::ALL);
+study!(queries_postgres, "queries-postgres", crate::ONE);
+study!(streams, "streams", crate::ALL);
+study!(commands, "commands", crate::ALL);
+study!(failed, "failed", crate::ONE);
+study!(worklist, "worklist", crate::ALL);
+study!(worklist_sqlite, "worklist-sqlite", crate::ONE);
+study!(schedule, "schedule", crate::ALL);
+study!(simulated, "simulated", crate::ONE);
+study!(no_data, "no-data", crate::ONE);
+study!(interrupted, "interrupted", crate::ONE);
+
+probe!(probe_two, "rates");
+
+side_by_side!(compare_rates, "rates", ["rates", "simulated"]);
+side_by_side!(compare_queries, "queries", ["queries", "queries-postgres", "streams"]);
+side_by_side!(compare_commands, "commands", ["commands", "failed", "worklist"]);
+side_by_side!(compare_mixed, "mixed", ["rates", "queries", "commands"]);

@@ -1,0 +1,64 @@
+//! A stored study, read and analysed as `threadwise report` does (crates/threadwise/src/opened.rs).
+
+use std::path::Path;
+use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_analysis::{Analysis, Finding, analyse_probed, findings};
+use threadwise_machine::Topology;
+use threadwise_report::Document;
+use threadwise_store::{Store, Versions};
+use threadwise_study::probe::Probe;
+use threadwise_study::{Run, Stopping, Study};
+
+/// Everything that a document borrows.
+pub struct Opened {
+    pub study: Study,
+    pub topology: Topology,
+    pub runs: Vec<Run>,
+    pub notes: Vec<String>,
+    pub versions: Versions,
+    pub analysis: Analysis,
+    pub findings: Vec<Finding>,
+    /// The file without its folder, which differs between checkouts.
+    pub source: String,
+    pub probe: Option<Probe>,
+    pub hardware: Option<Hardware>,
+}
+
+impl Opened {
+    /// `studies/NAME.threadwise`.
+    pub fn open(name: &str) -> Self {
+        let source = format!("{name}.threadwise");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen/studies");
+        let store = Store::open(&folder.join(&source)).unwrap();
+        let (study, topology) = (store.study().clone(), store.topology().clone());
+        let versions = store.versions().clone();
+        let (runs, notes) = (store.runs().unwrap(), store.notes().unwrap());
+        let probe = store.probes().unwrap().pop().map(|stored| stored.probe);
+        // As threadwise::opened::alpha_share.
+        let alpha_share = if matches!(study.design.stopping, Stopping::Until { .. }) { 0.2 } else { 1.0 };
+        let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
+        let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
+        let engine = &versions.engine_version;
+        let findings =
+            findings::verdict_noted(&study, &topology, hardware.as_ref(), &notes, engine, &analysis);
+        Self { study, topology, runs, notes, versions, analysis, findings, source, probe, hardware }
+    }
+
+    /// What the renderers take.
+    pub fn document(&self) -> Document<'_> {
+        Document {
+            study: &self.study,
+            topology: &self.topology,
+            analysis: &self.analysis,
+            findings: &self.findings,
+            runs: &self.runs,
+            notes: &self.notes,
+            source: &self.source,
+            program_version: &self.versions.program,
+            engine_version: &self.versions.engine_version,
+            created_utc: &self.versions.created_utc,
+            probe: self.probe.as_ref(),
+            hardware: self.hardware.as_ref(),
+        }
+    }
+}
