@@ -34,7 +34,8 @@ fn styled(widths: &[usize], screen: impl Fn(Style) -> String) -> String {
     let shown = |style: Style| {
         let characters = if style.unicode { "Unicode" } else { "ASCII" };
         let colours = if style.color { ", colours" } else { "" };
-        let text = screen(style).replace('\u{1b}', "^[");
+        let text = screen(style);
+        let text = if style.color { text.replace('\u{1b}', "^[") } else { text };
         format!("==== {} columns, {characters}{colours}\n{text}", style.width)
     };
     plain.chain([ascii, colours]).map(shown).collect::<Vec<_>>().join("\n")

@@ -12,9 +12,16 @@ mod page;
 mod tree;
 
 use opened::Opened;
+use threadwise_machine::text::is_deceptive;
 
-/// Compares with `snapshots/NAME.snap`.
+/// Compares with `snapshots/NAME.snap`, in which a character that acts on a terminal or deceives a reader, and
+/// should not be there, is seen by its number.
 fn compare(name: &str, text: &str) {
+    let seen = |c: char| match c {
+        c if c != '\n' && is_deceptive(c) => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    };
+    let text: String = text.chars().map(seen).collect();
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("snapshots");
     settings.set_prepend_module_to_snapshot(false);
@@ -136,10 +143,17 @@ study!(schedule, "schedule", crate::ALL);
 study!(simulated, "simulated", crate::ONE);
 study!(no_data, "no-data", crate::ONE);
 study!(interrupted, "interrupted", crate::ONE);
+study!(resumed, "resumed", crate::ONE);
+study!(hostile_placement, "hostile-placement", crate::ALL);
+study!(hostile_queries, "hostile-queries", crate::ONE);
+study!(hostile_commands, "hostile-commands", crate::ONE);
+study!(hostile_worklist, "hostile-worklist", crate::ONE);
 
-probe!(probe_two, "rates");
+probe!(probe_rates, "rates");
+probe!(probe_hostile_placement, "hostile-placement");
 
 side_by_side!(compare_rates, "rates", ["rates", "simulated"]);
 side_by_side!(compare_queries, "queries", ["queries", "queries-postgres", "streams"]);
 side_by_side!(compare_commands, "commands", ["commands", "failed", "worklist"]);
 side_by_side!(compare_mixed, "mixed", ["rates", "queries", "commands"]);
+side_by_side!(compare_hostile, "hostile", ["hostile-placement", "hostile-queries"]);
