@@ -100,7 +100,7 @@ pub struct TreatmentSummary {
     pub excluded: u32,
     /// By metric name: `rows_per_s`, `logical_reads_per_s`, `cpu_ns_per_row`, `latency_ns_p50`,
     /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`,
-    /// `stranger_share`, `clock_mhz`, `straggler_share`, of a fixed amount of work `elapsed_ns` and
+    /// `co_runner_share`, `clock_mhz`, `straggler_share`, of a fixed amount of work `elapsed_ns` and
     /// `idle_tail_share`, of a command also `cpu_ns`, `busy_cpus`, `peak_rss_bytes`, `metric/NAME`, …
     pub metrics: BTreeMap<String, Interval>,
     /// Waits, engine counters, CPU of engine and client, locks.
@@ -192,7 +192,7 @@ pub struct Covariates {
     pub steal_share: f64,
     /// Largest share in any block.
     pub steal_share_max: f64,
-    /// Blocks flagged: steal above 1%, left-over siblings or other CPUs busy above 10%, or a stranger
+    /// Blocks flagged: steal above 1%, left-over siblings or other CPUs busy above 10%, or a co-runner
     /// above 10% on any treatment's own CPUs.
     pub flagged_blocks: Vec<u32>,
     /// Busy share of left-over siblings.
@@ -201,9 +201,9 @@ pub struct Covariates {
     pub others_busy_share: f64,
     /// Share of the time in which somebody else was busy on the siblings of the treatments' own
     /// CPUs, probed right before and after each run; mean over blocks. `None` where it is unknown.
-    pub stranger_share: Option<f64>,
+    pub co_runner_share: Option<f64>,
     /// Largest such share of one treatment in one block.
-    pub stranger_share_max: Option<f64>,
+    pub co_runner_share_max: Option<f64>,
     /// Clock of the treatments' own CPUs while not idle, in MHz; mean over blocks.
     pub clock_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled; mean
@@ -227,21 +227,21 @@ pub struct BlockCovariates {
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used.
     pub others_busy_share: f64,
-    /// Share of the time in which a stranger was busy, before the runs; mean over treatments.
-    pub stranger_before_share: Option<f64>,
+    /// Share of the time in which a co-runner was busy, before the runs; mean over treatments.
+    pub co_runner_before_share: Option<f64>,
     /// The same after the runs.
-    pub stranger_after_share: Option<f64>,
+    pub co_runner_after_share: Option<f64>,
     /// Before and after together.
-    pub stranger_share: Option<f64>,
+    pub co_runner_share: Option<f64>,
     /// Largest share of one treatment, before and after together.
-    pub stranger_share_max: Option<f64>,
+    pub co_runner_share_max: Option<f64>,
     /// Clock while not idle in MHz.
     pub clock_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled.
     pub straggler_share: Option<f64>,
     /// CPU time of the samplers as a share of one CPU.
     pub telemetry_cpu_share: Option<f64>,
-    /// Why it is flagged: `steal`, `left-over-busy`, `others-busy`, `stranger`; empty where it is not.
+    /// Why it is flagged: `steal`, `left-over-busy`, `others-busy`, `co-runner`; empty where it is not.
     pub causes: Vec<&'static str>,
 }
 
@@ -273,7 +273,7 @@ pub struct Finding {
     /// `plan-change`, `core-seconds`, `dop-step`, `smt-dop`, `both-threads`, `plateau`, `outlier`; of a
     /// command `command`, `metric`, `cost`; of a work list `worklist`, `jobs-step`, `smt-whole`, `idle-tail`,
     /// `schedule`; of a probe
-    /// `probe-sharing`, `probe-latency`, `probe-stranger`, `probe-clock`, `probe-gap`.
+    /// `probe-sharing`, `probe-latency`, `probe-co-runner`, `probe-clock`, `probe-gap`.
     pub kind: String,
     /// One line, figures with intervals.
     pub text: String,

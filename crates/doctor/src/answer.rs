@@ -87,7 +87,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A value from a file, fit to stand in a command that somebody pastes into a shell; `None` where it
-/// is anything but a plain word or number, as it may be a stranger's file.
+/// is anything but a plain word or number, as it may be somebody else's file.
 pub(crate) fn plain(word: &str) -> Option<&str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '.');
     // A leading dash would be an option, but for a negative number.

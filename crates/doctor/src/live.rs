@@ -2,7 +2,7 @@
 //! itself measures nothing; without these facts the checks that need them say that nothing was measured.
 
 use threadwise_study::CpuTimes;
-use threadwise_study::probe::Stranger;
+use threadwise_study::probe::CoRunner;
 
 /// Facts of the running system. What was not measured is empty or `None`, and its check says so.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,8 +16,8 @@ pub struct Live {
     pub database_server_sought: bool,
     /// A database server that runs here.
     pub database_server: Option<ProcessName>,
-    /// Strangers on the siblings of the logical CPUs that were probed.
-    pub strangers: Vec<Stranger>,
+    /// Co-runners on the siblings of the logical CPUs that were probed.
+    pub co_runners: Vec<CoRunner>,
     /// Whether the caller is root (effective user 0).
     pub is_root: bool,
     /// The hypervisor that the processor names (`threadwise_machine::hypervisor::live`).

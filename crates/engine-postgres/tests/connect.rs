@@ -93,7 +93,7 @@ fn answer(value: &str) -> Vec<u8> {
 }
 
 #[test]
-fn old_servers_and_strangers_are_refused_by_name() {
+fn old_and_unknown_servers_are_refused_by_name() {
     for (number, text) in [("90624", "9.6.24"), ("100023", "10.23")] {
         let port = impostor(number, text);
         let message = refused(&format!("postgres://127.0.0.1:{port}/db"), &[]);

@@ -1,5 +1,5 @@
 //! Measures the hardware itself, since a hypervisor may declare what it likes: which logical CPUs
-//! share a core, whether a stranger is busy on a sibling, how far a cache line has to go, and how
+//! share a core, whether a co-runner is busy on a sibling, how far a cache line has to go, and how
 //! fast the clock runs.
 //!
 //! What classifies and plans is pure and works on a [`bench::Bench`]: the live one runs kernels on
@@ -7,10 +7,10 @@
 
 pub mod bench;
 pub mod clock;
+pub mod co_runner;
 pub mod groups;
 pub mod kernels;
 pub mod latency;
 pub mod live;
 pub mod siblings;
-pub mod stranger;
 pub mod whole;

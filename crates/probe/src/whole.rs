@@ -1,11 +1,11 @@
-//! A whole probe, in the order in which its answers are needed: who shares a core, strangers,
+//! A whole probe, in the order in which its answers are needed: who shares a core, co-runners,
 //! latencies, clocks. What one part cannot have is a gap, and the others go on.
 
 use crate::bench::{Bench, ProbeError};
 use crate::groups::groups;
 use crate::latency::{self, LineBench, LiveLines};
 use crate::live::LiveBench;
-use crate::{clock, siblings, stranger};
+use crate::{clock, co_runner, siblings};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,8 +34,8 @@ pub struct Request<'a> {
 pub enum Phase {
     /// Who shares a core.
     Siblings,
-    /// Strangers on siblings.
-    Strangers,
+    /// Co-runners on siblings.
+    CoRunners,
     /// Cache-line latency.
     Latency,
     /// Clocks.
@@ -47,7 +47,7 @@ impl Phase {
     pub fn words(self) -> &'static str {
         match self {
             Self::Siblings => "which logical CPUs share a core",
-            Self::Strangers => "strangers on siblings",
+            Self::CoRunners => "co-runners on siblings",
             Self::Latency => "cache-line latency",
             Self::Clock => "clocks",
         }
@@ -106,7 +106,7 @@ pub fn probe_on(
     let began = Instant::now();
     let mut probe =
         Probe { form: request.form, cpus: request.cpus.iter().copied().collect(), ..Probe::default() };
-    let whole = cores_and_strangers(request, bench, &mut probe, observe)
+    let whole = cores_and_co_runners(request, bench, &mut probe, observe)
         .and_then(|()| latencies(request, lines, &mut probe, observe))
         .and_then(|()| clocks(request, bench, &mut probe, observe));
     match whole {
@@ -121,7 +121,7 @@ pub fn probe_on(
 fn stopped(probe: &mut Probe) {
     probe.interrupted = true;
     let lacks = [
-        (probe.strangers.is_empty(), "strangers"),
+        (probe.co_runners.is_empty(), "co-runners"),
         (probe.latencies.is_empty() && probe.cpus.len() > 1, "cache-line latency"),
         (probe.clocks.is_empty(), "clocks"),
     ];
@@ -131,7 +131,7 @@ fn stopped(probe: &mut Probe) {
     }
 }
 
-fn cores_and_strangers(
+fn cores_and_co_runners(
     request: &Request<'_>,
     bench: &mut dyn Bench,
     probe: &mut Probe,
@@ -153,11 +153,11 @@ fn cores_and_strangers(
     } else {
         probe.gaps.push("one logical CPU: nobody to share a core with, and no latency to another".to_owned());
     }
-    observe(Phase::Strangers, 0.0);
-    // Our own siblings must not be taken for strangers, whatever is declared.
+    observe(Phase::CoRunners, 0.0);
+    // Our own siblings must not be taken for co-runners, whatever is declared.
     let (cores, kinds) = (groups(probe), kinds(request.topology));
-    let watch = stranger::Watch { kinds: &kinds, ..stranger::Watch::of(request.form, &cores) };
-    probe.strangers = stranger::watch(bench, request.cpus, &watch)?;
+    let watch = co_runner::Watch { kinds: &kinds, ..co_runner::Watch::of(request.form, &cores) };
+    probe.co_runners = co_runner::watch(bench, request.cpus, &watch)?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Sharing and strangers on a model whose truth is known: every pair right, or called unclear, masked
+//! Sharing and co-runners on a model whose truth is known: every pair right, or called unclear, masked
 //! or moving; never on one core when on two.
 
 #![allow(
@@ -11,16 +11,16 @@ mod model;
 
 use model::scenarios::{MS, Scenario, scenarios};
 use model::toggle::Toggle;
-use model::{Core, Machine, Place, Stranger, Weather};
+use model::{CoRunner, Core, Machine, Place, Weather};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_machine::CpuSet;
 use threadwise_probe::bench::{Bench, ProbeError, Timing};
+use threadwise_probe::co_runner::FREE_ADDS;
 use threadwise_probe::kernels::Kernel;
 use threadwise_probe::siblings::estimate_s;
 use threadwise_probe::siblings::{Found, Request, measure};
-use threadwise_probe::stranger::FREE_ADDS;
 use threadwise_study::probe::{ProbeForm, Sharing};
 
 fn declared(cpus: usize, threads: usize, machine: &Machine, honest: bool) -> Vec<CpuSet> {
@@ -149,25 +149,25 @@ fn between(random: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     (low.ln() + (high / low).ln() * random.random::<f64>()).exp()
 }
 
-/// Two logical CPUs with whatever strangers and weather a seed draws.
+/// Two logical CPUs with whatever co-runners and weather a seed draws.
 fn nasty(seed: u64, same_core: bool) -> Machine {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let strangers = |random: &mut ChaCha8Rng| -> Vec<Stranger> {
+    let co_runners = |random: &mut ChaCha8Rng| -> Vec<CoRunner> {
         let count = random.random_range(1..=3);
-        let stranger = |_| Stranger {
+        let co_runner = |_| CoRunner {
             demand: random.random_range(0.3..1.0),
             busy: Toggle::new(
                 (between(random, 0.05, 5000.0) * MS, between(random, 0.05, 5000.0) * MS),
                 random.random(),
             ),
         };
-        (0..count).map(stranger).collect()
+        (0..count).map(co_runner).collect()
     };
-    let one = strangers(&mut random);
-    // One stranger on both cores at the same times is the nastiest.
-    let other = if seed.is_multiple_of(3) { one.clone() } else { strangers(&mut random) };
+    let one = co_runners(&mut random);
+    // One co-runner on both cores at the same times is the nastiest.
+    let other = if seed.is_multiple_of(3) { one.clone() } else { co_runners(&mut random) };
     let width = [3.9, 4.9, 5.8][seed as usize % 3];
-    let cores = vec![Core { width, strangers: one }, Core { width, strangers: other }];
+    let cores = vec![Core { width, co_runners: one }, Core { width, co_runners: other }];
     let often = |random: &mut ChaCha8Rng, share: f64| match random.random::<f64>() < share {
         true => (between(random, 0.05, 20.0) * MS, between(random, 2.0, 200.0) * MS),
         false => (0.0, 1.0),
@@ -187,7 +187,7 @@ fn nasty(seed: u64, same_core: bool) -> Machine {
 }
 
 #[test]
-fn nasty_strangers_never_make_one_core_of_two_nor_two_of_one() {
+fn nasty_co_runners_never_make_one_core_of_two_nor_two_of_one() {
     for (same_core, seeds) in [(false, 1500), (true, 500)] {
         let mut sum = Tally::default();
         for seed in 0..seeds {
@@ -203,8 +203,8 @@ fn nasty_strangers_never_make_one_core_of_two_nor_two_of_one() {
             sum.open += seen.open;
             sum.moving += seen.moving;
         }
-        println!("nasty strangers, one core: {same_core}: {sum:?}");
-        // Where the width of a free core is not known, strangers that are always there go unnoticed.
+        println!("nasty co-runners, one core: {same_core}: {sum:?}");
+        // Where the width of a free core is not known, co-runners that are always there go unnoticed.
         assert!(sum.wrong <= seeds as usize / 100, "{sum:?}");
         assert!(sum.right > seeds as usize / 3, "too few answers: {sum:?}");
     }
@@ -240,7 +240,7 @@ fn a_hypervisor_that_moves_us_is_found_out_or_nothing_is_claimed() {
             Sharing::Moving => moving += 1,
             Sharing::Masked | Sharing::Unclear => open += 1,
             _ if held > 0.85 => held_on += 1,
-            // What strangers and our own load hid all the time while the two shared a core.
+            // What co-runners and our own load hid all the time while the two shared a core.
             Sharing::DifferentCores if !calm && held > 0.1 => hidden += 1,
             _ => panic!("seed {seed}, every {every_ms} ms: held for {held} of the time: {pair:?}"),
         }

@@ -9,6 +9,7 @@ mod compare;
 mod doctor;
 mod engines;
 mod executions;
+mod old_names;
 mod queries;
 mod worklist;
 
@@ -237,7 +238,7 @@ fn treatment(document: &Document, summary: &TreatmentSummary) -> Value {
     let own = json!({
         "name": summary.name, "group": summary.group, "placement": summary.placement,
         "sessions": summary.sessions, "runs": summary.runs, "failed": summary.failed,
-        "excluded": summary.excluded, "metrics": metrics,
+        "excluded": summary.excluded, "metrics": old_names::beside(Value::Object(metrics)),
     });
     let own = merged(own, activity::activity(&summary.activity));
     let Some((_, planned)) = document.study.treatment(&summary.name) else { return own };
@@ -281,26 +282,26 @@ fn noise_floor(floor: &NoiseFloor, study: &Study) -> Value {
 
 fn covariates(covariates: &Covariates) -> Value {
     let block = |block: &BlockCovariates| {
-        json!({
-            "block": block.block, "causes": block.causes, "steal_share": block.steal_share,
+        old_names::beside(json!({
+            "block": block.block, "causes": old_names::causes(&block.causes), "steal_share": block.steal_share,
             "left_over_busy_share": block.left_over_busy_share,
             "others_busy_share": block.others_busy_share,
-            "stranger_before_share": block.stranger_before_share,
-            "stranger_after_share": block.stranger_after_share, "stranger_share": block.stranger_share,
-            "stranger_share_max": block.stranger_share_max, "clock_mhz": block.clock_mhz,
+            "co_runner_before_share": block.co_runner_before_share,
+            "co_runner_after_share": block.co_runner_after_share, "co_runner_share": block.co_runner_share,
+            "co_runner_share_max": block.co_runner_share_max, "clock_mhz": block.clock_mhz,
             "straggler_share": block.straggler_share, "telemetry_cpu_share": block.telemetry_cpu_share,
-        })
+        }))
     };
-    json!({
+    old_names::beside(json!({
         "steal_share": covariates.steal_share, "steal_share_max": covariates.steal_share_max,
         "left_over_busy_share": covariates.left_over_busy_share,
         "others_busy_share": covariates.others_busy_share,
-        "stranger_share": covariates.stranger_share, "stranger_share_max": covariates.stranger_share_max,
+        "co_runner_share": covariates.co_runner_share, "co_runner_share_max": covariates.co_runner_share_max,
         "clock_mhz": covariates.clock_mhz, "straggler_share": covariates.straggler_share,
         "telemetry_cpu_share": covariates.telemetry_cpu_share,
         "flagged_blocks": covariates.flagged_blocks,
         "blocks": covariates.blocks.iter().map(block).collect::<Value>(),
-    })
+    }))
 }
 
 fn probe_json(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -> Value {
@@ -309,13 +310,13 @@ fn probe_json(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -
         .sets
         .iter()
         .map(|set| json!({"ran": set.ran.to_string(), "at_full_width": set.at_full_width.to_string()}));
-    let strangers = probe.strangers.iter().map(|stranger| {
+    let co_runners = probe.co_runners.iter().map(|co_runner| {
         json!({
-            "cpu": stranger.cpu, "windows": stranger.windows,
-            "adds_per_step_p10": stranger.adds_per_step_p10,
-            "adds_per_step_p50": stranger.adds_per_step_p50,
-            "adds_per_step_p90": stranger.adds_per_step_p90, "busy_share": stranger.busy_share,
-            "off_cpu_share": stranger.off_cpu_share, "why": stranger.why,
+            "cpu": co_runner.cpu, "windows": co_runner.windows,
+            "adds_per_step_p10": co_runner.adds_per_step_p10,
+            "adds_per_step_p50": co_runner.adds_per_step_p50,
+            "adds_per_step_p90": co_runner.adds_per_step_p90, "busy_share": co_runner.busy_share,
+            "off_cpu_share": co_runner.off_cpu_share, "why": co_runner.why,
         })
     });
     let levels = probe.levels.iter().map(|level| {
@@ -331,14 +332,14 @@ fn probe_json(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -
             "tsc_mhz": clock.tsc_mhz,
         })
     });
-    let figures = json!({
+    let figures = old_names::beside(json!({
         "form": probe.form.word(), "cpus": probe.cpus.to_string(), "duration_s": probe.duration_s,
         "interrupted": probe.interrupted,
         "pairs": probe.pairs.iter().map(|pair| pair_json(topology, pair)).collect::<Value>(),
-        "sets": sets.collect::<Value>(), "strangers": strangers.collect::<Value>(),
+        "sets": sets.collect::<Value>(), "co_runners": co_runners.collect::<Value>(),
         "latencies": probe.latencies.iter().map(latency_json).collect::<Value>(),
         "levels": levels.collect::<Value>(), "clocks": clocks.collect::<Value>(), "gaps": probe.gaps,
-    });
+    }));
     match hardware {
         Some(hardware) => merged(figures, hardware_json(hardware, &ids)),
         None => figures,
@@ -399,7 +400,7 @@ fn hardware_json(hardware: &Hardware, ids: &Ids) -> Value {
 }
 
 fn finding_json(finding: &Finding) -> Value {
-    json!({"kind": finding.kind, "text": finding.text, "evidence": finding.evidence})
+    json!({"kind": old_names::stable(&finding.kind), "text": finding.text, "evidence": finding.evidence})
 }
 
 /// What names a run, and how it ended.

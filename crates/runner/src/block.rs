@@ -140,7 +140,7 @@ fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
     all
 }
 
-/// Looks for strangers on the siblings of the treatments' logical CPUs, while all workers are parked.
+/// Looks for co-runners on the siblings of the treatments' logical CPUs, while all workers are parked.
 fn look(input: &Input<'_>, hardware: Option<&mut Hardware>, lanes: &mut [Lane<'_>], when: &str) {
     let Some(hardware) = hardware else { return };
     let start_ns = input.clock.now_ns();

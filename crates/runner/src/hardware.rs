@@ -1,4 +1,4 @@
-//! What is measured of the hardware around a study: the short probe before it, and strangers on the
+//! What is measured of the hardware around a study: the short probe before it, and co-runners on the
 //! siblings of our logical CPUs before and after every block.
 //!
 //! Methods and figures: docs/PROBE.md.
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_probe::bench::ProbeError;
+use threadwise_probe::co_runner::{self, Watch};
 use threadwise_probe::groups::groups;
 use threadwise_probe::live::LiveBench;
-use threadwise_probe::stranger::{self, Watch};
 use threadwise_probe::whole::{self, Phase, Request};
 use threadwise_study::Reading;
-use threadwise_study::probe::{Probe, ProbeForm, Stranger};
+use threadwise_study::probe::{CoRunner, Probe, ProbeForm};
 
 /// Windows of each kernel in a look before or after a block: 0.16 s a logical CPU of the fullest core.
 const WINDOWS: u32 = 40;
@@ -54,7 +54,7 @@ impl Hardware {
     pub fn new(topology: &Topology, probe: &Probe, stop: Arc<AtomicBool>) -> Result<Self, ProbeError> {
         let kinds = whole::kinds(topology);
         let of_kind = |kind: &CpuSet| {
-            stranger::width_of(probe.strangers.iter().filter(|stranger| kind.contains(stranger.cpu)))
+            co_runner::width_of(probe.co_runners.iter().filter(|co_runner| kind.contains(co_runner.cpu)))
         };
         let widths = kinds.iter().map(of_kind).collect();
         Ok(Self { bench: LiveBench::new(&probe.cpus, stop)?, cores: groups(probe), kinds, widths })
@@ -64,7 +64,7 @@ impl Hardware {
     ///
     /// # Errors
     /// The user asked to stop, or a CPU is gone.
-    pub fn look(&mut self, cpus: &CpuSet) -> Result<Vec<Stranger>, ProbeError> {
+    pub fn look(&mut self, cpus: &CpuSet) -> Result<Vec<CoRunner>, ProbeError> {
         let mut found = Vec::new();
         for (kind, width) in self.kinds.iter().zip(&self.widths) {
             let own: Vec<u32> = cpus.intersection(kind).iter().collect();
@@ -75,15 +75,15 @@ impl Hardware {
                 windows: WINDOWS,
                 window_ns: WINDOW_NS,
             };
-            found.extend(stranger::watch(&mut self.bench, &own, &watch)?);
+            found.extend(co_runner::watch(&mut self.bench, &own, &watch)?);
         }
         Ok(found)
     }
 }
 
 /// What a look that failed says of each logical CPU.
-pub fn unknown(cpus: &CpuSet, why: &str) -> Vec<Stranger> {
-    let of_cpu = |cpu| Stranger {
+pub fn unknown(cpus: &CpuSet, why: &str) -> Vec<CoRunner> {
+    let of_cpu = |cpu| CoRunner {
         cpu,
         windows: 0,
         adds_per_step_p10: None,
@@ -96,27 +96,27 @@ pub fn unknown(cpus: &CpuSet, why: &str) -> Vec<Stranger> {
     cpus.iter().map(of_cpu).collect()
 }
 
-/// What a look found on a run's own logical CPUs, as readings of the sampler `stranger`; `when` is
+/// What a look found on a run's own logical CPUs, as readings of the sampler `co-runner`; `when` is
 /// `before` or `after`.
 pub fn readings(
-    strangers: &[Stranger],
+    co_runners: &[CoRunner],
     cpus: &CpuSet,
     when: &str,
     start_ns: u64,
     end_ns: u64,
 ) -> Vec<Reading> {
-    let own = strangers.iter().filter(|stranger| cpus.contains(stranger.cpu));
-    own.flat_map(|stranger| {
+    let own = co_runners.iter().filter(|co_runner| cpus.contains(co_runner.cpu));
+    own.flat_map(|co_runner| {
         let reading = |metric: &str, value: Option<f64>| Reading {
-            sampler: "stranger".to_owned(),
+            sampler: "co-runner".to_owned(),
             metric: format!("{when}_{metric}"),
-            cpu: Some(stranger.cpu),
+            cpu: Some(co_runner.cpu),
             start_ns,
             end_ns,
             value,
-            gap: value.is_none().then(|| stranger.why.clone()),
+            gap: value.is_none().then(|| co_runner.why.clone()),
         };
-        [reading("busy_share", stranger.busy_share), reading("adds_per_step", stranger.adds_per_step_p50)]
+        [reading("busy_share", co_runner.busy_share), reading("adds_per_step", co_runner.adds_per_step_p50)]
     })
     .collect()
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_run_gets_the_readings_of_its_own_cpus_and_gaps_keep_their_reason() {
-        let stranger = |cpu: u32, busy_share: Option<f64>| Stranger {
+        let co_runner = |cpu: u32, busy_share: Option<f64>| CoRunner {
             cpu,
             windows: 40,
             adds_per_step_p10: Some(2.5),
@@ -137,9 +137,9 @@ mod tests {
             off_cpu_share: 0.0,
             why: "because".to_owned(),
         };
-        let strangers = [stranger(0, Some(0.1)), stranger(1, Some(0.9)), stranger(2, None)];
+        let co_runners = [co_runner(0, Some(0.1)), co_runner(1, Some(0.9)), co_runner(2, None)];
         let cpus = CpuSet::parse_list("0,2").unwrap();
-        let found = readings(&strangers, &cpus, "before", 5, 9);
+        let found = readings(&co_runners, &cpus, "before", 5, 9);
         let seen: Vec<_> =
             found.iter().map(|one| (one.metric.as_str(), one.cpu, one.value, one.gap.as_deref())).collect();
         assert_eq!(
@@ -155,6 +155,6 @@ mod tests {
         let gaps = readings(&failed, &cpus, "after", 5, 9);
         assert_eq!(gaps.len(), 4);
         assert!(gaps.iter().all(|one| one.value.is_none() && one.gap.as_deref() == Some("gone")));
-        assert!(found.iter().all(|one| one.sampler == "stranger" && (one.start_ns, one.end_ns) == (5, 9)));
+        assert!(found.iter().all(|one| one.sampler == "co-runner" && (one.start_ns, one.end_ns) == (5, 9)));
     }
 }

@@ -97,7 +97,7 @@ pub struct Settings {
     pub data_root: PathBuf,
     /// Measure also on a busy machine and beside database servers.
     pub allow_busy: bool,
-    /// Whether to probe the hardware first, and to look for strangers before and after every block.
+    /// Whether to probe the hardware first, and to look for co-runners before and after every block.
     pub probe: bool,
     /// When this start of the program began, from where its limit counts.
     pub began: Instant,

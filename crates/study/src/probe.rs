@@ -1,4 +1,4 @@
-//! What was measured of the hardware itself: who shares a core, strangers, latencies, clocks. Raw
+//! What was measured of the hardware itself: who shares a core, co-runners, latencies, clocks. Raw
 //! answers with their figures; what they mean beside the declared topology is analysis.
 //!
 //! Source of the methods: docs/PROBE.md.
@@ -19,7 +19,7 @@ pub struct Probe {
     /// Many logical CPUs at once: what clears most pairs of a large machine.
     pub sets: Vec<SetTest>,
     /// One entry per logical CPU that was watched.
-    pub strangers: Vec<Stranger>,
+    pub co_runners: Vec<CoRunner>,
     /// Pairs whose cache-line latency was measured.
     pub latencies: Vec<PairLatency>,
     /// The levels that the latencies fall into, nearest first.
@@ -147,7 +147,7 @@ pub struct SetTest {
 
 /// Whether somebody else was busy on the other threads of a logical CPU's core.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stranger {
+pub struct CoRunner {
     /// OS number.
     pub cpu: u32,
     /// Windows that were measured.

@@ -45,7 +45,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
-    /// Measure the machine: who shares a core, strangers on siblings, latencies, clocks
+    /// Measure the machine: who shares a core, co-runners on siblings, latencies, clocks
     Probe(ProbeArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
@@ -193,7 +193,7 @@ pub struct RunArgs {
     /// --resume needs it again
     #[arg(long)]
     pub allow_busy: bool,
-    /// Do not probe the hardware first (who shares a core, strangers, latencies, clocks); a study that was
+    /// Do not probe the hardware first (who shares a core, co-runners, latencies, clocks); a study that was
     /// started so is not probed by --resume either
     #[arg(long)]
     pub no_probe: bool,

@@ -1,4 +1,4 @@
-//! Commands worked by hand: ratios, floors, families, gaps, and the verdict as a stranger reads it.
+//! Commands worked by hand: ratios, floors, families, gaps, and the verdict as a reader sees it.
 
 use super::*;
 use crate::findings::verdict;

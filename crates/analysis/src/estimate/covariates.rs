@@ -1,4 +1,4 @@
-//! What disturbed the study: steal, busy siblings, strangers, clocks, and the samplers themselves.
+//! What disturbed the study: steal, busy siblings, co-runners, clocks, and the samplers themselves.
 //!
 //! These are covariates: they are shown beside every estimate, and the estimate is also given
 //! without the blocks that they flag. Nothing is excluded for them, since leaving blocks out for
@@ -16,9 +16,9 @@ pub const STEAL_FLAG_SHARE: f64 = 0.01;
 /// share of the time.
 pub const BUSY_FLAG_SHARE: f64 = 0.10;
 
-/// A block is flagged when a stranger was busy on the siblings of any treatment's own CPUs for more
+/// A block is flagged when a co-runner was busy on the siblings of any treatment's own CPUs for more
 /// than this share of the time, before and after its run together.
-pub const STRANGER_FLAG_SHARE: f64 = 0.10;
+pub const CO_RUNNER_FLAG_SHARE: f64 = 0.10;
 
 /// Covariates over all usable runs. Shares are of whole blocks, because /proc/stat counts in ticks
 /// of 10 ms and says little about one slice.
@@ -39,8 +39,8 @@ pub fn covariates(observed: &Observed) -> Covariates {
         flagged_blocks: blocks.iter().filter(|b| !b.causes.is_empty()).map(|b| b.block).collect(),
         left_over_busy_share: study[1].busy_share().unwrap_or(0.0),
         others_busy_share: study[2].busy_share().unwrap_or(0.0),
-        stranger_share: over_blocks(|block| block.stranger_share),
-        stranger_share_max: blocks.iter().filter_map(|block| block.stranger_share_max).reduce(f64::max),
+        co_runner_share: over_blocks(|block| block.co_runner_share),
+        co_runner_share_max: blocks.iter().filter_map(|block| block.co_runner_share_max).reduce(f64::max),
         clock_mhz: over_blocks(|block| block.clock_mhz),
         straggler_share: over_blocks(|block| block.straggler_share),
         telemetry_cpu_share: over_blocks(|block| block.telemetry_cpu_share),
@@ -56,10 +56,10 @@ fn block_covariates(observed: &Observed, block: &Block, times: &[CpuTotals; 3]) 
         steal_share: times[0].steal_share().unwrap_or(0.0),
         left_over_busy_share: times[1].busy_share().unwrap_or(0.0),
         others_busy_share: times[2].busy_share().unwrap_or(0.0),
-        stranger_before_share: over_runs(|run| run.telemetry.stranger_before),
-        stranger_after_share: over_runs(|run| run.telemetry.stranger_after),
-        stranger_share: over_runs(|run| run.telemetry.stranger()),
-        stranger_share_max: runs.iter().filter_map(|run| run.telemetry.stranger()).reduce(f64::max),
+        co_runner_before_share: over_runs(|run| run.telemetry.co_runner_before),
+        co_runner_after_share: over_runs(|run| run.telemetry.co_runner_after),
+        co_runner_share: over_runs(|run| run.telemetry.co_runner()),
+        co_runner_share_max: runs.iter().filter_map(|run| run.telemetry.co_runner()).reduce(f64::max),
         clock_mhz: over_runs(|run| run.telemetry.clock_mhz),
         straggler_share: over_runs(|run| run.telemetry.straggler_share),
         telemetry_cpu_share: over_runs(|run| run.telemetry.own_cpu_share),
@@ -74,7 +74,7 @@ fn causes(block: &BlockCovariates) -> Vec<&'static str> {
         ("steal", Some(block.steal_share), STEAL_FLAG_SHARE),
         ("left-over-busy", Some(block.left_over_busy_share), BUSY_FLAG_SHARE),
         ("others-busy", Some(block.others_busy_share), BUSY_FLAG_SHARE),
-        ("stranger", block.stranger_share_max, STRANGER_FLAG_SHARE),
+        ("co-runner", block.co_runner_share_max, CO_RUNNER_FLAG_SHARE),
     ];
     let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
     limits.into_iter().filter(|(_, share, limit)| above(*share, *limit)).map(|(cause, ..)| cause).collect()

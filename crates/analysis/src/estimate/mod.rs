@@ -16,7 +16,7 @@ mod treatments;
 mod tests;
 
 pub use comparisons::{Judgement, block_difference, judge};
-pub use covariates::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE};
+pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 
 use crate::Analysis;

@@ -1,20 +1,23 @@
-//! What a run's readings say of its own logical CPUs: strangers, clock, stragglers, own cost.
+//! What a run's readings say of its own logical CPUs: co-runners, clock, stragglers, own cost.
 //!
 //! Readings are amounts added up over the run's slices; a share is taken of the same sampler's
-//! `window_ns`. The stranger's are no amounts: each is a share of the windows of one probe, right
+//! `window_ns`. The co-runner's are no amounts: each is a share of the windows of one probe, right
 //! before or after the run. Names: docs/PROBE.md and the samplers' own files.
 
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
 use threadwise_study::Reading;
 
+/// The sampler of co-runners, and its name in result files of earlier versions.
+const CO_RUNNER_SAMPLERS: [&str; 2] = ["co-runner", "stranger"];
+
 /// A run's readings boiled down. `None` is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Telemetry {
-    /// Mean share of a stranger over the run's own CPUs, before it.
-    pub stranger_before: Option<f64>,
+    /// Mean share of a co-runner over the run's own CPUs, before it.
+    pub co_runner_before: Option<f64>,
     /// The same after it.
-    pub stranger_after: Option<f64>,
+    pub co_runner_after: Option<f64>,
     /// Clock of its own CPUs while not idle, in MHz.
     pub clock_mhz: Option<f64>,
     /// The same by the processor's own counters alone.
@@ -33,8 +36,8 @@ impl Telemetry {
             per(readings.whole(sampler, metric)?, readings.whole(sampler, "window_ns")?)
         };
         Self {
-            stranger_before: readings.mean("stranger", "before_busy_share"),
-            stranger_after: readings.mean("stranger", "after_busy_share"),
+            co_runner_before: readings.co_runner("before_busy_share"),
+            co_runner_after: readings.co_runner("after_busy_share"),
             clock_mhz: readings.counted_mhz().or_else(|| readings.told_mhz()),
             counted_mhz: readings.counted_mhz(),
             straggler_share: machine("cpu", "siblings_busy_core_idle_ns"),
@@ -42,9 +45,9 @@ impl Telemetry {
         }
     }
 
-    /// Share of a stranger before and after together: their mean, or the one that is known.
-    pub fn stranger(&self) -> Option<f64> {
-        mean([self.stranger_before, self.stranger_after].into_iter().flatten())
+    /// Share of a co-runner before and after together: their mean, or the one that is known.
+    pub fn co_runner(&self) -> Option<f64> {
+        mean([self.co_runner_before, self.co_runner_after].into_iter().flatten())
     }
 }
 
@@ -88,8 +91,10 @@ impl Readings<'_> {
             .filter(|(cpu, _)| self.own.contains(*cpu))
     }
 
-    fn mean(&self, sampler: &str, metric: &str) -> Option<f64> {
-        mean(self.known(sampler, metric).map(|(_, value)| value))
+    /// Mean over the run's own CPUs, under either name of the sampler.
+    fn co_runner(&self, metric: &str) -> Option<f64> {
+        let known = CO_RUNNER_SAMPLERS.iter().flat_map(|sampler| self.known(sampler, metric));
+        mean(known.map(|(_, value)| value))
     }
 
     /// TSC · APERF / MPERF over the window, which turbostat(8) calls Bzy_MHz.
@@ -127,20 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_averaged_over_own_cpus_and_gaps_are_no_zeros() {
-        let stranger = |when: &str, cpu, value| reading("stranger", when, Some(cpu), value);
-        let (before, after) = ("before_busy_share", "after_busy_share");
-        let got = of(&[
-            stranger(before, 0, Some(0.3)),
-            stranger(before, 2, Some(0.1)),
-            stranger(before, 5, Some(0.9)),
-            stranger(after, 0, None),
-            stranger(after, 2, Some(0.4)),
-        ]);
-        assert_eq!((got.stranger_before, got.stranger_after), (Some(0.2), Some(0.4)));
-        assert!((got.stranger().unwrap() - 0.3).abs() < 1e-12);
-        let unknown = of(&[stranger(before, 0, None), stranger(after, 1, Some(0.5))]);
-        assert_eq!(unknown.stranger(), None);
+    fn co_runners_are_averaged_over_own_cpus_and_gaps_are_no_zeros() {
+        // Both names of the sampler: that of earlier versions stands in result files.
+        for sampler in ["co-runner", "stranger"] {
+            let co_runner = |when: &str, cpu, value| reading(sampler, when, Some(cpu), value);
+            let (before, after) = ("before_busy_share", "after_busy_share");
+            let got = of(&[
+                co_runner(before, 0, Some(0.3)),
+                co_runner(before, 2, Some(0.1)),
+                co_runner(before, 5, Some(0.9)),
+                co_runner(after, 0, None),
+                co_runner(after, 2, Some(0.4)),
+            ]);
+            assert_eq!((got.co_runner_before, got.co_runner_after), (Some(0.2), Some(0.4)));
+            assert!((got.co_runner().unwrap() - 0.3).abs() < 1e-12);
+            let unknown = of(&[co_runner(before, 0, None), co_runner(after, 1, Some(0.5))]);
+            assert_eq!(unknown.co_runner(), None);
+        }
     }
 
     #[test]

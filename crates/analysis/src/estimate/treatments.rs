@@ -45,7 +45,7 @@ const METRICS: [Metric; 18] = [
         per(run.totals.switches * 1e9, run.totals.window_ns)
     }),
     arithmetic("run_queue_wait_share", "share", |run, _| per(run.totals.wait_ns?, run.totals.session_ns)),
-    arithmetic("stranger_share", "share", |run, _| run.telemetry.stranger()),
+    arithmetic("co_runner_share", "share", |run, _| run.telemetry.co_runner()),
     arithmetic("straggler_share", "share", |run, _| run.telemetry.straggler_share),
     geometric("clock_mhz", "MHz", |run, _| run.telemetry.clock_mhz),
     geometric("elapsed_ns", "ns", |run, _| per(run.totals.fixed.elapsed_ns, run.totals.fixed.windows)),

@@ -1,4 +1,4 @@
-//! Verdicts of small studies, read as a stranger would.
+//! Verdicts of small studies, as a reader sees them.
 
 use super::*;
 use crate::analyse_on;

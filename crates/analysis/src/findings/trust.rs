@@ -6,7 +6,7 @@ use super::smt::left_over_text;
 use super::sweep::Sweep;
 use super::words::{Work, by_group, capital, data_words, levels, list, percent, plural, shortened};
 use crate::commands::BUSY_CPUS;
-use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE, is_throttled};
+use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
 use crate::hardware::Hardware;
 use crate::validity::{self, Counts};
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
@@ -256,8 +256,8 @@ fn flags(covariates: &Covariates) -> String {
     let limits = [
         (!any || happened("steal"), format!("steal above {}", percent(STEAL_FLAG_SHARE))),
         (
-            happened("stranger") || !any && covariates.stranger_share.is_some(),
-            format!("a stranger above {}", percent(STRANGER_FLAG_SHARE)),
+            happened("co-runner") || !any && covariates.co_runner_share.is_some(),
+            format!("a co-runner above {}", percent(CO_RUNNER_FLAG_SHARE)),
         ),
         (!any || busy, format!("CPUs that we left free busy above {}", percent(BUSY_FLAG_SHARE))),
     ];
@@ -272,11 +272,11 @@ fn flags(covariates: &Covariates) -> String {
 /// What probes and samplers saw.
 fn measured_disturbances(covariates: &Covariates) -> Vec<String> {
     let mut parts = Vec::new();
-    if let (Some(all), Some(most)) = (covariates.stranger_share, covariates.stranger_share_max) {
+    if let (Some(all), Some(most)) = (covariates.co_runner_share, covariates.co_runner_share_max) {
         let (all, most) = (percent(all), percent(most));
         parts.push(match most == percent(0.0) {
-            true => "no stranger seen on our cores".to_owned(),
-            false => format!("a stranger shared our cores {all} of the time, at most {most} in a run"),
+            true => "no co-runner seen on our cores".to_owned(),
+            false => format!("a co-runner shared our cores {all} of the time, at most {most} in a run"),
         });
     }
     if let Some(share) = covariates.straggler_share.filter(|share| *share >= STRAGGLER_TOLD_SHARE) {

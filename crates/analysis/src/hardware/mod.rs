@@ -1,13 +1,13 @@
 //! The machine as declared beside the machine as measured: who shares a core, how far it is between
-//! logical CPUs, strangers, clocks. Pure; the probe's figures come in, sentences go out.
+//! logical CPUs, co-runners, clocks. Pure; the probe's figures come in, sentences go out.
 //!
 //! Source of the methods: docs/PROBE.md.
 
 mod clock;
+mod co_runner;
 mod cores;
 mod latency;
 mod sharing;
-mod stranger;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +39,7 @@ pub struct Hardware {
     /// What was measured in a few words, to stand after what is declared: `two cores (independent
     /// adds 1.04x, dependent adds 1.01x as long together)`.
     pub measured: String,
-    /// What it means, line by line. Kinds: `probe-sharing`, `probe-stranger`, `probe-latency`,
+    /// What it means, line by line. Kinds: `probe-sharing`, `probe-co-runner`, `probe-latency`,
     /// `probe-clock`, `probe-gap`.
     pub verdict: Vec<Finding>,
 }
@@ -118,7 +118,7 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     let mut verdict = vec![sharing::sharing(topology, probe, &cores, &pairs, told)];
     let (latency, split) = latency::latency(topology, probe);
     differences.extend(split);
-    verdict.extend(stranger::stranger(probe));
+    verdict.extend(co_runner::co_runner(probe));
     verdict.extend(latency);
     verdict.extend(clock::clock(probe));
     verdict.extend(gaps(probe));

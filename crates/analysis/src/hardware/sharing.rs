@@ -172,7 +172,7 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> String {
         Relation::Same(_) => told("one core", declared == Some(true)),
         Relation::Different => told("two cores", declared == Some(false)),
         Relation::Open(Sharing::Masked) => format!(
-            "Whether {subject} share a core is masked by a stranger: {}. Probe again when the machine below is \
+            "Whether {subject} share a core is masked by a co-runner: {}. Probe again when the machine below is \
              quieter; {in_declared}.",
             why()
         ),
@@ -251,7 +251,7 @@ fn spans(probe: &Probe) -> String {
 /// Pairs without an answer by cause.
 fn open(pairs: &PairCounts) -> String {
     let causes = [
-        (pairs.masked, "masked by strangers"),
+        (pairs.masked, "masked by co-runners"),
         (pairs.moving, "moved by the hypervisor"),
         (pairs.unclear, "unclear"),
         (pairs.unknown, "not measured"),
@@ -295,7 +295,7 @@ pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> String 
         Relation::Same(Sharing::SameCpu) => "one logical CPU under two names",
         Relation::Same(_) => "one core",
         Relation::Different => "two cores",
-        Relation::Open(Sharing::Masked) => "masked by a stranger",
+        Relation::Open(Sharing::Masked) => "masked by a co-runner",
         Relation::Open(Sharing::Moving) => "moved by the hypervisor",
         Relation::Open(_) => "unclear who shares a core",
         Relation::Unknown => return "sharing not measured".to_owned(),

@@ -4,8 +4,8 @@ use super::*;
 use crate::fixtures::machine;
 use threadwise_machine::topology::Group;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, LatencyFigures, LatencyLevel, PairLatency, PairSharing, SetTest, Sharing,
-    Slowdown, Stranger,
+    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, SetTest,
+    Sharing, Slowdown,
 };
 
 fn set(list: &str) -> CpuSet {
@@ -79,7 +79,7 @@ fn two_logical_cpus() {
     );
     assert_eq!(
         told(&two_cores, Sharing::Masked),
-        "Whether your 2 logical CPUs share a core is masked by a stranger: WIDE alone reached its best level \
+        "Whether your 2 logical CPUs share a core is masked by a co-runner: WIDE alone reached its best level \
          in 3 of 60 rounds. Probe again when the machine below is quieter; the system declares two cores."
     );
     assert!(told(&two_cores, Sharing::Moving).contains("The hypervisor moves them"));
@@ -154,7 +154,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!(
         line(&hardware, "probe-sharing"),
         "Of your 64 logical CPUs, 62 are on 31 cores as measured, none otherwise than declared; CPUs 6-7 are \
-         undecided: 1 pair masked by strangers: independent adds (WIDE) slowed 1.98x together on one core. Probe again when \
+         undecided: 1 pair masked by co-runners: independent adds (WIDE) slowed 1.98x together on one core. Probe again when \
          the machine below is quieter, or more of it: `threadwise probe --full`."
     );
 }
@@ -228,10 +228,10 @@ fn contradictions_are_undecided() {
 }
 
 #[test]
-fn strangers_in_words() {
+fn co_runners_in_words() {
     let told = |shares: &[Option<f64>]| {
         let mut probe = probe("0-1", &[(0, 1, Sharing::DifferentCores)]);
-        let watched = |(cpu, busy_share): (usize, &Option<f64>)| Stranger {
+        let watched = |(cpu, busy_share): (usize, &Option<f64>)| CoRunner {
             cpu: cpu as u32,
             windows: 300,
             adds_per_step_p10: Some(2.0),
@@ -241,36 +241,36 @@ fn strangers_in_words() {
             off_cpu_share: 0.0,
             why: "WIDE never went above 2.1 adds per step.".to_owned(),
         };
-        probe.strangers = shares.iter().enumerate().map(watched).collect();
-        line(&compare(&machine(1, 2, 1), &probe), "probe-stranger").to_owned()
+        probe.co_runners = shares.iter().enumerate().map(watched).collect();
+        line(&compare(&machine(1, 2, 1), &probe), "probe-co-runner").to_owned()
     };
     assert_eq!(
         told(&[Some(0.34), Some(0.01)]),
-        "A stranger was busy on the sibling of CPU 0 during 34% of the probe; on the sibling of CPU 1 during at \
+        "A co-runner was busy on the sibling of CPU 0 during 34% of the probe; on the sibling of CPU 1 during at \
          most 1.0%."
     );
     assert_eq!(
         told(&[Some(0.0), Some(0.012)]),
-        "A stranger was busy on the siblings of CPUs 0-1 during at most 1.2% of the probe."
+        "A co-runner was busy on the siblings of CPUs 0-1 during at most 1.2% of the probe."
     );
-    assert_eq!(told(&[Some(0.0), Some(0.0)]), "No stranger was seen on the siblings of CPUs 0-1.");
+    assert_eq!(told(&[Some(0.0), Some(0.0)]), "No co-runner was seen on the siblings of CPUs 0-1.");
     assert!(
         told(&[Some(0.0), Some(0.3)])
             .ends_with("during 30% of the probe; none was seen on the sibling of CPU 0.")
     );
     assert_eq!(
         told(&[None, Some(0.2)]),
-        "A stranger was busy on the sibling of CPU 1 during 20% of the probe; unknown for CPU 0: WIDE never went \
+        "A co-runner was busy on the sibling of CPU 1 during 20% of the probe; unknown for CPU 0: WIDE never went \
          above 2.1 adds per step."
     );
     assert_eq!(
         told(&[None, None]),
-        "Whether a stranger was busy on the sibling of CPUs 0-1 is unknown: WIDE never went above 2.1 adds per \
+        "Whether a co-runner was busy on the sibling of CPUs 0-1 is unknown: WIDE never went above 2.1 adds per \
          step."
     );
     assert_eq!(
         told(&[Some(0.4), Some(0.3), Some(0.2), Some(0.1), Some(0.06)]),
-        "A stranger was busy on the sibling of CPU 0 during 40% of the probe, that of CPU 1 during 30%, that of \
+        "A co-runner was busy on the sibling of CPU 0 during 40% of the probe, that of CPU 1 during 30%, that of \
          CPU 2 during 20% and those of 2 CPUs more during 6.0% to 10%."
     );
 }

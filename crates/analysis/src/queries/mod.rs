@@ -340,7 +340,7 @@ pub enum Reason {
     Clock,
     /// It read from storage, or spilled.
     Io,
-    /// Steal, a stranger on a sibling, or others busy on the same CPUs.
+    /// Steal, a co-runner on a sibling, or others busy on the same CPUs.
     Neighbour,
     /// Fewer threads or processes took part than usual, or than were asked for.
     Dop,

@@ -55,8 +55,8 @@ pub struct Cell<'a> {
     pub run: &'a Run,
     /// Clock of its own logical CPUs while not idle, MHz.
     pub clock_mhz: Option<f64>,
-    /// Share of the time in which a stranger shared its cores, before and after it.
-    pub stranger_share: Option<f64>,
+    /// Share of the time in which a co-runner shared its cores, before and after it.
+    pub co_runner_share: Option<f64>,
     /// Slices that count.
     pub slices: Vec<&'a Slice>,
     /// Executions in order.
@@ -113,7 +113,7 @@ impl<'a> Table<'a> {
                 let digest = observed.usable(block, at)?;
                 let mut cell = table.cell(runs.get(block.sources[at]?)?);
                 cell.clock_mhz = digest.telemetry.clock_mhz;
-                cell.stranger_share = digest.telemetry.stranger();
+                cell.co_runner_share = digest.telemetry.co_runner();
                 Some(cell)
             };
             let cells = (0..study.treatments.len()).map(cell).collect();
@@ -258,7 +258,7 @@ impl<'a> Table<'a> {
             block: run.block,
             run,
             clock_mhz: None,
-            stranger_share: None,
+            co_runner_share: None,
             slices,
             queries: logs(&done),
             done,

@@ -1,5 +1,5 @@
 //! Work lists worked by hand: points, steps, pairs, schedules that were not run, the run that is drawn, and the
-//! verdict as a stranger reads it.
+//! verdict as a reader sees it.
 
 use super::*;
 use crate::findings::verdict;

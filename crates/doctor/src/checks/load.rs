@@ -1,13 +1,13 @@
 //! What others do while we would measure. All of it was measured by the caller ([`crate::Live`]).
 //!
-//! Sources: `proc_stat(5)` for busy and steal time; adds per chain step for strangers.
+//! Sources: `proc_stat(5)` for busy and steal time; adds per chain step for co-runners.
 
 use crate::answer::{Answer, percent};
 use crate::case::Case;
 use crate::live::ProcessLoad;
 use threadwise_machine::CpuSet;
 use threadwise_study::CpuTimes;
-use threadwise_study::probe::Stranger;
+use threadwise_study::probe::CoRunner;
 
 /// Above this `threadwise run` refuses to start.
 const MOST_OTHER_LOAD: f64 = 0.05;
@@ -20,9 +20,9 @@ const MUCH_STEAL: f64 = 0.10;
 /// Below this share of busy time, steal cannot show itself: only who wants to run is kept from it.
 const BUSY_ENOUGH: f64 = 0.25;
 /// Share of windows from which on a block of a study is flagged.
-const SOME_STRANGER: f64 = 0.10;
+const SOME_CO_RUNNER: f64 = 0.10;
 /// A sibling that is busy half of the time.
-const MUCH_STRANGER: f64 = 0.50;
+const MUCH_CO_RUNNER: f64 = 0.50;
 /// How many processes are named.
 const NAMED: usize = 3;
 
@@ -109,14 +109,14 @@ pub(super) fn steal(case: &Case<'_>) -> Answer {
 }
 
 /// Somebody else's work on the other threads of our cores.
-pub(super) fn stranger(case: &Case<'_>) -> Answer {
-    let strangers = case.live.map_or(&[][..], |live| &live.strangers);
-    let windows: u32 = strangers.iter().map(|stranger| stranger.windows).sum();
+pub(super) fn co_runner(case: &Case<'_>) -> Answer {
+    let co_runners = case.live.map_or(&[][..], |live| &live.co_runners);
+    let windows: u32 = co_runners.iter().map(|co_runner| co_runner.windows).sum();
     let source = format!("adds per chain step in {windows} windows");
-    let share = |stranger: &&Stranger| Some((stranger.cpu, stranger.busy_share?));
-    let known: Vec<(u32, f64)> = strangers.iter().filter_map(|stranger| share(&stranger)).collect();
+    let share = |co_runner: &&CoRunner| Some((co_runner.cpu, co_runner.busy_share?));
+    let known: Vec<(u32, f64)> = co_runners.iter().filter_map(|co_runner| share(&co_runner)).collect();
     let Some(&(cpu, worst)) = known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
-        return match strangers.first() {
+        return match co_runners.first() {
             None => Answer::not_measured("adds per chain step").remedied("threadwise probe"),
             Some(first) => {
                 Answer::unknown(format!("no baseline on CPU {}: {}", first.cpu, first.why), source)
@@ -124,9 +124,9 @@ pub(super) fn stranger(case: &Case<'_>) -> Answer {
             }
         };
     };
-    let unknown = strangers.len() - known.len();
+    let unknown = co_runners.len() - known.len();
     let rest = if unknown > 0 { format!(", {unknown} of them without a baseline") } else { String::new() };
-    let probed = format!("{} logical CPUs probed{rest}", strangers.len());
+    let probed = format!("{} logical CPUs probed{rest}", co_runners.len());
     let found = match worst < 0.0005 {
         true => format!("no others' work was seen on siblings ({probed})"),
         false => format!(
@@ -144,9 +144,9 @@ pub(super) fn stranger(case: &Case<'_>) -> Answer {
         }
     };
     match worst {
-        worst if worst > MUCH_STRANGER => Answer::problem(found, source).remedied(remedy),
-        worst if worst > SOME_STRANGER => Answer::warning(found, source).remedied(remedy),
-        // A CPU about which nothing is known may have a stranger.
+        worst if worst > MUCH_CO_RUNNER => Answer::problem(found, source).remedied(remedy),
+        worst if worst > SOME_CO_RUNNER => Answer::warning(found, source).remedied(remedy),
+        // A CPU about which nothing is known may have a co-runner.
         _ if unknown > 0 => Answer::unknown(found, source),
         _ => Answer::ok(found, source),
     }

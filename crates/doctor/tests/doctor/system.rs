@@ -14,7 +14,7 @@ const NAMES: [&str; 32] = [
     "other-load",
     "database-server",
     "steal",
-    "stranger",
+    "co-runner",
     "virtual-machine",
     "container",
     "cpu-quota",

@@ -36,7 +36,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
 }
 
 /// The highest level that several values agree on: a single fluke is none, and neither does it take
-/// more than one value in fifty to make one, since a stranger may be busy nearly all the time.
+/// more than one value in fifty to make one, since a co-runner may be busy nearly all the time.
 pub(crate) fn best_level(values: &[f64]) -> Option<f64> {
     let mut falling = values.to_vec();
     falling.sort_by(|a, b| b.total_cmp(a));

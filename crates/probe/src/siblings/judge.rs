@@ -1,10 +1,10 @@
 //! From the evidence of a pair to an answer.
 //!
-//! *Same core* needs, on each of the two CPUs, a sign test against "different cores, and strangers
+//! *Same core* needs, on each of the two CPUs, a sign test against "different cores, and co-runners
 //! who come and go as they like": within a round the windows alone and together were drawn in random
 //! order, so under that null a window at full width and a slowed one are as likely to be the one
-//! alone as the one together, whatever the strangers' time scale. [`CHANCE`] is the bound for one
-//! look. Looks are at most 50, so all together stay below 1e-6. The null says nothing of strangers who
+//! alone as the one together, whatever the co-runners' time scale. [`CHANCE`] is the bound for one
+//! look. Looks are at most 50, so all together stay below 1e-6. The null says nothing of co-runners that
 //! follow our own windows, as a scheduler that moves them onto whatever we leave idle might; against
 //! these stands that two wide kernels on one core share exactly its width, that never both have it,
 //! and that the latency-limited kernel does not notice.
@@ -67,7 +67,7 @@ const MOSTLY: f64 = 0.85;
 /// Where fewer joint windows than this share are whole, what the interrupted ones hid is not known.
 const JOINT: f64 = 0.25;
 
-/// Share of rounds with both at full width alone, below which strangers hid the answer.
+/// Share of rounds with both at full width alone, below which co-runners hid the answer.
 const RARELY_FREE: f64 = 0.1;
 
 /// An answer, and whether more rounds could change it.
@@ -111,7 +111,7 @@ pub(super) fn judge(seen: &Evidence, free: Option<f64>) -> Judgement {
     }
     let overlapping = f64::from(seen.turns.overlapping) >= MOSTLY * f64::from(seen.turns.joint);
     let often_joint = f64::from(seen.joint) >= JOINT * f64::from(seen.rounds);
-    // Where the width of a free core is not known, flickering strangers on a shared core could pass for
+    // Where the width of a free core is not known, flickering co-runners on a shared core could pass for
     // two cores that are free at times.
     let often_apart = free.is_some() || 2 * (seen.apart[0] + seen.apart[1]) >= seen.joint;
     if apart

@@ -3,7 +3,7 @@
 use super::meter::window_s;
 use super::rounds::{WINDOW_NS, WINDOWS_PER_ROUND};
 use super::sets::deals_alone;
-use crate::stranger::FREE_ADDS;
+use crate::co_runner::FREE_ADDS;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::ProbeForm;
 
@@ -43,7 +43,7 @@ impl Plan {
             (_, false) => (48, 160),
         };
         let pairs_at_once = if cpus == 3 { 3 } else { 1 };
-        // Where strangers hide answers, this is what ends it.
+        // Where co-runners hide answers, this is what ends it.
         let size = cpus as f64;
         let (sets_s, pairs_s): (f64, f64) = match form {
             ProbeForm::Short => (8.0 + size / 100.0, (6.0 + size / 16.0).min(30.0)),
@@ -56,7 +56,7 @@ impl Plan {
 }
 
 /// Seconds that [`super::measure`] takes on so many logical CPUs. For up to 3 the most it takes, for
-/// more what it takes where strangers hide no answers and cores are as declared; never much over a
+/// more what it takes where co-runners hide no answers and cores are as declared; never much over a
 /// minute for the short and the standard form.
 pub fn estimate_s(cpus: usize, declared_cores: &[CpuSet], form: ProbeForm) -> f64 {
     let plan = Plan::of(cpus, form);

@@ -1,6 +1,6 @@
 //! Rounds: what a pair does alone and together, in an order that is drawn anew for each round.
 //!
-//! The drawn order is what the sign test of `judge` stands on: whatever strangers do, they do it
+//! The drawn order is what the sign test of `judge` stands on: whatever co-runners do, they do it
 //! without knowing whether the next window is one alone or one together.
 
 use super::Meter;

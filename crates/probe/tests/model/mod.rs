@@ -1,5 +1,5 @@
 //! A model of a machine whose sharing is known: cores that share their width fairly among busy
-//! threads, strangers, a clock that drifts and slows as cores get busy, a hypervisor that steals and
+//! threads, co-runners, a clock that drifts and slows as cores get busy, a hypervisor that steals and
 //! moves, and a system of our own that interrupts.
 
 #![allow(dead_code, reason = "each test uses its part of the model")]
@@ -27,7 +27,7 @@ pub struct Place {
 
 /// Somebody else's work on a thread of a core that is none of ours.
 #[derive(Debug, Clone)]
-pub struct Stranger {
+pub struct CoRunner {
     /// Share of the core's width that it would use.
     pub demand: f64,
     pub busy: Toggle,
@@ -38,10 +38,10 @@ pub struct Stranger {
 pub struct Core {
     /// Adds a cycle.
     pub width: f64,
-    pub strangers: Vec<Stranger>,
+    pub co_runners: Vec<CoRunner>,
 }
 
-/// What goes wrong in the model besides strangers.
+/// What goes wrong in the model besides co-runners.
 #[derive(Debug, Clone)]
 pub struct Weather {
     /// Standard deviation of a timing's logarithm.
@@ -189,12 +189,12 @@ impl Machine {
         steps
     }
 
-    /// What others want on a core: strangers, and our own system's work on CPUs that are not measured.
+    /// What others want on a core: co-runners, and our own system's work on CPUs that are not measured.
     fn others(&mut self, core: usize, idle: &[usize], now_ns: f64, others: &mut Vec<f64>) {
         others.clear();
-        for stranger in &mut self.cores[core].strangers {
-            if stranger.busy.at(now_ns) {
-                others.push(stranger.demand);
+        for co_runner in &mut self.cores[core].co_runners {
+            if co_runner.busy.at(now_ns) {
+                others.push(co_runner.demand);
             }
         }
         for &cpu in idle {

@@ -11,7 +11,7 @@ use crate::text::{counted, cpu_list, grouped, share, significant};
 use std::collections::BTreeMap;
 use threadwise_analysis::hardware::Hardware;
 use threadwise_machine::Topology;
-use threadwise_study::probe::{LatencyFigures, PairLatency, Probe, Stranger};
+use threadwise_study::probe::{CoRunner, LatencyFigures, PairLatency, Probe};
 
 /// Rows of a table of pairs; `probe --json` has all.
 const MAX_ROWS: usize = 500;
@@ -69,7 +69,7 @@ pub fn section(probe: &Probe, hardware: &Hardware, charts: &Charts) -> Section {
     let figures = charts.hardware.as_ref().map(|chart| figures(probe, hardware, chart));
     let mut tables = Vec::new();
     tables.extend(differences(hardware));
-    tables.extend(strangers(probe));
+    tables.extend(co_runners(probe));
     tables.extend(clock_table(probe));
     tables.extend(gaps(probe));
     Section {
@@ -237,13 +237,13 @@ fn differences(hardware: &Hardware) -> Option<TableView> {
     (!rows.is_empty()).then(|| view("Where declaration and measurement differ", &headers, 4, rows))
 }
 
-fn strangers(probe: &Probe) -> Option<TableView> {
-    let mut all: Vec<&Stranger> = probe.strangers.iter().collect();
-    let mut caption = "A stranger on the siblings".to_owned();
+fn co_runners(probe: &Probe) -> Option<TableView> {
+    let mut all: Vec<&CoRunner> = probe.co_runners.iter().collect();
+    let mut caption = "A co-runner on the siblings".to_owned();
     if all.len() > MAX_CPUS {
         all.sort_by(|a, b| b.busy_share.unwrap_or(-1.0).total_cmp(&a.busy_share.unwrap_or(-1.0)));
         all.truncate(MAX_CPUS);
-        caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.strangers.len());
+        caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.co_runners.len());
     }
     let adds = |adds: Option<f64>| adds.map_or("-".to_owned(), |adds| significant(adds, 3));
     let rows = all.iter().map(|own| {

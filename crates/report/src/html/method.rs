@@ -232,8 +232,8 @@ fn covariates(document: &Document) -> TableView {
         row("other logical CPUs: busy with something else", share(covariates.others_busy_share)),
     ];
     let known = [
-        ("a stranger on the siblings of used logical CPUs", covariates.stranger_share.map(share)),
-        ("the same of one treatment in the worst block", covariates.stranger_share_max.map(share)),
+        ("a co-runner on the siblings of used logical CPUs", covariates.co_runner_share.map(share)),
+        ("the same of one treatment in the worst block", covariates.co_runner_share_max.map(share)),
         ("siblings of one core busy while another core idled", covariates.straggler_share.map(share)),
         (
             "clock of used logical CPUs while not idle",
@@ -247,11 +247,11 @@ fn covariates(document: &Document) -> TableView {
     view("What disturbed the study", &["covariate", "figure"], 1, rows)
 }
 
-/// Block by block, where strangers, stragglers or the samplers' cost were recorded.
+/// Block by block, where co-runners, stragglers or the samplers' cost were recorded.
 fn covariates_by_block(document: &Document) -> Option<TableView> {
     let blocks = &document.analysis.covariates.blocks;
     let recorded = |own: &&BlockCovariates| {
-        [own.stranger_share, own.straggler_share, own.telemetry_cpu_share].iter().any(Option::is_some)
+        [own.co_runner_share, own.straggler_share, own.telemetry_cpu_share].iter().any(Option::is_some)
     };
     blocks.iter().find(recorded)?;
     let known = |value: Option<f64>| value.map_or("unknown".to_owned(), share);
@@ -259,9 +259,9 @@ fn covariates_by_block(document: &Document) -> Option<TableView> {
         vec![
             own.block.to_string(),
             if own.causes.is_empty() { "-".to_owned() } else { own.causes.join(", ") },
-            known(own.stranger_before_share),
-            known(own.stranger_after_share),
-            known(own.stranger_share_max),
+            known(own.co_runner_before_share),
+            known(own.co_runner_after_share),
+            known(own.co_runner_share_max),
             share(own.steal_share),
             share(own.left_over_busy_share),
             share(own.others_busy_share),
@@ -273,8 +273,8 @@ fn covariates_by_block(document: &Document) -> Option<TableView> {
     let headers = [
         "block",
         "flagged for",
-        "stranger before",
-        "stranger after",
+        "co-runner before",
+        "co-runner after",
         "worst treatment",
         "steal",
         "idle siblings busy",

@@ -1,6 +1,6 @@
 //! The doctor's checks as JSON.
 
-use super::{VERSION, pretty};
+use super::{VERSION, old_names, pretty};
 use crate::terminal::DoctorRow;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,8 @@ pub fn doctor(rows: &[DoctorRow<'_>]) -> String {
     }
     let checks = rows.iter().map(|row| {
         json!({
-            "name": row.name,
+            "name": old_names::stable(row.name),
+            "check": row.name,
             "outcome": row.outcome_word,
             "found": row.found,
             "source": row.source,
@@ -29,7 +30,7 @@ mod tests {
     #[test]
     fn checks_are_counted_and_kept_whole() {
         let row = DoctorRow {
-            name: "turbo",
+            name: "co-runner",
             outcome_word: "warning",
             found: "it is \"on\"",
             source: "/sys/x",
@@ -38,6 +39,8 @@ mod tests {
         let value: Value = serde_json::from_str(&doctor(&[row, row])).unwrap();
         assert_eq!((&value["counts"]["warning"], &value["counts"]["ok"]), (&json!(2), &json!(0)));
         assert_eq!(value["checks"][1]["found"], "it is \"on\"");
+        let names = (&value["checks"][0]["name"], &value["checks"][0]["check"]);
+        assert_eq!(names, (&json!("stranger"), &json!("co-runner")));
         assert_eq!(value["checks"][0]["remedy"], Value::Null);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use threadwise_analysis::hardware::compare;
 use threadwise_machine::topology::LogicalCpu;
-use threadwise_study::probe::{ClockReading, ClockSource, LatencyLevel, SetTest, Stranger};
+use threadwise_study::probe::{ClockReading, ClockSource, CoRunner, LatencyLevel, SetTest};
 
 fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
@@ -32,7 +32,7 @@ fn probed() -> Value {
         rounds: 9,
         why: "8 rounds".to_owned(),
     };
-    let stranger = Stranger {
+    let co_runner = CoRunner {
         cpu: 2,
         windows: 50,
         adds_per_step_p10: Some(2.0),
@@ -56,7 +56,7 @@ fn probed() -> Value {
         cpus: set("2,5"),
         pairs: vec![pair],
         sets: vec![SetTest { ran: set("2,5"), at_full_width: set("") }],
-        strangers: vec![stranger],
+        co_runners: vec![co_runner],
         latencies: vec![PairLatency { a: 2, b: 5, cas: figures, two_lines: figures, level: Some(0) }],
         levels: vec![level],
         clocks: vec![clock],
@@ -77,7 +77,8 @@ fn a_probe_has_figures_and_what_they_mean() {
     assert_eq!((&pair["sharing"], &pair["declared"]), (&json!("same-core"), &json!("different-cores")));
     assert_eq!((&pair["wide"]["median"], &pair["chain"]), (&json!(1.98), &Value::Null));
     assert_eq!(value["latencies"][0]["cas"]["spread_ns"], Value::Null, "no number is null");
-    assert_eq!(value["strangers"][0]["busy_share"], Value::Null);
+    assert_eq!(value["co_runners"][0]["busy_share"], Value::Null);
+    assert_eq!(value["strangers"], value["co_runners"], "the old name stays");
     assert_eq!(value["levels"][0]["groups"], json!(["2,5"]));
     assert_eq!(value["clocks"][0]["source"], "chain");
     assert_eq!(value["measured_cores"], json!([{"logical_cpus": [0, 1], "os_cpus": "2,5"}]));

@@ -1,4 +1,4 @@
-//! Strangers and clocks by logical CPU; in ranges where there are many.
+//! Co-runners and clocks by logical CPU; in ranges where there are many.
 
 use super::lines::Aligned;
 use super::pairs::hanging;
@@ -9,7 +9,7 @@ use crate::text::{counted, cpu_list, plain, share, significant};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_analysis::Finding;
 use threadwise_machine::CpuSet;
-use threadwise_study::probe::{ClockReading, ClockSource, Probe, Stranger};
+use threadwise_study::probe::{ClockReading, ClockSource, CoRunner, Probe};
 
 /// From this share on a sibling's business is coloured.
 const BUSY: f64 = 0.1;
@@ -18,20 +18,20 @@ const MAX_REASONS: usize = 3;
 /// Logical CPUs named as the busiest.
 const MAX_NAMED: usize = 6;
 
-/// Strangers and clocks. A reason that the verdict gives is not given again.
+/// Co-runners and clocks. A reason that the verdict gives is not given again.
 pub fn cpus(probe: &Probe, verdict: &[Finding], style: Style) -> Vec<String> {
-    if probe.strangers.is_empty() && probe.clocks.is_empty() {
+    if probe.co_runners.is_empty() && probe.clocks.is_empty() {
         return vec![];
     }
     if probe.cpus.len() <= SMALL {
         let mut lines = table(probe, style);
-        lines.extend(reasons(&probe.strangers, verdict, style));
+        lines.extend(reasons(&probe.co_runners, verdict, style));
         return lines;
     }
     let mut lines = Vec::new();
-    if !probe.strangers.is_empty() {
-        lines.extend(strangers(&probe.strangers, style));
-        lines.extend(reasons(&probe.strangers, verdict, style));
+    if !probe.co_runners.is_empty() {
+        lines.extend(co_runners(&probe.co_runners, style));
+        lines.extend(reasons(&probe.co_runners, verdict, style));
     }
     lines.extend(clock_ranges(probe, style));
     lines
@@ -51,9 +51,9 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
     let mut rows = vec![headers];
     let mut busy = Vec::new();
     for cpu in probe.cpus.iter() {
-        let stranger = probe.strangers.iter().find(|stranger| stranger.cpu == cpu);
-        busy.push(stranger.and_then(|own| own.busy_share).is_some_and(|share| share >= BUSY));
-        rows.push(row(cpu, stranger, clocks.get(&cpu).copied().unwrap_or_default()));
+        let co_runner = probe.co_runners.iter().find(|co_runner| co_runner.cpu == cpu);
+        busy.push(co_runner.and_then(|own| own.busy_share).is_some_and(|share| share >= BUSY));
+        rows.push(row(cpu, co_runner, clocks.get(&cpu).copied().unwrap_or_default()));
     }
     let aligned = Aligned::new(rows, &[], style.width);
     let mut lines = Vec::new();
@@ -69,12 +69,12 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
     lines
 }
 
-fn row(cpu: u32, stranger: Option<&Stranger>, clocks: Clocks<'_>) -> Vec<String> {
+fn row(cpu: u32, co_runner: Option<&CoRunner>, clocks: Clocks<'_>) -> Vec<String> {
     let none = || "-".to_owned();
-    let adds = |of: fn(&Stranger) -> Option<f64>| {
-        stranger.and_then(of).map_or_else(none, |adds| significant(adds, 3))
+    let adds = |of: fn(&CoRunner) -> Option<f64>| {
+        co_runner.and_then(of).map_or_else(none, |adds| significant(adds, 3))
     };
-    let busy = stranger.map_or_else(none, |own| own.busy_share.map_or("unknown".to_owned(), share));
+    let busy = co_runner.map_or_else(none, |own| own.busy_share.map_or("unknown".to_owned(), share));
     let clock =
         |reading: Option<&ClockReading>| reading.and_then(mhz).map_or_else(none, |mhz| format!("{mhz:.0}"));
     vec![
@@ -83,7 +83,7 @@ fn row(cpu: u32, stranger: Option<&Stranger>, clocks: Clocks<'_>) -> Vec<String>
         adds(|own| own.adds_per_step_p50),
         adds(|own| own.adds_per_step_p90),
         busy,
-        stranger.map_or_else(none, |own| share(own.off_cpu_share)),
+        co_runner.map_or_else(none, |own| share(own.off_cpu_share)),
         clock(clocks.alone),
         clock(clocks.crowded),
     ]
@@ -102,14 +102,14 @@ fn clock_note(probe: &Probe, style: Style) -> Option<String> {
 }
 
 /// Why shares are unknown: equal reasons once, with their logical CPUs.
-fn reasons(strangers: &[Stranger], verdict: &[Finding], style: Style) -> Vec<String> {
+fn reasons(co_runners: &[CoRunner], verdict: &[Finding], style: Style) -> Vec<String> {
     let mut by_reason: BTreeMap<&str, CpuSet> = BTreeMap::new();
-    for stranger in strangers.iter().filter(|own| own.busy_share.is_none()) {
-        let why = stranger.why.trim().trim_end_matches('.');
+    for co_runner in co_runners.iter().filter(|own| own.busy_share.is_none()) {
+        let why = co_runner.why.trim().trim_end_matches('.');
         if verdict.iter().any(|finding| finding.text.contains(why)) {
             continue;
         }
-        by_reason.entry(&stranger.why).or_default().insert(stranger.cpu);
+        by_reason.entry(&co_runner.why).or_default().insert(co_runner.cpu);
     }
     let more = by_reason.len().saturating_sub(MAX_REASONS);
     let mut lines = Vec::new();
@@ -121,8 +121,8 @@ fn reasons(strangers: &[Stranger], verdict: &[Finding], style: Style) -> Vec<Str
     lines
 }
 
-/// Strangers of a large machine.
-fn strangers(all: &[Stranger], style: Style) -> Vec<String> {
+/// Co-runners of a large machine.
+fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
     let mut parts = vec![format!("{} watched", counted(all.len(), "logical CPU"))];
     if let Some((least, middle, most)) = extent(all.iter().filter_map(|own| own.adds_per_step_p50)) {
         let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
@@ -135,7 +135,7 @@ fn strangers(all: &[Stranger], style: Style) -> Vec<String> {
     }
     let unknown = all.len() - known.len();
     parts.extend((unknown > 0).then(|| format!("{unknown} unknown")));
-    let mut lines = hanging(&format!("strangers  {}", parts.join("; ")), 11, style);
+    let mut lines = hanging(&format!("co-runners {}", parts.join("; ")), 11, style);
     let busy: Vec<String> = known
         .iter()
         .filter(|(busy, _)| *busy >= 0.01)

@@ -190,7 +190,7 @@ fn counts(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     let named = [
         (counts.agree, "as declared"),
         (counts.differ, "otherwise than declared"),
-        (counts.masked, "masked by a stranger"),
+        (counts.masked, "masked by a co-runner"),
         (counts.moving, "moving"),
         (counts.unclear, "unclear"),
         (counts.unknown, "unknown"),

@@ -1,4 +1,4 @@
-//! What was measured of the hardware on one screen: verdict, cores, pairs, strangers and clocks,
+//! What was measured of the hardware on one screen: verdict, cores, pairs, co-runners and clocks,
 //! gaps. Small machines are told CPU by CPU, large ones in ranges and groups.
 
 use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, numbered, pairs, wrap};

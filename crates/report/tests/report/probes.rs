@@ -1,5 +1,5 @@
 //! Made-up probes with plausible figures: a guest whose two logical CPUs are one core, a small
-//! machine with levels, strangers and answers of every kind, a large one.
+//! machine with levels, co-runners and answers of every kind, a large one.
 
 use crate::page::HOSTILE;
 use crate::support::{Draws, topology};
@@ -8,8 +8,8 @@ use threadwise_analysis::Finding;
 use threadwise_analysis::hardware::{Difference, Hardware, PairCounts};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{
-    ClockReading, ClockSource, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe, SetTest,
-    Sharing, Slowdown, Stranger,
+    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
+    SetTest, Sharing, Slowdown,
 };
 
 /// A probe with all that its renderers take.
@@ -58,9 +58,9 @@ fn latency(a: u32, b: u32, min_ns: f64, level: u32) -> PairLatency {
     PairLatency { a, b, cas: figures(min_ns), two_lines: figures(min_ns * 0.95), level: Some(level) }
 }
 
-fn stranger(cpu: u32, busy_share: Option<f64>) -> Stranger {
+fn co_runner(cpu: u32, busy_share: Option<f64>) -> CoRunner {
     let adds = 4.0 - 2.0 * busy_share.unwrap_or(0.0);
-    Stranger {
+    CoRunner {
         cpu,
         windows: 500,
         adds_per_step_p10: Some(adds * 0.9),
@@ -97,7 +97,7 @@ pub fn two() -> Probed {
         cpus: set("0-1"),
         duration_s: 18.2,
         pairs: vec![pair(0, 1, Sharing::SameCore)],
-        strangers: vec![stranger(0, Some(0.34)), stranger(1, None)],
+        co_runners: vec![co_runner(0, Some(0.34)), co_runner(1, None)],
         latencies: vec![latency(0, 1, 8.31, 0)],
         levels: vec![LatencyLevel {
             name: Some("other core".to_owned()),
@@ -128,8 +128,8 @@ pub fn two() -> Probed {
                  (sysfs declares two cores).",
             ),
             finding(
-                "probe-stranger",
-                "A stranger was busy on the sibling of CPU 0 during 34% of the probe; of CPU 1 it is unknown.",
+                "probe-co-runner",
+                "A co-runner was busy on the sibling of CPU 0 during 34% of the probe; of CPU 1 it is unknown.",
             ),
             finding("probe-latency", "A cache line goes from one to the other in 8.31 ns at least."),
             finding(
@@ -181,8 +181,8 @@ pub fn eight() -> Probed {
         level(None, 30.0, 35.0, &["0-2,8-10", "4,12"]),
         level(Some("other package"), 104.0, 110.0, &["0-2,4,8-10,12"]),
     ];
-    probe.strangers =
-        all.iter().map(|&cpu| stranger(cpu, (cpu != 9).then_some(f64::from(cpu) / 50.0))).collect();
+    probe.co_runners =
+        all.iter().map(|&cpu| co_runner(cpu, (cpu != 9).then_some(f64::from(cpu) / 50.0))).collect();
     probe.clocks = all.iter().flat_map(|&cpu| [clock(cpu, 1, 3400.0), clock(cpu, 8, 2900.0)]).collect();
     let hardware = Hardware {
         declared_cores: ["0,8", "1,9", "2,10", "4,12"].map(set).into(),
@@ -242,7 +242,7 @@ pub fn many() -> Probed {
     probe.pairs[17].sharing = Sharing::Masked;
     probe.sets = vec![SetTest { ran: set("0-383"), at_full_width: set("0-383") }];
     let busy = |cpu: u32| if cpu == 17 { None } else { Some(if cpu == 401 { 0.34 } else { 0.002 }) };
-    probe.strangers = cpus.iter().map(|cpu| stranger(cpu, busy(cpu))).collect();
+    probe.co_runners = cpus.iter().map(|cpu| co_runner(cpu, busy(cpu))).collect();
     probe.clocks = vec![clock(0, 1, 3700.0)];
     probe.clocks.extend(cpus.iter().map(|cpu| clock(cpu, 768, 2400.0 + f64::from(cpu % 7))));
     let cores: Vec<CpuSet> = (0..384).map(core).collect();
@@ -268,7 +268,7 @@ pub fn hostile_probe() -> Probed {
     let mut probed = eight();
     let text = || HOSTILE.to_owned();
     probed.probe.pairs.iter_mut().for_each(|pair| pair.why = text());
-    probed.probe.strangers.iter_mut().for_each(|stranger| stranger.why = text());
+    probed.probe.co_runners.iter_mut().for_each(|co_runner| co_runner.why = text());
     probed.probe.levels.iter_mut().for_each(|level| level.name = Some(text()));
     probed.probe.gaps.push(text());
     probed.hardware.measured = text();

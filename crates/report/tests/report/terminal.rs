@@ -293,7 +293,7 @@ pub fn regexless_strip(text: &str) -> String {
 }
 
 #[test]
-fn no_escape_of_a_stranger_reaches_the_terminal() {
+fn no_escape_in_foreign_text_reaches_the_terminal() {
     let fixture = hostile();
     let document = fixture.document();
     let texts = [

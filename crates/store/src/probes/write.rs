@@ -5,17 +5,17 @@ use crate::error::Fault;
 use crate::value::{self, logical_cpu, measure, share};
 use rusqlite::{Connection, params};
 use threadwise_study::probe::{
-    ClockReading, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe, SetTest, Slowdown, Stranger,
+    ClockReading, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe, SetTest, Slowdown,
 };
 
 /// About how many bytes a probe takes in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(probe: &Probe) -> u64 {
     let pairs: usize = probe.pairs.iter().map(|pair| 130 + pair.why.len()).sum();
-    let strangers: usize = probe.strangers.iter().map(|stranger| 70 + stranger.why.len()).sum();
+    let co_runners: usize = probe.co_runners.iter().map(|co_runner| 70 + co_runner.why.len()).sum();
     // A set of CPUs is at worst every other one of them.
     let sets = (probe.sets.len() + probe.levels.len()) * 6 * probe.cpus.len();
     let gaps: usize = probe.gaps.iter().map(|gap| 10 + gap.len()).sum();
-    (300 + pairs + strangers + sets + gaps + 90 * probe.latencies.len() + 50 * probe.clocks.len()) as u64
+    (300 + pairs + co_runners + sets + gaps + 90 * probe.latencies.len() + 50 * probe.clocks.len()) as u64
 }
 
 /// Stores a probe.
@@ -35,7 +35,7 @@ pub(crate) fn add(connection: &Connection, started_s: f64, probe: &Probe) -> Res
     let id = connection.last_insert_rowid();
     insert_pairs(connection, id, &probe.pairs)?;
     insert_sets(connection, id, &probe.sets)?;
-    insert_strangers(connection, id, &probe.strangers)?;
+    insert_co_runners(connection, id, &probe.co_runners)?;
     let levels = insert_levels(connection, id, &probe.levels)?;
     insert_latencies(connection, id, &probe.latencies, &levels)?;
     insert_clocks(connection, id, &probe.clocks)?;
@@ -52,7 +52,7 @@ fn check_counts(probe: &Probe) -> Result<(), Fault> {
         (probe.cpus.len(), PROBED_MAX, "logical CPUs"),
         (probe.pairs.len(), ROWS_MAX, "pairs"),
         (probe.sets.len(), ROWS_MAX, "sets"),
-        (probe.strangers.len(), ROWS_MAX, "strangers"),
+        (probe.co_runners.len(), ROWS_MAX, "co-runners"),
         (probe.latencies.len(), ROWS_MAX, "latencies"),
         (probe.levels.len(), ROWS_MAX, "latency levels"),
         (groups, ROWS_MAX, "latency groups"),
@@ -112,23 +112,23 @@ fn insert_sets(connection: &Connection, probe: i64, sets: &[SetTest]) -> Result<
     Ok(())
 }
 
-fn insert_strangers(connection: &Connection, probe: i64, strangers: &[Stranger]) -> Result<(), Fault> {
+fn insert_co_runners(connection: &Connection, probe: i64, co_runners: &[CoRunner]) -> Result<(), Fault> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO strangers (probe, cpu, windows, adds_per_step_p10, adds_per_step_p50, adds_per_step_p90,
            busy_share, off_cpu_share, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     let adds = |adds: Option<f64>| adds.map(|adds| measure(adds, "adds per step")).transpose();
-    for stranger in strangers {
+    for co_runner in co_runners {
         insert.execute(params![
             probe,
-            logical_cpu(stranger.cpu)?,
-            stranger.windows,
-            adds(stranger.adds_per_step_p10)?,
-            adds(stranger.adds_per_step_p50)?,
-            adds(stranger.adds_per_step_p90)?,
-            stranger.busy_share.map(|busy| share(busy, "busy share of a sibling")).transpose()?,
-            share(stranger.off_cpu_share, "share of time off CPU")?,
-            value::message(&stranger.why),
+            logical_cpu(co_runner.cpu)?,
+            co_runner.windows,
+            adds(co_runner.adds_per_step_p10)?,
+            adds(co_runner.adds_per_step_p50)?,
+            adds(co_runner.adds_per_step_p90)?,
+            co_runner.busy_share.map(|busy| share(busy, "busy share of a sibling")).transpose()?,
+            share(co_runner.off_cpu_share, "share of time off CPU")?,
+            value::message(&co_runner.why),
         ])?;
     }
     Ok(())

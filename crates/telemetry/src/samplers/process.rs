@@ -226,11 +226,11 @@ fn totals(look: &Look) -> [u64; 4] {
 /// Refuses a process that is new here and older than the window: how much of its times belongs to the
 /// window is not known.
 fn check_new(before: &Look, after: &Look, start_ticks: u64) -> Result<(), String> {
-    let stranger = after.processes.iter().find(|(pid, process)| {
+    let unseen = after.processes.iter().find(|(pid, process)| {
         let same = before.processes.get(pid).is_some_and(|early| early.began_ticks == process.began_ticks);
         !same && process.began_ticks < start_ticks
     });
-    stranger.map_or(Ok(()), |(pid, _)| Err(format!("process {pid} was not seen at the window's start")))
+    unseen.map_or(Ok(()), |(pid, _)| Err(format!("process {pid} was not seen at the window's start")))
 }
 
 /// What all threads did between two looks. One that is new did all of it inside of the window.

@@ -129,7 +129,7 @@ fn a_study_files_seed_is_kept_and_a_resumed_complete_study_only_reports() {
 }
 
 #[test]
-fn the_report_of_a_resumed_study_is_replaced_and_a_strangers_is_not() {
+fn the_report_of_a_resumed_study_is_replaced_and_a_foreign_one_is_not() {
     let lab = Lab::new();
     assert_eq!(lab.simulated("s.threadwise", &[]).code, Some(0));
     lab.ok(&["run", "--resume", "s.threadwise"]);

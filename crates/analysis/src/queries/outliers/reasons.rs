@@ -15,7 +15,7 @@ use super::super::table::{Cell, Done, Table};
 use super::super::words::bytes;
 use super::super::{Change, QueryEstimates, Reason, TreatmentQueries};
 use super::median;
-use crate::estimate::{BUSY_FLAG_SHARE, STEAL_FLAG_SHARE, STRANGER_FLAG_SHARE};
+use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::findings::words::percent;
 
 /// Part of an excess that a disturbance must explain.
@@ -136,7 +136,7 @@ pub struct Usual {
     counters: Vec<f64>,
     around: Surroundings,
     clock_mhz: Option<f64>,
-    stranger_share: f64,
+    co_runner_share: f64,
 }
 
 impl Usual {
@@ -167,7 +167,7 @@ impl Usual {
                 free_share: middle(&|around| around.free_share),
             },
             clock_mhz: median(all.iter().filter_map(|(cell, ..)| cell.clock_mhz)),
-            stranger_share: median(all.iter().filter_map(|(cell, ..)| cell.stranger_share)).unwrap_or(0.0),
+            co_runner_share: median(all.iter().filter_map(|(cell, ..)| cell.co_runner_share)).unwrap_or(0.0),
         }
     }
 }
@@ -245,10 +245,10 @@ fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f
         return Some(shares("others busy on siblings left free", "siblings left free busy", own, usual));
     }
     if let Some(share) =
-        cell.stranger_share.filter(|own| flagged(*own, usual.stranger_share, STRANGER_FLAG_SHARE))
+        cell.co_runner_share.filter(|own| flagged(*own, usual.co_runner_share, CO_RUNNER_FLAG_SHARE))
     {
-        let what = "a stranger on its cores around that block";
-        return Some(shares("a stranger on the same cores", what, share, usual.stranger_share));
+        let what = "a co-runner on its cores around that block";
+        return Some(shares("a co-runner on the same cores", what, share, usual.co_runner_share));
     }
     flagged(around.free_share, before.free_share, BUSY_FLAG_SHARE).then(|| {
         shares("other logical CPUs busy", "other logical CPUs busy", around.free_share, before.free_share)

@@ -1,4 +1,4 @@
-//! The verdict of studies of queries, read as a stranger would.
+//! The verdict of studies of queries, as a reader sees it.
 
 use super::*;
 use crate::Finding;

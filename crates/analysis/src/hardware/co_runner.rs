@@ -1,11 +1,11 @@
-//! Strangers on the siblings of our logical CPUs, in one line.
+//! Co-runners on the siblings of our logical CPUs, in one line.
 
 use super::{cpus_text, sentence_part};
 use crate::Finding;
 use crate::findings::finding;
 use crate::findings::words::{MAX_LISTED, list, percent, plural};
 use threadwise_machine::CpuSet;
-use threadwise_study::probe::{Probe, Stranger};
+use threadwise_study::probe::{CoRunner, Probe};
 
 /// From this share on a logical CPU is named.
 const NAMED_SHARE: f64 = 0.05;
@@ -16,13 +16,13 @@ const HARDLY_SHARE: f64 = 0.0005;
 /// From this share on it is told that we were kept off a CPU.
 const OFF_CPU_SHARE: f64 = 0.05;
 
-/// What was seen of strangers; `None` where nobody watched.
-pub fn stranger(probe: &Probe) -> Option<Finding> {
-    if probe.strangers.is_empty() {
+/// What was seen of co-runners; `None` where nobody watched.
+pub fn co_runner(probe: &Probe) -> Option<Finding> {
+    if probe.co_runners.is_empty() {
         return None;
     }
-    let mut known: Vec<(&Stranger, f64)> =
-        probe.strangers.iter().filter_map(|stranger| Some((stranger, stranger.busy_share?))).collect();
+    let mut known: Vec<(&CoRunner, f64)> =
+        probe.co_runners.iter().filter_map(|co_runner| Some((co_runner, co_runner.busy_share?))).collect();
     known.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let split = known.partition_point(|(_, share)| *share >= NAMED_SHARE);
     let (busy, quiet) = known.split_at(split);
@@ -31,30 +31,30 @@ pub fn stranger(probe: &Probe) -> Option<Finding> {
     parts.extend(quiet_text(quiet, busy.is_empty()));
     parts.extend(unknown_text(probe, parts.is_empty()));
     parts.extend(off_cpu_text(probe));
-    Some(finding("probe-stranger", format!("{}.", parts.join("; ")), &[]))
+    Some(finding("probe-co-runner", format!("{}.", parts.join("; ")), &[]))
 }
 
 /// The others together, with the largest share.
-fn quiet_text(quiet: &[(&Stranger, f64)], alone: bool) -> Option<String> {
+fn quiet_text(quiet: &[(&CoRunner, f64)], alone: bool) -> Option<String> {
     let (_, most) = quiet.first()?;
-    let cpus: CpuSet = quiet.iter().map(|(stranger, _)| stranger.cpu).collect();
+    let cpus: CpuSet = quiet.iter().map(|(co_runner, _)| co_runner.cpu).collect();
     let siblings = if cpus.len() == 1 { "the sibling" } else { "the siblings" };
     let of = format!("{siblings} of {}", cpus_text(&cpus));
     let none = *most < HARDLY_SHARE;
     let most = percent(*most);
     Some(match (none, alone) {
-        (true, true) => format!("No stranger was seen on {of}"),
+        (true, true) => format!("No co-runner was seen on {of}"),
         (true, false) => format!("none was seen on {of}"),
-        (false, true) => format!("A stranger was busy on {of} during at most {most} of the probe"),
+        (false, true) => format!("A co-runner was busy on {of} during at most {most} of the probe"),
         (false, false) => format!("on {of} during at most {most}"),
     })
 }
 
 /// The busiest by name, the rest by number.
-fn busy_text(busy: &[(&Stranger, f64)]) -> Option<String> {
+fn busy_text(busy: &[(&CoRunner, f64)]) -> Option<String> {
     let (first, rest) = busy.split_first()?;
-    let named = |(stranger, share): &(&Stranger, f64)| {
-        format!("that of CPU {} during {}", stranger.cpu, percent(*share))
+    let named = |(co_runner, share): &(&CoRunner, f64)| {
+        format!("that of CPU {} during {}", co_runner.cpu, percent(*share))
     };
     let mut parts =
         vec![format!("the sibling of CPU {} during {} of the probe", first.0.cpu, percent(first.1))];
@@ -64,23 +64,23 @@ fn busy_text(busy: &[(&Stranger, f64)]) -> Option<String> {
         let range = if range.0 == range.1 { range.0 } else { format!("{} to {}", range.0, range.1) };
         parts.push(format!("those of {} more during {range}", plural(count as u32, "CPU")));
     }
-    Some(format!("A stranger was busy on {}", list(&parts)))
+    Some(format!("A co-runner was busy on {}", list(&parts)))
 }
 
 fn unknown_text(probe: &Probe, alone: bool) -> Option<String> {
-    let unknown: Vec<&Stranger> = probe.strangers.iter().filter(|one| one.busy_share.is_none()).collect();
+    let unknown: Vec<&CoRunner> = probe.co_runners.iter().filter(|one| one.busy_share.is_none()).collect();
     let why = sentence_part(&unknown.first()?.why);
-    let cpus: CpuSet = unknown.iter().map(|stranger| stranger.cpu).collect();
+    let cpus: CpuSet = unknown.iter().map(|co_runner| co_runner.cpu).collect();
     let cpus = cpus_text(&cpus);
     Some(match alone {
-        true => format!("Whether a stranger was busy on the sibling of {cpus} is unknown: {why}"),
+        true => format!("Whether a co-runner was busy on the sibling of {cpus} is unknown: {why}"),
         false => format!("unknown for {cpus}: {why}"),
     })
 }
 
 fn off_cpu_text(probe: &Probe) -> Option<String> {
     let most =
-        probe.strangers.iter().max_by(|one, other| one.off_cpu_share.total_cmp(&other.off_cpu_share))?;
+        probe.co_runners.iter().max_by(|one, other| one.off_cpu_share.total_cmp(&other.off_cpu_share))?;
     (most.off_cpu_share >= OFF_CPU_SHARE).then(|| {
         format!(
             "we were kept off CPU {} for {} of the time of its windows",

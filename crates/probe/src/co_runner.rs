@@ -10,7 +10,7 @@ use crate::kernels::{Kernel, WIDE_ADDS_PER_STEP};
 use crate::siblings::figures::{RAN, WHOLE, best_level, median, quantile, smoothed};
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
-use threadwise_study::probe::{ProbeForm, Stranger};
+use threadwise_study::probe::{CoRunner, ProbeForm};
 
 /// Adds per chain step that only a free core reaches, where the architecture's widths are known.
 ///
@@ -56,7 +56,7 @@ impl<'a> Watch<'a> {
 ///
 /// # Errors
 /// Those of the bench.
-pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result<Vec<Stranger>, ProbeError> {
+pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result<Vec<CoRunner>, ProbeError> {
     let mut widths = BTreeMap::new();
     for wave in waves(cpus, request.cores) {
         let (mut wide, mut chain) = (Vec::new(), Vec::new());
@@ -68,14 +68,15 @@ pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result
             widths.insert(*cpu, Widths::of(&wide, &chain, seat));
         }
     }
-    let of_cpu = |cpu: &u32| widths.get(cpu).map(|own| own.stranger(*cpu, baseline(*cpu, &widths, request)));
+    let of_cpu = |cpu: &u32| widths.get(cpu).map(|own| own.co_runner(*cpu, baseline(*cpu, &widths, request)));
     Ok(cpus.iter().filter_map(of_cpu).collect())
 }
 
 /// Adds per chain step of a free core, as far as these figures show one: the baseline for later
 /// watches. To be asked of CPUs of one core kind.
-pub fn width_of<'a>(strangers: impl IntoIterator<Item = &'a Stranger>) -> Option<f64> {
-    let best = strangers.into_iter().filter_map(|stranger| stranger.adds_per_step_p90).max_by(f64::total_cmp);
+pub fn width_of<'a>(co_runners: impl IntoIterator<Item = &'a CoRunner>) -> Option<f64> {
+    let best =
+        co_runners.into_iter().filter_map(|co_runner| co_runner.adds_per_step_p90).max_by(f64::total_cmp);
     best.filter(|best| FREE_ADDS.is_some_and(|free| *best >= free))
 }
 
@@ -132,10 +133,10 @@ impl Widths {
         Self { usable, all, off_cpu_share: off_cpu_share.clamp(0.0, 1.0) }
     }
 
-    fn stranger(&self, cpu: u32, baseline: Baseline) -> Stranger {
+    fn co_runner(&self, cpu: u32, baseline: Baseline) -> CoRunner {
         let at = |share| quantile(&self.all, share);
         let (busy_share, why) = self.busy(baseline);
-        Stranger {
+        CoRunner {
             cpu,
             windows: self.all.len() as u32,
             adds_per_step_p10: at(0.1),
