@@ -147,7 +147,7 @@ class DuckDbStream:
         profile = json.loads(self.connection.get_profiling_information("json"))
         parts = ("planner", "optimizer", "physical_planner")
         seconds = sum(profile[part]["total_time"] for part in parts if part in profile)
-        # The most that lay in spill files at a time; what was written in all is not told.
+        # The most that lay in spill files at a time; what was written in all is not reported.
         spilled = {"spill_bytes": profile["system"]["peak_temp_dir_size"]}
         return After(round(seconds * 1e9), self.plans[number], spilled)
 

@@ -72,7 +72,7 @@ def _table_of(columns: str) -> str:
 def datafusion_plan(display: str) -> str:
     """The text of DataFusion's indented display of a physical plan.
 
-    `mode` of a hash join is left out: with several partitions a Partitioned join is told by the
+    `mode` of a hash join is left out: with several partitions a Partitioned join is known by the
     RepartitionExec lines below it and a CollectLeft one by their absence, and with one partition it
     means nothing.
     """

@@ -235,7 +235,7 @@ def serve(worker: Worker, replies: Replies) -> None:
 
 
 def as_failed(engine: Engine, cause: BaseException) -> Failed:
-    """What ended the worker, as it is told to the runner."""
+    """What ended the worker, as it is reported to the runner."""
     if isinstance(cause, Failed):
         return cause
     if isinstance(cause, ImportError):

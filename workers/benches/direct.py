@@ -109,12 +109,12 @@ class Plain:
         """Times of one query, and the rows of its answer."""
         try:
             print(query_file(self.folder, number), file=self.process.stdin, flush=True)
-            told = json.loads(self.process.stdout.readline() or "{}")
+            reported = json.loads(self.process.stdout.readline() or "{}")
         except BrokenPipeError:
-            told = {}
-        if not told:
+            reported = {}
+        if not reported:
             raise Unmeasured(f"the engine called directly failed in q{number:02}, see above")
-        return {f"plain_{name}": value for name, value in told.items()}
+        return {f"plain_{name}": value for name, value in reported.items()}
 
 
 class Subject:
@@ -141,16 +141,16 @@ class Subject:
         wall_ns = time.monotonic_ns() - began_ns
         cpu_ns = process_cpu_ns(pid) - cpu_ns
         grown = {tid: ns - threads.get(tid, 0) for tid, ns in self.worker.threads().items()}
-        [told] = self._checked(reply, "slice")["sessions"][0]["queries"]
-        planning_ns = told["planning_ns"] or 0
+        [execution] = self._checked(reply, "slice")["sessions"][0]["queries"]
+        planning_ns = execution["planning_ns"] or 0
         # DuckDB plans while it executes, and its CPU time has both. DataFusion plans before, on one
         # thread, so that the time of planning is its CPU time.
         apart_ns = 0 if self.worker.hello["engine"] == "duckdb" else planning_ns
-        return {"worker_same_ns": planning_ns + told["elapsed_ns"],
-                "worker_same_cpu_ns": apart_ns + told["cpu_ns"],
+        return {"worker_same_ns": planning_ns + execution["elapsed_ns"],
+                "worker_same_cpu_ns": apart_ns + execution["cpu_ns"],
                 "worker_whole_ns": wall_ns, "worker_whole_cpu_ns": cpu_ns,
                 "main_cpu_ns": grown[pid], "session_cpu_ns": grown[self.session],
-                "worker_rows": told["rows"]}
+                "worker_rows": execution["rows"]}
 
 
 def query_file(folder: Path, number: int) -> Path:

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_told_apart() {
+    fn other_files_are_distinguished() {
         assert_eq!(read(b"#!/bin/sh"), Err("not an ELF file".to_owned()));
         assert_eq!(read(b"\x7fELF\x01\x01"), Err("not a 64-bit little-endian ELF file".to_owned()));
         assert_eq!(read(&elf(&[1, 1])[..100]), Err(cut_short()));

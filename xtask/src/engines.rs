@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_where_the_engines_are_or_that_there_are_none() {
+    fn tests_learn_where_the_engines_are_or_that_there_are_none() {
         let there = Engines(Some(PathBuf::from("/e")));
         let shown = |engines: &Engines| engines.tell(Task::new("cargo", &["test"])).shown();
         assert_eq!(shown(&there), "THREADWISE_TEST_ENGINES=/e cargo test");

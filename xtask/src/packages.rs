@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_root_installs_and_only_when_told() {
+    fn only_root_installs_and_only_when_asked() {
         let root = Situation { root: true, ..NOTHING };
         assert_eq!(decide(&[CHROMIUM], root), Decision::Skip);
         assert_eq!(decide(&[CHROMIUM], Situation { asked: true, ..root }), Decision::Install);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_of_each_server_and_skips_speak_of_no_package_of_debian() {
+    fn tests_learn_of_each_server_and_skips_speak_of_no_package_of_debian() {
         let servers = Servers(["/p".to_owned(), ABSENT.to_owned()]);
         let shown = servers.tell(Task::new("cargo", &["test"])).shown();
         assert_eq!(shown, "THREADWISE_TEST_POSTGRES=/p THREADWISE_TEST_MARIADB=absent cargo test");

@@ -39,7 +39,7 @@ impl Answer {
         Self::new(Outcome::Problem, found, source)
     }
 
-    /// A file that says nothing: what it would have told, and why it does not.
+    /// A file that says nothing: what it would have said, and why it does not.
     pub(crate) fn gap(gap: &Gap, path: &str, missing: &str) -> Self {
         let source = format!("/{path}");
         match gap {

@@ -124,7 +124,7 @@ impl Isql {
         let said = self.say(action, &format!("set stats on;\n{sql};\nset stats off;\ncommit;\n"))?;
         let (answer, statistics) = said.split_at(said.find(counters::BEGIN).unwrap_or(said.len()));
         let pages =
-            counters::parse(statistics).ok_or_else(|| failed(action, "isql told no statistics of it"))?;
+            counters::parse(statistics).ok_or_else(|| failed(action, "isql reported no statistics of it"))?;
         Ok((only_row(action, &rows(answer), columns)?, pages))
     }
 

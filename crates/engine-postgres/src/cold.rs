@@ -92,7 +92,7 @@ pub fn expect_storage(data_dir: &Path) -> Result<(), EngineError> {
 /// The server's, or the file system's.
 pub fn load(home: &Home, programs: &Programs, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let _turn = turn(home)?;
-    mend(home, programs)?;
+    repair(home, programs)?;
     home.begin()?;
     let cluster = start_cluster(programs, home)?;
     let loaded = load_shared(cluster.server(), request, true)?;
@@ -117,7 +117,7 @@ fn turn(home: &Home) -> Result<File, EngineError> {
 }
 
 /// Has a server recover what one that was killed left, so that none does so inside of a query.
-fn mend(home: &Home, programs: &Programs) -> Result<(), EngineError> {
+fn repair(home: &Home, programs: &Programs) -> Result<(), EngineError> {
     if home.is_clean() {
         return Ok(());
     }
@@ -186,7 +186,7 @@ impl Cold {
     /// Starts a server and opens the session on it.
     fn begin(&self) -> Result<(), EngineError> {
         let turn = turn(&self.home)?;
-        mend(&self.home, &self.programs)?;
+        repair(&self.home, &self.programs)?;
         evict(&self.home.data())?;
         self.home.begin()?;
         let cluster = start_cluster(&self.programs, &self.home)?;

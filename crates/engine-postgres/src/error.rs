@@ -21,11 +21,11 @@ pub fn refuse(option: impl Into<String>, why: impl Into<String>) -> EngineError 
 
 /// A statement failed: the server's message with its SQLSTATE and what to do next, where we know.
 pub fn query(action: impl Into<String>, cause: &postgres::Error) -> EngineError {
-    failed(action, told(cause))
+    failed(action, server_message(cause))
 }
 
 /// What the server or the client library said, in one line.
-pub fn told(cause: &postgres::Error) -> String {
+pub fn server_message(cause: &postgres::Error) -> String {
     let Some(error) = cause.as_db_error() else {
         let source = cause.source().map(|source| format!(": {source}")).unwrap_or_default();
         let advice = match cause.is_closed() || is_io(cause) {

@@ -52,7 +52,7 @@ fn a_treatment_runs_on_a_cluster_of_its_own_and_leaves_no_process() {
 
     let living: BTreeSet<u32> = processes_in(folder.path()).into_iter().collect();
     let placed: BTreeSet<u32> = standing.placed.iter().map(|placed| placed.pid).collect();
-    assert_eq!(living, placed, "every process of the server is placed and told");
+    assert_eq!(living, placed, "every process of the server is placed and reported");
 
     running.before().unwrap();
     let window = window(50);

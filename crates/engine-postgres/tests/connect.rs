@@ -127,7 +127,7 @@ fn a_server_that_closes_the_door_is_asked_what_it_is() {
 }
 
 #[test]
-fn passwords_are_taken_from_where_libpq_takes_them_and_told_to_nobody() {
+fn passwords_are_taken_from_where_libpq_takes_them_and_shown_to_nobody() {
     let Some(programs) = programs("passwords and TLS") else { return };
     let theirs = Theirs::start(&programs);
     let (tcp, socket) = (theirs.tcp_url("ada"), theirs.socket_url("ada"));

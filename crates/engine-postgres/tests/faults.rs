@@ -175,7 +175,7 @@ fn programs_that_are_too_old_are_refused() {
 }
 
 #[test]
-fn a_setting_that_the_server_does_not_know_is_told_in_its_words() {
+fn a_setting_that_the_server_does_not_know_is_reported_in_its_words() {
     if programs("an unknown setting").is_none() {
         return;
     }
@@ -188,7 +188,7 @@ fn a_setting_that_the_server_does_not_know_is_told_in_its_words() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_nothing_is_left_running() {
+fn a_full_disk_is_reported_and_nothing_is_left_running() {
     if programs("a full disk").is_none() {
         return;
     }
@@ -204,15 +204,15 @@ fn a_full_disk_is_told_and_nothing_is_left_running() {
         let error = engine().load(&request).unwrap_err();
         let text = error.to_string();
         assert_eq!(error.kind(), "engine", "{text}");
-        let told = ["No space left on device", "Check free disk space"];
-        assert!(told.iter().any(|told| text.contains(told)), "{text}");
+        let reasons = ["No space left on device", "Check free disk space"];
+        assert!(reasons.iter().any(|reason| text.contains(reason)), "{text}");
         assert!(!text.contains('\n'), "{text}");
         assert!(processes_in(&disk.0).is_empty());
     }
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_told_like_a_full_disk() {
+fn a_file_that_may_not_grow_is_reported_like_a_full_disk() {
     if let Some(folder) = std::env::var_os(VICTIM) {
         let request = load(Path::new(&folder), "logical-io", &SMALL, &[]);
         let error = engine().load(&request).unwrap_err();

@@ -90,7 +90,7 @@ fn a_held_plan_is_the_same_and_only_the_number_of_processes_differs() {
 }
 
 #[test]
-fn a_setting_changes_the_plan_and_going_parallel_is_told_from_that() {
+fn a_setting_changes_the_plan_and_going_parallel_is_distinguished_from_that() {
     if programs("plans of tpch").is_none() {
         return;
     }
@@ -185,10 +185,10 @@ fn streams_work_at_the_same_time_and_share_the_cpu_time_of_the_server() {
     };
     let [ready, begin, read, end] = [(); 4].map(|()| std::sync::Barrier::new(3));
     let moment = std::sync::OnceLock::new();
-    let told = std::sync::Mutex::new(std::collections::BTreeMap::new());
+    let last_slices = std::sync::Mutex::new(std::collections::BTreeMap::new());
     let slices = std::thread::scope(|scope| {
         let streams = [(0_u32, [1, 7, 3, 6, 2, 5]), (1, [6, 5, 7, 1, 3, 2])].map(|(session, order)| {
-            let (load, running, moment, told) = (load.clone(), &running, &moment, &told);
+            let (load, running, moment, last_slices) = (load.clone(), &running, &moment, &last_slices);
             let (ready, begin, read, end) = (&ready, &begin, &read, &end);
             scope.spawn(move || {
                 let of =
@@ -197,7 +197,10 @@ fn streams_work_at_the_same_time_and_share_the_cpu_time_of_the_server() {
                 opened.warm().unwrap();
                 ready.wait();
                 begin.wait();
-                told.lock().unwrap().insert(session, opened.queries(moment.get().unwrap(), &order).unwrap());
+                last_slices
+                    .lock()
+                    .unwrap()
+                    .insert(session, opened.queries(moment.get().unwrap(), &order).unwrap());
                 // Parked, and not closed, until what came of it was read.
                 read.wait();
                 end.wait();
@@ -209,7 +212,7 @@ fn streams_work_at_the_same_time_and_share_the_cpu_time_of_the_server() {
         begin.wait();
         running.during(&window).unwrap();
         read.wait();
-        let mut slices: Vec<_> = std::mem::take(&mut *told.lock().unwrap()).into_values().collect();
+        let mut slices: Vec<_> = std::mem::take(&mut *last_slices.lock().unwrap()).into_values().collect();
         running.after(&mut slices).unwrap();
         end.wait();
         streams.into_iter().for_each(|stream| stream.join().unwrap());

@@ -145,7 +145,7 @@ fn reads_are_counted_by_the_session_alone_and_found_in_the_cache() {
 }
 
 #[test]
-fn what_warming_up_read_is_told_to_the_statistics_at_once() {
+fn what_warming_up_read_is_reported_to_the_statistics_at_once() {
     let Some(place) = place("warm") else { return };
     if place.server().version_num() < 150_000 {
         // There is no way to ask for it before.

@@ -285,7 +285,7 @@ pub trait Running: Send + Sync {
         Ok(())
     }
 
-    /// Just after each slice, while all sessions are parked: completes what the sessions told, and
+    /// Just after each slice, while all sessions are parked: completes what the sessions reported, and
     /// gives the counters that belong to no session. `waits/NAME` are samples of what sessions
     /// waited for, `waits_sampled` their number.
     ///

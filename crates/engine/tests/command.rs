@@ -25,7 +25,7 @@ struct Lab {
 }
 
 /// What a worker said: its run, or its failure's kind and message.
-type Told = Result<(Vec<SessionSlice>, Counters), (String, String)>;
+type Outcome = Result<(Vec<SessionSlice>, Counters), (String, String)>;
 
 impl Lab {
     fn new() -> Self {
@@ -38,12 +38,12 @@ impl Lab {
     }
 
     /// One run of a worker, on the first logical CPU for each of the sessions.
-    fn run(&self, sessions: u32, options: &[(&str, &str)]) -> Told {
+    fn run(&self, sessions: u32, options: &[(&str, &str)]) -> Outcome {
         let cpu = current_affinity().unwrap().iter().next().unwrap();
         self.run_on(&vec![cpu.to_string(); sessions as usize], options)
     }
 
-    fn run_on(&self, cpus: &[String], options: &[(&str, &str)]) -> Told {
+    fn run_on(&self, cpus: &[String], options: &[(&str, &str)]) -> Outcome {
         let text = |(key, value): &(&str, &str)| ((*key).to_owned(), OptionValue::Text((*value).to_owned()));
         let number = |(key, value): (String, OptionValue)| match value.to_string().parse() {
             Ok(whole) => (key, OptionValue::Integer(whole)),
@@ -104,8 +104,8 @@ impl Lab {
     }
 }
 
-fn failure(told: Told) -> (String, String) {
-    told.unwrap_err()
+fn failure(outcome: Outcome) -> (String, String) {
+    outcome.unwrap_err()
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn memory_is_that_of_all_processes_together() {
     let hold = "(head -c 60000000 /dev/zero; sleep 1) | tail -c 60000000 | wc -c";
     // Where this machine kept us from looking for too long, another run will do.
     let mut tries = (0..20).map(|_| lab.run(1, &[("command", &format!("sh -c '{hold} & {hold} & wait'"))]));
-    let peak = tries.find_map(|told| told.unwrap().1.get(PEAK_RSS_BYTES).copied()).unwrap();
+    let peak = tries.find_map(|outcome| outcome.unwrap().1.get(PEAK_RSS_BYTES).copied()).unwrap();
     let ratio = peak as f64 / 120e6;
     assert!((0.95..1.4).contains(&ratio), "{ratio}");
 }
@@ -229,9 +229,9 @@ fn a_run_ends_with_the_last_process_that_came_of_it() {
     let script = format!("sh -c '(sh -c \"{}; times > {{out}}/times\" &); exit 0'", LOOP.replace('$', "\\$"));
     let options = [("command", script.as_str()), ("metric.user", "s none regex@file=times:\\A0m([0-9.]+)s")];
     // One that outlives the command for longer than we wait has failed; that is another test's.
-    let told = (0..20).find_map(|_| lab.run(1, &options).ok()).unwrap().0;
-    let elapsed_s = told[0].finished_ns.unwrap() as f64 / 1e9;
-    assert!(elapsed_s >= 0.9 * told[0].metrics["user"], "{elapsed_s} s: {told:?}");
+    let outcome = (0..20).find_map(|_| lab.run(1, &options).ok()).unwrap().0;
+    let elapsed_s = outcome[0].finished_ns.unwrap() as f64 / 1e9;
+    assert!(elapsed_s >= 0.9 * outcome[0].metrics["user"], "{elapsed_s} s: {outcome:?}");
 }
 
 #[test]
@@ -281,9 +281,9 @@ fn what_setup_starts_lives_until_the_end() {
     let server = format!("sh -c 'setsid sleep 600 & echo $! > {}/pid'", lab.path().display());
     let alive = format!("sh -c 'kill -0 $(cat {}/pid)'", lab.path().display());
     // `run` sees that it is gone afterwards.
-    let told =
+    let outcome =
         lab.run(1, &[("setup", &server), ("command", &alive), ("check", &alive), ("teardown", &alive)]);
-    assert!(told.is_ok(), "{told:?}");
+    assert!(outcome.is_ok(), "{outcome:?}");
 }
 
 #[test]
@@ -327,8 +327,8 @@ fn the_other_commands_run_in_their_order_also_when_something_fails() {
         let bad = lab.note(notes[at], "echo no >&2; exit 4");
         let mut all = all.clone();
         all[at].1 = bad.as_str();
-        let told = failure(lab.run(1, &all));
-        (told, lab.log())
+        let outcome = failure(lab.run(1, &all));
+        (outcome, lab.log())
     };
     let ((kind, message), log) = failing(0);
     assert_eq!((kind.as_str(), log), ("engine", vec!["setup".to_owned(), "teardown".to_owned()]));

@@ -183,7 +183,7 @@ fn a_fixed_amount_of_work_is_done_exactly() {
 }
 
 #[test]
-fn the_log_writer_is_placed_told_and_parked_between_slices() {
+fn the_log_writer_is_placed_reported_and_parked_between_slices() {
     let folder = tempfile::tempdir().unwrap();
     let load = load(folder.path(), "insert", &[("durability", text("relaxed"))]);
     let (from_runner, mut to_worker) = std::io::pipe().unwrap();

@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn another_thread_is_bound_by_its_number_and_0_is_not_the_own_one() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send_tid, tids) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
             // SAFETY: it takes nothing and gives a number.
-            tell.send(unsafe { libc::gettid() } as u32).unwrap();
+            send_tid.send(unsafe { libc::gettid() } as u32).unwrap();
             let _ = ended.recv();
         });
-        let tid = told.recv().unwrap();
+        let tid = tids.recv().unwrap();
         let before = current_affinity().unwrap();
         let one: CpuSet = before.iter().last().into_iter().collect();
         set_thread_affinity(tid, &one).unwrap();

@@ -223,10 +223,10 @@ fn without_topology_folders_each_cpu_is_a_core() {
     assert_eq!(cores(&topology), ["0", "1", "2"]);
     assert_eq!((topology.packages.len(), topology.logical_cpus.len()), (0, 4));
     assert!(!topology.cpu(3).unwrap().online);
-    let told = read(&fixtures::bare_cpuinfo());
-    assert_eq!(cores(&told), ["0,2", "1,3"]);
-    assert_eq!(sets(&told.packages), ["0,2", "1,3"]);
-    assert_eq!((told.cores[1].os_id, told.packages[1].os_id), (Some(7), Some(1)));
+    let named = read(&fixtures::bare_cpuinfo());
+    assert_eq!(cores(&named), ["0,2", "1,3"]);
+    assert_eq!(sets(&named.packages), ["0,2", "1,3"]);
+    assert_eq!((named.cores[1].os_id, named.packages[1].os_id), (Some(7), Some(1)));
 }
 
 #[test]

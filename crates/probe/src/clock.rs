@@ -88,8 +88,8 @@ pub fn measure_with(
         );
     }
     // One that holds for every CPU and state is one line.
-    let mut told = BTreeSet::new();
-    found.gaps.retain(|gap| told.insert(gap.clone()));
+    let mut listed = BTreeSet::new();
+    found.gaps.retain(|gap| listed.insert(gap.clone()));
     Ok(found)
 }
 
@@ -181,7 +181,7 @@ impl<'a> Meter<'a> {
     }
 
     fn finish(&mut self, state: &mut State) {
-        // The length of the window is not told: the counters' own time is used.
+        // The length of the window is not given: the counters' own time is used.
         let left_out = self.kept.finish(0, |cpu, plan, grown| state.add_cycles(cpu, plan, grown));
         state.gaps.extend(left_out);
         for cpu in self.reading.iter() {
@@ -243,7 +243,7 @@ impl State {
         seen.elapsed_ns = seen.elapsed_ns.saturating_add(grown.enabled_ns);
     }
 
-    /// `lacking` means that it is told elsewhere why APERF and MPERF are missing.
+    /// `lacking` means that it is reported elsewhere why APERF and MPERF are missing.
     fn report(&self, busy_cpus: u32, lacking: bool, found: &mut Clocks) {
         found.gaps.extend(self.gaps.iter().cloned());
         for (&cpu, seen) in &self.cpus {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_more_than_a_cycle_is_told() {
+    fn a_step_of_more_than_a_cycle_is_reported() {
         assert_eq!(not_one_cycle(3, 3900.0, 4000.0), None);
         assert!(not_one_cycle(3, 2000.0, 4000.0).unwrap().contains("took 2.00 cycles"));
     }

@@ -24,7 +24,7 @@ pub const FREE_ADDS: Option<f64> =
 /// sibling takes 4 tenths.
 const BUSY_BELOW: f64 = 0.8;
 
-/// Fewest usable windows that a share is told from.
+/// Fewest usable windows that a share is computed from.
 const FEWEST_WINDOWS: usize = 10;
 
 /// How to watch.
@@ -181,7 +181,7 @@ fn baseline(cpu: u32, widths: &BTreeMap<u32, Widths>, request: &Watch<'_>) -> Ba
         return Baseline::Known(width, "earlier figures");
     }
     let Some(free) = FREE_ADDS else {
-        let why = "the width of this architecture's cores is not known: busy siblings cannot be told";
+        let why = "the width of this architecture's cores is not known: busy siblings cannot be recognised";
         return Baseline::Unknown(why.to_owned());
     };
     let best = |cpu: u32| widths.get(&cpu).and_then(|own| best_level(&own.usable));

@@ -220,7 +220,7 @@ fn where_perf_is_denied_cpufreq_stands_in_with_the_reason() {
 }
 
 #[test]
-fn a_step_that_is_no_cycle_is_told() {
+fn a_step_that_is_no_cycle_is_reported() {
     let root = root(&["tsc", "aperf", "mperf"]);
     let mut model = Model { extra_cycles: 0.25, ..Model::default() };
     let source = Box::new(model.clone());

@@ -166,11 +166,11 @@ fn probe(model: &mut Model, form: ProbeForm, seed: u64) -> Latencies {
     let (cores, llcs, packages) =
         (Machine::sets(&declared.core), Machine::sets(&declared.llc), Machine::sets(&declared.package));
     let request = Request { cpus: &cpus, cores: &cores, llcs: &llcs, packages: &packages, form, seed };
-    let mut told = vec![0.0];
-    let found = measure(model, &request, &mut |share| told.push(share)).unwrap();
-    assert!(told.is_sorted() && told.iter().all(|share| (0.0..=1.0).contains(share)), "{told:?}");
+    let mut shares = vec![0.0];
+    let found = measure(model, &request, &mut |share| shares.push(share)).unwrap();
+    assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
     if !found.interrupted && !model.measured.is_empty() {
-        assert!(*told.last().unwrap() > 0.999, "{:?}", told.last());
+        assert!(*shares.last().unwrap() > 0.999, "{:?}", shares.last());
     }
     found
 }
@@ -308,7 +308,7 @@ fn the_short_form_says_where_it_has_no_time_for_doubts() {
 }
 
 #[test]
-fn migrations_do_not_change_the_levels_and_are_told() {
+fn migrations_do_not_change_the_levels_and_are_reported() {
     let truth = Machine::new(1, 1, 4, 2);
     for seed in 0..10 {
         let mut model = Model::new(truth.clone(), seed);

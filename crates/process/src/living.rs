@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told() {
+    fn numbers_are_reported() {
         let left = |pids: &[u32]| {
             let folder = "/tmp/x".into();
             LivingError::Left { folder, pids: pids.to_vec(), why: None }.to_string()

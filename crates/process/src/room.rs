@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_has_room_and_an_absent_one_is_told() {
+    fn a_folder_has_room_and_an_absent_one_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         assert!(free_bytes(folder.path()).unwrap() > 0);
         let absent = free_bytes(&folder.path().join("absent")).unwrap_err();

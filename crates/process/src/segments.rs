@@ -28,13 +28,13 @@ struct Segment {
 /// to them any more; gives how many went. Call it when the servers have ended and their folders are
 /// still there. What cannot be removed is left: 56 bytes, until the machine starts again.
 pub fn remove_in_folder(folder: &Path) -> usize {
-    let told: Vec<Segment> = pid_files(folder, DEPTH).iter().filter_map(|file| read(file)).collect();
-    if told.is_empty() {
+    let segments: Vec<Segment> = pid_files(folder, DEPTH).iter().filter_map(|file| read(file)).collect();
+    if segments.is_empty() {
         return 0;
     }
     let there = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let idle = unattached(&there);
-    let ours = told.iter().filter(|segment| idle.contains(segment));
+    let ours = segments.iter().filter(|segment| idle.contains(segment));
     ours.filter(|segment| remove(segment.id)).count()
 }
 

@@ -196,7 +196,7 @@ fn text_from(log: &Path, start: u64) -> String {
         file.take(SAID_BYTES).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    // A log that cannot be read must not hide what is told with it.
+    // A log that cannot be read must not hide what is reported with it.
     read().unwrap_or_default()
 }
 

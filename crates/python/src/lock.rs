@@ -30,14 +30,14 @@ pub(crate) struct Patience<'a> {
 }
 
 impl Lock {
-    /// Waits until nobody else has it. `waiting` is told once, with the process that has it.
+    /// Waits until nobody else has it. `waiting` is reported once, with the process that has it.
     pub(crate) fn take(
         path: &Path,
         patience: &Patience<'_>,
         waiting: &mut dyn FnMut(&str),
     ) -> Result<Self, AnalyticsError> {
         let begun = Instant::now();
-        let mut told = false;
+        let mut reported = false;
         loop {
             if let Some(lock) = Self::attempt(path)? {
                 return Ok(lock);
@@ -49,7 +49,7 @@ impl Lock {
             if patience.stop.load(Ordering::Relaxed) {
                 return Err(AnalyticsError::Stopped);
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut reported, true) {
                 waiting(&process);
             }
             std::thread::sleep(BETWEEN_TRIES);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_has_it_and_the_other_is_told_who() {
+    fn only_one_has_it_and_the_other_learns_who() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.lock");
         let never = AtomicBool::new(false);
@@ -146,13 +146,13 @@ mod tests {
         let stopped = take(&path, 60_000, &AtomicBool::new(true)).unwrap_err();
         assert!(matches!(stopped, AnalyticsError::Stopped));
         let mut held = Some(lock);
-        let mut told = 0;
+        let mut reported = 0;
         let patience = Patience { longest: Duration::from_secs(60), stop: &never };
         let second = Lock::take(&path, &patience, &mut |_| {
-            told += 1;
+            reported += 1;
             held = None;
         });
-        assert!(second.is_ok() && told == 1);
+        assert!(second.is_ok() && reported == 1);
     }
 
     #[test]

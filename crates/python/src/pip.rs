@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_apart() {
+    fn failures_are_distinguished() {
         // Texts of pip 23.2 and 25, from failures that were provoked.
         let network = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(\
             '<HTTPSConnection object>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')'\n\

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_python_without_venv_is_told_the_package() {
+    fn a_python_without_venv_is_refused_with_the_package() {
         let fake = Fake::new().look("ensurepip no");
         let error = find(Some(fake.python().as_os_str()), OsStr::new(""), &AtomicBool::new(false));
         let message = error.unwrap_err().to_string();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_no_python_is_told_apart_from_an_unfit_one() {
+    fn a_program_that_is_no_python_is_distinguished_from_an_unfit_one() {
         let never = AtomicBool::new(false);
         let message = |python: &str| {
             find(Some(OsStr::new(python)), OsStr::new("/usr/bin:/bin"), &never).unwrap_err().to_string()

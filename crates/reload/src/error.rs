@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     /// A file of the list is not there or cannot be looked at.
-    #[error("{}: {why}; nothing was touched: mend the list", .path.display())]
+    #[error("{}: {why}; nothing was touched: correct the list", .path.display())]
     List {
         /// The file or list.
         path: PathBuf,

@@ -208,7 +208,7 @@ fn same_and_right(work: &Work, chain: &dyn Chain) -> Result<(), ItemError> {
         if (now.size_bytes, now.mtime_ns) == (expected.size_bytes, expected.mtime_ns) {
             return Ok(());
         }
-        // Damage is told rather than the change.
+        // Damage is reported rather than the change.
         chain.reopen(work)?;
         Err(ItemError::failed(format!(
             "the new file was written to since the swap ({} bytes, {} when it was checked), so it cannot be \

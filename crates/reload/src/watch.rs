@@ -81,7 +81,7 @@ impl Watchdog {
     pub fn end(&self, path: &Path) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.in_flight.remove(path);
-        // A watchdog that is gone needs not to be told; one too many item is found to be in order.
+        // A watchdog that is gone need not be informed; one too many item is found to be in order.
         let _ = inner.tell(b"-", path);
     }
 

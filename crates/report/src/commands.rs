@@ -34,7 +34,7 @@ pub fn rows<'a>(document: &Document<'a>, group: &str, quantity: &Quantity) -> Ve
     let Some(commands) = &analysis.commands else { return Vec::new() };
     let study = document.study;
     let of_group = study.treatments.iter().filter(|own| own.group == group);
-    let told = of_group.filter(|own| own.role != Role::BaselineTwin).map(|treatment| {
+    let values = of_group.filter(|own| own.role != Role::BaselineTwin).map(|treatment| {
         let is_baseline = treatment.role == Role::Baseline;
         let value = match is_baseline {
             true => commands.baseline(group, &quantity.metric),
@@ -51,7 +51,7 @@ pub fn rows<'a>(document: &Document<'a>, group: &str, quantity: &Quantity) -> Ve
             gap: gap.map(|gap| gap.reason.as_str()),
         }
     });
-    told.collect()
+    values.collect()
 }
 
 /// A treatment's summary.

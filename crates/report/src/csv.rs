@@ -126,14 +126,14 @@ pub fn runs_csv(document: &Document, out: &mut dyn Write) -> Result<(), ReportEr
     Ok(writer.flush()?)
 }
 
-/// Names of the metrics that any treatment's command has, or that any run has told.
+/// Names of the metrics that any treatment's command has, or that any run has reported.
 fn metric_names(document: &Document) -> Vec<String> {
     if !has_runs(document.study) {
         return Vec::new();
     }
     let asked = document.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
-    let told = document.runs.iter().flat_map(crate::commands::said).map(|(name, _)| name.to_owned());
-    let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(told).collect();
+    let reported = document.runs.iter().flat_map(crate::commands::said).map(|(name, _)| name.to_owned());
+    let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(reported).collect();
     names.into_iter().collect()
 }
 
@@ -185,7 +185,7 @@ pub fn queries_csv(document: &Document, out: &mut dyn Write) -> Result<(), Repor
     Ok(writer.flush()?)
 }
 
-/// Every item of a work list in every run, failed and superseded ones too, as far as it was told.
+/// Every item of a work list in every run, failed and superseded ones too, as far as it was reported.
 /// `index` is its place in the list and `job` who did it, both from 0; `started_ns` counts from the
 /// start of the run's window.
 ///

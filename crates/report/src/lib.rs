@@ -47,7 +47,7 @@ pub struct Document<'a> {
     pub source: &'a str,
     /// Version of this program that made the study.
     pub program_version: &'a str,
-    /// Version that the engine told.
+    /// Version that the engine reported.
     pub engine_version: &'a str,
     /// When the study began, RFC 3339 in UTC.
     pub created_utc: &'a str,

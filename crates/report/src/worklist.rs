@@ -95,7 +95,7 @@ pub fn tells_headline(analysis: &Analysis) -> bool {
 
 /// Whether the table of jobs and the headline tell all of a quantity: elapsed time is seconds per item times
 /// items.
-pub fn is_told(analysis: &Analysis, quantity: &Quantity) -> bool {
+pub fn is_reported(analysis: &Analysis, quantity: &Quantity) -> bool {
     quantity.metric == ELAPSED && tells_headline(analysis)
 }
 

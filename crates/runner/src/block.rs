@@ -99,7 +99,7 @@ struct Lane<'a> {
     notes: Vec<String>,
 }
 
-/// Runs a block. `on_slice` is told of every slice that was taken or left out: its number in the
+/// Runs a block. `on_slice` is reported of every slice that was taken or left out: its number in the
 /// block, the treatment, and the slice.
 pub fn run_block(
     input: &Input<'_>,
@@ -366,8 +366,8 @@ fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequenc
     if wrong > 0 {
         let checked: u64 =
             lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
-        let told = difference.map_or(String::new(), |difference| format!("; {difference}"));
-        let why = format!("{wrong} wrong answers of {checked} that were checked{told}");
+        let detail = difference.map_or(String::new(), |difference| format!("; {difference}"));
+        let why = format!("{wrong} wrong answers of {checked} that were checked{detail}");
         lane.fail(Failure::new("wrong-answer", why));
     }
     true

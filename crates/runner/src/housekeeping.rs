@@ -163,13 +163,15 @@ mod tests {
 
     #[test]
     fn the_note_says_how_free_it_is() {
-        let told = |uses, core_uses, blocks| Place { cpu: 6, uses, core_uses, blocks }.to_string();
+        let text_of = |uses, core_uses, blocks| Place { cpu: 6, uses, core_uses, blocks }.to_string();
         assert_eq!(
-            told(0, 0, 1),
+            text_of(0, 0, 1),
             "telemetry runs on logical CPU 6, on a core that no treatment of the block uses"
         );
-        assert!(told(0, 2, 16).contains("no treatment of the first 16 blocks uses, though its SMT siblings"));
-        assert!(told(3, 3, 16).contains("treatments use too"));
+        assert!(
+            text_of(0, 2, 16).contains("no treatment of the first 16 blocks uses, though its SMT siblings")
+        );
+        assert!(text_of(3, 3, 16).contains("treatments use too"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ const SEEDED_ROW_BYTES: u64 = 165;
 pub struct Data {
     /// The worker that made it, where it has to stay until the study's end.
     pub keeper: Option<WorkerProcess>,
-    /// What each treatment's workers are told about it, in study order.
+    /// What each treatment's workers are given of it, in study order.
     pub loads: Vec<WireLoad>,
     /// Notes of the engine, each once.
     pub notes: Vec<String>,

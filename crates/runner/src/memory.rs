@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_gone_is_told_and_nothing_is_asked_without_a_policy() {
+    fn a_thread_that_is_gone_is_reported_and_nothing_is_asked_without_a_policy() {
         let wanted = MemoryBinding { mode: MemoryMode::Bind, nodes: vec![0] };
         let message = lost_policy(&wanted, u32::MAX, &[1]).unwrap();
         assert!(message.contains("/proc/4294967295/task/4294967295/numa_maps"), "{message}");

@@ -501,7 +501,7 @@ impl<'a> Driver<'a> {
         if let (true, Some(run)) =
             (self.lost_blocks >= LOST_BLOCKS && self.progress.blocks_here > LOST_BLOCKS, runs.last())
         {
-            return Err(RunnerError::Lost { why: told(&run.status) });
+            return Err(RunnerError::Lost { why: status_text(&run.status) });
         }
         if self.progress.blocks_here != BASELINE_TRIES {
             return Ok(());
@@ -511,9 +511,10 @@ impl<'a> Driver<'a> {
                 treatment.role != Role::Compared && **useless == BASELINE_TRIES
             });
         match failing {
-            Some(((treatment, _), run)) => {
-                Err(RunnerError::Baseline { treatment: treatment.name.clone(), why: told(&run.status) })
-            }
+            Some(((treatment, _), run)) => Err(RunnerError::Baseline {
+                treatment: treatment.name.clone(),
+                why: status_text(&run.status),
+            }),
             None => Ok(()),
         }
     }
@@ -547,7 +548,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-fn told(status: &RunStatus) -> String {
+fn status_text(status: &RunStatus) -> String {
     match status {
         RunStatus::Failed { kind, message } | RunStatus::Invalid { kind, message } => {
             format!("{message} ({kind})")

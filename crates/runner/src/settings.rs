@@ -1,4 +1,4 @@
-//! What the runner is told beside the study: programs, folders, deadlines.
+//! What the runner is given beside the study: programs, folders, deadlines.
 
 use crate::RunnerError;
 use std::os::unix::fs::PermissionsExt;
@@ -84,7 +84,7 @@ pub struct QuerySettings {
     pub referee_dialect: Dialect,
 }
 
-/// Everything that the runner is told beside the study.
+/// Everything that the runner is given beside the study.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Program that workers run.

@@ -155,7 +155,7 @@ impl Policy {
     /// only an error number of all that happens in the child reaches the parent. Allocates nothing.
     fn set(&self, refused: RawFd) -> io::Result<()> {
         let words = self.nodes.words();
-        // The kernel looks at one bit less than it is told (`get_nodes` in its mm/mempolicy.c).
+        // The kernel looks at one bit less than it is reported (`get_nodes` in its mm/mempolicy.c).
         let bits = words.len() * 64 + 1;
         // SAFETY: the pointer and the number of bits describe one live slice, which the kernel only
         // reads (the bit too many is the one that it leaves out). Its `unsigned long` words and ours
@@ -167,7 +167,7 @@ impl Policy {
         let error = io::Error::last_os_error();
         // SAFETY: the parent holds the pipe's end open until after the fork.
         let refused = unsafe { BorrowedFd::borrow_raw(refused) };
-        // Without the byte the error is told all the same, less clearly.
+        // Without the byte the error is reported all the same, less clearly.
         let _ = rustix::io::write(refused, &[1]);
         Err(error)
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_the_kernel_refuses_is_told_apart_from_other_causes() {
+    fn a_policy_that_the_kernel_refuses_is_distinguished_from_other_causes() {
         // No kernel has so many nodes (CONFIG_NODES_SHIFT ends at 10).
         let absent = MemoryBinding { mode: MemoryMode::Bind, nodes: vec![5000] };
         let error = start(&absent, "true").unwrap_err();

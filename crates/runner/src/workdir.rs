@@ -72,7 +72,7 @@ impl Workdir {
             path: root.to_owned(),
             why: format!("{error}; give another data folder"),
         })?;
-        // Nobody else has this name: the janitor, who is told it beforehand, may trust it.
+        // Nobody else has this name: the janitor, who is reported it beforehand, may trust it.
         let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
         let mut janitor = janitor.map(|(program, args)| start_janitor(program, args, &path)).transpose()?;
         match make_folder(&path, pid) {

@@ -36,7 +36,7 @@ fn picky(spy: &Path) -> Worker {
 }
 
 #[test]
-fn every_set_of_options_is_asked_about_once_and_the_first_fault_is_told() {
+fn every_set_of_options_is_asked_about_once_and_the_first_fault_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let spy = folder.path().join("spy");
     let mut study = study(&["other", "same as other", "last"], 1);
@@ -62,7 +62,7 @@ fn every_set_of_options_is_asked_about_once_and_the_first_fault_is_told() {
 }
 
 #[test]
-fn a_lost_engine_is_told_with_the_next_step() {
+fn a_lost_engine_is_reported_with_the_next_step() {
     let error = RunnerError::Lost { why: "the connection broke (engine)".to_owned() }.to_string();
     assert!(
         error.contains("the connection broke") && error.ends_with("threadwise run --resume FILE"),

@@ -128,7 +128,7 @@ fn a_long_window_is_given_up_when_the_study_is_stopped() {
 }
 
 #[test]
-fn a_stop_before_the_first_block_is_told() {
+fn a_stop_before_the_first_block_is_reported() {
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&[], 1));
     let stop = Arc::new(AtomicBool::new(true));

@@ -124,8 +124,8 @@ pub(crate) fn read(connection: &Connection) -> Result<Study, Fault> {
             row.next_id(0, id)?;
             Ok((row.text(1, NAME_BYTES)?.to_owned(), row.ordinal(2)?))
         })?;
-    let told = study.treatments.iter().map(|treatment| (treatment.name.as_str(), treatment.sessions));
-    if !names.iter().map(|(name, sessions)| (name.as_str(), *sessions)).eq(told) {
+    let planned = study.treatments.iter().map(|treatment| (treatment.name.as_str(), treatment.sessions));
+    if !names.iter().map(|(name, sessions)| (name.as_str(), *sessions)).eq(planned) {
         return Err(Fault::Damaged("its treatments are not those of its study text".into()));
     }
     Ok(study)

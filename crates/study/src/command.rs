@@ -224,7 +224,7 @@ pub fn metrics(options: &Options) -> Vec<MetricSpec> {
 /// The metrics of a treatment's run, by name: what its sessions said, combined as each metric asks. A
 /// metric that any process with an output did not give is left out.
 pub fn combined(specs: &[MetricSpec], sessions: &[SessionSlice]) -> Vec<(String, f64)> {
-    let told = |spec: &MetricSpec| {
+    let value_of = |spec: &MetricSpec| {
         // Sessions without a process of their own have no step.
         let values: Option<Vec<f64>> = sessions
             .iter()
@@ -233,7 +233,7 @@ pub fn combined(specs: &[MetricSpec], sessions: &[SessionSlice]) -> Vec<(String,
             .collect();
         spec.combine(&values?)
     };
-    specs.iter().filter_map(|spec| Some((spec.name.clone(), told(spec)?))).collect()
+    specs.iter().filter_map(|spec| Some((spec.name.clone(), value_of(spec)?))).collect()
 }
 
 /// Why one option cannot be, or nothing.

@@ -90,7 +90,7 @@ fn metrics_of_a_file_are_options_with_and_without_quotes() {
 }
 
 #[test]
-fn what_cannot_be_is_told_with_its_place() {
+fn what_cannot_be_is_reported_with_its_place() {
     let tail = "[[treatment]]\nplacement = '2c1t'\n";
     let with = |line: &str| refused(&format!("[options]\n{line}\n{tail}"));
     assert!(with("comand = 'x'").starts_with("mine.toml:6:"), "{}", with("comand = 'x'"));

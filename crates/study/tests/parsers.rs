@@ -23,7 +23,7 @@ fn every_parser_is_whole() {
 }
 
 #[test]
-fn names_are_told_where_one_is_unknown() {
+fn names_are_reported_where_one_is_unknown() {
     let why = parsers::find("oracle").unwrap_err().to_string();
     assert!(why.contains("'oracle'") && why.contains("pgbench, ") && why.contains("--metric"), "{why}");
     assert_eq!(why.lines().count(), 1);

@@ -326,7 +326,7 @@ fn explicit_sizes_are_for_the_level_beyond_the_llc() {
 }
 
 #[test]
-fn small_and_unknown_caches_are_told() {
+fn small_and_unknown_caches_are_reported() {
     let topology = machine(1, 2, 1, Some(256 * KIB), None);
     let study = preset(&topology, &set(&[("work_unit", "100")])).unwrap();
     assert_eq!(blocks(&study, "alone/l2"), 139);

@@ -88,8 +88,8 @@ pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
 
 /// What is wrong and clap's tips, without the usage and without the pointer to the help.
 fn one_line(text: &str) -> String {
-    let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let joined = told.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let kept = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let joined = kept.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
 }
 

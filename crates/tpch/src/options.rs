@@ -66,7 +66,7 @@ pub struct TpchOptions {
     pub test: Test,
     /// Queries, ascending, each once.
     pub queries: Vec<u8>,
-    /// Where parameters come from; validation for the power test and seeded for throughput unless told.
+    /// Where parameters come from; validation for the power test and seeded for throughput unless given.
     pub parameters: Source,
     /// Order of `lineitem`.
     pub cluster: Cluster,
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed_is_told_with_what_is() {
+    fn what_is_not_allowed_is_reported_with_what_is() {
         for (option, value, part) in [
             ("test", word("full"), "power or throughput"),
             ("test", OptionValue::Flag(true), "power or throughput"),

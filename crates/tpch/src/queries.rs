@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_told() {
+    fn wrong_parameters_are_reported() {
         let six = Parameters::validation(6, 1.0).unwrap();
         assert_eq!(sql(Dialect::DuckDb, 7, &six), Err(QueryError::OtherQuery { query: 7, given: 6 }));
         assert_eq!(sql(Dialect::DuckDb, 0, &six), Err(QueryError::Unknown(0)));

@@ -42,7 +42,7 @@ impl Seen {
     }
 
     /// How cold it is, for the reader of a report.
-    pub fn told(&self) -> String {
+    pub fn note(&self) -> String {
         let how = "cold: before every run its files are put out of the page cache (posix_fadvise)";
         match (self.in_memory, self.cached_permille()) {
             (true, _) => {
@@ -188,13 +188,13 @@ mod tests {
             (Some(cached), false) => {
                 assert_eq!((cached, before.pages), (1000, PAGES));
                 assert_eq!(after.cached_permille(), Some(0));
-                assert!(after.told().ends_with("none had stayed"), "{}", after.told());
+                assert!(after.note().ends_with("none had stayed"), "{}", after.note());
                 let mut again = Seen::default();
                 look(&File::open(&path).unwrap(), &mut again).unwrap();
                 assert_eq!(again.cached, 0, "to look makes nothing warm");
             }
             // Nothing can be put out here; then it has to say so.
-            _ => assert!(after.told().contains("not cold") || after.told().contains("cannot be seen")),
+            _ => assert!(after.note().contains("not cold") || after.note().contains("cannot be seen")),
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn files_in_memory_are_said_not_to_be_cold() {
         let seen = Seen { pages: 4, cached: 4, in_memory: true };
-        assert!(seen.told().starts_with("not cold"));
+        assert!(seen.note().starts_with("not cold"));
         assert_eq!(seen.cached_permille(), Some(1000));
         assert_eq!(Seen::default().cached_permille(), None);
     }

@@ -78,7 +78,7 @@ impl Engine for Worklist {
             }
         };
         let mut notes = listed.notes;
-        notes.extend(versions::told(asked.chain.items, &asked.programs));
+        notes.extend(versions::note(asked.chain.items, &asked.programs));
         Ok(Loaded { notes, ..Loaded::default() })
     }
 

@@ -102,7 +102,8 @@ pub(crate) fn files(list: &Path) -> Result<(Vec<PathBuf>, usize), EngineError> {
     let folder = list.parent().unwrap_or(Path::new("/"));
     let (mut files, mut seen) = (Vec::new(), BTreeSet::new());
     for text in texts {
-        let said = |why: String| refuse("list", format!("{}: {text}: {why}; mend the list", list.display()));
+        let said =
+            |why: String| refuse("list", format!("{}: {text}: {why}; correct the list", list.display()));
         let path = fs::canonicalize(folder.join(&text)).map_err(|error| said(error.to_string()))?;
         if path.to_str().is_none() {
             return Err(said("leads to a name that is not UTF-8".to_owned()));
@@ -148,7 +149,7 @@ pub(crate) fn make(
         (Kind::Sqlite | Kind::Firebird, None) => made::files(home, options, kind, request)?,
         (Kind::Postgres | Kind::Mariadb, _) => made::databases(home, options, kind, request)?,
     };
-    listed.notes.insert(0, told(&listed));
+    listed.notes.insert(0, note(&listed));
     Ok(listed)
 }
 
@@ -209,7 +210,7 @@ pub(crate) fn name(text: &str) -> String {
 }
 
 /// What the list is, in one line.
-fn told(listed: &Listed) -> String {
+fn note(listed: &Listed) -> String {
     let (count, total_bytes) = (listed.items.len(), listed.total_bytes());
     let largest = listed.items.iter().map(|item| item.size_bytes).max().unwrap_or(0);
     match total_bytes {
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(files(&root.join("list")).unwrap(), (vec![root.join("a")], 2));
         fs::write(root.join("list"), "a\nabsent\n").unwrap();
         let error = files(&root.join("list")).unwrap_err().to_string();
-        assert!(error.contains("absent") && error.contains("mend the list"), "{error}");
+        assert!(error.contains("absent") && error.contains("correct the list"), "{error}");
     }
 
     #[test]
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_too_small_is_told_before_anything_is_made() {
+    fn a_disk_that_is_too_small_is_reported_before_anything_is_made() {
         let folder = tempfile::tempdir().unwrap();
         assert!(expect_room(folder.path(), &[1, 2], 2).is_ok());
         let error = expect_room(folder.path(), &[u64::MAX / 8], 1).unwrap_err().to_string();

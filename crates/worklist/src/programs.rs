@@ -131,7 +131,7 @@ pub(crate) fn ask(program: &Path, args: &[&str], way: &Way, stdin: &str) -> Resu
     // By a thread of its own: what is written may be more than a pipe holds, while answers fill another.
     let writer = std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
     let output = child.wait_with_output().map_err(said)?;
-    // What was not taken by a program that ended early is told by its end.
+    // What was not taken by a program that ended early shows in how it ended.
     let _ = writer.join();
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_told_with_its_package() {
+    fn a_missing_program_is_reported_with_its_package() {
         let found = find(&chain(&["true"]), None).unwrap();
         assert!(found["true"].is_absolute());
         let error = find(&chain(&["no-such-gbak"]), None).unwrap_err().to_string();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_asked_with_its_input_and_its_words_are_told() {
+    fn a_program_is_asked_with_its_input_and_its_words_are_reported() {
         let way = Way { environment: BTreeMap::from([("X".into(), "7".into())]), without: &[] };
         let sh = Path::new("/bin/sh");
         assert_eq!(ask(sh, &["-c", "echo $X; cat"], &way, "in").unwrap(), "7\nin");

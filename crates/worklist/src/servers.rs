@@ -181,7 +181,7 @@ fn items(sizes: Vec<u64>) -> Vec<Item> {
     sizes.into_iter().enumerate().map(item).collect()
 }
 
-/// The folder by which programs are told of a socket in it. Where its path is too long for a socket, it goes
+/// The folder by which programs are given a socket in it. Where its path is too long for a socket, it goes
 /// through a descriptor of ours, which is kept open; /proc lets the same user's programs through.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// Findings that are told; there may be a hundred.
+/// Findings that are reported; there may be a hundred.
 const FINDINGS: usize = 3;
 
 /// Why a step failed.
@@ -50,7 +50,7 @@ pub fn vacuum_into(from: &Path, to: &Path) -> Result<(), SqliteError> {
     let made = OpenOptions::new().write(true).create_new(true).open(&to);
     made.map_err(|error| failed(error.to_string()))?;
     connection.execute("VACUUM INTO ?1", [name]).map(drop).map_err(|error| {
-        // Ours, and not whole. A failed removal changes nothing for what is told.
+        // Ours, and not whole. A failed removal changes nothing for what is reported.
         let _ = fs::remove_file(&to);
         fault("copied", from, error.to_string())
     })
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_found_and_told_on_one_line() {
+    fn damage_is_found_and_reported_on_one_line() {
         let folder = tempfile::tempdir().unwrap();
         let damaged = |name: &str, damage: &dyn Fn(&Path)| {
             let path = folder.path().join(name);

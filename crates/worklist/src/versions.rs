@@ -10,7 +10,7 @@ use crate::chain::Kind;
 use crate::programs::Programs;
 
 /// One line: `work list: pg_dump (PostgreSQL) 15.18; …`. A program that does not tell is named all the same.
-pub(crate) fn told(kind: Kind, programs: &Programs) -> Option<String> {
+pub(crate) fn note(kind: Kind, programs: &Programs) -> Option<String> {
     let option = if kind == Kind::Firebird { "-z" } else { "--version" };
     let mut said: Vec<String> = programs
         .iter()
@@ -43,10 +43,10 @@ mod tests {
             ("true".to_owned(), PathBuf::from("/bin/true")),
             ("gone".to_owned(), PathBuf::from("/no/such/program")),
         ]);
-        let told = told(Kind::Text, &programs).unwrap();
-        assert!(told.contains("gone of an unknown version") && told.contains("coreutils"), "{told}");
-        let sqlite = super::told(Kind::Sqlite, &Programs::new()).unwrap();
+        let note = note(Kind::Text, &programs).unwrap();
+        assert!(note.contains("gone of an unknown version") && note.contains("coreutils"), "{note}");
+        let sqlite = super::note(Kind::Sqlite, &Programs::new()).unwrap();
         assert!(sqlite.ends_with(rusqlite::version()), "{sqlite}");
-        assert_eq!(super::told(Kind::Text, &Programs::new()), None);
+        assert_eq!(super::note(Kind::Text, &Programs::new()), None);
     }
 }

@@ -29,7 +29,7 @@ pub use summary::{failures, summary};
 /// Pause between two looks whether the work is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Why a plan was not done. A failed item is none of these: it is told in its span.
+/// Why a plan was not done. A failed item is none of these: it is reported in its span.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
     /// The plan cannot be done; nothing was started.

@@ -55,7 +55,7 @@ pub(super) fn cpu(runs: &[&Sums], alpha: f64) -> Option<CpuUse> {
     if !runs.iter().any(|sums| sums.counters.contains_key(CLIENT_CPU)) {
         return None;
     }
-    // A server elsewhere has CPU time that nobody here can read, which is told as 0.
+    // A server elsewhere has CPU time that nobody here can read, which is reported as 0.
     let engine = |sums: &Sums| (sums.cpu_ns > 0.0).then_some(sums.cpu_ns);
     let client = |sums: &Sums| sums.counter(CLIENT_CPU);
     let share = |sums: &&Sums| {

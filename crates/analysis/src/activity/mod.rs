@@ -71,7 +71,7 @@ pub struct CounterRate {
     pub per_row: Option<Interval>,
     /// Per second of all sessions together.
     pub per_s: Option<Interval>,
-    /// Blocks in which the engine told it.
+    /// Blocks in which the engine reported it.
     pub blocks: u32,
 }
 

@@ -56,7 +56,7 @@ impl Sums {
         }
     }
 
-    /// A counter, where it was told.
+    /// A counter, where it was reported.
     pub fn counter(&self, name: &str) -> Option<f64> {
         self.counters.get(name).copied()
     }

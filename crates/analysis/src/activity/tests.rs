@@ -63,9 +63,9 @@ fn rare_waits_are_other_and_few_samples_tell_nothing() {
     let runs: Vec<Run> =
         ["A", "A'"].into_iter().flat_map(|name| [counted(0, name, &own), counted(1, name, &own)]).collect();
     let waits = of(&runs, "A").activity.waits.unwrap();
-    let told: Vec<&str> = waits.shares.iter().map(|wait| wait.name.as_str()).collect();
-    assert_eq!(told.len(), MAX_WAITS + 1);
-    assert_eq!((told[0], told[1], told[7], told[8]), (RUNNING, "Lock:11", "Lock:05", OTHER));
+    let shown: Vec<&str> = waits.shares.iter().map(|wait| wait.name.as_str()).collect();
+    assert_eq!(shown.len(), MAX_WAITS + 1);
+    assert_eq!((shown[0], shown[1], shown[7], shown[8]), (RUNNING, "Lock:11", "Lock:05", OTHER));
     // 1 + 2 + 3 + 4 + 5 of the rare ones and the engine's own other, of 80.
     close(waits.shares[8].share.mean, 16.0 / 80.0);
     assert!(waits.enough, "160 samples");
@@ -160,7 +160,7 @@ fn locks_of(runs: &[Run], probe: Option<&Probe>) -> Locks {
 }
 
 #[test]
-fn spins_are_told_with_a_measured_clock_only() {
+fn spins_are_reported_with_a_measured_clock_only() {
     let locks = locks_of(&spinning(), None);
     close(locks.spins_per_row.unwrap().mean, 500.0);
     // 0.2 s of 2 sessions of 1 s.

@@ -46,8 +46,8 @@ pub(super) fn names(runs: &[Vec<&Sums>]) -> Vec<String> {
     let running = |name: &str| name == RUNNING;
     ranked.sort_by(|a, b| running(b.0).cmp(&running(a.0)).then(b.1.total_cmp(&a.1)).then(a.0.cmp(b.0)));
     let mut names: Vec<String> = ranked.iter().take(MAX_WAITS).map(|(name, _)| (*name).to_owned()).collect();
-    let told: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    let left = |sums: &&Sums| rest(sums, &told) > 0.0;
+    let listed: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let left = |sums: &&Sums| rest(sums, &listed) > 0.0;
     if runs.iter().flatten().any(left) {
         names.push(OTHER.to_owned());
     }
@@ -60,9 +60,9 @@ pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Wait
     if sampled.is_empty() {
         return None;
     }
-    let told: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| *name != OTHER).collect();
+    let listed: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| *name != OTHER).collect();
     let value = |sums: &Sums, name: &str| match name {
-        OTHER => rest(sums, &told),
+        OTHER => rest(sums, &listed),
         name => sums.counter(&format!("{PREFIX}{name}")).unwrap_or(0.0),
     };
     let share = |name: &String| {
@@ -91,8 +91,8 @@ fn waits_of(sums: &Sums) -> impl Iterator<Item = (&str, f64)> {
 
 /// Samples of one run that none of these names has.
 fn rest(sums: &Sums, names: &BTreeSet<&str>) -> f64 {
-    let told: f64 = waits_of(sums).filter(|(name, _)| names.contains(name)).map(|(_, value)| value).sum();
-    (of_run(sums) - told).max(0.0)
+    let shown: f64 = waits_of(sums).filter(|(name, _)| names.contains(name)).map(|(_, value)| value).sum();
+    (of_run(sums) - shown).max(0.0)
 }
 
 /// All samples of one run. Where the engine's sum is less than its parts, the parts count.

@@ -85,7 +85,7 @@ impl<'a> Table<'a> {
                 by_metric.entry(metric).or_default().push(sum / known.len() as f64);
             }
         }
-        let told = by_metric.into_iter().filter_map(|(metric, values)| {
+        let numbers = by_metric.into_iter().filter_map(|(metric, values)| {
             let estimate = MeanEstimate::of(&values)?;
             let (low, high) = estimate.interval(alpha);
             let back = |end: f64| match self.least.get(metric) {
@@ -96,7 +96,7 @@ impl<'a> Table<'a> {
             let [mean, low, high] = [estimate.mean, low, high].map(back);
             Some((metric.to_owned(), Interval { mean, low, high, unit: self.unit(metric) }))
         });
-        told.collect()
+        numbers.collect()
     }
 
     /// The largest mean of a number over the smallest, of the treatments of the group where they differ
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// One run's numbers. What nobody told is left out.
+/// One run's numbers. What nobody reported is left out.
 fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     let mut figures = Figures::new();
     let slices = run.slices.len() as f64;

@@ -109,10 +109,10 @@ impl Commands {
         self.baselines.iter().find(|(name, _)| name == group)?.1.get(metric)
     }
 
-    /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not told by runs of
-    /// both sides)`. Of reasons of one kind, which differ by block and treatment, the first is told.
+    /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not reported by runs of
+    /// both sides)`. Of reasons of one kind, which differ by block and treatment, the first is reported.
     pub fn gap_lines(&self) -> Vec<String> {
-        let told = self.quantities.iter().filter_map(|quantity| {
+        let lines = self.quantities.iter().filter_map(|quantity| {
             let mut reasons: Vec<&str> = Vec::new();
             for gap in self.gaps.iter().filter(|gap| gap.metric == quantity.metric) {
                 if !reasons.contains(&gap.reason.as_str()) {
@@ -121,12 +121,12 @@ impl Commands {
             }
             let (first, rest) = reasons.split_first()?;
             let mut text = (*first).to_owned();
-            let other = rest.iter().find(|own| is_told(own) != is_told(first)).or(rest.first());
+            let other = rest.iter().find(|own| is_reported(own) != is_reported(first)).or(rest.first());
             text.extend(other.map(|own| format!(", and {own}")));
             text.extend((rest.len() > 1).then(|| format!(", and {} more", rest.len() - 1)));
             Some(format!("{} ({text})", quantity.name))
         });
-        told.collect()
+        lines.collect()
     }
 
     /// Why a treatment has no ratio of a quantity to its baseline.
@@ -135,9 +135,9 @@ impl Commands {
     }
 }
 
-/// Whether a reason for no ratio is a number that was told, rather than one that was not.
-fn is_told(reason: &str) -> bool {
-    reason != ratios::NOT_TOLD
+/// Whether a reason for no ratio is a number that was reported, rather than one that was not.
+fn is_reported(reason: &str) -> bool {
+    reason != ratios::NOT_REPORTED
 }
 
 /// The word of an estimate's direction.

@@ -81,11 +81,11 @@ fn floors(study: &Study, quantities: &[Quantity], a_a: &Twins<'_>, alpha: f64) -
 }
 
 /// That runs of one side or both did not tell the number.
-pub(super) const NOT_TOLD: &str = "not told by runs of both sides";
+pub(super) const NOT_REPORTED: &str = "not reported by runs of both sides";
 
 /// Why there is no number.
 enum Nothing {
-    /// No block has usable runs of both sides: told with the treatment.
+    /// No block has usable runs of both sides: reported with the treatment.
     NoRun,
     /// Another reason.
     Because(String),
@@ -119,7 +119,7 @@ fn series(
     }
     match (series.d.is_empty(), is_run) {
         (false, _) => Ok(series),
-        (true, true) => Err(Nothing::Because(NOT_TOLD.to_owned())),
+        (true, true) => Err(Nothing::Because(NOT_REPORTED.to_owned())),
         (true, false) => Err(Nothing::NoRun),
     }
 }

@@ -113,16 +113,16 @@ fn ratios_have_directions_and_say_what_they_mean() {
     let (study, runs) = story(8);
     let analysis = analyse_on(&study, None, &runs, 1.0);
     assert_eq!(analysis.headline(), ELAPSED);
-    let told = |metric: &str| {
+    let reported = |metric: &str| {
         let own = find(&analysis, metric);
         (format!("{:.2}", own.value), own.effect.then(|| own.meaning()), own.direction.clone())
     };
     let (lower, higher) = ("lower-is-better".to_owned(), "higher-is-better".to_owned());
-    assert_eq!(told(ELAPSED), ("0.50".to_owned(), Some("better"), lower.clone()));
-    assert_eq!(told("metric/tps"), ("2.00".to_owned(), Some("better"), higher));
-    assert_eq!(told("metric/late"), ("1.50".to_owned(), Some("worse"), lower.clone()));
-    assert_eq!(told("metric/same"), ("1.00".to_owned(), None, "neither".to_owned()));
-    assert_eq!(told(CPU), ("1.00".to_owned(), None, lower));
+    assert_eq!(reported(ELAPSED), ("0.50".to_owned(), Some("better"), lower.clone()));
+    assert_eq!(reported("metric/tps"), ("2.00".to_owned(), Some("better"), higher));
+    assert_eq!(reported("metric/late"), ("1.50".to_owned(), Some("worse"), lower.clone()));
+    assert_eq!(reported("metric/same"), ("1.00".to_owned(), None, "neither".to_owned()));
+    assert_eq!(reported(CPU), ("1.00".to_owned(), None, lower));
     assert_eq!(find(&analysis, ELAPSED).method, "t over 8 blocks of whole runs, baseline A and A'");
     // What other workloads have is not here: its ratio would be the inverse of elapsed.
     assert!(!analysis.estimates.iter().any(|own| own.metric.starts_with("rows_per_s")));
@@ -171,7 +171,7 @@ fn a_zero_has_no_ratio_and_says_where_it_is() {
 }
 
 #[test]
-fn both_kinds_of_reasons_are_told() {
+fn both_kinds_of_reasons_are_reported() {
     let (mut study, mut runs) = story(8);
     study.comparisons.push(comparison("A'", &["A"], "own"));
     study.comparisons.push(comparison("T", &["A'"], "own"));
@@ -183,7 +183,7 @@ fn both_kinds_of_reasons_are_told() {
     for run in runs.iter_mut().filter(|run| run.treatment == "T") {
         run.readings.retain(|reading| reading.metric != "zero");
     }
-    assert_eq!(lines(&runs), ["zero (not told by runs of both sides, and 0 in block 3 of A)"]);
+    assert_eq!(lines(&runs), ["zero (not reported by runs of both sides, and 0 in block 3 of A)"]);
     // Of several zeros the first, and how many more there are; the other kind comes before those.
     for reading in runs.iter_mut().filter(|run| run.treatment == "A'").flat_map(|run| &mut run.readings) {
         if reading.metric == "zero" {
@@ -192,9 +192,12 @@ fn both_kinds_of_reasons_are_told() {
     }
     study.comparisons.push(comparison("A", &["A'"], "own"));
     let analysis = analyse_on(&study, None, &runs, 1.0);
-    let told = analysis.commands.as_ref().unwrap().gap_lines();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("not told by runs of both sides, and -1.00e300 in block 0 of A'"), "{told:?}");
+    let reported = analysis.commands.as_ref().unwrap().gap_lines();
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(
+        reported[0].contains("not reported by runs of both sides, and -1.00e300 in block 0 of A'"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -220,8 +223,8 @@ fn after_failures_and_zeros_more_blocks_are_not_what_helps() {
         let message = "the command ended with exit code 3".to_owned();
         run.status = RunStatus::Failed { kind: "exit-code".to_owned(), message };
     }
-    let mend = "Next: mend what made runs of T fail (see Left out), then the same again.";
-    assert!(scope(&study, &runs).ends_with(mend), "{}", scope(&study, &runs));
+    let next = "Next: fix what made runs of T fail (see Left out), then the same again.";
+    assert!(scope(&study, &runs).ends_with(next), "{}", scope(&study, &runs));
 }
 
 #[test]
@@ -240,11 +243,11 @@ fn a_failed_run_takes_its_pair_and_not_the_study() {
     assert_eq!((find(&analysis, "metric/tps").blocks, find(&analysis, "metric/late").blocks), (7, 6));
     assert_eq!((analysis.treatments[2].runs, analysis.treatments[2].failed), (7, 1));
     assert!(analysis.excluded_blocks[0].contains("T only: failed (metric: metric tps was not found"));
-    // Nobody told it on one side: that is a reason too.
+    // Nobody reported it on one side: that is a reason too.
     runs.iter_mut().filter(|run| run.treatment == "T").for_each(|run| run.readings.clear());
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let commands = analysis.commands.as_ref().unwrap();
-    assert_eq!(commands.gap("T : A+A'", "metric/tps").unwrap().reason, "not told by runs of both sides");
+    assert_eq!(commands.gap("T : A+A'", "metric/tps").unwrap().reason, "not reported by runs of both sides");
 }
 
 #[test]
@@ -410,7 +413,9 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
     let (analysis, cost) = look(&runs);
     let summary = &analysis.treatments[2].metrics;
     assert!(!summary.contains_key(CPU) && !summary.contains_key(BUSY_CPUS), "{summary:?}");
-    assert!(analysis.commands.unwrap().gap_lines()[0].starts_with("CPU per tx, server included (not told"));
+    assert!(
+        analysis.commands.unwrap().gap_lines()[0].starts_with("CPU per tx, server included (not reported")
+    );
     assert!(!cost.contains("on T"), "{cost}");
 }
 
@@ -450,7 +455,7 @@ fn a_fixed_amount_of_work_keeps_its_cpu_per_run_and_the_server_counts() {
 }
 
 #[test]
-fn a_command_that_uses_one_cpu_is_told_so() {
+fn a_command_that_uses_one_cpu_is_reported_so() {
     let (study, mut runs) = story(8);
     for slice in runs.iter_mut().flat_map(|run| &mut run.slices) {
         slice.sessions[0].cpu_ns = slice.window_ns - slice.window_ns / 50;

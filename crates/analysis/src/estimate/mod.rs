@@ -1,6 +1,6 @@
 //! From runs to estimates: which runs count, one number d per block, intervals over blocks.
 //!
-//! The method and its sources are told in docs/METHODOLOGY.md. In short: a round gives every
+//! The method and its sources are described in docs/METHODOLOGY.md. In short: a round gives every
 //! treatment one slice; d of a block is the mean over its rounds of ln(treatment / baseline); the
 //! interval is Student's t over blocks (Georges et al. 2007; Kalibera and Jones 2013).
 

@@ -38,7 +38,7 @@ impl Telemetry {
         Self {
             co_runner_before: readings.co_runner("before_busy_share"),
             co_runner_after: readings.co_runner("after_busy_share"),
-            clock_mhz: readings.counted_mhz().or_else(|| readings.told_mhz()),
+            clock_mhz: readings.counted_mhz().or_else(|| readings.cpufreq_mhz()),
             counted_mhz: readings.counted_mhz(),
             straggler_share: machine("cpu", "siblings_busy_core_idle_ns"),
             own_cpu_share: machine("telemetry", "own_cpu_ns"),
@@ -110,10 +110,10 @@ impl Readings<'_> {
     }
 
     /// cpufreq's.
-    fn told_mhz(&self) -> Option<f64> {
+    fn cpufreq_mhz(&self) -> Option<f64> {
         let window_ns = self.whole("clock", "window_ns")?;
-        let told = self.known("clock", "cpufreq_mhz_ns").filter_map(|(_, sum)| per(sum, window_ns));
-        mean(told.filter(|mhz| *mhz > 0.0))
+        let reported = self.known("clock", "cpufreq_mhz_ns").filter_map(|(_, sum)| per(sum, window_ns));
+        mean(reported.filter(|mhz| *mhz > 0.0))
     }
 }
 

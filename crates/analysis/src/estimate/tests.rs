@@ -71,14 +71,14 @@ fn one_denominator_is_taken_as_it_is() {
     assert_eq!((got.blocks, got.kind.as_str(), got.baseline.as_str()), (4, "smt-yield", "O"));
 }
 
-/// Runs blocks told as `A ok, A' failed, T ok | A ok, A' ok, T invalid`; `-` is no run.
+/// Runs blocks given as `A ok, A' failed, T ok | A ok, A' ok, T invalid`; `-` is no run.
 fn exclusions(story: &str) -> Analysis {
     let mut runs = Vec::new();
     for (block, line) in story.split('|').enumerate() {
         for word in line.split(',') {
             let words: Vec<&str> = word.split_whitespace().collect();
             let mut one = run(block as u32, words[0], &[if words[0] == "T" { 200 } else { 100 }]);
-            let (kind, message) = (words[1].to_owned(), "told".to_owned());
+            let (kind, message) = (words[1].to_owned(), "given".to_owned());
             match words[1] {
                 "ok" => {}
                 "-" => continue,
@@ -126,13 +126,13 @@ fn which_runs_count() {
 }
 
 #[test]
-fn reasons_are_told() {
+fn reasons_are_reported() {
     let analysis = exclusions("A ok, A' failed, T ok | A ok, A' ok, T not-cached | A ok, A' ok, T empty");
     assert_eq!(
         analysis.excluded_blocks,
         [
-            "block 0: baseline A' failed (crash: told)",
-            "block 1, T only: invalid (not-cached: told)",
+            "block 0: baseline A' failed (crash: given)",
+            "block 1, T only: invalid (not-cached: given)",
             "block 2, T only: invalid (no-work: 1 of 2 rounds had no row)",
         ]
     );
@@ -313,9 +313,12 @@ fn damaged_runs_are_left_out_and_harmless() {
     runs[8].slices[0].window_ns = 0;
     runs.push(run(1, "unknown", &[1]));
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
-    let told = analysis.excluded_blocks.join("\n");
-    assert!(told.contains("block 1, T only: invalid (no-work: it has no slices)"), "{told}");
-    assert!(told.contains("block 2, T only: invalid (no-work: 1 of 2 rounds had no row)"), "{told}");
-    assert!(told.contains("block 1, a run of 'unknown'"), "{told}");
+    let exclusions = analysis.excluded_blocks.join("\n");
+    assert!(exclusions.contains("block 1, T only: invalid (no-work: it has no slices)"), "{exclusions}");
+    assert!(
+        exclusions.contains("block 2, T only: invalid (no-work: 1 of 2 rounds had no row)"),
+        "{exclusions}"
+    );
+    assert!(exclusions.contains("block 1, a run of 'unknown'"), "{exclusions}");
     assert_eq!(analysis.estimates[0].blocks, 1);
 }

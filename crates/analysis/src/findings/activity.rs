@@ -1,5 +1,5 @@
 //! What sessions waited for and how that changed, what spinning cost, what the client took, how long
-//! a fixed amount of work took. Changes are told only where two intervals have no point in common.
+//! a fixed amount of work took. Changes are reported only where two intervals have no point in common.
 
 use super::facts::Facts;
 use super::finding;
@@ -8,26 +8,26 @@ use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::{Finding, Interval, TreatmentSummary};
 use threadwise_study::Role;
 
-/// From this share of all CPU time on the client's part is told.
-const CLIENT_TOLD_SHARE: f64 = 0.05;
+/// From this share of all CPU time on the client's part is reported.
+const CLIENT_REPORTED_SHARE: f64 = 0.05;
 
-/// Most treatments that one finding tells of.
-const MAX_TOLD: usize = 4;
+/// Most treatments that one finding names.
+const MAX_SHOWN: usize = 4;
 
 /// The same of waits in a verdict of queries, which has more to tell.
-const MAX_TOLD_OF_QUERIES: usize = 1;
+const MAX_SHOWN_OF_QUERIES: usize = 1;
 
 /// Longest name of a wait or counter inside a sentence.
 const MAX_NAME: usize = 40;
 
 /// All of it; nothing where the engine tells nothing.
 pub fn activity(facts: &Facts<'_>) -> Vec<Finding> {
-    [elapsed(facts), waits(facts, MAX_TOLD), locks(facts), client(facts)].into_iter().flatten().collect()
+    [elapsed(facts), waits(facts, MAX_SHOWN), locks(facts), client(facts)].into_iter().flatten().collect()
 }
 
 /// The same of queries, whose times and rows other findings tell of.
 pub fn of_queries(facts: &Facts<'_>) -> Vec<Finding> {
-    [waits(facts, MAX_TOLD_OF_QUERIES), client(facts)].into_iter().flatten().collect()
+    [waits(facts, MAX_SHOWN_OF_QUERIES), client(facts)].into_iter().flatten().collect()
 }
 
 /// A fixed amount of work: how long it took, and how long sessions idled at its end.
@@ -36,11 +36,11 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
         summary.metrics.contains_key("elapsed_ns") && role(facts, summary) != Some(Role::BaselineTwin)
     };
     let own: Vec<&TreatmentSummary> = measured(facts).filter(known).collect();
-    let told = own.iter().filter_map(|summary| {
+    let clauses = own.iter().filter_map(|summary| {
         let elapsed = summary.metrics.get("elapsed_ns")?;
         Some(format!("{} {}", summary.name, seconds(elapsed)))
     });
-    let told = limited(told.collect(), MAX_TOLD)?;
+    let clauses = limited(clauses.collect(), MAX_SHOWN)?;
     let tails = own.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
     let tail = tails.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let tail = tail.map_or_else(String::new, |(summary, tail)| {
@@ -50,12 +50,12 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
             summary.name
         )
     });
-    let text = format!("Fixed work, elapsed: {told}.{tail}");
+    let text = format!("Fixed work, elapsed: {clauses}.{tail}");
     Some(finding("elapsed", text, &names(&own)))
 }
 
 /// What sessions waited for most, and what changed against the baseline.
-fn waits(facts: &Facts<'_>, most_told: usize) -> Option<Finding> {
+fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     let sampled: Vec<(&TreatmentSummary, &Waits)> = measured(facts)
         .filter_map(|summary| Some((summary, summary.activity.waits.as_ref()?)))
         .filter(|(_, waits)| waits.samples > 0)
@@ -80,8 +80,8 @@ fn waits(facts: &Facts<'_>, most_told: usize) -> Option<Finding> {
         .collect();
     let texts: Vec<String> = changed.iter().map(|(_, text)| text.clone()).collect();
     let mut sentences = Vec::new();
-    sentences.extend(limited(base, most_told).map(|text| format!("Waits, shares of samples: {text}.")));
-    sentences.push(match limited(texts, most_told) {
+    sentences.extend(limited(base, max_shown).map(|text| format!("Waits, shares of samples: {text}.")));
+    sentences.push(match limited(texts, max_shown) {
         Some(text) => format!("Against the baseline: {text}."),
         None => "No change against the baseline is shown.".to_owned(),
     });
@@ -146,9 +146,9 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
         let cost = if cost.is_empty() { String::new() } else { format!(" ({})", cost.join(", ")) };
         Some(format!("{} {spins}{cost}", summary.name))
     };
-    let told = limited(
+    let clauses = limited(
         own.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell).collect(),
-        MAX_TOLD,
+        MAX_SHOWN,
     )?;
     let changed: Vec<String> = own
         .iter()
@@ -160,14 +160,14 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
                 .then(|| format!("{} {}", summary.name, if own.mean > below.mean { "more" } else { "fewer" }))
         })
         .collect();
-    let changed = match limited(changed, MAX_TOLD) {
+    let changed = match limited(changed, MAX_SHOWN) {
         Some(text) => format!(" Against the baseline: {text}."),
         None => " No change against the baseline is shown.".to_owned(),
     };
     let gap = own.iter().find(|(_, locks)| locks.clock_mhz.is_none());
     let gap = gap.map_or_else(String::new, |(_, locks)| format!(" Cycles a spin: unknown, {}.", locks.clock));
     let evidence: Vec<&TreatmentSummary> = own.iter().map(|(summary, _)| *summary).collect();
-    Some(finding("locks", format!("Spins per row: {told}.{changed}{gap}"), &names(&evidence)))
+    Some(finding("locks", format!("Spins per row: {clauses}.{changed}{gap}"), &names(&evidence)))
 }
 
 /// The client's part of the CPU time, where it is large enough to be part of the answer.
@@ -175,7 +175,7 @@ fn client(facts: &Facts<'_>) -> Option<Finding> {
     let shares = measured(facts)
         .filter_map(|summary| Some((summary, summary.activity.cpu.as_ref()?.client_share.as_ref()?)));
     let (summary, most) = shares.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
-    (most.mean > CLIENT_TOLD_SHARE).then(|| {
+    (most.mean > CLIENT_REPORTED_SHARE).then(|| {
         let text = format!(
             "The client used {} of the CPU time with {}, the most of all treatments: ratios are those of engine \
              and client together.",

@@ -12,7 +12,7 @@ use threadwise_study::command::Better;
 use threadwise_study::{Role, Treatment};
 
 /// Most treatments that one sentence tells of.
-const MAX_TOLD: usize = 4;
+const MAX_SHOWN: usize = 4;
 
 /// Most comparisons other than those with the baseline.
 const MAX_OTHERS: usize = 6;
@@ -48,32 +48,32 @@ pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: 
         let name = baseline(facts, group).map(|own| placed(commands, own)).unwrap_or_default();
         let head = format!("{}{place}: {} on {name}.", title(quantity), value(quantity, base));
         let found = against_baseline(facts, group, &quantity.metric);
-        let told =
+        let clauses =
             found.iter().map(|(own, estimate)| format!("{} {}", placed(commands, own), worded(estimate)));
-        let told = limited(told.collect(), MAX_TOLD);
-        let told = told.map_or_else(String::new, |told| format!(" Against it: {told}."));
-        sentences.push(head + &told);
+        let clauses = limited(clauses.collect(), MAX_SHOWN);
+        let clauses = clauses.map_or_else(String::new, |clauses| format!(" Against it: {clauses}."));
+        sentences.push(head + &clauses);
         evidence.extend(found.into_iter().map(|(_, estimate)| estimate));
     }
     (!sentences.is_empty()).then(|| finding(kind, sentences.join(" "), &names(&evidence)))
 }
 
-/// Comparisons of the headline of other kinds than those that are told, such as with the baseline.
-pub fn others(facts: &Facts<'_>, headline: &Quantity, told: &[&str]) -> Option<Finding> {
-    let is_other = |estimate: &&Estimate| !told.contains(&estimate.kind.as_str());
+/// Comparisons of the headline of other kinds than those that are reported, such as with the baseline.
+pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Option<Finding> {
+    let is_other = |estimate: &&Estimate| !reported.contains(&estimate.kind.as_str());
     let own: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
-    let told = own.iter().map(|estimate| format!("{} {}", estimate.name, worded(estimate)));
-    let told = limited(told.collect(), MAX_OTHERS)?;
-    Some(finding("asked", format!("Other ratios of {}: {told}.", headline.name), &names(&own)))
+    let clauses = own.iter().map(|estimate| format!("{} {}", estimate.name, worded(estimate)));
+    let clauses = limited(clauses.collect(), MAX_OTHERS)?;
+    Some(finding("asked", format!("Other ratios of {}: {clauses}.", headline.name), &names(&own)))
 }
 
-/// Metrics of the output that differ, a sentence each, and those that do not, but for what is `told`
+/// Metrics of the output that differ, a sentence each, and those that do not, but for what is `reported`
 /// elsewhere.
-pub fn metrics(facts: &Facts<'_>, commands: &Commands, told: &[&str]) -> Vec<Finding> {
+pub fn metrics(facts: &Facts<'_>, commands: &Commands, reported: &[&str]) -> Vec<Finding> {
     let of_cost = [CPU, CPU_PER_UNIT, BUSY_CPUS, MEMORY];
-    let is_told = |metric: &str| told.contains(&metric) || of_cost.contains(&metric);
-    let rest: Vec<&Quantity> = commands.quantities.iter().filter(|own| !is_told(&own.metric)).collect();
-    // A tool that runs for a fixed time says nothing by its wall time: it is told where it differs.
+    let is_reported = |metric: &str| reported.contains(&metric) || of_cost.contains(&metric);
+    let rest: Vec<&Quantity> = commands.quantities.iter().filter(|own| !is_reported(&own.metric)).collect();
+    // A tool that runs for a fixed time says nothing by its wall time: it is reported where it differs.
     let differs = |own: &&Quantity| effects(facts, &own.metric) > 0;
     let (loud, quiet): (Vec<&Quantity>, Vec<&Quantity>) = rest.iter().partition(|own| differs(own));
     let mut findings: Vec<Finding> =
@@ -88,12 +88,12 @@ pub fn metrics(facts: &Facts<'_>, commands: &Commands, told: &[&str]) -> Vec<Fin
     let (tiny, same): (Vec<&Quantity>, Vec<&Quantity>) =
         quiet.iter().filter(compared).partition(|own| tiny(facts, &own.metric) > 0);
     let listed = |all: &[&Quantity]| list(&all.iter().map(|own| own.name.clone()).collect::<Vec<_>>());
-    let told = [
+    let clauses = [
         (!same.is_empty()).then(|| format!("No difference shown in {}.", listed(&same))),
         (!tiny.is_empty()).then(|| format!("Differences below 0.5% in {}.", listed(&tiny))),
     ];
-    let told: Vec<String> = told.into_iter().flatten().collect();
-    findings.extend((!told.is_empty()).then(|| finding("metric", told.join(" "), &[])));
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+    findings.extend((!clauses.is_empty()).then(|| finding("metric", clauses.join(" "), &[])));
     findings
 }
 
@@ -117,12 +117,12 @@ fn sentences<'a>(
     for group in facts.study.groups() {
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
         let found = against_baseline(facts, group, &quantity.metric);
-        let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_told(estimate));
+        let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_reported(estimate));
         let (tiny, not): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, estimate)| estimate.effect);
         let name = baseline(facts, group).map(|own| bare(&own.name)).unwrap_or_default();
         let mut parts = vec![format!("{} on {name}", value(quantity, base))];
-        let told = shown.iter().map(|(own, estimate)| format!("{} {}", bare(&own.name), worded(estimate)));
-        parts.extend(limited(told.collect(), MAX_TOLD));
+        let clauses = shown.iter().map(|(own, estimate)| format!("{} {}", bare(&own.name), worded(estimate)));
+        parts.extend(limited(clauses.collect(), MAX_SHOWN));
         let noun = if shown.is_empty() { "comparison" } else { "other" };
         for (words, some) in
             [("a difference below 0.5% in", tiny.len()), ("no difference shown in", not.len())]
@@ -138,8 +138,8 @@ fn sentences<'a>(
 /// CPU of a run or of a unit of its work, how many logical CPUs that kept busy, and memory.
 pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
     let mut evidence = Vec::new();
-    let mut told = |quantity: Option<&Quantity>| sentences(facts, commands, quantity?, &mut evidence);
-    let (cpu, memory) = (told(commands.cpu()), told(commands.quantity(MEMORY)));
+    let mut clause_of = |quantity: Option<&Quantity>| sentences(facts, commands, quantity?, &mut evidence);
+    let (cpu, memory) = (clause_of(commands.cpu()), clause_of(commands.quantity(MEMORY)));
     let not_compared = commands.cpu().is_none().then(|| {
         "CPU per run is not compared: all runs took about as long, and none says how much it did.".to_owned()
     });
@@ -176,9 +176,9 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<String> {
              more of them cannot make it faster."
         ));
     }
-    let told = known.iter().map(|(own, busy, cpus)| format!("{busy:.2} of {cpus} on {}", own.name));
+    let clauses = known.iter().map(|(own, busy, cpus)| format!("{busy:.2} of {cpus} on {}", own.name));
     let server = if commands.has_server { ", server included" } else { "" };
-    Some(format!("Logical CPUs kept busy{server}: {}.", limited(told.collect(), MAX_TOLD)?))
+    Some(format!("Logical CPUs kept busy{server}: {}.", limited(clauses.collect(), MAX_SHOWN)?))
 }
 
 /// Whether nobody else was busy on a treatment's own logical CPUs: a command that is kept from them keeps
@@ -209,12 +209,12 @@ fn against_baseline<'a>(facts: &Facts<'a>, group: &str, metric: &str) -> Vec<(&'
 
 /// How many comparisons with the baseline a sentence tells of.
 fn effects(facts: &Facts<'_>, metric: &str) -> usize {
-    all_against_baseline(facts, metric).filter(|estimate| is_told(estimate)).count()
+    all_against_baseline(facts, metric).filter(|estimate| is_reported(estimate)).count()
 }
 
 /// How many of them are effects too small to tell.
 fn tiny(facts: &Facts<'_>, metric: &str) -> usize {
-    all_against_baseline(facts, metric).filter(|estimate| estimate.effect && !is_told(estimate)).count()
+    all_against_baseline(facts, metric).filter(|estimate| estimate.effect && !is_reported(estimate)).count()
 }
 
 fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<Item = &'a Estimate> {
@@ -224,7 +224,7 @@ fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<It
 }
 
 /// An effect that does not round to 1.00x: a page more of memory in every run is one, and no news.
-fn is_told(estimate: &Estimate) -> bool {
+fn is_reported(estimate: &Estimate) -> bool {
     estimate.effect && (estimate.value - 1.0).abs() >= 0.005
 }
 

@@ -35,7 +35,7 @@ pub struct Facts<'a> {
     pub topology: &'a Topology,
     /// What came out.
     pub analysis: &'a Analysis,
-    /// Version that the engine told; empty where it is not known.
+    /// Version that the engine reported; empty where it is not known.
     pub engine_version: &'a str,
 }
 

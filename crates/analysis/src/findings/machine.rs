@@ -84,7 +84,7 @@ fn smt(topology: &Topology) -> String {
     } else if declares_siblings(topology) {
         "SMT on, one logical CPU of each core allowed to us"
     } else if topology.identity.hypervisor.is_some() {
-        // What a guest is told need not be what there is.
+        // What a guest is reported need not be what there is.
         "SMT undeclared"
     } else {
         "no SMT"

@@ -102,7 +102,7 @@ fn parts(facts: &Facts<'_>) -> Parts {
     Parts { validity, found, lead, limits, ..Parts::default() }
 }
 
-/// What the ratios of throughput say. The yield is told in any case, if only that there is none.
+/// What the ratios of throughput say. The yield is reported in any case, if only that there is none.
 fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
     let first: Vec<Finding> =
         [scaling::two_cores(facts), scaling::others(facts, sweeps)].into_iter().flatten().collect();

@@ -48,7 +48,7 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<String> {
     Some(format!(" Better than linear: {text}; {} are not told apart here.", work.causes))
 }
 
-/// Two sessions on one logical CPU against one alone: told only where it differs, since taking
+/// Two sessions on one logical CPU against one alone: reported only where it differs, since taking
 /// turns should change nothing, or where it is all that there is to tell.
 pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     let of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
@@ -79,11 +79,11 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
         let tell = |(treatment, estimate): &(&Treatment, &Estimate)| {
             format!("{} {}", label(treatment), judged(estimate))
         };
-        let mut told: Vec<String> = found.iter().take(MAX_OTHERS).map(tell).collect();
+        let mut clauses: Vec<String> = found.iter().take(MAX_OTHERS).map(tell).collect();
         if found.len() > MAX_OTHERS {
-            told.push(format!("and {} more in the table", found.len() - MAX_OTHERS));
+            clauses.push(format!("and {} more in the table", found.len() - MAX_OTHERS));
         }
-        (!told.is_empty()).then(|| told.join(", "))
+        (!clauses.is_empty()).then(|| clauses.join(", "))
     })?;
     let groups = facts.study.groups();
     let found: Vec<&Estimate> =
@@ -99,14 +99,14 @@ fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> b
     let is = |known: Option<&Treatment>| known.is_some_and(|known| known.name == treatment.name);
     let shape = Facts::shape(treatment);
     let is_first = is(facts.find(group, shape));
-    let told = match shape {
+    let is_named = match shape {
         Shape::Alone | Shape::OneCpu => is_first,
         Shape::SameCore => is_first && core_yield(facts, group).is_some(),
         Shape::CrossPackage => is_first && between_packages(facts, group).is_some(),
         Shape::SamePackage | Shape::Spread | Shape::Other => false,
     };
     treatment.role == Role::Compared
-        && !told
+        && !is_named
         && !is(facts.two_cores(group))
         && !sweeps.iter().any(|sweep| sweep.has(treatment))
 }
@@ -160,11 +160,11 @@ pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
     let own: Vec<&Estimate> =
         facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind.as_str())).collect();
     let tell = |estimate: &&Estimate| format!("{}: {}", estimate.name, judged(estimate));
-    let mut told: Vec<String> = own.iter().take(MAX_ASKED).map(tell).collect();
+    let mut clauses: Vec<String> = own.iter().take(MAX_ASKED).map(tell).collect();
     if own.len() > MAX_ASKED {
-        told.push(format!("and {} more", own.len() - MAX_ASKED));
+        clauses.push(format!("and {} more", own.len() - MAX_ASKED));
     }
-    (!own.is_empty()).then(|| finding("asked", format!("As asked: {}.", told.join("; ")), &names(&own)))
+    (!own.is_empty()).then(|| finding("asked", format!("As asked: {}.", clauses.join("; ")), &names(&own)))
 }
 
 /// The estimates of all groups that have one.

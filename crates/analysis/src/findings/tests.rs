@@ -240,7 +240,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
 fn nothing_can_be_said() {
     let (study, mut runs) = small_study();
     let topology = machine(1, 2, 1);
-    let told = |runs: &[Run]| {
+    let verdict_text = |runs: &[Run]| {
         let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
         let findings = verdict(&study, &topology, &analysis);
         assert_eq!(
@@ -249,12 +249,12 @@ fn nothing_can_be_said() {
         );
         findings[0].text.clone()
     };
-    assert_eq!(told(&[]), "Nothing can be said: no run is finished.");
+    assert_eq!(verdict_text(&[]), "Nothing can be said: no run is finished.");
     for one in runs.iter_mut().filter(|run| run.treatment == "A") {
         one.status = RunStatus::Invalid { kind: "lost-pin".to_owned(), message: "mask was 0-1".to_owned() };
     }
     assert_eq!(
-        told(&runs),
+        verdict_text(&runs),
         "Nothing can be said: no block has a usable baseline (0 runs failed, 40 left out). \
          Left out: block 0: baseline A invalid (lost-pin: mask was 0-1); \
          block 1: baseline A invalid (lost-pin: mask was 0-1); \
@@ -297,20 +297,20 @@ fn a_model_is_called_a_model_first() {
 fn why_there_is_no_yield() {
     let study = study(&[""], &["P same-package 2"]);
     let all = runs(8, &[("P", 1.9)]);
-    let told = |topology: &Topology| {
+    let verdict_text = |topology: &Topology| {
         let analysis = analyse_on(&study, Some(topology), &all, 1.0);
         of_kind(&verdict(&study, topology, &analysis), "not-measurable").to_owned()
     };
     let mut bare = machine(1, 2, 1);
-    assert!(told(&bare).contains("(no core has two logical CPUs); that does not mean none"));
+    assert!(verdict_text(&bare).contains("(no core has two logical CPUs); that does not mean none"));
     bare.identity.smt_control = Some("off".to_owned());
-    assert!(told(&bare).contains("(SMT is switched off)"));
+    assert!(verdict_text(&bare).contains("(SMT is switched off)"));
     let mut penned = machine(1, 2, 2);
     for (core, keep) in [(0usize, 0u32), (1, 2)] {
         penned.cores[core].cpus = [keep].into_iter().collect();
         penned.logical_cpus[keep as usize + 1].allowed = false;
     }
-    assert!(told(&penned).contains("(siblings are there and not allowed to us)"));
+    assert!(verdict_text(&penned).contains("(siblings are there and not allowed to us)"));
 }
 
 #[test]
@@ -342,17 +342,17 @@ fn uneven_and_limited_machines() {
 fn better_than_linear_is_said_and_not_explained() {
     let study = study(&[""], &["P same-package 2"]);
     let topology = machine(1, 2, 1);
-    let told = |ratio: f64| {
+    let verdict_text = |ratio: f64| {
         let all = runs(8, &[("P", ratio)]);
         let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
         of_kind(&findings, "scaling").to_owned()
     };
     assert!(
-        told(2.2).contains(" Better than linear: each session does 1.10x [1.10, 1.10] of one alone"),
+        verdict_text(2.2).contains(" Better than linear: each session does 1.10x [1.10, 1.10] of one alone"),
         "{}",
-        told(2.2)
+        verdict_text(2.2)
     );
-    assert!(!told(1.9).contains("Better than linear"), "{}", told(1.9));
+    assert!(!verdict_text(1.9).contains("Better than linear"), "{}", verdict_text(1.9));
 }
 
 #[test]

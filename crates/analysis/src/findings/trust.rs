@@ -14,12 +14,12 @@ use threadwise_study::OptionValue;
 use threadwise_study::study::MIN_BLOCKS;
 
 /// From these shares on stragglers and the samplers' own cost are worth a word.
-const STRAGGLER_TOLD_SHARE: f64 = 0.01;
-const TELEMETRY_TOLD_SHARE: f64 = 0.005;
+const STRAGGLER_REPORTED_SHARE: f64 = 0.01;
+const TELEMETRY_REPORTED_SHARE: f64 = 0.005;
 
 /// From this share on of a work list's logical CPUs somebody else was at work there: what the kernel does for
 /// the list by itself, such as writing its pages, is less.
-const CROWD_TOLD_SHARE: f64 = 0.15;
+const CROWD_REPORTED_SHARE: f64 = 0.15;
 
 /// Most blocks that `--until` looks at (docs/METHODOLOGY.md).
 const UNTIL_BLOCKS: f64 = 64.0;
@@ -70,7 +70,7 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
         let own = notes.iter().filter(|note| note.contains(words));
         own.map(|note| note.trim().trim_end_matches('.').to_owned()).collect()
     };
-    let told = [
+    let clauses = [
         (
             "server not pinned",
             "so placements say nothing about the server: ratios between them are those of its clients, and of chance",
@@ -80,7 +80,7 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
             "so ratios are those of where threads run, on memory that was placed before",
         ),
     ];
-    let sentences: Vec<String> = told
+    let sentences: Vec<String> = clauses
         .iter()
         .map(|(mark, meaning)| (with(mark), meaning))
         .filter(|(own, _)| !own.is_empty())
@@ -245,7 +245,7 @@ fn crowd(facts: &Facts<'_>) -> Option<f64> {
         Some(all.mean - ours.mean / f64::from((*cpus)?))
     };
     let most = facts.analysis.treatments.iter().zip(cpus).filter_map(others).reduce(f64::max);
-    most.filter(|share| *share >= CROWD_TOLD_SHARE)
+    most.filter(|share| *share >= CROWD_REPORTED_SHARE)
 }
 
 /// What blocks are flagged for: what happened, where that is known, else all that it can be.
@@ -261,11 +261,11 @@ fn flags(covariates: &Covariates) -> String {
         ),
         (!any || busy, format!("CPUs that we left free busy above {}", percent(BUSY_FLAG_SHARE))),
     ];
-    let told: Vec<String> =
-        limits.into_iter().filter(|(is_told, _)| *is_told).map(|(_, text)| text).collect();
-    match told.as_slice() {
+    let clauses: Vec<String> =
+        limits.into_iter().filter(|(is_reported, _)| *is_reported).map(|(_, text)| text).collect();
+    match clauses.as_slice() {
         [first, second, third] => format!("{first}, {second} or {third}"),
-        told => told.join(" or "),
+        clauses => clauses.join(" or "),
     }
 }
 
@@ -279,10 +279,10 @@ fn measured_disturbances(covariates: &Covariates) -> Vec<String> {
             false => format!("a co-runner shared our cores {all} of the time, at most {most} in a run"),
         });
     }
-    if let Some(share) = covariates.straggler_share.filter(|share| *share >= STRAGGLER_TOLD_SHARE) {
+    if let Some(share) = covariates.straggler_share.filter(|share| *share >= STRAGGLER_REPORTED_SHARE) {
         parts.push(format!("siblings were busy while another core idled {} of the time", percent(share)));
     }
-    if let Some(share) = covariates.telemetry_cpu_share.filter(|share| *share >= TELEMETRY_TOLD_SHARE) {
+    if let Some(share) = covariates.telemetry_cpu_share.filter(|share| *share >= TELEMETRY_REPORTED_SHARE) {
         parts.push(format!("telemetry took {} of one CPU", percent(share)));
     }
     parts
@@ -328,8 +328,8 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
         // More blocks under the same quota are left out just the same.
         return Some("take the CPU quota away or use a cpuset".to_owned());
     }
-    if let Some(mend) = what_to_mend(facts) {
-        return Some(mend);
+    if let Some(next) = what_to_fix(facts) {
+        return Some(next);
     }
     let open = facts.throughput().any(|estimate| !estimate.conclusive) || facts.throughput().next().is_none();
     if open {
@@ -366,16 +366,16 @@ fn narrower(facts: &Facts<'_>) -> String {
     }
 }
 
-/// What more blocks would not mend: a treatment all of whose runs failed, and a headline that has no ratio
-/// since it was 0 or not told.
-fn what_to_mend(facts: &Facts<'_>) -> Option<String> {
+/// What more blocks would not fix: a treatment all of whose runs failed, and a headline that has no ratio
+/// since it was 0 or not reported.
+fn what_to_fix(facts: &Facts<'_>) -> Option<String> {
     let nothing = facts.throughput().next().is_none();
     let lost = |own: &&TreatmentSummary| own.failed > 0 && (nothing || own.runs == 0);
     let failed = facts.analysis.treatments.iter().filter(lost);
     let failed: Vec<String> = failed.map(|own| own.name.clone()).collect();
     if !failed.is_empty() {
         let names = shortened(&failed);
-        return Some(format!("mend what made runs of {names} fail (see Left out), then the same again"));
+        return Some(format!("fix what made runs of {names} fail (see Left out), then the same again"));
     }
     let commands = facts.analysis.commands.as_ref()?;
     let headline = commands.headline()?;

@@ -70,7 +70,7 @@ impl Work {
             Kind::Inserts => "inserts are rows of committed transactions",
             Kind::Rows => return None,
         };
-        // Only what was asked for everywhere: a factor's levels are told as such.
+        // Only what was asked for everywhere: a factor's levels are reported as such.
         let all = |name: &str, value: &str| {
             let own = |options: &Options| options.get(name).is_some_and(|own| own.to_string() == value);
             !study.treatments.is_empty() && study.treatments.iter().all(|t| own(&t.options))

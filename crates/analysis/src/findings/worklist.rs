@@ -16,7 +16,7 @@ use threadwise_study::Study;
 use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
 
 /// Kinds of comparisons that sentences of their own tell of.
-const TOLD_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
+const REPORTED_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
 
 /// All of it.
 pub fn worklist(facts: &Facts<'_>, commands: &Commands, own: &Worklist) -> Vec<Finding> {
@@ -28,9 +28,9 @@ pub fn worklist(facts: &Facts<'_>, commands: &Commands, own: &Worklist) -> Vec<F
     findings.extend(schedules(facts, own));
     if let Some(headline) = commands.headline() {
         // Treatments that differ in jobs and placement at once are neither steps nor pairs.
-        let is_told = !own.pairs.is_empty() || own.series.iter().any(|series| !series.steps.is_empty());
-        findings.extend(match headline.metric == ITEM_S && is_told {
-            true => others(facts, headline, &TOLD_KINDS),
+        let is_reported = !own.pairs.is_empty() || own.series.iter().any(|series| !series.steps.is_empty());
+        findings.extend(match headline.metric == ITEM_S && is_reported {
+            true => others(facts, headline, &REPORTED_KINDS),
             false => whole(facts, commands, headline, "command"),
         });
         findings.extend(metrics(facts, commands, &[ITEM_S, IDLE_SHARE, ELAPSED, &headline.metric]));
@@ -60,7 +60,7 @@ fn gains(speed: &Speed) -> bool {
 /// Seconds per item with the fewest jobs and with as many as were of use.
 fn item_s(own: &Worklist) -> Option<Finding> {
     let with = |point: &Point| format!("{} with {}", number(&point.item_s), plural(point.jobs, "job"));
-    let told = |series: &Series| {
+    let sentence = |series: &Series| {
         let (first, best) = (series.points.first()?, series.points.get(knee(series))?);
         let total = |point: &Point| {
             let total = point.total_s.as_ref().map(|total| format!(" (the list {} s)", number(total)));
@@ -72,7 +72,7 @@ fn item_s(own: &Worklist) -> Option<Finding> {
             false => format!("{start}, {}{}", with(best), total(best)),
         })
     };
-    let all: Vec<String> = own.series.iter().filter_map(told).collect();
+    let all: Vec<String> = own.series.iter().filter_map(sentence).collect();
     let items = own.items.map(|items| format!(", {}", plural(items, "item"))).unwrap_or_default();
     let names: Vec<&str> =
         own.series.iter().flat_map(|own| &own.points).map(|own| own.treatment.as_str()).collect();
@@ -87,15 +87,15 @@ fn steps(facts: &Facts<'_>, own: &Worklist) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut sentences = Vec::new();
     for series in own.series.iter().filter(|series| !series.steps.is_empty()) {
-        let told = series.steps.iter().filter_map(|step| {
+        let clauses = series.steps.iter().filter_map(|step| {
             Some(format!("from {} to {} {}", step.from, step.to, judged(step.speed.as_ref()?)))
         });
-        let told: Vec<String> = told.collect();
-        if told.is_empty() {
+        let clauses: Vec<String> = clauses.collect();
+        if clauses.is_empty() {
             continue;
         }
         let end = end(facts, series);
-        sentences.push(format!("Speed by number of jobs{}: {}. {end}", place(series), told.join("; ")));
+        sentences.push(format!("Speed by number of jobs{}: {}. {end}", place(series), clauses.join("; ")));
         let points = series.points.windows(2);
         evidence.extend(points.filter_map(|pair| name(facts, &pair[1].treatment, &pair[0].treatment)));
     }
@@ -131,16 +131,16 @@ fn placements(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
     let sentence = |(top, under): (&str, &str)| {
         let of_sides =
             pairs().filter(|pair| (label(own, &pair.treatment), label(own, &pair.baseline)) == (top, under));
-        let (mut told, mut evidence) = (Vec::new(), Vec::new());
+        let (mut clauses, mut evidence) = (Vec::new(), Vec::new());
         for pair in of_sides {
-            told.push(format!("with {} {}", plural(pair.jobs, "job"), judged(&pair.speed)));
+            clauses.push(format!("with {} {}", plural(pair.jobs, "job"), judged(&pair.speed)));
             evidence.extend(name(facts, &pair.treatment, &pair.baseline));
         }
         let (kind, what) = match (top, under) {
             ("all", "no-smt") => ("smt-whole", "Both threads of every core against one of each".to_owned()),
             _ => ("asked", format!("Speed of {top} over {under}")),
         };
-        finding(kind, format!("{what}: {}.", told.join("; ")), &evidence)
+        finding(kind, format!("{what}: {}.", clauses.join("; ")), &evidence)
     };
     let mut found: Vec<Finding> = sides.into_iter().map(sentence).collect();
     let is_without = |line: &String| line.starts_with("no-smt: ") || line.starts_with("all: ");
@@ -155,13 +155,13 @@ fn idle(own: &Worklist) -> Option<Finding> {
     let mut names = Vec::new();
     let mut all = Vec::new();
     for series in &own.series {
-        let mut told = Vec::new();
+        let mut clauses = Vec::new();
         for point in series.points.iter().filter(|point| point.jobs > 1) {
             let Some(share) = &point.idle_share else { continue };
-            told.push(format!("{} with {}", shares(share), plural(point.jobs, "job")));
+            clauses.push(format!("{} with {}", shares(share), plural(point.jobs, "job")));
             names.push(point.treatment.as_str());
         }
-        all.extend((!told.is_empty()).then(|| format!("{}{}", list(&told), place(series))));
+        all.extend((!clauses.is_empty()).then(|| format!("{}{}", list(&clauses), place(series))));
     }
     (!all.is_empty()).then(|| {
         let text = format!(
@@ -184,14 +184,14 @@ fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
     }
     let sentence = |(under, jobs): &(&str, u32)| {
         let same = pairs().filter(|pair| (label(own, &pair.baseline), pair.jobs) == (*under, *jobs));
-        let told: Vec<String> =
+        let clauses: Vec<String> =
             same.map(|pair| format!("{} {}", label(own, &pair.treatment), judged(&pair.speed))).collect();
-        format!("Speed of schedules over {under}, with {}: {}.", plural(*jobs, "job"), told.join("; "))
+        format!("Speed of schedules over {under}, with {}: {}.", plural(*jobs, "job"), clauses.join("; "))
     };
-    let told: Vec<String> = sides.iter().map(sentence).collect();
+    let clauses: Vec<String> = sides.iter().map(sentence).collect();
     let evidence: Vec<&str> =
         pairs().filter_map(|pair| name(facts, &pair.treatment, &pair.baseline)).collect();
-    let measured = (!told.is_empty()).then(|| finding("schedule", told.join(" "), &evidence));
+    let measured = (!clauses.is_empty()).then(|| finding("schedule", clauses.join(" "), &evidence));
     let computed = if measured.is_some() { None } else { computed(own) };
     measured.into_iter().chain(computed).collect()
 }
@@ -199,26 +199,26 @@ fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
 fn computed(own: &Worklist) -> Option<Finding> {
     let several = |series: &&Series| series.points.iter().any(|point| point.jobs > 1);
     let mut names = Vec::new();
-    let mut told = Vec::new();
+    let mut clauses = Vec::new();
     for series in own.series.iter().filter(several) {
         // As many jobs as were of use; where that is one, the fewest of which there is a schedule.
         let points = || series.points.iter().filter(|point| !point.computed.is_empty());
         let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
         let Some(point) = best.or_else(|| points().next()) else { continue };
         let each: Vec<String> = point.computed.iter().map(schedule).collect();
-        told.push(format!("with {}{} {}", plural(point.jobs, "job"), place(series), list(&each)));
+        clauses.push(format!("with {}{} {}", plural(point.jobs, "job"), place(series), list(&each)));
         names.push(point.treatment.as_str());
     }
-    if !told.is_empty() {
+    if !clauses.is_empty() {
         let text = format!(
             "Time of other schedules over the one that was run, computed from each item's time and not run: {}.",
-            told.join("; ")
+            clauses.join("; ")
         );
         return Some(finding("schedule", text, &names));
     }
     own.series.iter().find(several)?;
     let why = match own.items {
-        Some(items) if (items as usize) < MAX_SPANS => "no run told the times of its items".to_owned(),
+        Some(items) if (items as usize) < MAX_SPANS => "no run reported the times of its items".to_owned(),
         _ => format!("of lists of {MAX_SPANS} items and more not every item's time is kept"),
     };
     let text = format!("What another schedule would have taken is not computed: {why}.");

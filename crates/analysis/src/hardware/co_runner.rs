@@ -13,7 +13,7 @@ const NAMED_SHARE: f64 = 0.05;
 /// Below this share nobody was there: what `percent` prints as 0.0%.
 const HARDLY_SHARE: f64 = 0.0005;
 
-/// From this share on it is told that we were kept off a CPU.
+/// From this share on it is reported that we were kept off a CPU.
 const OFF_CPU_SHARE: f64 = 0.05;
 
 /// What was seen of co-runners; `None` where nobody watched.

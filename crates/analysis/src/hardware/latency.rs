@@ -9,7 +9,7 @@ use threadwise_machine::Topology;
 use threadwise_machine::topology::LogicalCpu;
 use threadwise_study::probe::{LatencyLevel, PairLatency, Probe};
 
-/// Minima of the two methods that are further apart than this are told.
+/// Minima of the two methods that are further apart than this are reported.
 const METHODS_APART: f64 = 1.25;
 
 /// A level holds a declared kind of pair when this share of the kind's pairs falls into it.

@@ -114,8 +114,8 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     let cores = Cores::new(topology, probe);
     let pairs = cores.count();
     let (mut differences, total) = sharing::differences(&cores, probe);
-    let told = (differences.as_slice(), total);
-    let mut verdict = vec![sharing::sharing(topology, probe, &cores, &pairs, told)];
+    let differing = (differences.as_slice(), total);
+    let mut verdict = vec![sharing::sharing(topology, probe, &cores, &pairs, differing)];
     let (latency, split) = latency::latency(topology, probe);
     differences.extend(split);
     verdict.extend(co_runner::co_runner(probe));
@@ -138,7 +138,7 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
 fn gaps(probe: &Probe) -> Option<Finding> {
     let mut parts = Vec::new();
     if probe.interrupted {
-        parts.push("The probe was stopped before its end; what is told here was measured.".to_owned());
+        parts.push("The probe was stopped before its end; what is reported here was measured.".to_owned());
     }
     if !probe.gaps.is_empty() {
         let texts: Vec<String> = probe.gaps.iter().map(|gap| sentence_part(gap).to_owned()).collect();

@@ -14,8 +14,8 @@ pub fn differences(cores: &Cores, probe: &Probe) -> (Vec<Difference>, usize) {
     let merged = cores.groups.iter().filter_map(|members| merged(cores, members));
     let split = cores.declared.iter().filter_map(|core| split(cores, core));
     let all: Vec<Found> = merged.chain(split).collect();
-    let told = all.iter().take(MAX_DIFFERENCES).map(|found| found.told(probe)).collect();
-    (told, all.len())
+    let described = all.iter().take(MAX_DIFFERENCES).map(|found| found.described(probe)).collect();
+    (described, all.len())
 }
 
 /// A difference without its figures, which take a look at all pairs.
@@ -28,7 +28,7 @@ struct Found {
 }
 
 impl Found {
-    fn told(&self, probe: &Probe) -> Difference {
+    fn described(&self, probe: &Probe) -> Difference {
         let Self { cpus, declared, measured, counts } = self;
         let figures = figures(probe, cpus, |pair| counts(pair.sharing));
         let text = format!("{} are {measured}, declared as {declared}{figures}", cpus_text(cpus));
@@ -152,7 +152,7 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> String {
         Some(false) => "the system declares two cores",
     };
     let figures = figures(probe, &probe.cpus, |_| true);
-    let told = |what: &str, as_declared: bool| {
+    let described = |what: &str, as_declared: bool| {
         let capital = capital(&subject);
         match as_declared {
             true => format!("{capital} are {what}, as declared{figures}."),
@@ -169,8 +169,8 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> String {
                 capital(&subject)
             )
         }
-        Relation::Same(_) => told("one core", declared == Some(true)),
-        Relation::Different => told("two cores", declared == Some(false)),
+        Relation::Same(_) => described("one core", declared == Some(true)),
+        Relation::Different => described("two cores", declared == Some(false)),
         Relation::Open(Sharing::Masked) => format!(
             "Whether {subject} share a core is masked by a co-runner: {}. Probe again when the machine below is \
              quieter; {in_declared}.",

@@ -54,7 +54,7 @@ fn first_line(topology: &Topology, sharing: Sharing) -> (String, String) {
 #[test]
 fn two_logical_cpus() {
     let (two_cores, one_core) = (machine(1, 2, 1), machine(1, 1, 2));
-    let told = |topology: &Topology, sharing| first_line(topology, sharing).0;
+    let text_of = |topology: &Topology, sharing| first_line(topology, sharing).0;
     assert_eq!(
         first_line(&two_cores, Sharing::SameCore),
         (
@@ -65,26 +65,29 @@ fn two_logical_cpus() {
         )
     );
     assert_eq!(
-        told(&two_cores, Sharing::DifferentCores),
+        text_of(&two_cores, Sharing::DifferentCores),
         "Your 2 logical CPUs are two cores, as declared: independent adds (WIDE) slowed 1.04x together, dependent adds (CHAIN) \
          1.01x."
     );
-    assert!(told(&one_core, Sharing::SameCore).starts_with("Your 2 logical CPUs are one core, as declared:"));
-    assert!(told(&one_core, Sharing::DifferentCores).ends_with("(the system declares one core)."));
+    assert!(
+        text_of(&one_core, Sharing::SameCore).starts_with("Your 2 logical CPUs are one core, as declared:")
+    );
+    assert!(text_of(&one_core, Sharing::DifferentCores).ends_with("(the system declares one core)."));
     assert_eq!(
-        told(&two_cores, Sharing::SameCpu),
+        text_of(&two_cores, Sharing::SameCpu),
         "Your 2 logical CPUs are one logical CPU under two names: independent adds (WIDE) slowed 2.01x together, \
          dependent adds (CHAIN) 1.99x, each on a CPU 50% of the time (the system declares two cores): look at \
          steal, and count on one."
     );
     assert_eq!(
-        told(&two_cores, Sharing::Masked),
+        text_of(&two_cores, Sharing::Masked),
         "Whether your 2 logical CPUs share a core is masked by a co-runner: WIDE alone reached its best level \
          in 3 of 60 rounds. Probe again when the machine below is quieter; the system declares two cores."
     );
-    assert!(told(&two_cores, Sharing::Moving).contains("The hypervisor moves them"));
+    assert!(text_of(&two_cores, Sharing::Moving).contains("The hypervisor moves them"));
     assert!(
-        told(&two_cores, Sharing::Unclear).starts_with("Whether your 2 logical CPUs share a core is unclear")
+        text_of(&two_cores, Sharing::Unclear)
+            .starts_with("Whether your 2 logical CPUs share a core is unclear")
     );
 }
 
@@ -108,13 +111,13 @@ fn counts_and_cores_of_two() {
 
 #[test]
 fn one_or_none_can_be_probed() {
-    let told = |cpus: &str| {
+    let text_of = |cpus: &str| {
         let hardware = compare(&machine(1, 2, 1), &probe(cpus, &[]));
         assert_eq!(hardware.pairs, PairCounts::default());
         line(&hardware, "probe-sharing").to_owned()
     };
-    assert!(told("1").starts_with("Only CPU 1 was probed"));
-    assert_eq!(told(""), "No logical CPU was probed.");
+    assert!(text_of("1").starts_with("Only CPU 1 was probed"));
+    assert_eq!(text_of(""), "No logical CPU was probed.");
     let not_measured = compare(&machine(1, 2, 1), &probe("0-1", &[]));
     assert_eq!(
         line(&not_measured, "probe-sharing"),
@@ -160,7 +163,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
 }
 
 #[test]
-fn a_wrong_declaration_is_told_by_core() {
+fn a_wrong_declaration_is_reported_by_core() {
     use Sharing::{DifferentCores, SameCore};
     let pairs = [
         (0, 1, SameCore),
@@ -229,7 +232,7 @@ fn contradictions_are_undecided() {
 
 #[test]
 fn co_runners_in_words() {
-    let told = |shares: &[Option<f64>]| {
+    let text_of = |shares: &[Option<f64>]| {
         let mut probe = probe("0-1", &[(0, 1, Sharing::DifferentCores)]);
         let watched = |(cpu, busy_share): (usize, &Option<f64>)| CoRunner {
             cpu: cpu as u32,
@@ -245,31 +248,31 @@ fn co_runners_in_words() {
         line(&compare(&machine(1, 2, 1), &probe), "probe-co-runner").to_owned()
     };
     assert_eq!(
-        told(&[Some(0.34), Some(0.01)]),
+        text_of(&[Some(0.34), Some(0.01)]),
         "A co-runner was busy on the sibling of CPU 0 during 34% of the probe; on the sibling of CPU 1 during at \
          most 1.0%."
     );
     assert_eq!(
-        told(&[Some(0.0), Some(0.012)]),
+        text_of(&[Some(0.0), Some(0.012)]),
         "A co-runner was busy on the siblings of CPUs 0-1 during at most 1.2% of the probe."
     );
-    assert_eq!(told(&[Some(0.0), Some(0.0)]), "No co-runner was seen on the siblings of CPUs 0-1.");
+    assert_eq!(text_of(&[Some(0.0), Some(0.0)]), "No co-runner was seen on the siblings of CPUs 0-1.");
     assert!(
-        told(&[Some(0.0), Some(0.3)])
+        text_of(&[Some(0.0), Some(0.3)])
             .ends_with("during 30% of the probe; none was seen on the sibling of CPU 0.")
     );
     assert_eq!(
-        told(&[None, Some(0.2)]),
+        text_of(&[None, Some(0.2)]),
         "A co-runner was busy on the sibling of CPU 1 during 20% of the probe; unknown for CPU 0: WIDE never went \
          above 2.1 adds per step."
     );
     assert_eq!(
-        told(&[None, None]),
+        text_of(&[None, None]),
         "Whether a co-runner was busy on the sibling of CPUs 0-1 is unknown: WIDE never went above 2.1 adds per \
          step."
     );
     assert_eq!(
-        told(&[Some(0.4), Some(0.3), Some(0.2), Some(0.1), Some(0.06)]),
+        text_of(&[Some(0.4), Some(0.3), Some(0.2), Some(0.1), Some(0.06)]),
         "A co-runner was busy on the sibling of CPU 0 during 40% of the probe, that of CPU 1 during 30%, that of \
          CPU 2 during 20% and those of 2 CPUs more during 6.0% to 10%."
     );
@@ -311,17 +314,17 @@ fn latency_levels_as_declared_and_not() {
         level("same LLC", 45.0, 48.0, &["0-3", "4-7"]),
         level("other package", 130.0, 130.0, &["0-7"]),
     ];
-    let told = |probe: &Probe| line(&compare(&topology, probe), "probe-latency").to_owned();
+    let text_of = |probe: &Probe| line(&compare(&topology, probe), "probe-latency").to_owned();
     assert_eq!(
-        told(&probe),
+        text_of(&probe),
         "A cache line passes in three levels: same core 9.0 ns, same LLC 45 to 48 ns and other package 130 ns; \
          as declared."
     );
     probe.latencies[3].level = Some(1);
-    assert!(told(&probe).ends_with("not as declared: same LLC and other package are not told apart."));
+    assert!(text_of(&probe).ends_with("not as declared: same LLC and other package are not told apart."));
     probe.latencies[3] = latency(0, 3, 130.0, Some(2));
     probe.levels[1].groups = vec![set("0,2"), set("1,3"), set("4-7")];
-    assert!(told(&probe).ends_with("not as declared: pairs on the same LLC fall into two levels."));
+    assert!(text_of(&probe).ends_with("not as declared: pairs on the same LLC fall into two levels."));
     let hardware = compare(&topology, &probe);
     assert_eq!(hardware.differences.len(), 1);
     assert_eq!(
@@ -354,7 +357,7 @@ fn clock(cpu: u32, busy_cpus: u32, source: ClockSource, bzy_mhz: Option<f64>) ->
 
 #[test]
 fn clocks_by_the_best_source_that_there_is() {
-    let told = |clocks: Vec<ClockReading>| {
+    let text_of = |clocks: Vec<ClockReading>| {
         let probe = Probe { clocks, ..probe("0-1", &[(0, 1, Sharing::DifferentCores)]) };
         line(&compare(&machine(1, 2, 1), &probe), "probe-clock").to_owned()
     };
@@ -367,17 +370,17 @@ fn clocks_by_the_best_source_that_there_is() {
         chain(1, 2, 3400.0),
     ];
     assert_eq!(
-        told(by_chain.clone()),
+        text_of(by_chain.clone()),
         "Clock with one logical CPU busy 4.00 GHz, with 2 busy 3.40 GHz (0.85x: that much is the clock, not \
          contention), by steps of the latency-bound kernel, one a cycle; the time stamp counter runs at 2.50 GHz."
     );
     let perf = |busy| clock(0, busy, ClockSource::Perf, Some(3000.0));
     let by_perf: Vec<ClockReading> = by_chain.into_iter().chain([perf(1), perf(2)]).collect();
-    assert!(told(by_perf).starts_with(
+    assert!(text_of(by_perf).starts_with(
         "Clock with one logical CPU busy 3.00 GHz, with 2 busy 3.00 GHz (1.00x), by APERF and MPERF"
     ));
     assert!(
-        told(vec![chain(0, 1, 4000.0)]).starts_with("Clock with one logical CPU busy: 4.00 GHz, by steps")
+        text_of(vec![chain(0, 1, 4000.0)]).starts_with("Clock with one logical CPU busy: 4.00 GHz, by steps")
     );
     let none = Probe { clocks: vec![clock(0, 1, ClockSource::Perf, None)], ..probe("0-1", &[]) };
     let kinds: Vec<String> =
@@ -393,7 +396,7 @@ fn gaps_come_last_and_are_shortened() {
     assert_eq!(hardware.verdict.last().unwrap().kind, "probe-gap");
     assert_eq!(
         line(&hardware, "probe-gap"),
-        "The probe was stopped before its end; what is told here was measured. Gaps: no msr PMU; b; c; and 1 more."
+        "The probe was stopped before its end; what is reported here was measured. Gaps: no msr PMU; b; c; and 1 more."
     );
 }
 

@@ -29,10 +29,10 @@ impl Item<'_> {
     }
 }
 
-/// The items of a run, in the order of the list, as far as they were told.
+/// The items of a run, in the order of the list, as far as they were reported.
 pub fn items(run: &Run) -> Vec<Item<'_>> {
-    let told = run.readings.iter().filter(|reading| reading.sampler == SAMPLER);
-    let mut items: Vec<Item<'_>> = told.filter_map(item).collect();
+    let recorded = run.readings.iter().filter(|reading| reading.sampler == SAMPLER);
+    let mut items: Vec<Item<'_>> = recorded.filter_map(item).collect();
     items.sort_by_key(|item| item.index);
     items
 }
@@ -44,7 +44,7 @@ fn item(reading: &Reading) -> Option<Item<'_>> {
     Some(Item { index, name, job, start_ns: reading.start_ns, end_ns: reading.end_ns })
 }
 
-/// The items of a run of which each is told; of as many as are kept at most there may be more.
+/// The items of a run of which each is reported; of as many as are kept at most there may be more.
 fn whole(run: &Run) -> Option<Vec<Item<'_>>> {
     let items = items(run);
     (!items.is_empty() && items.len() < MAX_SPANS).then_some(items)
@@ -94,8 +94,8 @@ impl<'a> Runs<'a> {
                 (seconds > 0.0 && actual > 0.0).then(|| (seconds, (seconds / actual).ln()))
             };
             let of_block = |block: &Vec<&Run>| {
-                let told: Option<Vec<(f64, f64)>> = block.iter().map(of_run).collect();
-                let (seconds, logs): (Vec<f64>, Vec<f64>) = told?.into_iter().unzip();
+                let recorded: Option<Vec<(f64, f64)>> = block.iter().map(of_run).collect();
+                let (seconds, logs): (Vec<f64>, Vec<f64>) = recorded?.into_iter().unzip();
                 Some((mean(&seconds), mean(&logs)))
             };
             let (seconds, logs): (Vec<f64>, Vec<f64>) = self.blocks.iter().filter_map(of_block).unzip();

@@ -28,14 +28,14 @@ pub const IDLE_SHARE: &str = "metric/idle_share";
 pub struct Worklist {
     /// The chain's name.
     pub chain: String,
-    /// Items of the list, as far as a run told them.
+    /// Items of the list, as far as a run reported them.
     pub items: Option<u32>,
     /// Treatments that differ in their number of jobs alone, one line of the chart each.
     pub series: Vec<Series>,
     /// Ratios between two series at the same number of jobs: one per number of jobs and pair of
     /// placements (`all` over `no-smt`), and of schedules (one queue over fixed parts).
     pub pairs: Vec<Pair>,
-    /// One run of each treatment, whose items are told one by one: the median run by elapsed time.
+    /// One run of each treatment, whose items are reported one by one: the median run by elapsed time.
     pub timelines: Vec<Timeline>,
 }
 
@@ -155,13 +155,13 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         series.iter_mut().flat_map(|own| &mut own.points).for_each(|point| point.computed.clear());
     }
     let all: Vec<usize> = (0..study.treatments.len()).collect();
-    let told = items::Runs::of(observed, runs, &all).items();
+    let recorded = items::Runs::of(observed, runs, &all).items();
     let timelines = all
         .into_iter()
         .filter(|at| study.treatments[*at].role != Role::BaselineTwin)
         .filter_map(|at| items::Runs::of(observed, runs, &[at]).timeline())
         .collect();
-    let items = told.or_else(|| items::asked(study));
+    let items = recorded.or_else(|| items::asked(study));
     analysis.worklist = Some(Worklist { chain: chain(study), items, series, pairs, timelines });
 }
 

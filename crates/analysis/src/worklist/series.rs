@@ -30,7 +30,7 @@ pub fn series(
     let line = |mut line: Vec<usize>| {
         line.sort_by_key(|at| study.treatments[*at].sessions);
         let first = &study.treatments[line[0]];
-        let told: Vec<(usize, Point)> = line
+        let steps_and_points: Vec<(usize, Point)> = line
             .into_iter()
             .filter_map(|at| Some((at, point(analysis, commands, setting, at, (observed, runs))?)))
             .collect();
@@ -39,8 +39,8 @@ pub fn series(
             let speed = speed(study, &analysis.estimates, to, from);
             Step { from: from.sessions, to: to.sessions, speed }
         };
-        let steps = told.windows(2).map(step).collect();
-        let points = told.into_iter().map(|(_, point)| point).collect();
+        let steps = steps_and_points.windows(2).map(step).collect();
+        let points = steps_and_points.into_iter().map(|(_, point)| point).collect();
         Series { label: label(study, first), placement: first.placement.trim().to_owned(), points, steps }
     };
     lines.into_iter().map(line).filter(|line| !line.points.is_empty()).collect()

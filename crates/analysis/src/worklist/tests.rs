@@ -67,7 +67,7 @@ fn reload() -> Study {
     study
 }
 
-/// A run of a whole list: its items are told as (job, start, duration) in seconds.
+/// A run of a whole list: its items are reported as (job, start, duration) in seconds.
 fn run(block: u32, treatment: &str, idle_share: f64, items: &[(u32, f64, f64)]) -> Run {
     let end_s = items.iter().map(|(_, start, length)| start + length).fold(0.0, f64::max);
     let window_ns = (end_s * 1e9).round() as u64;
@@ -171,12 +171,12 @@ fn of_kind<'a>(findings: &'a [Finding], kind: &str) -> Vec<&'a str> {
 fn series_points_and_steps() {
     let own = list_of(&reload(), &story(8));
     assert_eq!((own.chain.as_str(), own.items), ("sqlite", Some(5)));
-    let told: Vec<(&str, Vec<u32>)> = own
+    let found: Vec<(&str, Vec<u32>)> = own
         .series
         .iter()
         .map(|series| (series.label.as_str(), series.points.iter().map(|point| point.jobs).collect()))
         .collect();
-    assert_eq!(told, [("all", vec![1, 2, 4]), ("no-smt", vec![1, 2, 4])]);
+    assert_eq!(found, [("all", vec![1, 2, 4]), ("no-smt", vec![1, 2, 4])]);
     let all = &own.series[0];
     close(all.points[0].item_s.mean, 16.0 / 5.0);
     close(all.points[1].item_s.mean, 2.0);
@@ -197,7 +197,7 @@ fn series_points_and_steps() {
 #[test]
 fn pairs_have_both_threads_on_top() {
     let own = list_of(&reload(), &story(8));
-    let told: Vec<(&str, &str, &str, u32)> = own
+    let found: Vec<(&str, &str, &str, u32)> = own
         .pairs
         .iter()
         .map(|pair| (pair.kind.as_str(), pair.treatment.as_str(), pair.baseline.as_str(), pair.jobs))
@@ -207,7 +207,7 @@ fn pairs_have_both_threads_on_top() {
         ("placement", "all j2", "no-smt j2", 2),
         ("placement", "all j4", "no-smt j4", 4),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     own.pairs.iter().for_each(|pair| close(pair.speed.ratio.mean, 1.1));
     assert!(own.pairs.iter().all(|pair| pair.speed.ratio.low < pair.speed.ratio.high));
 }
@@ -217,8 +217,8 @@ fn other_schedules_are_computed_from_the_items_of_each_run() {
     let own = list_of(&reload(), &story(8));
     assert_eq!(own.series[0].points[0].computed, [], "one job is as busy by any schedule");
     let computed = &own.series[0].points[1].computed;
-    let told: Vec<&str> = computed.iter().map(|own| own.schedule.as_str()).collect();
-    assert_eq!(told, ["queue, largest first", "queue, as given", "fixed parts, as given"]);
+    let found: Vec<&str> = computed.iter().map(|own| own.schedule.as_str()).collect();
+    assert_eq!(found, ["queue, largest first", "queue, as given", "fixed parts, as given"]);
     // 8 s, 10 s and 10 s by hand (schedule.rs); 10 s was run.
     let seconds = [8.0, 10.0, 10.0];
     computed.iter().zip(seconds).for_each(|(own, expected)| close(own.total_s.mean, expected));
@@ -253,7 +253,7 @@ fn the_run_that_is_drawn_is_the_median() {
 }
 
 #[test]
-fn a_list_that_is_not_told_whole_is_not_computed() {
+fn a_list_that_is_not_reported_whole_is_not_computed() {
     let many: Vec<(u32, f64, f64)> = (0..threadwise_study::worklist::MAX_SPANS as u32)
         .map(|at| (at % 2, f64::from(at / 2), 1.0))
         .collect();
@@ -279,7 +279,7 @@ fn a_list_that_is_not_told_whole_is_not_computed() {
     let mut silent = story(8);
     silent.iter_mut().for_each(|run| run.readings.retain(|own| own.sampler == command::SAMPLER));
     let findings = verdict(&reload(), &topology, &analyse_on(&reload(), Some(&topology), &silent, 1.0));
-    assert!(of_kind(&findings, "not-measurable")[0].contains("no run told"), "{findings:?}");
+    assert!(of_kind(&findings, "not-measurable")[0].contains("no run reported"), "{findings:?}");
 }
 
 #[test]
@@ -425,17 +425,17 @@ fn noisy(others: f64) -> (Study, Vec<Run>) {
 }
 
 #[test]
-fn what_more_blocks_would_not_mend_is_not_answered_with_more_blocks() {
+fn what_more_blocks_would_not_fix_is_not_answered_with_more_blocks() {
     let topology = machine(1, 2, 1);
-    let told = |others: f64| {
+    let found = |others: f64| {
         let (study, runs) = noisy(others);
         let findings = verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
         ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].to_owned())
     };
-    let [trust, scope] = told(0.0);
+    let [trust, scope] = found(0.0);
     assert!(!trust.contains("others kept"), "{trust}");
     assert!(scope.ends_with("more than the 64 blocks at which `--until` ends."), "{scope}");
-    let [trust, scope] = told(0.4);
+    let [trust, scope] = found(0.4);
     assert!(trust.contains("others kept the list's logical CPUs 40% busy"), "{trust}");
     assert!(scope.ends_with("Next: the same when nobody else is at work here."), "{scope}");
 }
@@ -484,7 +484,7 @@ fn one_job_has_no_idle_share_to_compare_with() {
 }
 
 #[test]
-fn jobs_and_placement_at_once_are_told_against_the_baseline() {
+fn jobs_and_placement_at_once_are_reported_against_the_baseline() {
     let study = lists(&[("one", "1c1t", 1, &[]), ("many", "all", 4, &[])]);
     let runs: Vec<Run> = (0..8)
         .flat_map(|block| {

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_of_the_processor_are_told_from_software() {
+    fn counters_of_the_processor_are_distinguished_from_software() {
         for name in ["cpu", "cpu_atom", "armv8_pmuv3_0", "armv8_cortex_a76"] {
             assert!(counts_hardware(name), "{name}");
         }

@@ -22,7 +22,7 @@ use crate::isql::Isql;
 
 /// What a session tells its treatment besides its slices.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Tally {
     /// Rows inserted so far.
     pub inserted: AtomicI64,
     /// Sum of the checks of their keys.
@@ -37,7 +37,7 @@ pub(super) struct FirebirdSession {
     isql: Isql,
     work: Work,
     number: u32,
-    told: Arc<Told>,
+    tally: Arc<Tally>,
     random: ChaCha8Rng,
     draws: Draws,
     next_row: i64,
@@ -45,11 +45,11 @@ pub(super) struct FirebirdSession {
 
 impl FirebirdSession {
     /// The session of this number, with the block's seed.
-    pub(super) fn new(isql: Isql, work: Work, number: u32, seed: u64, told: Arc<Told>) -> Self {
+    pub(super) fn new(isql: Isql, work: Work, number: u32, seed: u64, tally: Arc<Tally>) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(u64::from(number));
         let draws = Draws::new(seed, u64::from(number) + 1);
-        Self { isql, work, number, told, random, draws, next_row: 0 }
+        Self { isql, work, number, tally, random, draws, next_row: 0 }
     }
 
     fn table(&self, spec: &LogicalIo) -> u32 {
@@ -94,8 +94,8 @@ impl FirebirdSession {
             Call { steps: steps as u64, calls: calls as u64, rows_per_step: spec.rows_per_tx, pages };
         self.draws = Draws { x, y };
         self.next_row += call.all_rows() as i64;
-        self.told.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
-        self.told.key_sum.fetch_add(key_sum, Ordering::Relaxed);
+        self.tally.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
+        self.tally.key_sum.fetch_add(key_sum, Ordering::Relaxed);
         if wanted == 0 {
             return Ok(call.slice(before, Usage::of(self.isql.pid())));
         }
@@ -120,7 +120,7 @@ impl Session for FirebirdSession {
             }
             Work::Insert(_) => insert::held(&mut self.isql).map(drop),
         };
-        self.told.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
+        self.tally.failed.fetch_or(warm.is_err(), Ordering::Relaxed);
         warm
     }
 
@@ -129,7 +129,7 @@ impl Session for FirebirdSession {
             Work::LogicalIo(spec) => self.read(spec, window),
             Work::Insert(spec) => self.insert(spec, window),
         };
-        self.told.failed.fetch_or(slice.is_err(), Ordering::Relaxed);
+        self.tally.failed.fetch_or(slice.is_err(), Ordering::Relaxed);
         slice
     }
 }

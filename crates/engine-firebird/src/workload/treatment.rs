@@ -8,7 +8,7 @@ use threadwise_process::masks;
 use threadwise_process::proc::thread_numbers;
 
 use super::insert::Content;
-use super::session::{FirebirdSession, Told};
+use super::session::{FirebirdSession, Tally};
 use super::{Work, insert, logical_io};
 use crate::error::failed;
 use crate::home::{DATABASE, Home};
@@ -39,7 +39,7 @@ struct OpenSession {
     pid: u32,
     cpus: CpuSet,
     plan: Option<String>,
-    told: Arc<Told>,
+    tally: Arc<Tally>,
 }
 
 impl Treatment {
@@ -85,15 +85,15 @@ impl Treatment {
         if !matches!(self.work, Work::Insert(_)) {
             return Ok(());
         }
-        let told = self.opened().iter().fold(Content::default(), |sum, open| {
+        let inserted = self.opened().iter().fold(Content::default(), |sum, open| {
             sum + Content {
-                rows: open.told.inserted.load(Ordering::Relaxed),
-                key_sum: open.told.key_sum.load(Ordering::Relaxed),
+                rows: open.tally.inserted.load(Ordering::Relaxed),
+                key_sum: open.tally.key_sum.load(Ordering::Relaxed),
             }
         });
         let mut control = self.control();
         let isql = looking(&mut control)?;
-        let (expected, held) = (insert::facts(isql)? + told, insert::held(isql)?);
+        let (expected, held) = (insert::facts(isql)? + inserted, insert::held(isql)?);
         match expected == held {
             true => Ok(()),
             false => Err(EngineError::WrongAnswer(insert::differs("after the run", expected, held))),
@@ -120,18 +120,18 @@ impl Running for Treatment {
             }
             Work::Insert(_) => None,
         };
-        let told = Arc::new(Told::default());
+        let tally = Arc::new(Tally::default());
         let mut open = self.opened();
         open.push(OpenSession {
             number: request.session,
             pid: isql.pid(),
             cpus: request.cpus.clone(),
             plan,
-            told: Arc::clone(&told),
+            tally: Arc::clone(&tally),
         });
         open.sort_by_key(|session| session.number);
         drop(open);
-        Ok(Box::new(FirebirdSession::new(isql, self.work, request.session, request.seed, told)))
+        Ok(Box::new(FirebirdSession::new(isql, self.work, request.session, request.seed, tally)))
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
@@ -177,7 +177,7 @@ impl Running for Treatment {
     fn finish(&self) -> Result<(), EngineError> {
         let checked = self.check();
         drop(self.control().take());
-        let failed = self.opened().iter().any(|open| open.told.failed.load(Ordering::Relaxed));
+        let failed = self.opened().iter().any(|open| open.tally.failed.load(Ordering::Relaxed));
         // What is not in order is made anew by whoever comes next.
         let left = match self.work.changes_data() || checked.is_err() || failed {
             true => self.home.remove(),

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_large_uncertainty_is_told_and_in_few_words() {
+    fn only_a_large_uncertainty_is_reported_and_in_few_words() {
         let said = |ns: i64| uncertainty_note(ns).unwrap_or_default();
         assert_eq!((said(0), said(100_000)), (String::new(), String::new()));
         for (ns, us) in [(100_001, "200"), (200_000, "200"), (200_001, "500"), (7_000_000, "10000")] {

@@ -25,7 +25,7 @@ use crate::error::{failed, query};
 
 /// What a session tells its treatment besides its slices.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Tally {
     /// Rows of the last call, in the window and outside of it.
     pub call_rows: AtomicU64,
     /// Rows inserted so far.
@@ -47,7 +47,7 @@ pub(super) struct MariadbSession {
     pub table: u32,
     pub backend: Option<Backend>,
     pub clock: ServerClock,
-    pub told: Arc<Told>,
+    pub tally: Arc<Tally>,
     pub seed: u64,
     /// Seeds of the server's generator, one draw a slice.
     pub random: ChaCha8Rng,
@@ -62,7 +62,7 @@ pub(super) struct Opened {
     pub connection: Conn,
     pub backend: Option<Backend>,
     pub clock: ServerClock,
-    pub told: Arc<Told>,
+    pub tally: Arc<Tally>,
 }
 
 impl MariadbSession {
@@ -73,7 +73,7 @@ impl MariadbSession {
         (number, table): (u32, u32),
         seed: u64,
     ) -> Self {
-        let Opened { connection, backend, clock, told } = opened;
+        let Opened { connection, backend, clock, tally } = opened;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(u64::from(number));
         let steps = match work.spec {
@@ -89,7 +89,7 @@ impl MariadbSession {
             table,
             backend,
             clock,
-            told,
+            tally,
             seed,
             random,
             next_row: 0,
@@ -124,7 +124,7 @@ impl MariadbSession {
             )));
         }
         let call = Call { steps, calls, rows_per_step: spec.work_unit };
-        self.told.call_rows.store(call.all_rows(), Ordering::Relaxed);
+        self.tally.call_rows.store(call.all_rows(), Ordering::Relaxed);
         Ok(call.slice(before, self.usage(), client))
     }
 
@@ -167,9 +167,9 @@ impl MariadbSession {
     }
 
     fn tell(&self, call: &Call, key_sum: i64) {
-        self.told.call_rows.store(call.all_rows(), Ordering::Relaxed);
-        self.told.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
-        self.told.key_sum.fetch_add(key_sum, Ordering::Relaxed);
+        self.tally.call_rows.store(call.all_rows(), Ordering::Relaxed);
+        self.tally.inserted.fetch_add(call.all_rows() as i64, Ordering::Relaxed);
+        self.tally.key_sum.fetch_add(key_sum, Ordering::Relaxed);
     }
 
     fn server_window(&mut self, window: &Window) -> Result<(i64, i64), EngineError> {
@@ -225,7 +225,7 @@ impl MariadbSession {
             || Ok([]),
         )?;
         let call = Call { steps: slice.steps, calls, rows_per_step: spec.work_unit };
-        self.told.call_rows.store(call.all_rows(), Ordering::Relaxed);
+        self.tally.call_rows.store(call.all_rows(), Ordering::Relaxed);
         Ok((slice, call))
     }
 
@@ -278,7 +278,7 @@ impl Session for MariadbSession {
             (Loop::Server, Spec::LogicalIo(spec)) => self.server_blocks(spec, window),
             (Loop::Server, Spec::Insert(spec)) => self.server_rows(spec, window),
         };
-        self.told.done.store(window.sequence + 1, Ordering::Relaxed);
+        self.tally.done.store(window.sequence + 1, Ordering::Relaxed);
         slice
     }
 }

@@ -12,7 +12,7 @@ use threadwise_study::{Counters, SessionSlice};
 
 use super::clock::{ServerClock, uncertainty_note};
 use super::counters::{PAGES_READ, READ_REQUESTS, Reading};
-use super::session::{MariadbSession, Opened, Told};
+use super::session::{MariadbSession, Opened, Tally};
 use super::waits::{Look, Samples};
 use super::{Backend, Names, Spec, Work, insert, locate, logical_io, run, waits};
 use crate::Server;
@@ -55,7 +55,7 @@ struct OpenSession {
     backend: Result<Backend, String>,
     uncertainty_ns: i64,
     plan: Option<String>,
-    told: Arc<Told>,
+    tally: Arc<Tally>,
 }
 
 impl Treatment {
@@ -146,7 +146,7 @@ impl Treatment {
             Spec::Insert(_) => None,
         };
         let clock = ServerClock::measure(&mut connection, backend.is_ok())?;
-        let told = Arc::new(Told::default());
+        let tally = Arc::new(Tally::default());
         let mut open = self.opened();
         open.push(OpenSession {
             number: request.session,
@@ -154,11 +154,11 @@ impl Treatment {
             backend: backend.clone(),
             uncertainty_ns: clock.uncertainty_ns,
             plan,
-            told: Arc::clone(&told),
+            tally: Arc::clone(&tally),
         });
         open.sort_by_key(|session| session.number);
         drop(open);
-        let opened = Opened { connection, backend: backend.ok(), clock, told };
+        let opened = Opened { connection, backend: backend.ok(), clock, tally };
         let place = (request.session, table);
         Ok(Box::new(MariadbSession::new(opened, &names, self.work, place, request.seed)))
     }
@@ -259,11 +259,11 @@ impl Treatment {
     /// # Errors
     /// The server's.
     pub(crate) fn during(&self, window: &Window) -> Result<(), EngineError> {
-        let (ids, told): (Vec<u32>, Vec<Arc<Told>>) =
-            self.opened().iter().map(|open| (open.connection_id, Arc::clone(&open.told))).unzip();
+        let (ids, tallies): (Vec<u32>, Vec<Arc<Tally>>) =
+            self.opened().iter().map(|open| (open.connection_id, Arc::clone(&open.tally))).unzip();
         let mut control = self.control();
         let phase = (control.phases.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        let all_done = || told.iter().all(|told| told.done.load(Ordering::Relaxed) > window.sequence);
+        let all_done = || tallies.iter().all(|tally| tally.done.load(Ordering::Relaxed) > window.sequence);
         control.samples = waits::sample(&mut control.connection, self.look, &ids, window, phase, &all_done)?;
         Ok(())
     }
@@ -277,7 +277,7 @@ impl Treatment {
         let mut control = self.control();
         let reading = Reading::take(&mut control.connection)?.with_latches(&mut control.connection);
         let mut counters = reading.since(&control.before);
-        let called: u64 = self.opened().iter().map(|open| open.told.call_rows.load(Ordering::Relaxed)).sum();
+        let called: u64 = self.opened().iter().map(|open| open.tally.call_rows.load(Ordering::Relaxed)).sum();
         let share = |amount: u64, rows: u64| {
             let scaled = u128::from(amount) * u128::from(rows) / u128::from(called.max(1));
             u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -305,8 +305,8 @@ impl Treatment {
         let mut control = self.control();
         let inserted = self.opened().iter().fold(insert::Content::default(), |sum, open| {
             sum + insert::Content {
-                rows: open.told.inserted.load(Ordering::Relaxed),
-                key_sum: open.told.key_sum.load(Ordering::Relaxed),
+                rows: open.tally.inserted.load(Ordering::Relaxed),
+                key_sum: open.tally.key_sum.load(Ordering::Relaxed),
             }
         });
         let expected = insert::facts(&mut control.connection, &self.names())? + inserted;

@@ -140,7 +140,7 @@ fn end_now(child: &mut Child, data: &Path) {
     if matches!(child.try_wait(), Ok(Some(status)) if status.success()) {
         return;
     }
-    // Nothing can be told from here, and the janitor ends what is left.
+    // Nothing can be reported from here, and the janitor ends what is left.
     let _ = stopping::stop(child, &[(Signal::QUIT, IMMEDIATE_LIMIT)]);
     let _ = living::end_in_folder(data, IMMEDIATE_LIMIT);
 }

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use threadwise_engine::EngineError;
 
 use super::target::{Address, SslMode, Target};
-use crate::error::{failed, told};
+use crate::error::{failed, server_message};
 
 /// The oldest major version that is measured.
 pub const OLDEST: u32 = 11;
@@ -55,7 +55,7 @@ pub fn too_old(target: &Target, version: &str) -> EngineError {
 
 fn reason(target: &Target, cause: &postgres::Error) -> String {
     if let Some(code) = cause.code() {
-        return refused_by_server(target, code).unwrap_or_else(|| told(cause));
+        return refused_by_server(target, code).unwrap_or_else(|| server_message(cause));
     }
     let source = cause.source();
     if let Some(error) = source.and_then(|source| source.downcast_ref::<io::Error>()) {
@@ -72,7 +72,7 @@ fn reason(target: &Target, cause: &postgres::Error) -> String {
         "server does not support TLS" => {
             "the server has no TLS and sslmode asks for it: turn ssl on there, or set sslmode=prefer".into()
         }
-        _ => told(cause),
+        _ => server_message(cause),
     }
 }
 

@@ -39,8 +39,7 @@ impl Locality {
     }
 }
 
-const OTHER_NAMESPACE: &str =
-    "its processes cannot be told from here (another container or PID namespace, or a proxy in between)";
+const OTHER_NAMESPACE: &str = "its processes cannot be identified from here (another container or PID namespace, or a proxy in between)";
 
 fn find(target: &Target, client: &mut Client) -> Result<u32, String> {
     let sql = "SELECT pg_backend_pid(), inet_client_port(), \

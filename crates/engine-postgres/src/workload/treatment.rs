@@ -275,8 +275,8 @@ fn tell_reads(sessions: &mut [SessionSlice], reads: Reads, came: &Counters) {
         ("buffer_hits", Some(reads.hit)),
         ("spill_bytes", came.get("temp_bytes").copied()),
     ];
-    let told = counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?)));
-    execution.counters.extend(told);
+    let known = counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?)));
+    execution.counters.extend(known);
 }
 
 #[cfg(test)]
@@ -299,9 +299,9 @@ mod tests {
         let one = || SessionSlice { queries: vec![QueryExecution::default()], ..SessionSlice::default() };
         let mut sessions = vec![one()];
         tell_reads(&mut sessions, reads, &came);
-        let told = [("read_bytes", 16_384), ("buffer_hits", 5), ("spill_bytes", 7)]
+        let known = [("read_bytes", 16_384), ("buffer_hits", 5), ("spill_bytes", 7)]
             .map(|(name, count)| (name.to_owned(), count));
-        assert_eq!(sessions[0].queries[0].counters, Counters::from(told));
+        assert_eq!(sessions[0].queries[0].counters, Counters::from(known));
         let mut two = vec![one(), one()];
         tell_reads(&mut two, reads, &came);
         assert!(two.iter().all(|slice| slice.queries[0].counters.is_empty()));

@@ -30,7 +30,7 @@ fn keep_error(request: &LoadRequest) -> String {
 }
 
 #[test]
-fn users_that_may_not_write_are_told_what_they_need() {
+fn users_that_may_not_write_learn_what_they_need() {
     let Some(programs) = programs("read-only users") else { return };
     let theirs = Theirs::start(&programs);
     let request = |user: &str| load(theirs.folder(), "logical-io", &SMALL, &[("url", &url(&theirs, user))]);

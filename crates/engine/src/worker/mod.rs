@@ -32,7 +32,7 @@ const MAX_WINDOW_NS: u64 = 3_600_000_000_000;
 /// Why a worker ended before its time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
-    /// The engine or a session failed; the runner was told.
+    /// The engine or a session failed; the runner was reported.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The runner sent something that is no request, or in the wrong order.

@@ -1,7 +1,7 @@
 //! Logical CPUs, cores, packages, dies and clusters.
 //!
 //! Sources: kernel `Documentation/admin-guide/cputopology.rst` and
-//! `Documentation/ABI/stable/sysfs-devices-system-cpu`. A core is told by its sibling set and not
+//! `Documentation/ABI/stable/sysfs-devices-system-cpu`. A core is identified by its sibling set and not
 //! by `core_id`, which is unique only within a package and on some machines only within a die.
 
 use super::sets::{Groups, SetForm, partition};

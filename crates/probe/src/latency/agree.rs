@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn other_clusters_and_other_times_are_told() {
+    fn other_clusters_and_other_times_are_reported() {
         let agreement =
             methods_agree(&[pair(0, 1, 8.0, 50.0), pair(0, 2, 50.0, 50.0), pair(1, 2, 50.0, 50.0)]).unwrap();
         assert!(!agreement.same_clusters);

@@ -27,15 +27,15 @@ struct Progress<'a> {
     tell: &'a mut dyn FnMut(f64),
     done: f64,
     planned: f64,
-    told: f64,
+    reported: f64,
 }
 
 impl Progress<'_> {
     /// Notes work that is done; more work may have been found meanwhile, so the share never falls.
     fn add(&mut self, work: f64) {
         self.done += work;
-        self.told = self.told.max((self.done / self.planned).min(1.0));
-        (self.tell)(self.told);
+        self.reported = self.reported.max((self.done / self.planned).min(1.0));
+        (self.tell)(self.reported);
     }
 }
 
@@ -58,7 +58,7 @@ impl<'a> Survey<'a> {
         request: &'a Request<'a>,
         tell: &'a mut dyn FnMut(f64),
     ) -> Self {
-        let progress = Progress { tell, done: 0.0, planned: 0.0, told: 0.0 };
+        let progress = Progress { tell, done: 0.0, planned: 0.0, reported: 0.0 };
         let (found, silent) = (BTreeMap::new(), BTreeMap::new());
         Self { bench, declared, request, progress, found, silent, gaps: Vec::new() }
     }

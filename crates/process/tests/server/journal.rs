@@ -154,7 +154,7 @@ fn ended_threads_are_counted_and_cannot_be_written_down() {
 }
 
 #[test]
-fn damaged_lines_are_told_and_whole_ones_are_put_back() {
+fn damaged_lines_are_reported_and_whole_ones_are_put_back() {
     let bench = Bench::new(2);
     let firsts = [bench.mask(0), bench.mask(1)];
     let journal = bench.journal();

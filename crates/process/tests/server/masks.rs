@@ -19,13 +19,13 @@ fn a_child_is_bound_and_put_back() {
 
 #[test]
 fn one_thread_of_many_is_bound() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (send_tid, tids) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let other = std::thread::spawn(move || {
-        tell.send(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()).unwrap();
+        send_tid.send(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()).unwrap();
         let _ = ended.recv();
     });
-    let tid = told.recv().unwrap();
+    let tid = tids.recv().unwrap();
     let own = pin::current_affinity().unwrap();
     let last: CpuSet = own.iter().last().into_iter().collect();
     set_thread(tid, &last).unwrap();
@@ -36,7 +36,7 @@ fn one_thread_of_many_is_bound() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn what_cannot_be_is_reported() {
     let mut child = Killed::sh("exec sleep 600", Path::new("/"));
     let tid = child.id();
     let own = pin::current_affinity().unwrap();

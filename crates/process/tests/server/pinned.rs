@@ -62,7 +62,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         for &pid in &self.pids {
-            // Ended ones are none of ours any more; they are told by their folder.
+            // Ended ones are none of ours any more; they are known by their folder.
             let is_ours =
                 || fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.folder.path());
             let _ = proc::signal_if(pid, threadwise_process::Signal::KILL, is_ours);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_told() {
+    fn the_first_difference_is_reported() {
         let old = facts("", "");
         assert_eq!(old.difference(&old), None);
         let lost = facts("rows 3 in U", "rows 2 in U");

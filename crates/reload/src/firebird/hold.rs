@@ -79,7 +79,7 @@ impl Held for Hold {
         {
             return Err(ItemError::failed(format!(
                 "the original is damaged: {finding}; it was left as it is: take a backup of it that is whole, \
-                 or mend a copy of it (gfix -mend)"
+                 or repair a copy of it (gfix -mend)"
             )));
         }
         let facts = facts::ask(&self.tools, &work.folder, COPY, &|| work.is_stopped())

@@ -2,7 +2,7 @@
 //! with their lock and sort files there, as a process that ends with us.
 //!
 //! Source: `gbak(1)`, `gfix(1)`, `isql-fb(1)`; Firebird 3.0's `src/yvalve` (a path without a host goes to
-//! the engine library in the same process; that engine takes the name of the user as it is told, and no
+//! the engine library in the same process; that engine takes the name of the user as it is reported, and no
 //! password) and `src/common/isc_file.cpp` (a path with `:` is taken as HOST:PATH).
 
 use crate::error::ItemError;

@@ -1,6 +1,6 @@
 //! Firebird's own check of a database in the work folder, in one line.
 //!
-//! Source: `gfix(1)`, "-validate": with `-full` all records, with `-no_update` nothing is mended. It ends
+//! Source: `gfix(1)`, "-validate": with `-full` all records, with `-no_update` nothing is repaired. It ends
 //! well even where it finds errors, is silent where there are none, and otherwise prints a heading and
 //! the number of each kind (Firebird 3.0's `src/alice/exe.cpp`). Warnings (pages that no table has, as a
 //! killed server leaves them) lose nothing.

@@ -167,7 +167,7 @@ fn a_damaged_database_fails_and_stays_as_it_was() {
 
 /// A backup reads no index, and a restore makes them anew.
 #[test]
-fn damage_that_a_backup_does_not_see_is_told() {
+fn damage_that_a_backup_does_not_see_is_reported() {
     let Some(place) = place("a damaged index of Firebird") else { return };
     let path = place.numbered("base.fdb", 2000);
     let mut bytes = std::fs::read(&path).unwrap();

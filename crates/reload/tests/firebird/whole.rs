@@ -158,7 +158,7 @@ fn odd_names_are_no_obstacle_and_a_colon_is_a_reason() {
 }
 
 #[test]
-fn the_version_is_told_and_a_page_size_that_is_none_is_refused() {
+fn the_version_is_reported_and_a_page_size_that_is_none_is_refused() {
     let Some(_) = place("the version of Firebird") else { return };
     let prepared = crate::support::chain(&settings()).prepare().unwrap();
     assert!(prepared.contains("gbak") && prepared.contains("-V"), "{prepared}");

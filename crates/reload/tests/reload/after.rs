@@ -90,8 +90,8 @@ fn the_original_stays_where_the_new_file_is_not_what_was_checked() {
             let changed = fs::read(&path).unwrap();
             for _ in 0..2 {
                 let error = recover(&path, &settings()).unwrap_err().to_string();
-                let told = error.contains(words) && error.contains("nothing was removed");
-                assert!(told && error.contains(kept.to_str().unwrap()), "{case}: {error}");
+                let explained = error.contains(words) && error.contains("nothing was removed");
+                assert!(explained && error.contains(kept.to_str().unwrap()), "{case}: {error}");
                 assert!(!error.contains('\n'), "{case}: {error}");
             }
             let report = reloaded(&path, &options(Originals::Remove));

@@ -56,7 +56,7 @@ fn as_another_user() {
 }
 
 #[test]
-fn an_owner_that_cannot_be_given_is_told_before() {
+fn an_owner_that_cannot_be_given_is_reported_before() {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: a file of another user: making one needs root");
         return;

@@ -77,7 +77,7 @@ fn a_damaged_database_keeps_its_place() {
 
 /// `VACUUM` makes the map of pages of `auto_vacuum` (page 2) anew, and says nothing.
 #[test]
-fn damage_that_a_copy_would_hide_is_told() {
+fn damage_that_a_copy_would_hide_is_reported() {
     let bench = Bench::new();
     let path = bench.database("db", "delete");
     let mut bytes = fs::read(&path).unwrap();

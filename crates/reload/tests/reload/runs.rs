@@ -130,16 +130,16 @@ fn the_watchdog_recovers_what_was_begun_and_not_ended() {
         options.hook = Some(Arc::new(move |at, _: &Path| at != step));
         assert!(crate::bench::reloaded(path, &options).left_behind);
     }
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut tell = |sign: &[u8], path: &Path| {
-        told.write_all(&[sign, path.as_os_str().as_bytes(), &[0]].concat()).unwrap();
+        lines.write_all(&[sign, path.as_os_str().as_bytes(), &[0]].concat()).unwrap();
     };
     tell(b"+", &paths[0]);
     tell(b"+", &paths[1]);
     tell(b"+", &paths[2]);
     tell(b"-", &paths[2]);
-    told.extend(b"+torn record without its end");
-    let done = watch(&mut told.as_slice(), &settings());
+    lines.extend(b"+torn record without its end");
+    let done = watch(&mut lines.as_slice(), &settings());
     assert_eq!(
         done,
         [(paths[0].clone(), Ok(Recovered::PutBack)), (paths[1].clone(), Ok(Recovered::Finished))]
@@ -149,10 +149,10 @@ fn the_watchdog_recovers_what_was_begun_and_not_ended() {
 }
 
 #[test]
-fn a_watchdog_that_was_killed_is_started_again_and_told_everything() {
+fn a_watchdog_that_was_killed_is_started_again_and_given_everything() {
     let bench = Bench::new();
-    let told = bench.path().join("told");
-    let args = ["-c".into(), "exec cat >> \"$0\"".into(), told.clone().into_os_string()];
+    let log = bench.path().join("log");
+    let args = ["-c".into(), "exec cat >> \"$0\"".into(), log.clone().into_os_string()];
     let watchdog = Watchdog::start(Start { program: "/bin/sh".into(), args: args.to_vec() }).unwrap();
     watchdog.begin(Path::new("/first")).unwrap();
     watchdog.end(Path::new("/first"));
@@ -163,11 +163,11 @@ fn a_watchdog_that_was_killed_is_started_again_and_told_everything() {
     while !fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {
         std::thread::sleep(Duration::from_millis(1));
     }
-    fs::remove_file(&told).unwrap_or_default();
+    fs::remove_file(&log).unwrap_or_default();
     watchdog.begin(Path::new("/third")).unwrap();
     assert_ne!(watchdog.pid(), pid);
     drop(watchdog);
-    assert_eq!(fs::read(&told).unwrap(), b"+/second\0+/third\0");
+    assert_eq!(fs::read(&log).unwrap(), b"+/second\0+/third\0");
     let absent = Start { program: "/nowhere/program".into(), args: Vec::new() };
     assert!(Watchdog::start(absent).unwrap_err().to_string().contains("nothing was touched"));
 }

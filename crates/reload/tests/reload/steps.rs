@@ -103,7 +103,7 @@ fn theirs(path: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_had_the_name_in_the_last_moment_is_told_and_stays() {
+fn what_had_the_name_in_the_last_moment_is_reported_and_stays() {
     for originals in [Originals::Keep, Originals::Remove] {
         // The run goes on after the exchange; and it is killed right after it.
         for goes_on in [true, false] {
@@ -126,10 +126,14 @@ fn what_had_the_name_in_the_last_moment_is_told_and_stays() {
             }
             // However often, and by the next run too.
             for _ in 0..2 {
-                let told = recover(&path, &settings()).unwrap_err().to_string();
-                assert!(told.contains(left.to_str().unwrap()) && !told.contains('\n'), "{told}");
+                let refusal = recover(&path, &settings()).unwrap_err().to_string();
+                assert!(refusal.contains(left.to_str().unwrap()) && !refusal.contains('\n'), "{refusal}");
                 let next = reloaded(&path, &options);
-                assert!(matches!(&next.outcome, Outcome::Skipped(why) if *why == told), "{:?}", next.outcome);
+                assert!(
+                    matches!(&next.outcome, Outcome::Skipped(why) if *why == refusal),
+                    "{:?}",
+                    next.outcome
+                );
                 assert_eq!(fs::read(&left).unwrap(), b"theirs");
                 assert_eq!(rows(&path.with_file_name("db.before-reload")), rows(&path));
             }

@@ -108,11 +108,11 @@ fn wait_table(document: &Document) -> Option<TableView> {
         .collect();
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     let rows = sampled.iter().map(|(name, waits)| {
-        let told = |wait: &threadwise_analysis::activity::WaitShare| match waits.enough {
+        let cell = |wait: &threadwise_analysis::activity::WaitShare| match waits.enough {
             true => figure(&wait.share, share),
             false => "too few".to_owned(),
         };
-        let cells = waits.shares.iter().map(told);
+        let cells = waits.shares.iter().map(cell);
         [(*name).to_owned(), grouped(waits.samples)].into_iter().chain(cells).collect()
     });
     Some(view("Shares of samples", &headers, 1, rows.collect()))
@@ -176,8 +176,8 @@ fn cpu(document: &Document) -> Option<TableView> {
 fn counters(document: &Document) -> Option<TableView> {
     let counted = counted(document);
     let rows = document.analysis.treatments.iter().flat_map(|own| {
-        let told = own.activity.counters.iter().filter(|counter| counted.contains(counter.name.as_str()));
-        told.map(|counter| {
+        let counters = own.activity.counters.iter().filter(|counter| counted.contains(counter.name.as_str()));
+        counters.map(|counter| {
             let unit = |value: &Option<Interval>| match value {
                 Some(value) => cells(Some(value), by_unit(value)),
                 None => cells(None, plain),

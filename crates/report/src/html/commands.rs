@@ -11,7 +11,7 @@ use crate::commands::{
     with_interval,
 };
 use crate::text::{ratio, runs_words, set_share, share, significant};
-use crate::worklist::is_told;
+use crate::worklist::is_reported;
 use threadwise_analysis::commands::{BUSY_CPUS, Commands, ELAPSED, MEMORY, Quantity};
 use threadwise_analysis::{Estimate, Interval, TreatmentSummary};
 
@@ -20,9 +20,9 @@ pub fn value_charts(document: &Document, commands: &Commands) -> Vec<ValueChart>
     let mut charts = Vec::new();
     for quantity in &commands.quantities {
         for (group, _) in document.groups() {
-            let told = rows(document, group, quantity);
+            let group_rows = rows(document, group, quantity);
             let known: Vec<(&Row<'_>, &Interval)> =
-                told.iter().filter_map(|row| Some((row, row.value?))).collect();
+                group_rows.iter().filter_map(|row| Some((row, row.value?))).collect();
             let most = known.iter().map(|(_, own)| own.mean.abs()).fold(0.0, f64::max);
             let (scale, unit) = scale(quantity, most);
             let rows = known.into_iter().map(|(row, own)| value_row(quantity, row, own, scale)).collect();
@@ -108,7 +108,7 @@ fn figures_of(estimate: &Estimate) -> String {
 
 /// The headline's section, and that of everything else.
 pub fn sections(document: &Document, commands: &Commands, charts: &Charts) -> Vec<Section> {
-    let shown = commands.quantities.iter().filter(|own| !is_told(document.analysis, own));
+    let shown = commands.quantities.iter().filter(|own| !is_reported(document.analysis, own));
     let mut each = shown.map(|quantity| figures(document, quantity, charts));
     let headline = Section {
         id: "comparison",
@@ -200,8 +200,8 @@ fn band_words(document: &Document, group: &str, metric: &str) -> String {
 }
 
 fn value_table(document: &Document, quantity: &Quantity, chart: &ValueChart) -> TableView {
-    let told = rows(document, &chart.group, quantity);
-    let known = told.iter().filter_map(|row| Some((row, row.value?)));
+    let group_rows = rows(document, &chart.group, quantity);
+    let known = group_rows.iter().filter_map(|row| Some((row, row.value?)));
     let cells = known.map(|(row, own)| {
         let (label, placement) = (row.label.to_owned(), row.treatment.placement.clone());
         vec![label, placement, value(quantity, own.mean), bounds(quantity, own)]

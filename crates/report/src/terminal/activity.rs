@@ -36,8 +36,8 @@ pub fn activity(document: &Document, style: Style) -> String {
     if !counted.is_empty() {
         // A dozen figures for each treatment are not for a terminal.
         let names: Vec<String> = counted.into_iter().map(|name| plain(name, style.unicode)).collect();
-        let told = format!("engine counters (in the HTML report, and with --json): {}", names.join(", "));
-        for line in wrap(&told, style.width.max(40)) {
+        let sentence = format!("engine counters (in the HTML report, and with --json): {}", names.join(", "));
+        for line in wrap(&sentence, style.width.max(40)) {
             text.push_str(&format!("{line}\n"));
         }
     }

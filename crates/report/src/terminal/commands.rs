@@ -7,7 +7,7 @@ use crate::commands::{
     with_interval,
 };
 use crate::text::{counted, plain, set_share, share, significant};
-use crate::worklist::{is_told, tells_headline};
+use crate::worklist::{is_reported, tells_headline};
 use crate::{Document, Mark};
 use threadwise_analysis::Interval;
 use threadwise_analysis::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
@@ -20,16 +20,16 @@ pub fn table(document: &Document, commands: &Commands, style: Style) -> String {
     let Some(headline) = commands.headline() else { return String::new() };
     let mut text = painted(&treatments(document, commands, headline, style), style);
     text.push_str(&comparisons(document, style));
-    // What no run told is a line of the verdict.
-    let is_shown = |own: &&Quantity| !is_told(document.analysis, own) && has_values(document, own);
+    // What no run reported is a line of the verdict.
+    let is_shown = |own: &&Quantity| !is_reported(document.analysis, own) && has_values(document, own);
     let rest: Vec<&Quantity> = commands.quantities.iter().skip(1).filter(is_shown).collect();
     for quantity in rest.iter().take(MAX_QUANTITIES) {
         text.push_str(&painted(&one(document, quantity, style), style));
     }
     if rest.len() > MAX_QUANTITIES {
         let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|own| heading(own)).collect();
-        let told = format!("also measured (in the HTML report, and with --json): {}", names.join("; "));
-        wrap(&plain(&told, style.unicode), style.width.max(40))
+        let listed = format!("also measured (in the HTML report, and with --json): {}", names.join("; "));
+        wrap(&plain(&listed, style.unicode), style.width.max(40))
             .iter()
             .for_each(|line| text.push_str(&format!("{line}\n")));
     }
@@ -247,8 +247,8 @@ fn one(document: &Document, quantity: &Quantity, style: Style) -> String {
         wrap(&plain(&head, style.unicode), style.width)
             .iter()
             .for_each(|line| text.push_str(&format!("{line}\n")));
-        let told = rows(document, group, quantity);
-        let cells: Vec<Vec<String>> = told
+        let compared = rows(document, group, quantity);
+        let cells: Vec<Vec<String>> = compared
             .iter()
             .map(|row| {
                 let own = row.value.map_or_else(|| NONE.to_owned(), |own| with_interval(quantity, own));

@@ -11,8 +11,8 @@ use threadwise_study::probe::{LatencyFigures, PairSharing, Probe, Sharing};
 
 /// Up to this many logical CPUs their pairs are listed with all figures.
 pub(super) const LISTED: usize = 3;
-/// Pairs without a clear answer, or with one that is not declared, told below a matrix.
-const MAX_TOLD: usize = 4;
+/// Pairs without a clear answer, or with one that is not declared, listed below a matrix.
+const MAX_SHOWN: usize = 4;
 /// Levels of latency that have a line.
 const MAX_LEVELS: usize = 8;
 
@@ -33,7 +33,7 @@ pub fn pairs(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
         lines.extend(counts(probe, hardware, style));
     }
     lines.extend(levels(probe, style));
-    lines.extend(told(probe, hardware, style));
+    lines.extend(shown(probe, hardware, style));
     lines
 }
 
@@ -242,15 +242,15 @@ fn levels(probe: &Probe, style: Style) -> Vec<String> {
 }
 
 /// Pairs whose answer is not clear, or not the declared one, with their figures.
-fn told(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
+fn shown(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     let clear = |sharing| matches!(sharing, Sharing::SameCpu | Sharing::SameCore | Sharing::DifferentCores);
     let wanted =
         |pair: &&PairSharing| !clear(pair.sharing) || contradicts(hardware, pair.a, pair.b, pair.sharing);
-    let mut told: Vec<&PairSharing> = probe.pairs.iter().filter(wanted).collect();
-    told.sort_by_key(|pair| (!clear(pair.sharing), pair.a, pair.b));
-    let more = told.len().saturating_sub(MAX_TOLD);
+    let mut shown: Vec<&PairSharing> = probe.pairs.iter().filter(wanted).collect();
+    shown.sort_by_key(|pair| (!clear(pair.sharing), pair.a, pair.b));
+    let more = shown.len().saturating_sub(MAX_SHOWN);
     let mut lines = Vec::new();
-    for pair in told.iter().take(MAX_TOLD) {
+    for pair in shown.iter().take(MAX_SHOWN) {
         let why = plain(&pair.why, style.unicode);
         let figures = format!(
             "wide {}, chain {}, ld/st {}",

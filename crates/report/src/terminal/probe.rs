@@ -1,5 +1,5 @@
 //! What was measured of the hardware on one screen: verdict, cores, pairs, co-runners and clocks,
-//! gaps. Small machines are told CPU by CPU, large ones in ranges and groups.
+//! gaps. Small machines are reported CPU by CPU, large ones in ranges and groups.
 
 use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, numbered, pairs, wrap};
 use crate::drawing::topology_line;

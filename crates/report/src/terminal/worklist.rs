@@ -172,11 +172,11 @@ fn is_over(over: &Over<'_>, series: &Series, point: &Point) -> bool {
 
 /// Ratios of two series, a line each.
 fn pairs(document: &Document, own: &Worklist, style: Style) -> String {
-    let told = overs(own).into_iter().map(|over| {
+    let ratios = overs(own).into_iter().map(|over| {
         let name = format!("{} over {}, {}", over.top, over.bottom, jobs_words(over.pair.jobs));
         [name, signed(document, &over.pair.speed, style)]
     });
-    named_parts("speed at the same number of jobs", told.map(Vec::from).collect(), style)
+    named_parts("speed at the same number of jobs", ratios.map(Vec::from).collect(), style)
 }
 
 /// A heading, and below it a line a row: a name and its figures. Empty where there is none.
@@ -202,7 +202,7 @@ fn named_parts(heading: &str, table: Vec<Vec<String>>, style: Style) -> String {
 
 /// Each number of jobs with its figures below it.
 fn list(document: &Document, own: &Worklist, style: Style) -> String {
-    let told = rows(own).into_iter().map(|row| {
+    let table_rows = rows(own).into_iter().map(|row| {
         let [item, list, idle, step] = cells(document, &row, false, style);
         let head = format!("{}, {}", row.series.label, jobs_words(row.point.jobs));
         vec![
@@ -214,7 +214,7 @@ fn list(document: &Document, own: &Worklist, style: Style) -> String {
         ]
     });
     // The words do not fit side by side, or a table would have.
-    told.map(|row| named_parts(&row[0].clone(), vec![row[1..].to_vec()], style)).collect()
+    table_rows.map(|row| named_parts(&row[0].clone(), vec![row[1..].to_vec()], style)).collect()
 }
 
 /// Times by schedules that were not run over the time of the one that was; with one job there is but one.

@@ -126,7 +126,7 @@ fn the_page_has_every_section_and_fetches_nothing() {
     for attribute in [" src=", "<link", "@import", "url("] {
         assert!(!markup.contains(attribute), "{attribute}");
     }
-    assert!(page.contains("worker 3 ended with signal 9"), "failures are told");
+    assert!(page.contains("worker 3 ended with signal 9"), "failures are reported");
     assert!(page.contains("class=\"banner\"") && page.contains("SIMULATED"));
     let titles = page.matches("data-title=\"").count();
     assert_eq!(page.matches("data-title=\"SIMULATED · ").count(), titles);
@@ -212,7 +212,7 @@ fn a_study_shows_its_probe_between_machine_and_drift() {
 }
 
 #[test]
-fn what_disturbed_the_study_is_told_by_block() {
+fn what_disturbed_the_study_is_reported_by_block() {
     let mut fixture = Fixture::generated(2, 3);
     let page = html::render(&fixture.document()).unwrap();
     let row = |name: &str, value: &str| format!("<th scope=\"row\">{name}</th><td class=\"n\">{value}</td>");
@@ -286,7 +286,7 @@ fn nothing_measured_is_a_page_too() {
 }
 
 #[test]
-fn more_slices_than_can_be_drawn_are_thinned_and_told() {
+fn more_slices_than_can_be_drawn_are_thinned_and_reported() {
     let fixture = Fixture::generated(8, 200);
     let page = html::render(&fixture.document()).unwrap();
     // 16 treatments, 8 blocks, 200 rounds, less the failed run.

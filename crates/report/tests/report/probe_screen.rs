@@ -97,7 +97,7 @@ fn eight_cpus_have_a_cell_a_pair() {
 }
 
 #[test]
-fn many_cpus_are_told_in_groups_and_ranges() {
+fn many_cpus_are_reported_in_groups_and_ranges() {
     insta::assert_snapshot!(screen(&many(), UNICODE), @r"
     Probe of 768 logical CPUs (0-767), standard form, 171 s
     no hypervisor seen, 4 packages, 384 cores x 2 threads, 12 NUMA nodes, 48 LLC

@@ -14,7 +14,7 @@ use threadwise_report::{csv, html, json};
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 
 /// What the terminal shows of the list, without what every command has.
-fn told(fixture: &Fixture, width: usize) -> String {
+fn screen_of(fixture: &Fixture, width: usize) -> String {
     let text = table(&fixture.document(), Style { width, ..UNICODE });
     let end = text.find("\ntreatment").expect("the table of treatments follows");
     text[..end].to_owned()
@@ -22,7 +22,7 @@ fn told(fixture: &Fixture, width: usize) -> String {
 
 #[test]
 fn a_terminal_shows_the_published_table_first() {
-    insta::assert_snapshot!(told(&fixture(8), 140), @r"
+    insta::assert_snapshot!(screen_of(&fixture(8), 140), @r"
     work list: firebird, 40 items
                         no-smt                                                      all
     jobs                s/item   list  idle  step                                s/item   list  idle  step                  all/no-smt
@@ -40,7 +40,7 @@ fn a_terminal_shows_the_published_table_first() {
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
     ");
-    insta::assert_snapshot!(told(&fixture(8), 80), @r"
+    insta::assert_snapshot!(screen_of(&fixture(8), 80), @r"
     work list: firebird, 40 items
     jobs       s/item   list  idle  step                  over no-smt
     ──────────────────────────────────────────────────────────────────────────
@@ -63,7 +63,7 @@ fn a_terminal_shows_the_published_table_first() {
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
     ");
-    insta::assert_snapshot!(told(&fixture(8), 60), @r"
+    insta::assert_snapshot!(screen_of(&fixture(8), 60), @r"
     work list: firebird, 40 items
     jobs       s/item   list  idle  step
     ────────────────────────────────────────────────────
@@ -98,7 +98,7 @@ fn one_series_and_one_block_are_a_table_too() {
     let mut one = fixture(1);
     one.analysis.worklist.as_mut().unwrap().series.truncate(1);
     one.analysis.worklist.as_mut().unwrap().pairs.clear();
-    insta::assert_snapshot!(told(&one, 80), @r"
+    insta::assert_snapshot!(screen_of(&one, 80), @r"
     work list: firebird, 40 items
     jobs  s/item   list  idle  step
     ──────────────────────────────────
@@ -115,7 +115,7 @@ fn one_series_and_one_block_are_a_table_too() {
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
     ");
-    insta::assert_snapshot!(told(&schedules(), 80), @r"
+    insta::assert_snapshot!(screen_of(&schedules(), 80), @r"
     work list: firebird, 40 items
     jobs                s/item  list  idle  over all, as given
     ────────────────────────────────────────────────────────────
@@ -137,7 +137,7 @@ fn one_series_and_one_block_are_a_table_too() {
 }
 
 #[test]
-fn every_width_is_kept_and_nothing_is_told_twice() {
+fn every_width_is_kept_and_nothing_is_reported_twice() {
     let mut long = fixture(8);
     long.analysis.worklist.as_mut().unwrap().series[0].label =
         "a label that is too long for any column".to_owned();
@@ -156,9 +156,9 @@ fn every_width_is_kept_and_nothing_is_told_twice() {
     let plain = table(&fixture(8).document(), UNICODE);
     assert!(!plain.contains("comparisons\n"), "{plain}");
     // Nor do seconds per item, the whole list and the idle share.
-    for told in ["item_s", "elapsed", "idle_share", "run of the command"] {
+    for word in ["item_s", "elapsed", "idle_share", "run of the command"] {
         let (_, rest) = plain.split_once("\ntreatment").unwrap();
-        assert!(!rest.replace("over elapsed time", "").contains(told), "{told} in {rest}");
+        assert!(!rest.replace("over elapsed time", "").contains(word), "{word} in {rest}");
     }
     assert!(plain.contains("s/item over all j1") && plain.contains("run of the list"), "{plain}");
 }
@@ -186,7 +186,10 @@ fn the_page_begins_with_the_jobs() {
     let outcome =
         page.split_once("<section id=\"comparison\"").unwrap().1.split_once("</section>").unwrap().0;
     assert!(outcome.contains("A run is the whole list. A ratio") && !outcome.contains("One process"));
-    assert!(!page.contains("<h3>Elapsed</h3>") && page.contains("does the whole list once"), "told above");
+    assert!(
+        !page.contains("<h3>Elapsed</h3>") && page.contains("does the whole list once"),
+        "reported above"
+    );
     // Other pages do not carry what draws it.
     let other = html::render(&Fixture::generated(2, 2).document()).unwrap();
     assert!(page.contains("globalThis.worklistCharts =") && !other.contains("globalThis.worklistCharts ="));
@@ -267,7 +270,7 @@ fn items_are_exported_one_by_one() {
     let head = reader.headers().unwrap().clone();
     let column = |name: &str| head.iter().position(|own| own == name).expect(name);
     let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    // Of each run the items that were told; the last run failed before any.
+    // Of each run the items that were reported; the last run failed before any.
     assert_eq!(rows.len(), (fixture.runs.len() - 1) * NAMES.len());
     let second = &rows[1];
     assert_eq!(&second[column("treatment")], "all j1");

@@ -21,7 +21,7 @@ pub(super) fn one_by_one(study: &Study) -> bool {
     study.runs_whole()
 }
 
-/// What a worker is told of its data, with the block's number for the placeholder.
+/// What a worker is given of its data, with the block's number for the placeholder.
 pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireLoad {
     let mut load = load.clone();
     if one_by_one(study) {

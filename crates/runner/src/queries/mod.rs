@@ -102,7 +102,7 @@ fn dataset(
         Err(DatasetError::Damaged { folder, why }) => {
             let damage = format!("the data set {} was found damaged ({why})", folder.display());
             // Without its manifest it counts as not whole, also where all sizes are right.
-            dataset::condemn(&folder).map_err(|error| unmended(&damage, &error))?;
+            dataset::condemn(&folder).map_err(|error| unrepaired(&damage, &error))?;
             notes.push(format!("{damage} and was made anew"));
             Some(damage)
         }
@@ -120,13 +120,13 @@ fn dataset(
     let made = dataset::make(&make, &mut |share, what| observer(Event::Making { what, share }), stop);
     made.map_err(|error| match (error, damage) {
         (DatasetError::Stopped, _) => RunnerError::Stopped,
-        (error, Some(damage)) => unmended(&damage, &error),
+        (error, Some(damage)) => unrepaired(&damage, &error),
         (error, None) => failed(error),
     })
 }
 
 /// The damage must not be hidden by what keeps us from making it good.
-fn unmended(damage: &str, error: &DatasetError) -> RunnerError {
+fn unrepaired(damage: &str, error: &DatasetError) -> RunnerError {
     failed(format!("{damage} and cannot be made anew: {error}"))
 }
 

@@ -181,34 +181,34 @@ fn crafted_schemas_are_not_ours() {
 #[test]
 fn other_kinds_of_files() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |path: &Path| {
+    let refusal = |path: &Path| {
         let error = Store::open(path).unwrap_err();
         one_line(&error, path);
         error
     };
-    let newer = told(&spoilt(&folder, "PRAGMA user_version = 7"));
+    let newer = refusal(&spoilt(&folder, "PRAGMA user_version = 7"));
     assert!(
         newer.to_string().ends_with(
             "was written by a newer threadwise (schema 7, this one reads up to 1): update threadwise"
         ),
         "{newer}"
     );
-    assert!(matches!(told(&spoilt(&folder, "PRAGMA user_version = -1")), StoreError::Damaged { .. }));
-    assert!(matches!(told(&spoilt(&folder, "PRAGMA application_id = 5")), StoreError::Foreign { .. }));
+    assert!(matches!(refusal(&spoilt(&folder, "PRAGMA user_version = -1")), StoreError::Damaged { .. }));
+    assert!(matches!(refusal(&spoilt(&folder, "PRAGMA application_id = 5")), StoreError::Foreign { .. }));
     let path = folder.path().join("other");
-    assert!(matches!(told(&path), StoreError::Missing { .. }));
-    assert!(matches!(told(folder.path()), StoreError::NotAFile { .. }));
-    assert!(matches!(told(Path::new("/dev/null")), StoreError::NotAFile { .. }));
+    assert!(matches!(refusal(&path), StoreError::Missing { .. }));
+    assert!(matches!(refusal(folder.path()), StoreError::NotAFile { .. }));
+    assert!(matches!(refusal(Path::new("/dev/null")), StoreError::NotAFile { .. }));
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
-    assert!(matches!(told(&path), StoreError::Foreign { application_id: 0, .. }));
+    assert!(matches!(refusal(&path), StoreError::Foreign { application_id: 0, .. }));
     for (bytes, empty) in [("", true), ("name = 'x'\n", false), ("SQLite format 3\0", false)] {
         fs::write(&path, bytes).unwrap();
-        let error = told(&path);
+        let error = refusal(&path);
         assert_eq!(matches!(error, StoreError::Empty { .. }), empty, "{error}");
     }
     let whole = fs::read(valid(&folder)).unwrap();
     fs::write(&path, &whole[..whole.len() - 4096]).unwrap();
-    assert!(told(&path).to_string().contains("bytes"), "{}", told(&path));
+    assert!(refusal(&path).to_string().contains("bytes"), "{}", refusal(&path));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A writer that is killed with SIGKILL loses nothing that it was told is stored.
+//! A writer that is killed with SIGKILL loses nothing that it was reported is stored.
 
 use crate::made::{self, Random};
 use std::io::{BufRead, BufReader, Write};
@@ -75,8 +75,8 @@ fn kill_one(path: &Path, wait: bool, delay: Duration) -> (Option<u64>, Option<u6
     child.wait().unwrap();
     said.extend(lines.map(Result::unwrap));
     let last = |word: &str| {
-        let told = said.iter().filter_map(|line| line.strip_prefix(word));
-        told.map(|number| number.trim().parse().unwrap()).next_back()
+        let acknowledged = said.iter().filter_map(|line| line.strip_prefix(word));
+        acknowledged.map(|number| number.trim().parse().unwrap()).next_back()
     };
     assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
     (last("stored "), last("complete "))

@@ -154,8 +154,8 @@ fn crafted_executions_are_refused() {
         let error = Store::open(&path).and_then(|store| store.runs()).unwrap_err();
         assert!(matches!(error, StoreError::Damaged { .. }), "{sql}: {error}");
         // CHECK constraints are looked at first, where there is one.
-        let told = error.to_string();
-        assert!(told.contains(words) || told.contains("CHECK constraint failed"), "{sql}: {error}");
+        let text = error.to_string();
+        assert!(text.contains(words) || text.contains("CHECK constraint failed"), "{sql}: {error}");
     }
 }
 

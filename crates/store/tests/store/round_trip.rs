@@ -267,7 +267,7 @@ fn files_and_folders_that_may_not_be_written() {
     mode(folder.path(), 0o755);
     read.unwrap();
     if root {
-        println!("root: that missing permissions are told was not tested");
+        println!("root: that missing permissions are reported was not tested");
         return;
     }
     for result in [resumed, no_journal] {
@@ -295,22 +295,24 @@ fn a_changed_study_machine_or_program_is_not_resumed() {
     topology.numa_nodes[0].memory_bytes = None;
     refused(&topology, "0.1.0", "3.50.0", Some(&study)).unwrap();
     let before = fs::read(&path).unwrap();
-    let told = |result: Result<(), StoreError>| result.unwrap_err().to_string();
+    let text_of = |result: Result<(), StoreError>| result.unwrap_err().to_string();
     assert_eq!(
-        told(refused(&topology, "0.1.0", "3.51.0", None)),
+        text_of(refused(&topology, "0.1.0", "3.51.0", None)),
         format!(
             "{} cannot be resumed: the version of the engine was 3.50.0 and is 3.51.0; its numbers would not compare, so start a new study",
             path.display()
         )
     );
-    assert!(told(refused(&topology, "0.2.0", "3.50.0", None)).contains("threadwise was 0.1.0 and is 0.2.0"));
+    assert!(
+        text_of(refused(&topology, "0.2.0", "3.50.0", None)).contains("threadwise was 0.1.0 and is 0.2.0")
+    );
     study.treatments[2].sessions = 3;
-    assert!(told(refused(&topology, "0.1.0", "3.50.0", Some(&study))).contains("treatment same-core"));
+    assert!(text_of(refused(&topology, "0.1.0", "3.50.0", Some(&study))).contains("treatment same-core"));
     study = made::study();
     study.design.rounds = 40;
-    assert!(told(refused(&topology, "0.1.0", "3.50.0", Some(&study))).contains("design"));
+    assert!(text_of(refused(&topology, "0.1.0", "3.50.0", Some(&study))).contains("design"));
     topology.packages.clear();
-    assert!(told(refused(&topology, "0.1.0", "3.50.0", None)).contains("packages was 1 and is 0"));
+    assert!(text_of(refused(&topology, "0.1.0", "3.50.0", None)).contains("packages was 1 and is 0"));
     assert_eq!(fs::read(&path).unwrap(), before, "a refused file is left as it is");
 }
 

@@ -124,7 +124,7 @@ mod tests {
     use crate::samplers::testing::write;
 
     #[test]
-    fn a_guest_without_the_registers_is_told_from_a_processor_without() {
+    fn a_guest_without_the_registers_is_distinguished_from_a_processor_without() {
         let root = tempfile::tempdir().unwrap();
         assert!(registers(root.path()).lack.unwrap().contains("x86 only"));
         write_msr(root.path(), &["tsc", "smi"]);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn pmus_of_cores_are_told_from_the_others() {
+    fn pmus_of_cores_are_distinguished_from_the_others() {
         let root = tempfile::tempdir().unwrap();
         for (name, kind) in [("cpu_core", 4), ("cpu_atom", 10), ("uncore_imc_0", 20), ("msr", 9)] {
             write(root.path(), &format!("{DEVICES}/{name}/type"), &format!("{kind}\n"));

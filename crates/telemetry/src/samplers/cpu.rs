@@ -1,6 +1,6 @@
 //! What the logical CPUs did, and how long siblings shared a core while another core idled.
 //!
-//! Source: /proc/stat, see [`crate::proc_stat`]. Logical CPUs of the placement are told one by one,
+//! Source: /proc/stat, see [`crate::proc_stat`]. Logical CPUs of the placement are reported one by one,
 //! all others as sums, so that hundreds of them stay cheap.
 //!
 //! Straggler time (`siblings_busy_core_idle_ns`): /proc/stat says how much of a look a logical CPU was

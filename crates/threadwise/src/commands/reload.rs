@@ -1,6 +1,6 @@
 //! `threadwise reload`: backup, restore, check and swap of many database files, and what belongs to it.
 
-mod mend;
+mod repair;
 mod shown;
 
 use crate::commands::{stop_flag, stop_flag_without_thread};
@@ -178,14 +178,14 @@ pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
     catch_size_limit()?;
     let settings = settings(args.wait, &args.engine_option, args.page_size);
     if args.recover {
-        return mend::recover(args, &settings);
+        return repair::recover(args, &settings);
     }
     let engine = args.engine.ok_or_else(|| AppError::Input("give --engine".to_owned()))?.name();
     let chain = chain(engine, &settings)
         .ok_or_else(|| AppError::Input(format!("engine {engine} cannot reload files")))?;
     let tools = chain.prepare().map_err(app_error)?;
     if args.unseal {
-        return mend::unseal(args, &settings, chain.as_ref());
+        return repair::unseal(args, &settings, chain.as_ref());
     }
     let entries = list::read(&args.files).map_err(app_error)?;
     if args.dry_run {

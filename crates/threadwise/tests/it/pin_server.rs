@@ -264,8 +264,8 @@ fn a_thread_that_leaves_its_place_fails_the_run() {
     let said =
         quick(&lab, &server.pid().to_string(), &["--", "python3", "-c", &script, &server.pid().to_string()]);
     assert_eq!(said.code, Some(1), "{}", said.stderr);
-    let told = format!("thread {} (python3) of the server may run on CPUs", server.pid());
-    assert!(said.stderr.contains(&told) && said.stderr.contains("lost-pin"), "{}", said.stderr);
+    let expected = format!("thread {} (python3) of the server may run on CPUs", server.pid());
+    assert!(said.stderr.contains(&expected) && said.stderr.contains("lost-pin"), "{}", said.stderr);
     assert_eq!((server.astray(), lab.leftovers()), (vec![], vec![]));
 }
 
@@ -342,9 +342,9 @@ fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
     }
     let plan = quick(&lab, &server.pid().to_string(), &["--plan", "--", "touch", "it-ran"]);
     assert_eq!(plan.code, Some(0), "{}", plan.stderr);
-    let told =
+    let expected =
         format!("Server of process {0}: python3 (process {0}), 5 threads in 2 processes", server.pid());
-    assert!(plan.stdout.contains(&told), "{}", plan.stdout);
+    assert!(plan.stdout.contains(&expected), "{}", plan.stdout);
     let socket = lab.path().join("socket");
     let plan = quick(&lab, socket.to_str().unwrap(), &["--plan", "--", "touch", "it-ran"]);
     assert!(plan.stdout.contains("5 threads in 2 processes"), "{}{}", plan.stdout, plan.stderr);

@@ -103,10 +103,10 @@ fn an_interrupted_probe_tells_what_it_has() {
 #[test]
 fn the_doctor_tells_every_check_in_both_forms() {
     let lab = Lab::new();
-    let told = json(&lab, &["doctor", "--json"]);
-    let checks = told["checks"].as_array().unwrap();
+    let doctor = json(&lab, &["doctor", "--json"]);
+    let checks = doctor["checks"].as_array().unwrap();
     let counted: u64 =
-        told["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        doctor["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(counted as usize, checks.len());
     let text = lab.ok(&["doctor"]).stdout;
     for check in checks {

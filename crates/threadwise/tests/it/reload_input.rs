@@ -37,7 +37,7 @@ fn left(path: &Path) {
 }
 
 #[test]
-fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_told() {
+fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_reported() {
     let lab = Lab::new();
     let below = lab.path().join("data/sub/deep");
     fs::create_dir_all(&below).unwrap();

@@ -157,7 +157,7 @@ fn streams_execute_parameters_of_their_own() {
     assert_eq!(texts(0), 9, "an answer for each stream and query is kept");
 }
 
-/// The optimiser of one treatment is told not to reorder joins, which changes the plans of some queries.
+/// The optimiser of one treatment is reported not to reorder joins, which changes the plans of some queries.
 #[test]
 fn another_plan_is_found_and_an_equal_one_is_not() {
     let Some(bench) = Bench::new() else { return };
@@ -352,7 +352,7 @@ fn a_plan_asks_the_disk_and_the_engine() {
 }
 
 #[test]
-fn damage_that_cannot_be_made_good_is_told_with_what_is_in_the_way() {
+fn damage_that_cannot_be_made_good_is_reported_with_what_is_in_the_way() {
     let Some(bench) = Bench::new() else { return };
     bench.write("duckdb", "queries = \"6\"", TWO);
     bench.measured();

@@ -72,7 +72,7 @@ fn a_plan_of_sqlite_files_is_done_and_summed_up_on_one_line() {
 }
 
 #[test]
-fn failed_items_are_told_on_one_line_and_the_exit_code_says_so() {
+fn failed_items_are_reported_on_one_line_and_the_exit_code_says_so() {
     let lab = Lab::new();
     let good = lab.path().join("good").display().to_string();
     database(good.as_ref(), 10);

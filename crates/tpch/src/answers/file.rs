@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_told() {
+    fn a_folder_that_cannot_be_made_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("answers"), "a file").unwrap();
         let error = reference(Vec::new())

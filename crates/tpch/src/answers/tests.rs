@@ -89,8 +89,8 @@ fn the_order_by_is_checked() {
     let right = "FRANCE|GERMANY|1995|1.0\nFRANCE|GERMANY|1996|2.0\nGERMANY|FRANCE|1995|3.0";
     assert_eq!(check(7, right, right), Ok(()));
     let wrong = "FRANCE|GERMANY|1996|2.0\nFRANCE|GERMANY|1995|1.0\nGERMANY|FRANCE|1995|3.0";
-    let told = check(7, right, wrong).unwrap_err();
-    assert!(told.contains("row 1 stands before row 2") && told.contains("l_year"), "{told}");
+    let error = check(7, right, wrong).unwrap_err();
+    assert!(error.contains("row 1 stands before row 2") && error.contains("l_year"), "{error}");
     // Descending by a sum: 100.0 before 99.0 is right as numbers and wrong as texts.
     assert_eq!(check(5, "CHINA|100.0\nINDIA|99.0", "CHINA|100.0\nINDIA|99.0"), Ok(()));
     assert!(check(5, "CHINA|100.0\nINDIA|99.0", "INDIA|99.0\nCHINA|100.0").unwrap_err().contains("revenue"));
@@ -123,12 +123,12 @@ fn top_ten(last: &str) -> String {
 fn where_limit_cuts_among_equals_any_of_them_may_be_returned() {
     let one = top_ten("10|900.5|1995-02-01|0");
     assert_eq!(check(3, &one, &top_ten("77|900.5|1995-02-01|0")), Ok(()));
-    let told = check(3, &one, &top_ten("77|900.6|1995-02-01|0")).unwrap_err();
-    assert!(told.contains("row 10, column revenue: 900.6, while duckdb 1.2 gives 900.5"), "{told}");
-    let told = check(3, &one, &top_ten("77|900.5|1995-02-02|0")).unwrap_err();
-    assert!(told.contains("o_orderdate"), "{told}");
-    let told = check(3, &one, &top_ten("10|900.5|1995-02-01|1")).unwrap_err();
-    assert!(told.contains("o_shippriority"), "a row that both have must agree: {told}");
+    let error = check(3, &one, &top_ten("77|900.6|1995-02-01|0")).unwrap_err();
+    assert!(error.contains("row 10, column revenue: 900.6, while duckdb 1.2 gives 900.5"), "{error}");
+    let error = check(3, &one, &top_ten("77|900.5|1995-02-02|0")).unwrap_err();
+    assert!(error.contains("o_orderdate"), "{error}");
+    let error = check(3, &one, &top_ten("10|900.5|1995-02-01|1")).unwrap_err();
+    assert!(error.contains("o_shippriority"), "a row that both have must agree: {error}");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn above_the_cut_and_without_one_rows_are_fixed() {
 }
 
 #[test]
-fn several_rows_at_the_cut_are_told_apart_by_their_key() {
+fn several_rows_at_the_cut_are_distinguished_by_their_key() {
     let tie = |keys: [usize; 3]| {
         let row = |key: usize| format!("{key}|{}.25|1995-02-01|0\n", 1000 - key);
         let tied = |key: &usize| format!("{key}|5.5|1995-02-01|0\n");

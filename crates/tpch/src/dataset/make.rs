@@ -316,7 +316,7 @@ impl Work<'_, '_> {
     }
 }
 
-/// Runs a program of the making. One that failed for want of disk is told so, with what to do.
+/// Runs a program of the making. One that failed for want of disk is reported as that, with what to do.
 fn run(
     call: &Call<'_>,
     make: &Make<'_>,

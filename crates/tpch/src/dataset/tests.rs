@@ -134,23 +134,23 @@ fn a_sorted_one_is_made_from_the_plain_one_and_shares_its_files() {
 }
 
 #[test]
-fn damage_is_told_and_made_good() {
+fn damage_is_reported_and_made_good() {
     let stage = Stage::new();
     let made = stage.make(KEY).unwrap();
     let part = made.folder.join("part.parquet");
-    let told = |stage: &Stage| find(&stage.root(), KEY).unwrap_err().to_string();
+    let refusal = |stage: &Stage| find(&stage.root(), KEY).unwrap_err().to_string();
 
     fs::write(&part, "cut").unwrap();
-    assert!(told(&stage).contains("part.parquet has 3 bytes instead of"), "{}", told(&stage));
+    assert!(refusal(&stage).contains("part.parquet has 3 bytes instead of"), "{}", refusal(&stage));
     assert_eq!(stage.make(KEY).unwrap(), made);
 
     fs::remove_file(&part).unwrap();
-    assert!(told(&stage).contains("part.parquet: No such file"), "{}", told(&stage));
+    assert!(refusal(&stage).contains("part.parquet: No such file"), "{}", refusal(&stage));
     stage.make(KEY).unwrap();
 
     let manifest = fs::read_to_string(made.folder.join(manifest::FILE)).unwrap();
     fs::write(made.folder.join(manifest::FILE), manifest.replace("rows 5 ", "rows 6 ")).unwrap();
-    assert!(told(&stage).contains("no whole manifest.txt"), "{}", told(&stage));
+    assert!(refusal(&stage).contains("no whole manifest.txt"), "{}", refusal(&stage));
     stage.make(KEY).unwrap();
 
     fs::rename(&made.folder, stage.root().join("sf0.1")).unwrap();
@@ -165,40 +165,40 @@ fn contents_that_changed_without_their_size_are_found_by_verifying() {
     let made = stage.make(KEY).unwrap();
     fs::write(made.folder.join("nation.parquet"), "rows of NATION at 0.01").unwrap();
     assert!(find(&stage.root(), KEY).unwrap().is_some());
-    let told = is_whole(&made).unwrap_err().to_string();
-    assert!(told.contains("nation.parquet has other contents"), "{told}");
+    let refusal = is_whole(&made).unwrap_err().to_string();
+    assert!(refusal.contains("nation.parquet has other contents"), "{refusal}");
     let stopped = verify(&made, &mut |_| {}, &AtomicBool::new(true)).unwrap_err();
     assert!(matches!(stopped, DatasetError::Stopped));
 }
 
 #[test]
-fn a_generator_that_fails_is_told_in_one_line_and_leaves_nothing() {
+fn a_generator_that_fails_is_reported_in_one_line_and_leaves_nothing() {
     let stage = Stage::new();
     stage.program("generator", "echo begun > \"$7/part.parquet\"; echo 'Error: disk full' >&2; exit 3\n");
-    let told = stage.make(KEY).unwrap_err().to_string();
-    assert!(told.contains("exit status: 3: Error: disk full") && !told.contains('\n'), "{told}");
+    let refusal = stage.make(KEY).unwrap_err().to_string();
+    assert!(refusal.contains("exit status: 3: Error: disk full") && !refusal.contains('\n'), "{refusal}");
     assert_eq!(stage.left(&[]), [""; 0]);
 
     fs::remove_file(stage.path("generator")).unwrap();
-    let told = stage.make(KEY).unwrap_err().to_string();
-    assert!(told.contains("cannot start") && told.contains("generator"), "{told}");
+    let refusal = stage.make(KEY).unwrap_err().to_string();
+    assert!(refusal.contains("cannot start") && refusal.contains("generator"), "{refusal}");
     assert_eq!(stage.left(&[]), [""; 0]);
 }
 
 #[test]
-fn a_disk_that_fills_up_is_told_with_the_folder_and_the_way_out() {
+fn a_disk_that_fills_up_is_reported_with_the_folder_and_the_way_out() {
     let stage = Stage::new();
     // As tpchgen-cli 4.0.0 says it.
     let said = "Error: External: No space left on device (os error 28)";
     stage.program("generator", &format!("echo begun > \"$7/part.parquet\"; echo '{said}' >&2; exit 1\n"));
     let error = stage.make(KEY).unwrap_err();
     assert!(matches!(error, DatasetError::Full { .. }), "{error}");
-    let told = error.to_string();
+    let refusal = error.to_string();
     let root = stage.root().display().to_string();
     for part in ["filled up", "sf0.01", root.as_str(), "XDG_CACHE_HOME", "smaller scale", said] {
-        assert!(told.contains(part), "'{part}' is not in: {told}");
+        assert!(refusal.contains(part), "'{part}' is not in: {refusal}");
     }
-    assert!(!told.contains('\n'), "{told}");
+    assert!(!refusal.contains('\n'), "{refusal}");
     assert_eq!(stage.left(&[]), [""; 0]);
 }
 
@@ -227,11 +227,11 @@ fn room_is_asked_for_before_anything_is_made() {
 /// In the place of a cache folder that this user may not write (tests may run as root, who may write
 /// everywhere): one below a file, and one in a file system that takes no new files from anybody.
 #[test]
-fn a_cache_that_cannot_be_written_is_told_with_the_way_out() {
+fn a_cache_that_cannot_be_written_is_reported_with_the_way_out() {
     let stage = Stage::new();
     fs::write(stage.path("cache"), "a file").unwrap();
-    let told = [room(&stage.root(), KEY).map(drop), stage.make(KEY).map(drop)];
-    for error in told.map(|result| result.unwrap_err().to_string()) {
+    let refusals = [room(&stage.root(), KEY).map(drop), stage.make(KEY).map(drop)];
+    for error in refusals.map(|result| result.unwrap_err().to_string()) {
         assert!(error.contains("Not a directory") && error.contains("XDG_CACHE_HOME"), "{error}");
     }
     assert_eq!(fs::read_to_string(stage.path("cache")).unwrap(), "a file");
@@ -259,8 +259,8 @@ fn what_may_not_be_looked_at_is_neither_called_damaged_nor_replaced() {
 fn a_sort_that_fails_leaves_the_plain_one() {
     let stage = Stage::new();
     stage.program("python", &PYTHON.replace("printf sorted >", "echo no duckdb >&2; exit 1; printf x >"));
-    let told = stage.make(SORTED).unwrap_err().to_string();
-    assert!(told.contains("no duckdb"), "{told}");
+    let refusal = stage.make(SORTED).unwrap_err().to_string();
+    assert!(refusal.contains("no duckdb"), "{refusal}");
     is_whole(&find(&stage.root(), KEY).unwrap().unwrap()).unwrap();
     assert_eq!(stage.left(&["sf0.01"]), [""; 0]);
 }
@@ -277,25 +277,27 @@ fn tables_with_other_rows_than_the_specification_are_not_taken() {
         (COUNTS.replace("part 2000\n", ""), "part of sf0.01"),
     ] {
         fs::write(stage.path("counts"), counts).unwrap();
-        let told = stage.make(KEY).unwrap_err().to_string();
-        assert!(told.contains(said), "{told}");
+        let refusal = stage.make(KEY).unwrap_err().to_string();
+        assert!(refusal.contains(said), "{refusal}");
         assert_eq!(stage.left(&[]), [""; 0]);
         assert_eq!(find(&stage.root(), KEY).unwrap(), None);
     }
 }
 
 #[test]
-fn impossible_scales_and_full_disks_are_told_before_anything_is_made() {
+fn impossible_scales_and_full_disks_are_reported_before_anything_is_made() {
     let stage = Stage::new();
     for scale in [0.0, -1.0, f64::NAN, 1e9, 0.001, 0.021] {
-        let told = stage.make(Key { scale, ..KEY }).unwrap_err();
-        assert!(matches!(told, DatasetError::Scale(_)), "{told}");
+        let refusal = stage.make(Key { scale, ..KEY }).unwrap_err();
+        assert!(matches!(refusal, DatasetError::Scale(_)), "{refusal}");
     }
     assert!(!stage.root().exists());
     // 36 TB: more than the machine of anybody who runs tests.
-    let told = stage.make(Key { scale: 100_000.0, ..KEY }).unwrap_err();
-    assert!(matches!(told, DatasetError::NoSpace { needed_bytes, .. } if needed_bytes > 36_000_000_000_000));
-    assert!(told.to_string().contains("make room"), "{told}");
+    let refusal = stage.make(Key { scale: 100_000.0, ..KEY }).unwrap_err();
+    assert!(
+        matches!(refusal, DatasetError::NoSpace { needed_bytes, .. } if needed_bytes > 36_000_000_000_000)
+    );
+    assert!(refusal.to_string().contains("make room"), "{refusal}");
     assert_eq!(stage.left(&[]), [""; 0]);
 }
 

@@ -110,15 +110,15 @@ impl AtWork {
             interrupted: command::interrupted()?,
             asked,
         };
-        work.notes = work.told()?;
+        work.notes = work.run_notes()?;
         Ok(work)
     }
 
     /// What the reader of a report should know; tries whether the items can be made cold.
-    fn told(&self) -> Result<Vec<String>, EngineError> {
+    fn run_notes(&self) -> Result<Vec<String>, EngineError> {
         let mut notes = Vec::new();
         match (self.asked.options.cold, self.files()?) {
-            (true, Some(files)) => notes.push(evict(&files)?.told()),
+            (true, Some(files)) => notes.push(evict(&files)?.note()),
             (true, None) => {
                 notes.push("cold: the items are no files, so nothing is put out of the page cache".into())
             }
@@ -221,7 +221,7 @@ impl AtWork {
         let used_ns = self.server().as_ref().and_then(Server::used_ns).zip(begun.server_ns);
         let checked = self.check(begun.kept)?;
         if let Some(first) = slices.first_mut() {
-            first.items = run::told(&self.items, &spans, begun.start_ns);
+            first.items = run::item_spans(&self.items, &spans, begun.start_ns);
             first.cpu_ns += used_ns.map_or(0, |(after, before)| after.saturating_sub(before));
             first.answers_checked += u64::from(checked);
         }

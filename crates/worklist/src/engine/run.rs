@@ -62,8 +62,8 @@ pub(super) fn fault(items: &[Item], spans: &[Span]) -> Option<EngineError> {
 }
 
 /// The spans of a run as its slice has them, in the order of the list.
-pub(super) fn told(items: &[Item], spans: &[Span], began_ns: u64) -> Vec<ItemSpan> {
-    let mut told: Vec<ItemSpan> = spans
+pub(super) fn item_spans(items: &[Item], spans: &[Span], began_ns: u64) -> Vec<ItemSpan> {
+    let mut item_spans: Vec<ItemSpan> = spans
         .iter()
         .map(|span| ItemSpan {
             index: span.index as u32,
@@ -73,6 +73,6 @@ pub(super) fn told(items: &[Item], spans: &[Span], began_ns: u64) -> Vec<ItemSpa
             elapsed_ns: span.end_ns.saturating_sub(span.start_ns),
         })
         .collect();
-    told.sort_by_key(|item| item.index);
-    told
+    item_spans.sort_by_key(|item| item.index);
+    item_spans
 }

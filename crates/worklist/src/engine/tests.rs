@@ -147,7 +147,7 @@ fn orders_are_as_asked_and_drawn_from_the_blocks_seed() {
 }
 
 #[test]
-fn spans_are_told_from_the_windows_start_and_faults_by_name() {
+fn spans_are_measured_from_the_windows_start_and_faults_by_name() {
     let items = items(&[1; 5]);
     let span = |index: usize, fault: Option<&str>| Span {
         index,
@@ -158,9 +158,9 @@ fn spans_are_told_from_the_windows_start_and_faults_by_name() {
     };
     let whole: Vec<Span> = (0..5).rev().map(|index| span(index, None)).collect();
     assert_eq!(run::fault(&items, &whole), None);
-    let told = run::told(&items, &whole, 90);
-    assert_eq!((told[2].index, told[2].name.as_str(), told[2].job), (2, "i2", 1));
-    assert_eq!((told[2].started_ns, told[2].elapsed_ns), (12, 10));
+    let item_spans = run::item_spans(&items, &whole, 90);
+    assert_eq!((item_spans[2].index, item_spans[2].name.as_str(), item_spans[2].job), (2, "i2", 1));
+    assert_eq!((item_spans[2].started_ns, item_spans[2].elapsed_ns), (12, 10));
     let failed: Vec<Span> = (0..5).map(|index| span(index, (index > 0).then_some("backup: no"))).collect();
     let error = run::fault(&items, &failed).unwrap();
     assert_eq!(error.kind(), "item");

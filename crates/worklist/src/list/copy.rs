@@ -60,7 +60,7 @@ pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Res
 /// Which one, and why.
 pub(crate) fn expect_kind(path: &Path, kind: Kind) -> Result<(), EngineError> {
     let said = |why: String| {
-        refuse("list", format!("{}: {why}; mend that, or take it out of the list", path.display()))
+        refuse("list", format!("{}: {why}; correct that, or take it out of the list", path.display()))
     };
     match kind {
         Kind::Firebird => {

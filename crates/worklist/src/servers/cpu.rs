@@ -2,7 +2,7 @@
 //! waited for.
 //!
 //! Source: `proc_pid_stat(5)`: `utime` and `stime` are those of all threads, ended ones included; `cutime`
-//! and `cstime` those of children that were waited for. All are told in clock ticks of 10 ms, so a
+//! and `cstime` those of children that were waited for. All are given in clock ticks of 10 ms, so a
 //! difference may be wrong by some of these either way.
 
 use threadwise_process::proc;

@@ -4,7 +4,7 @@ use crate::plan::{Plan, Span, Summary};
 use std::collections::BTreeMap;
 use threadwise_machine::text::marked;
 
-/// Failed items that are named; of the others only the number is told.
+/// Failed items that are named; of the others only the number is given.
 const NAMED: usize = 3;
 
 /// The summary of spans of `jobs` jobs; `None` without a span, or where all took no time.

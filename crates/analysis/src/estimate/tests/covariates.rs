@@ -22,7 +22,7 @@ fn disturbed_blocks_are_flagged_and_not_dropped() {
 }
 
 #[test]
-fn left_over_siblings_are_told_from_other_cpus() {
+fn left_over_siblings_are_distinguished_from_other_cpus() {
     let mut runs = blocks(2, |_| 200);
     for one in &mut runs {
         for slice in &mut one.slices {

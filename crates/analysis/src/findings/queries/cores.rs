@@ -2,8 +2,8 @@
 //! siblings are busy, so CPU seconds rise with SMT even where the cores do less.
 
 use super::Facts;
+use super::choice::{Choice, NamedRatio, baseline, baseline_name, judged};
 use super::finding;
-use super::told::{Choice, Told, baseline, baseline_name, judged};
 use crate::Finding;
 use crate::queries::words::seconds;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
@@ -11,7 +11,7 @@ use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
 /// Core-seconds nearer to each other than this are not told apart: they are means without an interval.
 const SAME_SHARE: f64 = 0.05;
 
-/// Stragglers are told from this share of the elapsed time on.
+/// Stragglers are reported from this share of the elapsed time on.
 const STRAGGLER_SHARE: f64 = 0.01;
 
 /// CPU against the baseline, put right by what the cores themselves did.
@@ -19,21 +19,21 @@ pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -
     let has_siblings = |own: &TreatmentQueries| own.cores.as_ref().is_some_and(is_doubled);
     let both =
         |own: &TreatmentQueries| has_siblings(own) || baseline(facts, queries, own).is_some_and(has_siblings);
-    // The largest of those that are told, so far as cores can tell more than CPU seconds.
-    let doubled = choice.told.iter().filter(|own| both(own)).max_by_key(|own| own.dop);
+    // The largest of those that are reported, so far as cores can say more than CPU seconds.
+    let doubled = choice.named.iter().filter(|own| both(own)).max_by_key(|own| own.dop);
     let is_known = |own: &TreatmentQueries| {
         own.cores.is_some() && baseline(facts, queries, own).is_some_and(|base| base.cores.is_some())
     };
     let cpu = cpu(queries, choice);
     let cores = match doubled {
         Some(own) => cores(facts, queries, own),
-        None if cpu.is_some() && choice.told.iter().all(|own| is_known(own)) => {
+        None if cpu.is_some() && choice.named.iter().all(|own| is_known(own)) => {
             Some("One logical CPU a core: these are core-seconds.".to_owned())
         }
         None => None,
     };
     let sentences: Vec<String> = [cpu, cores].into_iter().flatten().collect();
-    let names: Vec<&str> = choice.told.iter().map(|own| own.treatment.as_str()).collect();
+    let names: Vec<&str> = choice.named.iter().map(|own| own.treatment.as_str()).collect();
     (!sentences.is_empty()).then(|| finding("core-seconds", sentences.join(" "), &names))
 }
 
@@ -43,9 +43,9 @@ fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<String> {
         own.total.cpu_s.as_ref().filter(|_| !queries.is_throughput).map(|cpu| seconds(cpu.mean))
     };
     let tell = |own: &&TreatmentQueries| {
-        Some(Told::of(&own.treatment, own.total.cpu.as_ref()?, took(own).unwrap_or_default()))
+        Some(NamedRatio::of(&own.treatment, own.total.cpu.as_ref()?, took(own).unwrap_or_default()))
     };
-    let told = judged(&choice.told.iter().filter_map(tell).collect::<Vec<_>>())?;
+    let clauses = judged(&choice.named.iter().filter_map(tell).collect::<Vec<_>>())?;
     let name = baseline_name(queries);
     let was = match queries.baselines.as_slice() {
         [one] => took(&one.both),
@@ -54,7 +54,7 @@ fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<String> {
     let was = was.map_or_else(String::new, |was| format!(" ({was})"));
     let what = if queries.is_throughput { "CPU a query" } else { "CPU" };
     let more = choice.more(|own| own.total.cpu.as_ref());
-    Some(format!("{what} against {name}{was}: {told}{more}."))
+    Some(format!("{what} against {name}{was}: {clauses}{more}."))
 }
 
 /// Whether a core has two logical CPUs in the placement, as far as their times show it: bounds lie apart,
@@ -128,6 +128,6 @@ fn meaning(was: &CoreSeconds, now: &CoreSeconds) -> &'static str {
     } else if now.core_high_s <= was.core_low_s * above {
         "the cores' own time did not rise"
     } else {
-        "whether the cores' own time rose cannot be told"
+        "whether the cores' own time rose is unknown"
     }
 }

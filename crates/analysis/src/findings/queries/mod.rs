@@ -2,12 +2,12 @@
 //! the plateau, what stands out. Each in two or three lines of a terminal: the table, the HTML report
 //! and the JSON have the rest.
 
+mod choice;
 mod cores;
 mod plans;
 mod scope;
 mod stands;
 mod steps;
-mod told;
 mod total;
 mod trust;
 
@@ -21,8 +21,8 @@ use super::{finding, scaling, smt};
 use crate::queries::words::bytes;
 use crate::queries::{DataSize, Queries};
 use crate::{Estimate, Finding};
+use choice::{Choice, MAX_SHOWN, NamedRatio};
 use std::cmp::Reverse;
-use told::{Choice, MAX_TOLD, Told};
 
 /// Most queries that a list names.
 const MAX_QUERIES: usize = 6;
@@ -86,7 +86,7 @@ fn query_list(numbers: &[u8], most: usize) -> String {
     list(&names)
 }
 
-/// What siblings bring, or why that cannot be told.
+/// What siblings bring, or why that cannot be reported.
 fn smt_found(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     let words = [
         "The same DOP, free to use both threads of each core, against one thread a core",
@@ -115,12 +115,12 @@ fn of_kind(facts: &Facts<'_>, queries: &Queries, kind: &str, text: &str) -> Opti
         Reverse(of.and_then(|own| own.dop))
     };
     own.sort_by_key(dop);
-    own.truncate(MAX_TOLD);
-    let told = told::judged(&own.iter().map(|own| Told::of_estimate(own)).collect::<Vec<_>>())?;
+    own.truncate(MAX_SHOWN);
+    let clauses = choice::judged(&own.iter().map(|own| NamedRatio::of_estimate(own)).collect::<Vec<_>>())?;
     let what = if queries.is_throughput { "queries per hour" } else { "geometric mean" };
     let more = match all - own.len() {
         0 => String::new(),
         more => format!("; {more} more in the table"),
     };
-    Some(finding(kind, format!("{text} ({what}): {told}{more}."), &scaling::names(&own)))
+    Some(finding(kind, format!("{text} ({what}): {clauses}{more}."), &scaling::names(&own)))
 }

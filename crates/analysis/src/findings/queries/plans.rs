@@ -19,12 +19,12 @@ pub fn plan_change(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
             _ => "",
         };
         let (changed, example) = (queries.changed(), tell(first));
-        let told = match changed.as_slice() {
+        let clauses = match changed.as_slice() {
             [_] => example,
             all => format!("{}, such as {example}", query_list(all, MAX_QUERIES)),
         };
         sentences.push(format!(
-            "Another plan than the baseline's: {told}. Such ratios are of plan and hardware together{hold}."
+            "Another plan than the baseline's: {clauses}. Such ratios are of plan and hardware together{hold}."
         ));
     }
     sentences.extend(unstable(queries));

@@ -7,7 +7,7 @@ use crate::queries::words::ratio;
 use crate::queries::{Outlier, Queries, Reason};
 use std::collections::BTreeSet;
 
-/// Most groups that are told: single executions first, the last place for a query as a whole.
+/// Most groups that are reported: single executions first, the last place for a query as a whole.
 const MAX_GROUPS: usize = 3;
 
 /// Most groups of queries as a whole.
@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 230;
 const MAX_NAMED: usize = 3;
 
 /// What stands out, with the likeliest reason; `None` where nothing does. Queries of another plan are
-/// told as such elsewhere.
+/// reported as such elsewhere.
 pub fn outliers(queries: &Queries) -> Option<Finding> {
     let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) = queries
         .outliers
@@ -45,15 +45,15 @@ pub fn outliers(queries: &Queries) -> Option<Finding> {
     if !texts.is_empty() {
         sentences.push(format!("Apart from the rest: {}.", texts.join("; ")));
     }
-    let told: Vec<&&Outlier> = single.iter().chain(&whole).flatten().collect();
-    match all - told.len() {
+    let shown: Vec<&&Outlier> = single.iter().chain(&whole).flatten().collect();
+    match all - shown.len() {
         0 => {}
         1 => sentences.push("1 more stands out less.".to_owned()),
         more => sentences.push(format!("{more} more stand out less.")),
     }
-    let mut names: Vec<&str> = told.iter().map(|one| one.treatment.as_str()).collect();
+    let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();
-    (!told.is_empty()).then(|| finding("outlier", sentences.join(" "), &names))
+    (!shown.is_empty()).then(|| finding("outlier", sentences.join(" "), &names))
 }
 
 /// Groups of what is alike, each where its first one is.

@@ -1,6 +1,6 @@
 //! What more parallelism gains step by step, and where it stops to.
 
-use super::told::{Choice, Told, judged};
+use super::choice::{Choice, NamedRatio, judged};
 use super::{Facts, finding};
 use crate::Finding;
 use crate::findings::words::{list, plural};
@@ -8,13 +8,13 @@ use crate::queries::words::ratio;
 use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
 use threadwise_study::Role;
 
-/// Most steps that are told, those to the highest DOPs.
+/// Most steps that are reported, those to the highest DOPs.
 const MAX_STEPS: usize = 3;
 
-/// Most steps of single queries that are told where nothing else is.
+/// Most steps of single queries that are reported where nothing else is.
 const MAX_MARKED: usize = 2;
 
-/// Most plateaus that are told.
+/// Most plateaus that are reported.
 const MAX_PLATEAUS: usize = 2;
 
 /// So many DOPs above 2 make a plateau worth a word where there are no streams.
@@ -26,47 +26,47 @@ pub fn steps(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     if queries.is_throughput {
         return None;
     }
-    let is_new = |step: &&DopStep| step.query.is_none() && !is_told(facts, choice, step);
+    let is_new = |step: &&DopStep| step.query.is_none() && !is_reported(facts, choice, step);
     let all: Vec<&DopStep> = queries.steps.iter().filter(is_new).collect();
     let mut sentences: Vec<String> = together(&all).into_iter().collect();
     let marked = |mark: StepMark| -> Vec<&DopStep> {
         queries.steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect()
     };
     let most = MAX_MARKED - sentences.len().min(1);
-    if let Some(told) = listed(&marked(StepMark::SuperScaling), most) {
-        sentences.push(format!("Better than linear: {told}."));
+    if let Some(clauses) = listed(&marked(StepMark::SuperScaling), most) {
+        sentences.push(format!("Better than linear: {clauses}."));
     }
-    if let Some(told) = listed(&marked(StepMark::PoorThenGood), most) {
-        sentences.push(format!("Little at first and much at the next step: {told}."));
+    if let Some(clauses) = listed(&marked(StepMark::PoorThenGood), most) {
+        sentences.push(format!("Little at first and much at the next step: {clauses}."));
     }
     let mut names: Vec<&str> = queries.steps.iter().map(|step| step.to.as_str()).collect();
     names.dedup();
     (!sentences.is_empty()).then(|| finding("dop-step", sentences.join(" "), &names))
 }
 
-/// Whether a step is what the totals tell: from the baseline to a treatment that is told there.
-fn is_told(facts: &Facts<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
+/// Whether a step is what the totals tell: from the baseline to a treatment that is reported there.
+fn is_reported(facts: &Facts<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
     let from_baseline = facts.study.treatment(&step.from).is_some_and(|(_, own)| own.role == Role::Baseline);
     from_baseline
         && step.mark == StepMark::None
-        && choice.told.iter().any(|own| own.treatment == step.to && own.total.speed.is_some())
+        && choice.named.iter().any(|own| own.treatment == step.to && own.total.speed.is_some())
 }
 
 /// `Speed by DOP, geometric mean: 8 over 4 on all 1.38x [1.35, 1.41]`.
 fn together(all: &[&DopStep]) -> Option<String> {
     let mut by_dop: Vec<usize> = (0..all.len()).collect();
     by_dop.sort_by_key(|at| std::cmp::Reverse(all[*at].to_dop));
-    let told = all.iter().enumerate().filter(|(at, _)| by_dop.iter().take(MAX_STEPS).any(|own| own == at));
+    let clauses = all.iter().enumerate().filter(|(at, _)| by_dop.iter().take(MAX_STEPS).any(|own| own == at));
     let tell = |(_, step): (usize, &&DopStep)| {
         let linear = if step.mark == StepMark::SuperScaling { "better than linear" } else { "" };
-        Told::of(&name(step), &step.speed, linear.to_owned())
+        NamedRatio::of(&name(step), &step.speed, linear.to_owned())
     };
-    let told = judged(&told.map(tell).collect::<Vec<_>>())?;
+    let clauses = judged(&clauses.map(tell).collect::<Vec<_>>())?;
     let more = match all.len().saturating_sub(MAX_STEPS) {
         0 => String::new(),
-        more => format!("; {} to lower DOPs not told here", plural(more as u32, "step")),
+        more => format!("; {} to lower DOPs not listed here", plural(more as u32, "step")),
     };
-    Some(format!("Speed by DOP, geometric mean: {told}{more}."))
+    Some(format!("Speed by DOP, geometric mean: {clauses}{more}."))
 }
 
 /// `4 over 2 on all`.
@@ -81,10 +81,10 @@ fn listed(steps: &[&DopStep], most: usize) -> Option<String> {
     let tell = |step: &&DopStep| {
         format!("Q{} {} ({})", step.query.unwrap_or_default(), ratio(&step.speed), name(step))
     };
-    let mut told: Vec<String> = steps.iter().take(most).map(tell).collect();
+    let mut clauses: Vec<String> = steps.iter().take(most).map(tell).collect();
     let more = steps.len().saturating_sub(most);
-    told.extend((more > 0).then(|| format!("{more} more")));
-    (!told.is_empty()).then(|| list(&told))
+    clauses.extend((more > 0).then(|| format!("{more} more")));
+    (!clauses.is_empty()).then(|| list(&clauses))
 }
 
 /// The smallest DOP within the noise floor of the best, for numbers of streams: the most, and the
@@ -101,19 +101,19 @@ pub fn plateau(queries: &Queries) -> Option<Finding> {
         all.extend([(0, *map, last)].into_iter().chain(rest));
     }
     all.sort_by_key(|(rank, ..)| *rank);
-    let told: Vec<String> =
+    let clauses: Vec<String> =
         all.iter().take(MAX_PLATEAUS).map(|(_, map, own)| tell_plateau(map, own)).collect();
-    let more = match all.len() - told.len() {
+    let more = match all.len() - clauses.len() {
         0 => String::new(),
         more => format!("; {more} more in the HTML report"),
     };
     let text = format!(
         "Smallest DOP within the noise floor of the best (range by the intervals): {}{more}.",
-        told.join("; ")
+        clauses.join("; ")
     );
     let names: Vec<&str> =
         maps.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
-    (!told.is_empty()).then(|| finding("plateau", text, &names))
+    (!clauses.is_empty()).then(|| finding("plateau", text, &names))
 }
 
 /// `with 2 streams on all 4 (2 to 8), asking for 100% (50% to 200%) of its cores`.

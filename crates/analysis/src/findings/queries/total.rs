@@ -1,6 +1,6 @@
 //! All queries together, with and without those of another plan, and the range of single ones.
 
-use super::told::{Choice, Told, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
+use super::choice::{Choice, NamedRatio, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
 use super::{Facts, finding, query_list};
 use crate::queries::words::{ratio, seconds};
 use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
@@ -17,9 +17,9 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         let was = base.is_none().then(|| figure(baseline(facts, queries, own)?)).flatten();
         let was = was.map_or_else(String::new, |was| format!("{was} to "));
         let now = figure(own).map_or_else(String::new, |now| format!("{was}{now}"));
-        Some(Told::of(&own.treatment, own.total.speed.as_ref()?, now))
+        Some(NamedRatio::of(&own.treatment, own.total.speed.as_ref()?, now))
     };
-    let told = judged(&choice.told.iter().filter_map(tell).collect::<Vec<_>>())?;
+    let clauses = judged(&choice.named.iter().filter_map(tell).collect::<Vec<_>>())?;
     let count = match queries.numbers.len() {
         1 => "1 query".to_owned(),
         several => format!("{several} queries together"),
@@ -27,7 +27,7 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     let what = if queries.is_throughput { "queries per hour" } else { "speed" };
     let base = base.unwrap_or_else(|| baseline_name(queries).to_owned());
     let more = choice.more(|own| own.total.speed.as_ref());
-    let mut text = format!("{count}, {what} against {base}: {told}{more}.");
+    let mut text = format!("{count}, {what} against {base}: {clauses}{more}.");
     text.extend(geometric(facts, queries, choice));
     text.extend(same_plans(facts, queries, choice));
     let names: Vec<&str> = choice.all().map(|own| own.treatment.as_str()).collect();
@@ -58,9 +58,9 @@ fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         let is_other = conclusion(speed) != conclusion(mean) && is_as_many_streams(facts, queries, own);
         is_other.then(|| (own.treatment.clone(), mean.clone(), (mean.value / speed.value).ln().abs()))
     };
-    let (name, mean, _) = choice.told.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let told = judged(&[Told::of(&name, &mean, String::new())])?;
-    Some(format!(" Geometric mean: {told}."))
+    let (name, mean, _) = choice.named.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let clauses = judged(&[NamedRatio::of(&name, &mean, String::new())])?;
+    Some(format!(" Geometric mean: {clauses}."))
 }
 
 /// Without queries of another plan, of the treatment that this changes most.
@@ -73,15 +73,15 @@ fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Opti
         let (what, rest, all) = of_total().or_else(of_mean)?;
         Some((own.treatment.clone(), what, rest.clone(), (rest.value / all.value).ln().abs()))
     };
-    let known = choice.told.iter().filter(|own| is_as_many_streams(facts, queries, own)).filter_map(both);
+    let known = choice.named.iter().filter(|own| is_as_many_streams(facts, queries, own)).filter_map(both);
     let (name, what, rest, _) = known.max_by(|a, b| a.3.total_cmp(&b.3))?;
-    let told = judged(&[Told::of(&name, &rest, String::new())])?;
+    let clauses = judged(&[NamedRatio::of(&name, &rest, String::new())])?;
     // The finding of plans names them.
     let changed = match queries.changed() {
         few if few.len() <= MAX_NAMED => query_list(&few, MAX_NAMED),
         many => format!("{} queries", many.len()),
     };
-    Some(format!(" Without {changed} of another plan{what}: {told}."))
+    Some(format!(" Without {changed} of another plan{what}: {clauses}."))
 }
 
 /// Single queries whose difference is shown: how many, and from where to where. `None` of streams:
@@ -93,9 +93,9 @@ pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
     }
     let against = baseline_name(queries);
     let names: Vec<&str> = own.iter().map(|own| own.treatment.as_str()).collect();
-    let told: Vec<(&TreatmentQueries, String)> =
+    let clauses: Vec<(&TreatmentQueries, String)> =
         own.iter().filter_map(|own| Some((*own, shown(own)?))).collect();
-    if told.is_empty() {
+    if clauses.is_empty() {
         let under = match names.as_slice() {
             [one] => (*one).to_owned(),
             all => format!("any of {} treatments", all.len()),
@@ -105,7 +105,7 @@ pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
             format!("Query by query: no difference from {against} shown in any of {count} under {under}.");
         return Some(finding("queries-range", text, &names));
     }
-    let (first, rest) = told.split_at(told.len().min(choice.told.len()));
+    let (first, rest) = clauses.split_at(clauses.len().min(choice.named.len()));
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let more = match rest.len() {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! What is told of waits, locks, clients, fixed work and inserts.
+//! What is reported of waits, locks, clients, fixed work and inserts.
 
 use super::*;
 use threadwise_study::Counters;
@@ -20,7 +20,7 @@ fn insert_study() -> (Study, Vec<Run>) {
     (study, runs)
 }
 
-fn told(study: &Study, runs: &[Run]) -> Vec<Finding> {
+fn verdict_of(study: &Study, runs: &[Run]) -> Vec<Finding> {
     let topology = machine(1, 2, 1);
     verdict(study, &topology, &analyse_on(study, Some(&topology), runs, 1.0))
 }
@@ -28,7 +28,7 @@ fn told(study: &Study, runs: &[Run]) -> Vec<Finding> {
 #[test]
 fn inserts_are_not_called_reads() {
     let (mut study, mut runs) = insert_study();
-    let findings = told(&study, &runs);
+    let findings = verdict_of(&study, &runs);
     assert_eq!(
         of_kind(&findings, "scaling"),
         "Two sessions on two cores do 1.94x [1.94, 1.94] one session's inserts."
@@ -44,7 +44,8 @@ fn inserts_are_not_called_reads() {
         treatment.options.insert("durability".to_owned(), relaxed);
     }
     assert!(
-        of_kind(&told(&study, &runs), "scope").contains("transactions, commits do not wait for the disk.")
+        of_kind(&verdict_of(&study, &runs), "scope")
+            .contains("transactions, commits do not wait for the disk.")
     );
     for run in &mut runs {
         for slice in &mut run.slices {
@@ -52,7 +53,7 @@ fn inserts_are_not_called_reads() {
             slice.sessions[0].counters.insert("client_cpu_ns".to_owned(), 1_000_000);
         }
     }
-    let findings = told(&study, &runs);
+    let findings = verdict_of(&study, &runs);
     assert!(
         of_kind(&findings, "scope").contains(", no step latencies: the loop runs inside the server."),
         "{findings:#?}"
@@ -61,23 +62,23 @@ fn inserts_are_not_called_reads() {
 }
 
 #[test]
-fn a_client_that_takes_next_to_nothing_is_not_told() {
+fn a_client_that_takes_next_to_nothing_is_not_reported() {
     let (study, mut runs) = insert_study();
     for run in &mut runs {
         run.slices[0].sessions[0].counters.insert("client_cpu_ns".to_owned(), 1000);
     }
-    assert!(told(&study, &runs).iter().all(|finding| finding.kind != "client-cpu"));
+    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != "client-cpu"));
 }
 
 #[test]
-fn waits_are_told_with_what_changed() {
+fn waits_are_reported_with_what_changed() {
     let (study, mut runs) = insert_study();
     let waits =
         |wal: u64| [("waits/running", 1000 - wal), ("waits/LWLock:WALWrite", wal), ("waits_sampled", 1002)];
     for (name, wal) in [("A", 100), ("A'", 100), ("O", 100), ("P", 400), ("S3", 402)] {
         with_counters(&mut runs, name, &waits(wal));
     }
-    let findings = told(&study, &runs);
+    let findings = verdict_of(&study, &runs);
     let waits = findings.iter().find(|finding| finding.kind == "waits").unwrap();
     assert_eq!(
         waits.text,
@@ -85,7 +86,7 @@ fn waits_are_told_with_what_changed() {
          Against the baseline: P LWLock:WALWrite 40% [40, 40], was 10% [10, 10]; \
          S3 LWLock:WALWrite 40% [40, 40], was 10% [10, 10]."
     );
-    assert_eq!(waits.evidence, ["P", "S3"], "what did not change is not told");
+    assert_eq!(waits.evidence, ["P", "S3"], "what did not change is not reported");
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn few_samples_tell_nothing() {
     runs.retain(|run| run.block < 8);
     with_counters(&mut runs, "P", &[("waits/running", 1), ("waits_sampled", 2)]);
     runs.iter_mut().for_each(|run| run.slices.truncate(1));
-    let findings = told(&study, &runs);
+    let findings = verdict_of(&study, &runs);
     assert_eq!(
         of_kind(&findings, "waits"),
         "Waits: too few samples to tell: at most 23 of a treatment in 8 blocks, and 100 in 2 blocks are needed."
@@ -102,18 +103,18 @@ fn few_samples_tell_nothing() {
 }
 
 #[test]
-fn spins_are_told_with_the_gap_of_their_clock() {
+fn spins_are_reported_with_the_gap_of_their_clock() {
     let (study, mut runs) = insert_study();
     for run in &mut runs {
         run.slices[0].counters.insert("spins".to_owned(), 0);
     }
-    assert!(told(&study, &runs).iter().all(|finding| finding.kind != "locks"), "nobody spun");
+    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != "locks"), "nobody spun");
     runs.iter_mut().for_each(|run| run.slices[0].counters.clear());
     for (name, spins) in [("A", 1_000), ("A'", 1_000), ("P", 1_000_000)] {
         with_counters(&mut runs, name, &[("spins", spins)]);
     }
     assert_eq!(
-        of_kind(&told(&study, &runs), "locks"),
+        of_kind(&verdict_of(&study, &runs), "locks"),
         "Spins per row: A 0.0100 [0.0100, 0.0100]; P 5.16 [5.15, 5.16]. Against the baseline: P more. \
          Cycles a spin: unknown, the clock was not measured: the study has no probe."
     );
@@ -127,7 +128,7 @@ fn fixed_work_has_elapsed() {
             slice.sessions[0].finished_ns = Some(slice.window_ns);
         }
     }
-    let findings = told(&study, &runs);
+    let findings = verdict_of(&study, &runs);
     assert_eq!(
         of_kind(&findings, "elapsed"),
         "Fixed work, elapsed: A 1.00 s [1.00, 1.00]; O 1.00 s [1.00, 1.00]; P 1.00 s [1.00, 1.00]; \
@@ -136,7 +137,7 @@ fn fixed_work_has_elapsed() {
 }
 
 #[test]
-fn a_server_that_was_not_pinned_is_told_first() {
+fn a_server_that_was_not_pinned_is_reported_first() {
     let (study, runs) = insert_study();
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
@@ -157,10 +158,10 @@ fn a_server_that_was_not_pinned_is_told_first() {
 }
 
 #[test]
-fn nothing_is_told_where_nothing_was_counted() {
+fn nothing_is_reported_where_nothing_was_counted() {
     let (study, mut runs) = small_study();
     runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.counters = Counters::new());
-    let findings = told(&study, &runs);
+    let findings = verdict_of(&study, &runs);
     let kinds = ["elapsed", "waits", "locks", "client-cpu"];
     assert!(findings.iter().all(|finding| !kinds.contains(&finding.kind.as_str())), "{findings:#?}");
 }
@@ -177,11 +178,11 @@ fn waiting_for_a_disk_is_not_half_busy() {
         all
     };
     let topology = machine(1, 2, 2);
-    let told = |study: &Study, busy: u64| {
+    let verdict_of = |study: &Study, busy: u64| {
         let findings = verdict(study, &topology, &analyse_on(study, Some(&topology), &runs(busy), 1.0));
         findings.iter().any(|finding| finding.kind == "capacity")
     };
-    assert!(told(&study, 30), "cached reads never wait");
+    assert!(verdict_of(&study, 30), "cached reads never wait");
     study.workload = "insert".to_owned();
-    assert_eq!((told(&study, 30), told(&study, 97)), (false, true));
+    assert_eq!((verdict_of(&study, 30), verdict_of(&study, 97)), (false, true));
 }

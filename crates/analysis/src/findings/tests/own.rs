@@ -3,7 +3,7 @@
 use super::*;
 use threadwise_machine::Pin;
 
-fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
+fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
     verdict(study, topology, &analyse_on(study, Some(topology), runs, 1.0))
 }
 
@@ -36,7 +36,7 @@ fn a_baseline_of_its_own_is_named() {
     study.comparisons.push(comparison("C", &["O"], "smt-yield"));
     with_own_baseline(&mut study);
     let all = renamed(runs(8, &[("O", 0.5), ("P", 1.01), ("C", 0.6), ("S4", 1.9)]));
-    let findings = told(&study, &machine(1, 4, 2), &all);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &all);
     assert_eq!(
         of_kind(&findings, "scaling"),
         "Reads of two sessions on two cores against two (2 sessions on 2c1t): 1.01x [1.01, 1.01]."
@@ -59,7 +59,7 @@ fn a_sweep_past_a_baseline_of_two_sessions() {
     with_own_baseline(&mut study);
     study.comparisons.push(comparison("two", &["S1"], "sweep-step"));
     let all = renamed(runs(8, &[("S1", 0.5), ("S4", 1.9)]));
-    let findings = told(&study, &machine(1, 4, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 4, 1), &all);
     assert_eq!(
         of_kind(&findings, "sweep"),
         "Throughput still grows at four sessions (1.90x [1.90, 1.90] of two (2 sessions on 2c1t)), the most that were tried."
@@ -73,7 +73,7 @@ fn an_inconclusive_step_decides_nothing() {
     let mut all = runs(8, &[]);
     all.extend(noisy("P", 1.63, 2.5));
     all.extend(noisy("S3", 1.63, 2.5));
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert_eq!(
         of_kind(&findings, "sweep"),
         "Whether two sessions do more than one is not decided (1.63x [0.72, 3.70], no difference shown, inconclusive ±127%)."
@@ -85,18 +85,18 @@ fn an_inconclusive_step_decides_nothing() {
 }
 
 #[test]
-fn comparisons_that_were_asked_for_are_told() {
+fn comparisons_that_were_asked_for_are_reported() {
     let mut study = study(&[""], &["X 2c1t 2", "Y 2c1t 2"]);
     study.comparisons.push(comparison("X", &["Y"], "named"));
     let all = runs(8, &[("X", 1.9), ("Y", 1.0)]);
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert_eq!(of_kind(&findings, "asked"), "As asked: X : Y: 1.90x [1.90, 1.90].");
     for number in 0..7 {
         let mut more = comparison("Y", &["X"], "mine");
         more.name = format!("Y{number}");
         study.comparisons.push(more);
     }
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert!(of_kind(&findings, "asked").ends_with("Y4: 0.53x [0.53, 0.53]; and 2 more."), "{findings:#?}");
 }
 
@@ -113,7 +113,7 @@ fn own_treatments_go_by_their_names() {
             all.push(one);
         }
     }
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     let own = findings.iter().rfind(|finding| finding.kind == "scaling").unwrap();
     assert!(
         own.text.starts_with(
@@ -128,9 +128,9 @@ fn own_treatments_go_by_their_names() {
 }
 
 #[test]
-fn turns_on_one_logical_cpu_are_told_where_there_is_nothing_else() {
+fn turns_on_one_logical_cpu_are_reported_where_there_is_nothing_else() {
     let study = study(&[""], &["O one-cpu 2"]);
-    let findings = told(&study, &machine(1, 1, 1), &runs(8, &[("O", 1.0)]));
+    let findings = verdict_of(&study, &machine(1, 1, 1), &runs(8, &[("O", 1.0)]));
     assert_eq!(
         of_kind(&findings, "one-cpu"),
         "Two sessions taking turns on one logical CPU against one alone: 1.00x [1.00, 1.00], no difference shown."
@@ -144,7 +144,7 @@ fn treatments_without_a_run_are_named_with_the_reason() {
     for one in all.iter_mut().filter(|run| run.treatment == "W") {
         one.status = RunStatus::Failed { kind: "crash".to_owned(), message: format!("signal {}", one.block) };
     }
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert_eq!(
         findings[0].text,
         "Validity: of 32 runs 8 failed, more than a tenth; no data for W (crash: signal 0); \
@@ -166,7 +166,7 @@ fn a_lost_baseline_is_the_reason_for_its_group() {
             all.push(one);
         }
     }
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     let validity = of_kind(&findings, "validity");
     assert!(
         validity.contains(
@@ -188,10 +188,10 @@ fn a_quota_is_to_be_taken_away() {
     };
     all.iter_mut().filter(|run| run.block > 2 && run.treatment != "A").for_each(throttle);
     let next = " Next: take the CPU quota away or use a cpuset.";
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert!(of_kind(&findings, "scope").ends_with(next), "{findings:#?}");
     all.iter_mut().for_each(throttle);
-    assert!(of_kind(&told(&study, &machine(1, 2, 1), &all), "scope").ends_with(next));
+    assert!(of_kind(&verdict_of(&study, &machine(1, 2, 1), &all), "scope").ends_with(next));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_floor_above_everything_is_said_in_words() {
     let mut all = runs(8, &[("P", 1.9)]);
     all.retain(|run| run.treatment != "A'");
     all.extend(noisy("A'", 1.0, 4.0));
-    let findings = told(&study, &machine(1, 2, 1), &all);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     let trust = of_kind(&findings, "trust");
     assert!(
         trust.starts_with("Trust: noise floor above ±100%: nothing can be told apart; 8 blocks;"),

@@ -27,20 +27,20 @@ fn measured_stands_beside_declared() {
     let (study, runs) = small_study();
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let told = |probe: &Probe| {
+    let text_of = |probe: &Probe| {
         let hardware = compare(&topology, probe);
         let findings = verdict_probed(&study, &topology, Some(&hardware), &analysis);
         let machine = of_kind(&findings, "machine").to_owned();
         (findings[0].kind.clone(), findings[0].text.clone(), machine)
     };
-    let as_declared = told(&probe(Sharing::DifferentCores, 1.04));
+    let as_declared = text_of(&probe(Sharing::DifferentCores, 1.04));
     assert_eq!(
         as_declared.2,
         "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node; \
          measured: two cores (independent adds 1.04x, dependent adds 1.01x as long together)."
     );
     assert_eq!(as_declared.0, "scaling");
-    let otherwise = told(&probe(Sharing::SameCore, 1.98));
+    let otherwise = text_of(&probe(Sharing::SameCore, 1.98));
     assert!(
         otherwise.2.ends_with(
             "; measured: one core (independent adds 1.98x, dependent adds 1.01x as long together)."
@@ -56,12 +56,12 @@ fn measured_stands_beside_declared() {
                 .to_owned()
         )
     );
-    let masked = told(&probe(Sharing::Masked, 1.3));
+    let masked = text_of(&probe(Sharing::Masked, 1.3));
     assert_eq!(masked.0, "scaling", "no answer is no wrong declaration");
 }
 
 #[test]
-fn co_runners_and_the_cost_of_telemetry_are_told() {
+fn co_runners_and_the_cost_of_telemetry_are_reported() {
     let (study, mut runs) = small_study();
     for one in &mut runs {
         let reading = |sampler: &str, metric: &str, cpu, value| Reading {

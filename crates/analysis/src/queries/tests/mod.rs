@@ -8,8 +8,8 @@ mod outliers;
 mod plans;
 mod published;
 mod ratios;
+mod selection;
 mod steps;
-mod told;
 mod verdict;
 
 use super::*;

@@ -7,7 +7,7 @@ const PARALLEL: &str = "~ GATHER\n  TOP_N 10 revenue\n    AGGREGATE sum(revenue)
 const OTHER: &str = "TOP_N 10 revenue\n  AGGREGATE sum(revenue) by orderkey\n    MERGE_JOIN orderkey\n      SCAN orders\n      SCAN lineitem";
 
 #[test]
-fn plans_are_told_apart_from_going_parallel() {
+fn plans_are_distinguished_from_going_parallel() {
     assert_eq!(change(SERIAL, SERIAL), Change::Same);
     assert_eq!(change(SERIAL, &format!("{SERIAL}\n\n")), Change::Same, "blank lines");
     assert_eq!(change(SERIAL, PARALLEL), Change::ParallelOnly);

@@ -6,7 +6,7 @@ use crate::findings::verdict;
 use crate::fixtures::comparison;
 use threadwise_machine::topology::Cache;
 
-fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
+fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
     verdict(study, topology, &look(study, Some(topology), runs))
 }
 
@@ -25,7 +25,7 @@ fn a_sweep_of_dops_on_a_small_guest() {
     let mut topology = machine(1, 2, 1);
     topology.identity.memory_bytes = Some(16 << 30);
     topology.caches.push(Cache { level: 3, size_bytes: Some(32 << 20), ..Cache::default() });
-    let findings = told(&study, &topology, &runs);
+    let findings = verdict_of(&study, &topology, &runs);
     let kinds: Vec<&str> = findings.iter().map(|finding| finding.kind.as_str()).collect();
     assert_eq!(
         kinds,
@@ -124,7 +124,7 @@ fn scope_says_what_was_run_on_what() {
         "Scope: engine duckdb 2.0.0, workload tpch, 3 of the 22 queries (Q1, Q2 and Q3), one stream, query by query, \
          seeded parameters, tables in memory, lineitem by ship date, memory limit 512 MB, spilled: Q2."
     );
-    // Levels that treatments differ in are all told.
+    // Levels that treatments differ in are all reported.
     study.treatments[2].options.insert("storage".to_owned(), OptionValue::Text("parquet".to_owned()));
     study.treatments[2].options.remove("memory_limit_mb");
     let findings = verdict(&study, &topology, &analysis);
@@ -166,7 +166,7 @@ fn both_threads_and_the_same_dop_are_compared_by_what_the_study_asks() {
             slice.cpu_times = times(&run.cpus.iter().map(|cpu| (*cpu, busy, 0.0, ms)).collect::<Vec<_>>());
         }
     }
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     assert!(of_kind(&findings, "smt-dop").starts_with(
         "The same DOP, free to use both threads of each core, against one thread a core (geometric mean): x : d4 0.89x ["
     ));
@@ -184,7 +184,7 @@ fn both_threads_and_the_same_dop_are_compared_by_what_the_study_asks() {
 }
 
 #[test]
-fn another_plan_is_told_and_equal_plans_are_not() {
+fn another_plan_is_reported_and_equal_plans_are_not() {
     let with = |plan: &'static str| {
         let mut study = study_of("1-3", &["T no-smt 1 2"]);
         study.engine = "postgres".to_owned();
@@ -196,7 +196,7 @@ fn another_plan_is_told_and_equal_plans_are_not() {
             }
             one
         });
-        told(&study, &machine(1, 2, 1), &runs)
+        verdict_of(&study, &machine(1, 2, 1), &runs)
     };
     let other = with("AGGREGATE q3\n  INDEX_SCAN lineitem");
     assert_eq!(
@@ -216,19 +216,19 @@ fn another_plan_is_told_and_equal_plans_are_not() {
 }
 
 #[test]
-fn what_stands_out_is_told_in_sentences() {
+fn what_stands_out_is_reported_in_sentences() {
     let study = study_of("1-3", &["T no-smt 1 2"]);
     let runs = power(&study, 8, |name, query, block| {
         let slow = if (name, query, block) == ("T", 2, 5) { 3.0 } else { 1.0 };
         took(query, 100.0 * slow * noise(block, name, query, 0.002))
     });
-    let findings = told(&study, &machine(1, 2, 1), &runs);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
     let text = of_kind(&findings, "outlier");
     assert_eq!(text, "Stands out: Q2 under T in block 5, 3.0 times its median (unexplained).");
 }
 
 #[test]
-fn streams_are_told_by_queries_per_hour() {
+fn streams_are_reported_by_queries_per_hour() {
     let mut study = study_of("1-2", &["T no-smt 2 1"]);
     as_throughput(&mut study);
     let mut runs = Vec::new();
@@ -240,7 +240,7 @@ fn streams_are_told_by_queries_per_hour() {
             runs.push(run_of(block, &treatment.name, &[0, 1], vec![slice]));
         }
     }
-    let findings = told(&study, &machine(1, 2, 1), &runs);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
     let total = of_kind(&findings, "queries-total");
     assert_eq!(
         total,
@@ -259,7 +259,7 @@ fn streams_are_told_by_queries_per_hour() {
 #[test]
 fn without_a_usable_block_nothing_is_said() {
     let study = study_of("1-2", &["T no-smt 1 2"]);
-    let findings = told(&study, &machine(1, 2, 1), &[]);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &[]);
     assert!(of_kind(&findings, "not-measurable").starts_with("Nothing can be said: no run is finished."));
 }
 

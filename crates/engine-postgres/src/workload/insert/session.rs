@@ -35,7 +35,7 @@ pub(in crate::workload) struct InsertSession {
     /// The next ascending key, or the number of the next random one.
     next_key: i64,
     keys: RandomKeys,
-    /// What the client's loop inserted and has not told yet.
+    /// What the client's loop inserted and has not reported yet.
     inserted: Tally,
     version_num: u32,
     /// The backend, where it is within reach.

@@ -2,7 +2,7 @@
 //! the workers, which have ended when the answer is there.
 //!
 //! Leader and postmaster are read to the nanosecond. Of processes that have ended the kernel keeps one
-//! sum with their parent (`cutime` and `cstime`, `proc_pid_stat(5)`), told in clock ticks of 10 ms: of one
+//! sum with their parent (`cutime` and `cstime`, `proc_pid_stat(5)`), given in clock ticks of 10 ms: of one
 //! query the workers' part may be wrong by up to 20 ms either way, of many on average by nothing. The
 //! leader waits until the postmaster has collected its workers before it ends a query
 //! (`WaitForParallelWorkersToExit` in PostgreSQL's `access/transam/parallel.c`).

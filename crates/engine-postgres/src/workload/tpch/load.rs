@@ -97,7 +97,7 @@ fn mark_of(control: &mut Client, schema: &str) -> Result<Option<String>, EngineE
     row.and_then(|row| row.try_get(0)).map_err(|cause| query("look for the data", &cause))
 }
 
-/// A setting that the server does not take is told before hours of loading.
+/// A setting that the server does not take is reported before hours of loading.
 fn try_settings(server: &Server, work: &Work, schema: &str, ours: bool) -> Result<(), EngineError> {
     let mut client = server.connect("threadwise settings")?;
     let workers = settings::Workers::of(work.options.dop.unwrap_or(1), 1, false);

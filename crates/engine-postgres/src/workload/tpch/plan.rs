@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// Longest line of a plan.
 const LINE_CHARS: usize = 200;
 
-/// A plan and what was told with it.
+/// A plan and what came with it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     /// Its canonical text.
@@ -31,10 +31,10 @@ pub(super) struct Plan {
 /// It is not what EXPLAIN says.
 pub(super) fn read(json: &str) -> Result<Plan, String> {
     let all: Value = serde_json::from_str(json).map_err(|cause| format!("the plan is no JSON: {cause}"))?;
-    let one = all.get(0).ok_or("EXPLAIN told no plan")?;
-    let root = one.get("Plan").ok_or("EXPLAIN told no plan")?;
+    let one = all.get(0).ok_or("EXPLAIN returned no plan")?;
+    let root = one.get("Plan").ok_or("EXPLAIN returned no plan")?;
     let planning_ms =
-        one.get("Planning Time").and_then(Value::as_f64).ok_or("EXPLAIN told no planning time")?;
+        one.get("Planning Time").and_then(Value::as_f64).ok_or("EXPLAIN returned no planning time")?;
     let mut text = String::new();
     write_node(root, 0, &mut text);
     Ok(Plan { text, planning_ns: (planning_ms * 1e6) as u64, workers_planned: most(root, "Workers Planned") })

@@ -22,7 +22,7 @@ use super::super::shared::{Shared, backend_pid, flush_statistics, lock};
 use super::settings::{self, Workers};
 use super::{ServerCpu, Work, plan, schema};
 use crate::Server;
-use crate::error::{ENGINE, failed, query, told};
+use crate::error::{ENGINE, failed, query, server_message};
 
 /// Name of the prepared statement.
 const STATEMENT: &str = "threadwise_query";
@@ -37,7 +37,7 @@ const OBSERVE: &str = "LOAD 'auto_explain'; SET auto_explain.log_level = notice;
     SET auto_explain.log_nested_statements = off; SET auto_explain.sample_rate = 1; \
     SET auto_explain.log_min_duration = 0; SET client_min_messages = notice";
 
-/// What the server told on the side since it was last cleared.
+/// What the server reported on the side since it was last cleared.
 type Notices = Arc<Mutex<Vec<String>>>;
 
 /// A session of `tpch`.
@@ -46,7 +46,7 @@ pub(crate) struct QuerySession {
     server: Server,
     schema: String,
     notices: Notices,
-    /// Whether executed plans are told.
+    /// Whether executed plans are reported.
     observes: bool,
     texts: BTreeMap<u8, String>,
     number: u32,
@@ -265,7 +265,7 @@ impl Session for QuerySession {
     }
 }
 
-/// Has the executed plans told; a note where they cannot be.
+/// Has the executed plans reported; a note where they cannot be.
 fn observe(client: &mut Client, server: &Server, shared: &Shared) -> Result<bool, EngineError> {
     let unknown = |why: &str| shared.note(format!("observed degree of parallelism unknown: {why}"));
     if server.version_num() < AUTO_EXPLAIN {
@@ -275,7 +275,7 @@ fn observe(client: &mut Client, server: &Server, shared: &Shared) -> Result<bool
     match client.batch_execute(OBSERVE) {
         Ok(()) => Ok(true),
         Err(cause) if cause.code().is_some() => {
-            unknown(&format!("auto_explain cannot be loaded: {}", told(&cause)));
+            unknown(&format!("auto_explain cannot be loaded: {}", server_message(&cause)));
             Ok(false)
         }
         Err(cause) => Err(query("load auto_explain", &cause)),
@@ -327,6 +327,6 @@ fn explain(query: u8, cause: &postgres::Error, window: &Window) -> EngineError {
     let is_over = clock::monotonic_ns().saturating_add(1_000_000) >= window.end_ns;
     match cause.code() {
         Some(code) if *code == SqlState::QUERY_CANCELED && is_over => too_long(ENGINE, query, window),
-        _ => tpch::failed(ENGINE, query, told(cause)),
+        _ => tpch::failed(ENGINE, query, server_message(cause)),
     }
 }

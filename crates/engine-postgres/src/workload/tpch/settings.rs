@@ -13,7 +13,7 @@ use threadwise_machine::CpuSet;
 use threadwise_tpch::options::TpchOptions;
 
 use super::super::execute;
-use crate::error::{failed, query, told};
+use crate::error::{failed, query, server_message};
 use crate::options::checked;
 
 const MIB: u64 = 1 << 20;
@@ -210,7 +210,7 @@ pub(super) fn settle(
         set.map_err(|cause| match options.settings.contains_key(name) {
             true => refuse(
                 &format!("settings.{name}"),
-                format!("the server does not take '{value}': {}", told(&cause)),
+                format!("the server does not take '{value}': {}", server_message(&cause)),
             ),
             false => query(format!("set {name}={value}"), &cause),
         })?;

@@ -117,7 +117,7 @@ fn document_of(file: &mut File, limit_bytes: u64) -> io::Result<Option<Value>> {
         return output::text(file, JSON_BYTES).map(|text| document(&text));
     }
     if length <= limit_bytes {
-        // Lines that are no one document are told at the second of them.
+        // Lines that are no one document are reported at the second of them.
         file.rewind()?;
         let whole = serde_json::from_reader(BufReader::new(&mut *file));
         if let Ok(whole) = whole {

@@ -116,7 +116,7 @@ fn tail(path: &Path) -> String {
         let length = file.metadata()?.len();
         between(&mut file, length.saturating_sub(TAIL_BYTES)..length).map(|bytes| lossy(&bytes))
     };
-    // Output that cannot be read must not hide what is told with it.
+    // Output that cannot be read must not hide what is reported with it.
     read().unwrap_or_default()
 }
 

@@ -82,7 +82,7 @@ impl AtWork {
         })
     }
 
-    /// Completes what the sessions told by what only the whole tree tells.
+    /// Completes what the sessions reported by what only the whole tree tells.
     pub(super) fn measure(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         for (session, slice) in slices.iter_mut().enumerate().take(self.processes() as usize) {
             for metric in &self.options.metrics {

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_told_in_words() {
+    fn ends_are_reported_in_words() {
         assert_eq!(how(ExitStatus::from_raw(3 << 8)), "ended with exit code 3");
         assert_eq!(how(ExitStatus::from_raw(9)), "was ended by signal 9");
     }

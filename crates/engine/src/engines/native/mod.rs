@@ -169,7 +169,7 @@ struct AtWork {
     shared: Arc<Shared>,
     writer: Mutex<Option<LogWriter>>,
     /// What the writer had done at the end of the last slice.
-    told: Mutex<Written>,
+    reported: Mutex<Written>,
 }
 
 impl AtWork {
@@ -192,7 +192,7 @@ impl AtWork {
             service: request.service.clone(),
             shared: Arc::new(Shared::new(table, log, sessions)),
             writer: Mutex::new(writer),
-            told: Mutex::new(Written::default()),
+            reported: Mutex::new(Written::default()),
         })
     }
 
@@ -275,8 +275,8 @@ impl Running for AtWork {
         self.check_and_put_back()?;
         let now = self.with_writer(|writer| Ok(writer.written()))?;
         let Some(now) = now else { return Ok(Counters::new()) };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let then = std::mem::replace(&mut *told, now);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let then = std::mem::replace(&mut *reported, now);
         let since = [
             ("log_writes", now.writes - then.writes),
             ("log_syncs", now.syncs - then.syncs),

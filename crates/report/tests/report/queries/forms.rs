@@ -198,7 +198,7 @@ fn pages_without_queries_do_not_carry_what_draws_them() {
 }
 
 #[test]
-fn long_lists_of_plans_and_outliers_are_cut_and_told() {
+fn long_lists_of_plans_and_outliers_are_cut_and_reported() {
     let mut own = fixture(2, false);
     let queries = own.analysis.queries.as_mut().unwrap();
     let one = queries.changes.last().unwrap().clone();

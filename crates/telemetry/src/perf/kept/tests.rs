@@ -20,7 +20,7 @@ fn window(kept: &mut Kept, cpus: &str, window_ns: u64) -> Vec<(u32, Result<Grown
 }
 
 #[test]
-fn a_multiplexed_count_is_scaled_and_its_running_time_told() {
+fn a_multiplexed_count_is_scaled_and_its_running_time_reported() {
     let series = Series::of(&[(0, &[opened(), read(100, 100, &[10, 0]), read(1100, 350, &[60, 5])])]);
     let seen = window(&mut Kept::new(Box::new(series), 99), "0", 1000);
     // Ran 250 of 1000 ns: 50 counted stand for 200.

@@ -65,7 +65,7 @@ fn of_cpu<'a>(readings: &'a [Reading], metric: &str, cpu: u32) -> &'a Reading {
 }
 
 #[test]
-fn the_placement_is_told_one_by_one_and_the_rest_as_sums() {
+fn the_placement_is_reported_one_by_one_and_the_rest_as_sums() {
     let before = [[10, 90, 5, 1], [0, 100, 0, 0], [3, 97, 0, 0]];
     let after = [[16, 91, 7, 2], [2, 108, 0, 0], [4, 106, 0, 1]];
     let readings = window(&machine(&["0", "1", "2"]), "0", &[&before, &after], |_| {});
@@ -96,7 +96,7 @@ fn siblings_that_share_a_core_beside_an_idle_one_are_seen() {
 }
 
 #[test]
-fn time_that_alternates_is_told_by_the_looks_in_between() {
+fn time_that_alternates_is_found_by_the_looks_in_between() {
     let topology = machine(&["0,2", "1,3"]);
     let start = [[0, 0, 0, 0]; 4];
     // First both on one core, then everybody busy: over the whole window the shares say less.

@@ -379,8 +379,8 @@ mod tests {
         assert!(options(&twice).unwrap_err().to_string().contains("--metric x is given twice"));
         let both = vec![metric("tps=tx/s higher regex:tps = ").unwrap()];
         let both = CommandArgs { metric: both, parse: Some("pgbench".to_owned()), ..CommandArgs::default() };
-        let told = options(&both).unwrap_err().to_string();
-        assert!(told.contains("--metric tps and --parse pgbench both have"), "{told}");
+        let refusal = options(&both).unwrap_err().to_string();
+        assert!(refusal.contains("--metric tps and --parse pgbench both have"), "{refusal}");
         let unknown = CommandArgs { parse: Some("slobb".to_owned()), ..CommandArgs::default() };
         assert!(options(&unknown).unwrap_err().to_string().contains("pgbench"));
     }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_on_one_disk_are_told() {
+    fn folders_on_one_disk_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("inner");
         std::fs::create_dir(&inner).unwrap();

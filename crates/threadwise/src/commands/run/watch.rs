@@ -124,7 +124,7 @@ struct Shown<'a> {
     /// Slices done when the first of this program was, and when that was.
     first: Option<(u64, Instant)>,
     planned: bool,
-    /// What could not be removed or put back: told at the end, where no bar takes the line away.
+    /// What could not be removed or put back: reported at the end, where no bar takes the line away.
     left_behind: Vec<String>,
 }
 

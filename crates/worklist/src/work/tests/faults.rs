@@ -57,7 +57,7 @@ fn spans_are_never_written_over_a_file_and_the_work_folder_must_be_writable() {
 }
 
 #[test]
-fn a_failed_item_is_told_and_the_list_goes_on() {
+fn a_failed_item_is_reported_and_the_list_goes_on() {
     let lab = Lab::new();
     let script = "echo begun >{work}/part; echo \"no such table: $1\" >&2; test \"$1\" = good";
     let words = ["sh", "-c", script, "sh", "{item}"];
@@ -140,7 +140,7 @@ fn an_item_that_vanishes_is_a_fault_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_started_or_is_killed_is_told() {
+fn what_cannot_be_started_or_is_killed_is_reported() {
     let lab = Lab::new();
     let script = lab.path("script");
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();

@@ -1,4 +1,4 @@
-//! Which job does which item when, what commands are told, and what the figures are made of.
+//! Which job does which item when, what commands are given, and what the figures are made of.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
@@ -95,7 +95,7 @@ fn more_jobs_than_items_are_counted_and_do_no_harm() {
 fn commands_get_odd_texts_as_they_are() {
     let lab = Lab::new();
     let odd = ["a b", "it's \"so\"", "two\nlines", "{index} }{", "$HOME `id`", "-n", "", "größe"];
-    let script = "printf %s \"$1\" >\"$2/told-$4\" && printf %s \"$3\" >\"$5/text\"";
+    let script = "printf %s \"$1\" >\"$2/given-$4\" && printf %s \"$3\" >\"$5/text\"";
     let out = lab.path("out").display().to_string();
     fs::create_dir(&out).unwrap();
     let words = ["sh", "-c", script, "sh", "{item}", &out, "{name}{{}}", "{index}", "{work}"];
@@ -105,7 +105,7 @@ fn commands_get_odd_texts_as_they_are() {
     let done = go(&plan);
     assert_eq!(faults(&done.spans), []);
     for (index, text) in odd.iter().enumerate() {
-        assert_eq!(fs::read_to_string(format!("{out}/told-{index}")).unwrap(), *text);
+        assert_eq!(fs::read_to_string(format!("{out}/given-{index}")).unwrap(), *text);
     }
     assert_eq!(lab.left(), ["item-1"]);
     let kept = lab.path("work/item-1");

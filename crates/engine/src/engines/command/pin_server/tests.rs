@@ -125,7 +125,7 @@ fn everything_is_bound_looked_for_and_put_back() {
 }
 
 #[test]
-fn what_was_bound_and_is_elsewhere_is_told() {
+fn what_was_bound_and_is_elsewhere_is_reported() {
     let [low, high] = ends();
     let mut bench = Bench::new();
     let early = bench.start_another("in");

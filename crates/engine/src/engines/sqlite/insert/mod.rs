@@ -111,12 +111,12 @@ impl Spec {
 
 /// Rows that sessions say they have inserted into a file.
 #[derive(Debug, Default)]
-struct Told {
+struct Tally {
     rows: AtomicU64,
     key_sum: AtomicI64,
 }
 
-impl Told {
+impl Tally {
     /// Called between slices only, so sessions do not meet here while they are measured.
     fn add(&self, rows: u64, key_sum: i64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
@@ -130,7 +130,7 @@ pub(super) struct Inserting {
     spec: Spec,
     facts: Facts,
     folder: PathBuf,
-    files: Vec<(PathBuf, Arc<Told>)>,
+    files: Vec<(PathBuf, Arc<Tally>)>,
 }
 
 impl Inserting {
@@ -145,7 +145,7 @@ impl Inserting {
         let facts = data::find(load, &spec)?;
         let folder = data::run_folder(load, &spec);
         let files: Vec<_> = (0..spec.files_of(request.sessions.len() as u32))
-            .map(|number| (folder.join(format!("session-{number}.db")), Arc::new(Told::default())))
+            .map(|number| (folder.join(format!("session-{number}.db")), Arc::new(Tally::default())))
             .collect();
         // Made before its first file, so that the folder goes away whatever fails from here on.
         let run = Self { spec, facts, folder, files };
@@ -153,10 +153,10 @@ impl Inserting {
         Ok(run)
     }
 
-    fn check(&self, file: &Path, told: &Told) -> Result<(), EngineError> {
+    fn check(&self, file: &Path, tally: &Tally) -> Result<(), EngineError> {
         let connection = Connection::open(file)
             .map_err(|cause| failed("check the table", format!("{}: {cause}", file.display())))?;
-        let inserted = (told.rows.load(Ordering::Relaxed), told.key_sum.load(Ordering::Relaxed));
+        let inserted = (tally.rows.load(Ordering::Relaxed), tally.key_sum.load(Ordering::Relaxed));
         let expected = (self.facts.rows + inserted.0, self.facts.key_sum + inserted.1);
         check_rows(&connection, file, expected)
     }
@@ -182,17 +182,17 @@ fn check_rows(connection: &Connection, file: &Path, expected: (u64, i64)) -> Res
 
 impl Running for Inserting {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let (file, told) = self
+        let (file, tally) = self
             .files
             .get(self.spec.file_of(request.session))
             .ok_or_else(|| failed("open its data", format!("session {} was not started", request.session)))?;
-        let session = InsertSession::open(request, self.spec, &self.facts, file, Arc::clone(told))?;
+        let session = InsertSession::open(request, self.spec, &self.facts, file, Arc::clone(tally))?;
         Ok(Box::new(session))
     }
 
     fn finish(&self) -> Result<(), EngineError> {
-        for (file, told) in &self.files {
-            self.check(file, told)?;
+        for (file, tally) in &self.files {
+            self.check(file, tally)?;
         }
         fs::remove_dir_all(&self.folder)
             .map_err(|cause| failed("remove the run's files", format!("{}: {cause}", self.folder.display())))

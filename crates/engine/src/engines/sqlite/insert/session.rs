@@ -12,7 +12,7 @@ use super::super::settings::{expect, refuse_shared_cache_group, set};
 use super::super::{CacheCounters, PAGE_BYTES, failed, take_cache_counters};
 use super::data::{self, Facts};
 use super::waits::{self, Waits};
-use super::{Spec, Told, check_rows};
+use super::{Spec, Tally, check_rows};
 use crate::worker::{StepResult, closed_loop, fixed_work};
 use crate::workloads::insert::{Durability, Key, RandomKeys, Table, first_key, key_check};
 use crate::{EngineError, Session, SessionRequest, Window};
@@ -32,7 +32,7 @@ pub(super) struct InsertSession {
     facts: Facts,
     sql: String,
     writer: Writer,
-    told: Arc<Told>,
+    tally: Arc<Tally>,
     waits: Arc<Waits>,
     space: Space,
     /// All readings of the connection's counters added up.
@@ -49,7 +49,7 @@ impl InsertSession {
         spec: Spec,
         facts: &Facts,
         file: &Path,
-        told: Arc<Told>,
+        tally: Arc<Tally>,
     ) -> Result<Self, EngineError> {
         let waits = Arc::new(Waits::default());
         let connection = connect(file, &spec, data::cache_pages(&spec, facts, request.sessions), &waits)?;
@@ -60,7 +60,7 @@ impl InsertSession {
             facts: *facts,
             sql: insert_sql(spec.rows.rows_per_tx),
             writer: Writer::new(&spec, request),
-            told,
+            tally,
             waits,
             space: data::space(&request.load, &spec),
             totals: CacheCounters::default(),
@@ -81,7 +81,7 @@ impl Session for InsertSession {
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let Self { connection, spec, sql, writer, told, waits, space, totals, .. } = self;
+        let Self { connection, spec, sql, writer, tally, waits, space, totals, .. } = self;
         let connection = &*connection;
         // What was counted between slices belongs to none.
         add_cache_counters(connection, totals)?;
@@ -107,7 +107,7 @@ impl Session for InsertSession {
             Some(all) => fixed_work(window, all, step, counters),
             None => closed_loop(window, step, counters),
         };
-        told.add(writer.rows - rows_before, writer.key_sum - sum_before);
+        tally.add(writer.rows - rows_before, writer.key_sum - sum_before);
         let mut slice = done?;
         let (busy_waits, busy_wait_ns) = waits.read();
         slice.counters.insert("busy_waits".to_owned(), busy_waits);

@@ -233,7 +233,7 @@ fn a_changed_template_is_found_by_the_warm_up() {
 }
 
 #[test]
-fn loading_again_finds_a_whole_template_and_mends_another() {
+fn loading_again_finds_a_whole_template_and_repairs_another() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path(), &[], 2);
     let loaded: Loaded = Sqlite.load(&request.load).unwrap();

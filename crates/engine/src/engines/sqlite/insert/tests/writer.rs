@@ -12,9 +12,9 @@ fn work_against_a_writer(
     let options = [word("file", "shared"), word("table", table)];
     let request = request(folder.path(), &options, 1);
     let run = started(&request);
-    let (file, told) = run.files[0].clone();
+    let (file, tally) = run.files[0].clone();
     let mut session =
-        InsertSession::open(&session_request(&request, 0), run.spec, &run.facts, &file, told).unwrap();
+        InsertSession::open(&session_request(&request, 0), run.spec, &run.facts, &file, tally).unwrap();
     session.warm().unwrap();
     let waits = session.waits();
     let other = Connection::open(&file).unwrap();

@@ -60,7 +60,7 @@ fn a_row_costs_two_reads_on_three_levels_and_one_on_two() {
 }
 
 #[test]
-fn loading_again_finds_what_is_there_and_mends_what_is_not() {
+fn loading_again_finds_what_is_there_and_repairs_what_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path(), &[blocks(100)], 2);
     let loaded = super::super::super::Sqlite.load(&request.load).unwrap();

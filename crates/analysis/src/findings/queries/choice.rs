@@ -1,4 +1,4 @@
-//! Which treatments a verdict tells of, and ratios as text: differences that are shown first, those
+//! Which treatments a verdict names, and ratios as text: differences that are shown first, those
 //! that are not together, with the words said once.
 
 use super::Facts;
@@ -9,14 +9,14 @@ use crate::{Estimate, Ratio};
 use std::collections::BTreeMap;
 use threadwise_study::{Role, Treatment};
 
-/// Most treatments that one finding tells of.
-pub const MAX_TOLD: usize = 3;
+/// Most treatments that one finding names.
+pub const MAX_SHOWN: usize = 3;
 
-/// The treatments that are told in words, and those that are left to the table.
+/// The treatments that are named, and those that are left to the table.
 pub struct Choice<'a> {
     /// At most [`MAX_TOLD`], in study order: all where there are no more, else the fastest and each
     /// placement's highest DOP.
-    pub told: Vec<&'a TreatmentQueries>,
+    pub named: Vec<&'a TreatmentQueries>,
     /// The others in study order.
     pub rest: Vec<&'a TreatmentQueries>,
 }
@@ -29,18 +29,18 @@ impl<'a> Choice<'a> {
             treatment.role == Role::Compared && own.blocks > 0
         };
         let own: Vec<(&Treatment, &TreatmentQueries)> = all.filter(is_compared).collect();
-        let chosen = if own.len() > MAX_TOLD { relevant(&own) } else { (0..own.len()).collect() };
-        let (told, rest): (Vec<_>, Vec<_>) =
-            own.iter().enumerate().partition(|(at, _)| chosen.iter().take(MAX_TOLD).any(|own| own == at));
+        let chosen = if own.len() > MAX_SHOWN { relevant(&own) } else { (0..own.len()).collect() };
+        let (named, rest): (Vec<_>, Vec<_>) =
+            own.iter().enumerate().partition(|(at, _)| chosen.iter().take(MAX_SHOWN).any(|own| own == at));
         let only = |part: Vec<(usize, &(&Treatment, &'a TreatmentQueries))>| {
             part.into_iter().map(|(_, (_, own))| *own).collect()
         };
-        Self { told: only(told), rest: only(rest) }
+        Self { named: only(named), rest: only(rest) }
     }
 
-    /// All of them, those that are told first.
+    /// All of them, those that are named first.
     pub fn all(&self) -> impl Iterator<Item = &'a TreatmentQueries> + '_ {
-        self.told.iter().chain(&self.rest).copied()
+        self.named.iter().chain(&self.rest).copied()
     }
 
     /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
@@ -106,28 +106,28 @@ pub fn one_baseline(
     let (name, placement) = (&one.treatment, one.placement.trim());
     let dop = one.dop.filter(|dop| !name.contains(&format!("d{dop}")));
     let dop = dop.map_or_else(String::new, |dop| format!("DOP {dop} "));
-    let is_told = dop.is_empty() && name.contains(placement);
-    let place = (!is_told).then(|| format!("{dop}on {placement}"));
+    let is_reported = dop.is_empty() && name.contains(placement);
+    let place = (!is_reported).then(|| format!("{dop}on {placement}"));
     let streams = queries.is_throughput.then(|| plural(one.streams, "stream"));
     let words: Vec<String> = [place, streams, figure(one)].into_iter().flatten().collect();
     Some(if words.is_empty() { name.clone() } else { format!("{name} ({})", words.join(", ")) })
 }
 
-/// A ratio that is to be told.
-pub struct Told {
+/// A ratio and whose it is.
+pub struct NamedRatio {
     name: String,
     value: f64,
     low: f64,
     high: f64,
     blocks: u32,
     effect: bool,
-    /// Why no difference is shown, where the interval does not tell.
+    /// Why no difference is shown, where the interval does not show one.
     why: Option<&'static str>,
     /// What stands behind it in brackets; may be empty.
     more: String,
 }
 
-impl Told {
+impl NamedRatio {
     /// Of a treatment or a query.
     pub fn of(name: &str, own: &Ratio, more: String) -> Self {
         let (why, name) = (why_not_shown(own), name.to_owned());
@@ -152,7 +152,7 @@ impl Told {
         Self { name: own.name.clone(), value, low, high, blocks, effect, why, more: String::new() }
     }
 
-    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is told for all.
+    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is given for all.
     fn text(&self, with_why: bool) -> String {
         let ratio = match self.blocks {
             0 | 1 => format!("{}x", figure(self.value)),
@@ -170,9 +170,9 @@ impl Told {
 
 /// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
 /// shown first. `None` without a ratio.
-pub fn judged(told: &[Told]) -> Option<String> {
-    let (shown, not): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|one| one.effect);
-    let joined = |part: &[&Told], with_why: bool| {
+pub fn judged(ratios: &[NamedRatio]) -> Option<String> {
+    let (shown, not): (Vec<&NamedRatio>, Vec<&NamedRatio>) = ratios.iter().partition(|one| one.effect);
+    let joined = |part: &[&NamedRatio], with_why: bool| {
         part.iter().map(|one| one.text(with_why)).collect::<Vec<_>>().join(", ")
     };
     let mut parts = Vec::new();
@@ -180,7 +180,7 @@ pub fn judged(told: &[Told]) -> Option<String> {
         parts.push(joined(&shown, false));
     }
     if let [first, rest @ ..] = not.as_slice() {
-        // One reason of all of them is told once.
+        // One reason of all of them is reported once.
         let same = first.why.filter(|_| rest.iter().all(|one| one.why == first.why));
         let why = same.map_or_else(String::new, |why| format!(" ({why})"));
         parts.push(format!("no difference shown{why}: {}", joined(&not, same.is_none())));

@@ -9,7 +9,7 @@ use crate::fixtures::comparison;
 /// Three lines of a terminal of 100 columns.
 const MAX_CHARS: usize = 290;
 
-fn told(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
+fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
     verdict(study, topology, &look(study, Some(topology), runs))
 }
 
@@ -78,10 +78,10 @@ fn is_short(findings: &[Finding]) {
 }
 
 #[test]
-fn twelve_treatments_are_told_by_the_three_that_matter() {
+fn twelve_treatments_are_reported_by_the_three_that_matter() {
     let study = sweep(&[2, 4, 5, 6, 7, 8]);
     let runs = on_siblings(&study, 0.005, |_, _, _| {});
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     let total = text(&findings, "queries-total").unwrap();
     assert!(total.starts_with("22 queries together, speed against A (DOP 1 on no-smt, 44.0 s): "), "{total}");
@@ -90,7 +90,7 @@ fn twelve_treatments_are_told_by_the_three_that_matter() {
     assert!(!total.contains("d7") && !total.contains("geometric"), "{total}");
     let steps = text(&findings, "dop-step").unwrap();
     assert!(
-        steps.contains("8 over 7 on all 1.05x [") && steps.contains("steps to lower DOPs not told here"),
+        steps.contains("8 over 7 on all 1.05x [") && steps.contains("steps to lower DOPs not listed here"),
         "{steps}"
     );
     let siblings = text(&findings, "both-threads").unwrap();
@@ -108,7 +108,7 @@ fn twelve_treatments_are_told_by_the_three_that_matter() {
     assert!(text(&findings, "not-measurable").is_none());
     // With co-runners on the same logical CPUs busy times are not the engine's.
     let others = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = Some(one.elapsed_ns / 2));
-    let findings = told(&study, &machine(1, 4, 2), &others);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &others);
     is_short(&findings);
     let cores = text(&findings, "core-seconds").unwrap();
     // Half a logical CPU: a quarter of a core at the least, half of one at the most.
@@ -117,7 +117,7 @@ fn twelve_treatments_are_told_by_the_three_that_matter() {
         "{cores}"
     );
     let unknown = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = None);
-    let findings = told(&study, &machine(1, 4, 2), &unknown);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &unknown);
     is_short(&findings);
     let cores = text(&findings, "core-seconds").unwrap();
     let end = "others' work is in them, since the engine's CPU time is not known: they cannot be compared.";
@@ -139,7 +139,7 @@ fn changed_plans_and_what_stands_out_stay_short() {
             one.cpu_ns = one.cpu_ns.map(|ns| ns * slow);
         }
     });
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     let plan = text(&findings, "plan-change").unwrap();
     let start = "Another plan than the baseline's: Q3, Q6, Q9, Q12, Q15, Q18 and 1 more, such as Q3 under ";
@@ -150,7 +150,7 @@ fn changed_plans_and_what_stands_out_stay_short() {
     let start =
         "Stands out: Q5 and Q17 under 8 treatments in block 3, 5.0 to 5.1 times their medians (unexplained).";
     assert!(outliers.starts_with(start) && outliers.ends_with(" more stand out less."), "{outliers}");
-    // What another plan explains is told once.
+    // What another plan explains is reported once.
     assert!(!outliers.contains("another plan"), "{outliers}");
 }
 
@@ -159,7 +159,7 @@ fn without_a_difference_that_is_said_once_for_all() {
     let lines = ["a-d1 no-smt 1 1", "all-d1 all 1 1", "b-d1 no-smt 1 1", "all-e-d1 all 1 1", "c-d1 1c1t 1 1"];
     let study = study_of("1-22", &lines);
     let runs = on_siblings(&study, 0.02, |one, _, _| one.cpu_ns = None);
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     let total = text(&findings, "queries-total").unwrap();
     assert_eq!(total.matches("no difference shown").count(), 1, "{total}");
@@ -172,7 +172,7 @@ fn one_treatment_without_cpu_times() {
     let study = study_of("1-22", &["no-smt-d2 no-smt 1 2"]);
     let mut runs = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = None);
     runs.iter_mut().for_each(|run| run.slices.iter_mut().for_each(|slice| slice.cpu_times.clear()));
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     assert_eq!(text(&findings, "core-seconds"), None);
     assert_eq!(
@@ -193,7 +193,7 @@ fn streams_on_siblings_are_no_yield_of_theirs() {
             runs.push(run_of(block, &treatment.name, &[0, 1], vec![slice]));
         }
     }
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     assert_eq!(
         text(&findings, "not-measurable"),
@@ -202,7 +202,7 @@ fn streams_on_siblings_are_no_yield_of_theirs() {
 }
 
 #[test]
-fn a_map_of_streams_is_told_by_its_ends() {
+fn a_map_of_streams_is_reported_by_its_ends() {
     let lines: Vec<String> = [1, 2, 4]
         .iter()
         .flat_map(|streams| [1, 2, 4, 8].map(|dop| format!("d{dop}-s{streams} no-smt {streams} {dop}")))
@@ -220,7 +220,7 @@ fn a_map_of_streams_is_told_by_its_ends() {
             runs.push(run_of(block, &treatment.name, &(0..8).collect::<Vec<_>>(), vec![slice]));
         }
     }
-    let findings = told(&study, &machine(1, 4, 2), &runs);
+    let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     is_short(&findings);
     let plateau = text(&findings, "plateau").unwrap();
     let start = "Smallest DOP within the noise floor of the best (range by the intervals): with 4 streams on no-smt 2";
@@ -233,13 +233,13 @@ fn a_map_of_streams_is_told_by_its_ends() {
 }
 
 #[test]
-fn several_scale_factors_are_told_together() {
+fn several_scale_factors_are_reported_together() {
     let mut study = study_of("1-2", &["one no-smt 1 2", "ten no-smt 1 2"]);
     study.treatments[3].options.insert("scale".to_owned(), OptionValue::Integer(10));
     let mut topology = machine(1, 2, 1);
     topology.identity.memory_bytes = Some(16 << 30);
     let runs = power(&study, 4, |_, query, _| took(query, 100.0));
-    let findings = told(&study, &topology, &runs);
+    let findings = verdict_of(&study, &topology, &runs);
     assert_eq!(
         text(&findings, "data-size"),
         Some(
@@ -250,7 +250,7 @@ fn several_scale_factors_are_told_together() {
 }
 
 #[test]
-fn the_geometric_mean_is_told_where_it_says_something_else() {
+fn the_geometric_mean_is_reported_where_it_says_something_else() {
     // One long query loses what twenty-one short ones gain.
     let study = study_of("1-22", &["T no-smt 1 2"]);
     let runs = power(&study, 8, |name, query, block| {
@@ -258,13 +258,13 @@ fn the_geometric_mean_is_told_where_it_says_something_else() {
         let speed = if name == "T" { speed } else { 1.0 };
         took(query, ms / speed * noise(block, name, query, 0.002))
     });
-    let findings = told(&study, &machine(1, 2, 1), &runs);
+    let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
     let total = text(&findings, "queries-total").unwrap();
     assert!(total.contains("T 0.9") && total.contains(" Geometric mean: T 1.93x ["), "{total}");
 }
 
 #[test]
-fn flagged_blocks_are_told_with_what_happened() {
+fn flagged_blocks_are_reported_with_what_happened() {
     let study = study_of("1-3", &["T one-cpu 1 1"]);
     let mut runs =
         power(&study, 8, |name, query, block| took(query, 1000.0 * noise(block, name, query, 0.01)));
@@ -272,7 +272,7 @@ fn flagged_blocks_are_told_with_what_happened() {
         let ms = slice.window_ns as f64 / 1e6;
         slice.cpu_times = times(&[(0, ms, 0.0, ms), (1, ms, 0.0, ms), (2, ms, 0.0, ms)]);
     }
-    let findings = told(&study, &machine(1, 3, 1), &runs);
+    let findings = verdict_of(&study, &machine(1, 3, 1), &runs);
     let trust = text(&findings, "trust").unwrap();
     assert!(
         trust.contains(

@@ -1,4 +1,4 @@
-//! `threadwise reload --recover` and `--unseal`: what is mended, and what was looked at.
+//! `threadwise reload --recover` and `--unseal`: what is repaired, and what was looked at.
 
 use super::{ReloadArgs, app_error, shown};
 use crate::error::AppError;
@@ -10,34 +10,34 @@ use threadwise_reload::recover::{self, Recovered};
 use threadwise_reload::search::{self, Found};
 
 /// What became of one path, or why nothing did.
-type Told = (PathBuf, Result<String, String>);
+type Outcome = (PathBuf, Result<String, String>);
 
 /// Recovers files, and what is left in folders and below them.
 pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
     let given = list::paths(&args.files).map_err(app_error)?;
     // All names are looked at before anything is done.
     given.iter().try_for_each(|path| is_there(path))?;
-    let mut told = Vec::new();
-    let mend = |path: PathBuf| match args.dry_run {
+    let mut outcomes = Vec::new();
+    let repair = |path: PathBuf| match args.dry_run {
         true => would_be(path),
         false => recovered(path, settings),
     };
     for path in given {
         if !path.is_dir() {
-            told.push(mend(path));
+            outcomes.push(repair(path));
             continue;
         }
         match search::below(&path) {
             Ok(found) => {
-                told.extend(found.databases.iter().map(|database| mend(database.clone())));
+                outcomes.extend(found.databases.iter().map(|database| repair(database.clone())));
                 if found.databases.is_empty() || !not_looked_at(&found).is_empty() {
-                    told.push((path, looked_at(&found)));
+                    outcomes.push((path, looked_at(&found)));
                 }
             }
-            Err(error) => told.push((path, Err(error.to_string()))),
+            Err(error) => outcomes.push((path, Err(error.to_string()))),
         }
     }
-    tell(args, "recover", &told)
+    print_outcomes(args, "recover", &outcomes)
 }
 
 /// A mistyped name is bad input; a database whose name is gone is not.
@@ -53,12 +53,12 @@ fn is_there(path: &Path) -> Result<(), AppError> {
 }
 
 /// What `--dry-run` says: whether something is there to recover, and nothing is touched.
-fn would_be(path: PathBuf) -> Told {
+fn would_be(path: PathBuf) -> Outcome {
     let word = if recover::is_left_of(&path) { "would be recovered" } else { "nothing was left" };
     (path, Ok(word.to_owned()))
 }
 
-fn recovered(path: PathBuf, settings: &Settings) -> Told {
+fn recovered(path: PathBuf, settings: &Settings) -> Outcome {
     let word = recover::recover(&path, settings).map(|recovered| match recovered {
         Recovered::Nothing => "nothing was left".to_owned(),
         Recovered::PutBack => "put back as it was".to_owned(),
@@ -99,7 +99,7 @@ fn not_looked_at(found: &Found) -> String {
 /// Makes kept originals writable again.
 pub fn unseal(args: &ReloadArgs, settings: &Settings, chain: &dyn Chain) -> Result<(), AppError> {
     let entries = list::read(&args.files).map_err(app_error)?;
-    let told: Vec<Told> = entries
+    let outcomes: Vec<Outcome> = entries
         .iter()
         .map(|entry| {
             let word = recover::unseal(&entry.database, settings, chain).map(|was_sealed| match was_sealed {
@@ -109,13 +109,13 @@ pub fn unseal(args: &ReloadArgs, settings: &Settings, chain: &dyn Chain) -> Resu
             (entry.path.clone(), word.map_err(|error| error.to_string()))
         })
         .collect();
-    tell(args, "unseal", &told)
+    print_outcomes(args, "unseal", &outcomes)
 }
 
-/// Prints what became of each path, and fails where one could not be mended.
-fn tell(args: &ReloadArgs, what: &str, told: &[Told]) -> Result<(), AppError> {
-    let failed = told.iter().filter(|(_, result)| result.is_err()).count();
-    let text: String = told
+/// Prints what became of each path, and fails where one could not be repaired.
+fn print_outcomes(args: &ReloadArgs, what: &str, outcomes: &[Outcome]) -> Result<(), AppError> {
+    let failed = outcomes.iter().filter(|(_, result)| result.is_err()).count();
+    let text: String = outcomes
         .iter()
         .map(|(path, result)| {
             let one = [(path.clone(), result.as_ref().err().cloned())];
@@ -130,8 +130,8 @@ fn tell(args: &ReloadArgs, what: &str, told: &[Told]) -> Result<(), AppError> {
     match failed {
         0 => Ok(()),
         _ => Err(AppError::Failed(format!(
-            "{failed} of {} could not be mended",
-            shown::count(told.len(), "file")
+            "{failed} of {} could not be repaired",
+            shown::count(outcomes.len(), "file")
         ))),
     }
 }
