@@ -166,7 +166,7 @@ pub fn items_jsonl(document: &Document, out: &mut dyn Write) -> Result<(), Repor
 /// Something that can be run, or a placement that this machine can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListEntry {
-    /// `preset`, `engine`, `workload`, `placement`.
+    /// `preset`, `engine`, `workload`, `recipe`, `parser`, `placement`.
     pub kind: String,
     /// Name as the command line takes it.
     pub name: String,
@@ -176,7 +176,7 @@ pub struct ListEntry {
 
 /// The entries of `threadwise list --json`.
 pub fn listing(entries: &[ListEntry]) -> String {
-    let entry = |entry: &ListEntry| json!({"kind": entry.kind, "name": entry.name, "about": entry.about});
+    let entry = |entry: &ListEntry| json!({"kind": old_names::stable(&entry.kind), "name": entry.name, "about": entry.about});
     pretty(&json!({"version": VERSION, "entries": entries.iter().map(entry).collect::<Value>()}))
 }
 

@@ -102,7 +102,7 @@ pub fn is_reported(analysis: &Analysis, quantity: &Quantity) -> bool {
 /// The list in a few words: `sqlite, 40 items`.
 pub fn list_words(own: &Worklist) -> String {
     let items = own.items.map(|items| format!(", {}", crate::text::counted(items as usize, "item")));
-    format!("{}{}", own.chain, items.unwrap_or_default())
+    format!("{}{}", own.recipe, items.unwrap_or_default())
 }
 
 /// `1 job`, `4 jobs`.

@@ -76,7 +76,7 @@ pub enum Command {
     /// Do a work list (started by `run`)
     #[command(hide = true)]
     WorklistRun(WorklistRunArgs),
-    /// Do one step of the chain sqlite (started by `worklist-run`)
+    /// Do one step of the recipe sqlite (started by `worklist-run`)
     #[command(hide = true)]
     WorklistSqlite(WorklistSqliteArgs),
 }
@@ -113,7 +113,7 @@ pub struct RunArgs {
     /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
     /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or
     /// datafusion (see `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH. Of a
-    /// work list its chain: sqlite, firebird, postgres, mariadb
+    /// work list its recipe: sqlite, firebird, postgres, mariadb
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
     /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or

@@ -1,12 +1,12 @@
-//! Compares what a chain made of one item with the item itself.
+//! Compares what a recipe made of one item with the item itself.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use crate::chain::Kind;
 use crate::plan::Item;
+use crate::recipe::Kind;
 use crate::servers::{RESTORED, Server};
 
 /// Compares one item with its result: every value of SQLite's; settings, objects, rows and sums over their

@@ -15,9 +15,9 @@ use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::text::marked;
 use threadwise_study::worklist::{MAX_ITEMS, WorklistOptions};
 
-use crate::chain::Kind;
 use crate::error::{failed, refuse};
 use crate::plan::{self, Item};
+use crate::recipe::Kind;
 pub(crate) use copy::expect_kind;
 
 /// Longest list that is read: far above what a list of items needs.

@@ -234,11 +234,11 @@ pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<String> {
     parts
 }
 
-/// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a chain does
+/// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a recipe does
 /// is done by processes of the study, so that the rest of the busy time is somebody else's; a command of the
 /// user's may have a server that works for it.
 fn crowd(facts: &Facts<'_>) -> Option<f64> {
-    facts.analysis.worklist.as_ref().filter(|own| own.chain != "command")?;
+    facts.analysis.worklist.as_ref().filter(|own| own.recipe != "command")?;
     let cpus = &facts.analysis.commands.as_ref()?.cpus;
     let others = |(own, cpus): (&TreatmentSummary, &Option<u32>)| {
         let (all, ours) = (own.metrics.get("busy_share")?, own.metrics.get(BUSY_CPUS)?);

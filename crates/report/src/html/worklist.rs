@@ -166,9 +166,9 @@ fn about(own: &Worklist) -> Vec<String> {
     let step = "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item. ";
     vec![
         format!(
-            "{}Chain: {}. A job does one item at a time, and takes the next when it is done; a run is the whole list.",
+            "{}Recipe: {}. A job does one item at a time, and takes the next when it is done; a run is the whole list.",
             items.unwrap_or_default(),
-            own.chain
+            own.recipe
         ),
         format!(
             "{}Idle is the share of the jobs' time in which nothing was left to do.",

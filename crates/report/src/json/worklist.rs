@@ -12,7 +12,7 @@ use threadwise_study::Run;
 /// The field `worklist` of a report.
 pub fn worklist(document: &Document, own: &Worklist) -> Value {
     json!({"worklist": {
-        "chain": own.chain, "items": own.items,
+        "recipe": own.recipe, "chain": own.recipe, "items": own.items,
         "series": own.series.iter().map(|own| series(document, own)).collect::<Value>(),
         "pairs": own.pairs.iter().map(|own| pair(document, own)).collect::<Value>(),
         "timelines": own.timelines.iter().map(timeline).collect::<Value>(),

@@ -170,7 +170,7 @@ fn the_page_begins_with_the_jobs() {
     let places: Vec<usize> = ids.map(|id| page.find(&format!("<section id=\"{id}\"")).expect(id)).into();
     assert!(places.is_sorted(), "sections in order");
     for text in [
-        "40 items in the list. Chain: firebird.",
+        "40 items in the list. Recipe: firebird.",
         "<h3>Items by number of jobs</h3>",
         "<h3>One run, item by item</h3>",
         "no-smt: s&#x2f;item",
@@ -220,7 +220,7 @@ fn a_browser_draws_lines_slopes_and_idle_tails() {
 fn one_block_schedules_and_hostile_names_are_drawn_too() {
     let mut evil = fixture(8);
     let own = evil.analysis.worklist.as_mut().unwrap();
-    own.chain = HOSTILE.to_owned();
+    own.recipe = HOSTILE.to_owned();
     own.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
     own.timelines.iter_mut().flat_map(|own| &mut own.bars).for_each(|bar| bar.name.push_str(HOSTILE));
     for fixture in [fixture(1), schedules(), evil] {
@@ -236,7 +236,8 @@ fn one_block_schedules_and_hostile_names_are_drawn_too() {
 fn json_has_the_documented_form() {
     let report: Value = serde_json::from_str(&json::report(&fixture(8).document())).unwrap();
     let own = &report["worklist"];
-    assert_eq!((&own["chain"], &own["items"]), (&"firebird".into(), &40.into()));
+    assert_eq!((&own["recipe"], &own["items"]), (&"firebird".into(), &40.into()));
+    assert_eq!(own["chain"], own["recipe"], "the old name stays");
     let series = &own["series"][1];
     assert_eq!((&series["label"], &series["placement"]), (&"all".into(), &"all".into()));
     let point = &series["points"][2];

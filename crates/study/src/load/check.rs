@@ -36,7 +36,7 @@ pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
 
 /// The same of the workload `worklist`: all treatments do one list.
-const ONE_LIST: [&str; 4] = ["chain", "list", "files", "total_mib"];
+const ONE_LIST: [&str; 5] = [worklist::RECIPE, worklist::RECIPE_STORED, "list", "files", "total_mib"];
 
 /// Name of the baseline where the file gives none.
 pub(super) const ALONE: &str = "alone";
@@ -197,6 +197,7 @@ fn study_wide(raw: &RawStudy, key: &str, span: Range<usize>, source: &Source) ->
     if !wide.contains(&key) {
         return Ok(());
     }
+    let key = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
     let message = format!("'{key}' is the same for all treatments of a study; put it into [options]");
     Err(source.at(span, message))
 }

@@ -16,12 +16,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
-use threadwise_reload::chain::Settings;
+use threadwise_reload::driver::Settings;
 
 use super::{Listed, expect_room, files, left_out, name};
-use crate::chain::Kind;
 use crate::error::{failed, refuse};
 use crate::plan::Item;
+use crate::recipe::Kind;
 
 /// How long a file that is in use is waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Res
     Ok(Listed { items, notes: std::iter::once(copied.to_owned()).chain(left_out(repeated)).collect() })
 }
 
-/// Refuses a file that is not of the chain's engine.
+/// Refuses a file that is not of the recipe's engine.
 ///
 /// # Errors
 /// Which one, and why.
@@ -64,10 +64,10 @@ pub(crate) fn expect_kind(path: &Path, kind: Kind) -> Result<(), EngineError> {
     };
     match kind {
         Kind::Firebird => {
-            let chain = threadwise_reload::firebird::chain(&Settings::default());
+            let driver = threadwise_reload::firebird::driver(&Settings::default());
             // Its advice about those in use is that of a reload.
             let reason = |text: &str| text.split("; end what uses it").next().unwrap_or(text).to_owned();
-            chain.look(path).map_err(|error| said(reason(&error.to_string())))
+            driver.look(path).map_err(|error| said(reason(&error.to_string())))
         }
         Kind::Sqlite => is_sqlite(path)
             .map_err(|error| said(format!("cannot be read: {error}")))?

@@ -6,9 +6,9 @@ use threadwise_reload::generate::{self, Engine, plan};
 use threadwise_study::worklist::WorklistOptions;
 
 use super::{Listed, expect_room, name};
-use crate::chain::Kind;
 use crate::error::failed;
 use crate::plan::Item;
+use crate::recipe::Kind;
 use crate::servers;
 
 /// About what a database of Firebird has that has nothing in it: no made one is smaller.

@@ -228,7 +228,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         None => commands::drawn_seed()?,
     };
     let of_list = worklist::options(args, file.workload())?;
-    // Of a work list it names the chain.
+    // Of a work list it names the recipe.
     let named = args.engine.as_deref().filter(|_| file.workload() != LIST).map(engines::named);
     let (engine, mut engine_options) = match named.transpose()? {
         Some((engine, options)) => (Some(engine), options),
@@ -251,7 +251,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         options: [command::options(&args.commands)?, of_list]
             .into_iter()
             .flatten()
-            .chain(args.set.iter().map(given))
+            .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
             .collect(),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
