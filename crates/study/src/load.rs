@@ -126,9 +126,9 @@ pub struct Overrides {
     pub options: Options,
     /// Placements in place of the file's treatments and sweep.
     pub placements: Option<Vec<String>>,
-    /// Memory policy of every treatment, baselines and sweep points included.
+    /// Memory policy of every treatment that has none of its own, baselines and sweep points included.
     pub memory: Option<Memory>,
-    /// Service threads of all treatments, in place of the file's own.
+    /// Service threads of every treatment that has no key of its own for them.
     pub service: Option<Service>,
     /// Options of the engine, each in place of the file's own of that name.
     pub engine_options: Options,

@@ -58,12 +58,13 @@ pub(super) fn expand(
     let mut left_out = Vec::new();
     let seed = overrides.seed.or(raw.seed).unwrap_or(DEFAULT_SEED);
     let policies = Policies::new(file, topology, overrides, seed);
+    policies.refuse_unused(overrides)?;
+    jobs::refuse_unused(file, overrides)?;
     let mut seats = seats(file, topology, overrides, &policies, &mut left_out)?;
     let (dops, points) = dop::seats(file, topology, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(dops);
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(of_jobs);
-    jobs::set_all(file, overrides, &mut seats);
     let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
     set_twice(overrides, &seats)?;
     one_stream(file, overrides, &seats)?;
@@ -131,8 +132,12 @@ fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> 
 
 /// The file's title, and what the command line changed in all treatments alike.
 fn title(file: &StudyFile, overrides: &Overrides) -> String {
+    let raw = &file.raw;
+    let has_own = raw.baseline.memory.is_some() || raw.treatments.iter().any(|own| own.memory.is_some());
     match &overrides.memory {
-        Some(memory) if *memory != Memory::Local => format!("{} (memory={memory})", file.title()),
+        Some(memory) if *memory != Memory::Local && !has_own => {
+            format!("{} (memory={memory})", file.title())
+        }
         _ => file.title().to_owned(),
     }
 }
@@ -172,7 +177,7 @@ fn seats(
         file.source.at(span, format!("the baseline: {error}"))
     })?;
     let is_schedule = file.raw.workload.get_ref() == worklist::WORKLOAD && file.raw.jobs.is_none();
-    let sessions = if is_schedule { jobs::default_jobs(cpus) } else { 1 };
+    let sessions = if is_schedule { jobs::number(overrides, cpus) } else { 1 };
     let alone = Seat {
         name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
         placement: text.to_owned(),
@@ -184,12 +189,10 @@ fn seats(
         role: Role::Baseline,
     };
     if let Some((service, lacks)) = policies.service_lacks(&alone.service, text) {
-        let span = raw.service.as_ref().map_or(0..0, Spanned::span);
-        return Err(policies.service_refusal(&service, span, &lacks));
+        return Err(policies.service_refusal(&service, raw.service.as_ref(), &lacks));
     }
     if let Some(lacks) = policies.lacks(&alone.memory, text) {
-        let span = raw.memory.as_ref().map_or(0..0, Spanned::span);
-        return Err(policies.refusal(&alone.memory, span, &lacks));
+        return Err(policies.refusal(&alone.memory, raw.memory.as_ref(), &lacks));
     }
     let twin = Seat { name: format!("{}'", alone.name), role: Role::BaselineTwin, ..alone.clone() };
     let mut seats = vec![alone, twin];
@@ -203,7 +206,7 @@ fn seats(
         return Ok(seats);
     }
     for treatment in &file.raw.treatments {
-        match listed(treatment, file, topology, policies)? {
+        match listed(treatment, file, (topology, overrides), policies)? {
             Ok(seat) => match twin_of(&seat, &seats, policies).filter(|_| treatment.optional) {
                 Some(other) => left_out.push(format!("{}: the same as {other} on this machine", seat.name)),
                 None => seats.push(seat),
@@ -227,7 +230,7 @@ fn twin_of(seat: &Seat, earlier: &[Seat], policies: &Policies) -> Option<String>
 fn listed(
     treatment: &RawTreatment,
     file: &StudyFile,
-    topology: &Topology,
+    (topology, overrides): (&Topology, &Overrides),
     policies: &Policies,
 ) -> Result<Result<Seat, String>, LoadError> {
     let text = &treatment.placement;
@@ -247,9 +250,8 @@ fn listed(
         None => {}
         Some(lacks) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
         Some(lacks) => {
-            let span = treatment.memory.as_ref().unwrap_or(text).span();
             let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
-            return Err(policies.refusal(&memory, span, &why));
+            return Err(policies.refusal(&memory, treatment.memory.as_ref(), &why));
         }
     }
     let service = policies.service(treatment.service.as_ref())?;
@@ -257,16 +259,15 @@ fn listed(
         None => {}
         Some((_, lacks)) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
         Some((service, lacks)) => {
-            let span = treatment.service.as_ref().unwrap_or(text).span();
             let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
-            return Err(policies.service_refusal(&service, span, &why));
+            return Err(policies.service_refusal(&service, treatment.service.as_ref(), &why));
         }
     }
     let workload = file.raw.workload.get_ref();
     let sessions = match workload.as_str() {
         // A query is one stream, however many threads it has.
         tpch::WORKLOAD => 1,
-        worklist::WORKLOAD => jobs::default_jobs(sessions),
+        worklist::WORKLOAD => jobs::number(overrides, sessions),
         _ => sessions,
     };
     Ok(Ok(Seat {
@@ -294,15 +295,15 @@ fn asked_for(
         let own = default_sessions(text, topology).map_err(|error| refused(error.to_string()))?;
         let memory = policies.of(None)?;
         if let Some(lacks) = policies.lacks(&memory, text) {
-            return Err(policies.refusal(&memory, 0..0, &format!("{text}: {lacks}")));
+            return Err(policies.refusal(&memory, None, &format!("{text}: {lacks}")));
         }
         let service = policies.service(None)?;
         if let Some((service, lacks)) = policies.service_lacks(&service, text) {
-            return Err(policies.service_refusal(&service, 0..0, &format!("{text}: {lacks}")));
+            return Err(policies.service_refusal(&service, None, &format!("{text}: {lacks}")));
         }
         let counts = match &overrides.sessions {
             Some(counts) => session_list(counts)?,
-            None => vec![own],
+            None => vec![jobs::asked(overrides).unwrap_or(own)],
         };
         for &sessions in &counts {
             let text = text.trim();
