@@ -52,7 +52,7 @@ impl Engine for Worklist {
         match asked.recipe.items {
             Kind::Text => list::lines(list).map(drop),
             Kind::Sqlite | Kind::Firebird => {
-                let (files, _) = list::files(list)?;
+                let files = list::files(list)?;
                 files.iter().try_for_each(|path| list::expect_kind(path, asked.recipe.items))
             }
             Kind::Postgres | Kind::Mariadb => Err(refuse(

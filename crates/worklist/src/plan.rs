@@ -4,6 +4,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -18,6 +19,23 @@ pub struct Item {
     pub text: String,
     /// Its size; 0 where nobody knows.
     pub size_bytes: u64,
+    /// How often the list names it before: 0 the first time.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub earlier: u32,
+}
+
+fn is_first(earlier: &u32) -> bool {
+    *earlier == 0
+}
+
+impl Item {
+    /// What reports and messages call it: its name, and from the second time on ` (2)`, ` (3)`, … behind it.
+    pub fn label(&self) -> Cow<'_, str> {
+        match self.earlier {
+            0 => Cow::Borrowed(&self.name),
+            earlier => Cow::Owned(format!("{} ({})", self.name, u64::from(earlier) + 1)),
+        }
+    }
 }
 
 /// One command of a recipe.

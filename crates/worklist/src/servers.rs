@@ -176,7 +176,7 @@ fn items(sizes: Vec<u64>) -> Vec<Item> {
     let count = sizes.len();
     let item = |(index, size_bytes): (usize, u64)| {
         let name = database(index, count);
-        Item { name: name.clone(), text: name, size_bytes }
+        Item { name: name.clone(), text: name, size_bytes, earlier: 0 }
     };
     sizes.into_iter().enumerate().map(item).collect()
 }

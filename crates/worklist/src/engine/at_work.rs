@@ -196,7 +196,7 @@ impl AtWork {
         let result = result.map_err(|why| refuse("recipe", why))?.map(PathBuf::from);
         let (server, bin) = (self.server(), self.asked.bin.as_deref());
         check::compare(self.asked.recipe.items, (index, item), result.as_deref(), server.as_ref(), bin)
-            .map_err(|why| EngineError::WrongAnswer(format!("{}: {why}", item.name)))
+            .map_err(|why| EngineError::WrongAnswer(format!("{}: {why}", item.label())))
     }
 
     /// What a run's items were, once its command has ended.

@@ -128,8 +128,12 @@ fn a_users_files_are_copied_under_plain_names_and_stay_as_they_are() {
 }
 
 fn items(sizes: &[u64]) -> Vec<Item> {
-    let item =
-        |(at, &size_bytes): (usize, &u64)| Item { name: format!("i{at}"), text: at.to_string(), size_bytes };
+    let item = |(at, &size_bytes): (usize, &u64)| Item {
+        name: format!("i{at}"),
+        text: at.to_string(),
+        size_bytes,
+        earlier: 0,
+    };
     sizes.iter().enumerate().map(item).collect()
 }
 

@@ -37,6 +37,7 @@ pub(super) fn files(
         name: name(&path.display().to_string()),
         size_bytes: path.metadata().map_or(0, |entry| entry.len()),
         text: path.display().to_string(),
+        earlier: 0,
     };
     Ok(Listed { items: made.into_iter().map(item).collect(), notes: vec![note()] })
 }
