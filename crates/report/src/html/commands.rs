@@ -217,7 +217,7 @@ fn ratio_table(document: &Document, quantity: &Quantity, chart: &RatioChart) -> 
         [label, against, mark_words(estimate).to_owned()].into_iter().chain(figures).collect()
     });
     let caption = format!("Ratio of {}", quantity.name);
-    view(&caption, &["comparison", "compared", "", "ratio", "low", "high"], 3, cells.collect())
+    view(&caption, &["comparison", "compared", "effect", "ratio", "low", "high"], 3, cells.collect())
 }
 
 /// The full tables: times and costs, then every metric; the baseline and its twin one by one.
@@ -292,7 +292,7 @@ fn metrics(
             cells.push(row.collect());
         }
     }
-    let headers = ["metric", "treatment", "unit", "direction", "", "mean", "interval", "ratio"];
+    let headers = ["metric", "treatment", "unit", "direction", "effect", "mean", "interval", "ratio"];
     let caption = format!("What the output said {}", document.group_words(group));
     view(caption.trim_end(), &headers, 5, cells)
 }

@@ -29,7 +29,7 @@ pub struct ComparePage {
 /// # Errors
 /// [`ReportError::Template`], a fault of the program.
 pub fn render(of: ComparePage) -> Result<String, ReportError> {
-    let headers = ["", "engine", "workload", "result file", "blocks", "noise floor"];
+    let headers = ["study", "engine", "workload", "result file", "blocks", "noise floor"];
     let studies = TableView {
         headers: headers.map(str::to_owned).to_vec(),
         text_columns: headers.len(),

@@ -53,7 +53,7 @@ pub fn ratios(chart: &RatioChart, what: &str) -> TableView {
         [row.label.clone(), row.against.clone(), row.mark.to_owned()].into_iter().chain(figures).collect()
     });
     let caption = capital(&what.replace("/s", " per second"));
-    view(&caption, &["comparison", "compared", "", "ratio", "low", "high"], 3, rows.collect())
+    view(&caption, &["comparison", "compared", "effect", "ratio", "low", "high"], 3, rows.collect())
 }
 
 /// Busy and steal by role.
@@ -136,7 +136,7 @@ pub fn treatments(document: &Document, group: &str, members: &[&TreatmentSummary
         "interval",
         &ratio_to,
         "interval",
-        "",
+        "effect",
         "p50",
         "p99",
         own.cpu,

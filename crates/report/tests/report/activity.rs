@@ -1,5 +1,6 @@
 //! Waits, counters, CPU, spins and fixed work, as each form shows them.
 
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
@@ -212,6 +213,11 @@ fn exports_have_what_belongs_to_no_session() {
 }
 
 #[test]
+fn a_page_of_waits_and_locks_is_accessible() {
+    assert_accessible("waits and locks", &html::render(&fixture().document()).unwrap());
+}
+
+#[test]
 fn a_page_has_the_picture_and_the_tables() {
     let mut fixture = fixture();
     for treatment in &mut fixture.study.treatments {
@@ -243,9 +249,9 @@ fn a_page_has_the_picture_and_the_tables() {
     // Throughput, ratios, roles, busy, steal, waits, time.
     assert!(root.contains("data-charts=\"7\""), "{root}");
     let drawn = dom.split_once("data-chart=\"waits\"").unwrap().1.split_once("<details").unwrap().0;
-    assert_eq!(drawn.matches("aria-label=\"bar\"").count(), 1);
+    assert_eq!(drawn.matches("data-mark=\"bar\"").count(), 1);
     // Three bars each: what has no share is not drawn; four names and their swatches.
-    let bars = drawn.split_once("aria-label=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
+    let bars = drawn.split_once("data-mark=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
     assert_eq!(bars.matches("<rect").count(), 6, "{bars}");
     assert!(drawn.contains(" LWLock:WALWrite") && drawn.contains(">34%<"), "{drawn}");
 }

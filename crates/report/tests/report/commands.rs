@@ -1,5 +1,6 @@
 //! A study of commands in every form: terminal, page (in a browser too), JSON, CSV, side by side.
 
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::page::HOSTILE;
 use crate::support::{Draws, Fixture, topology};
@@ -286,6 +287,12 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
     assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
     assert!(root.contains("data-charts=\"16\""), "{root}");
     assert!(dom.contains("ratio of peak memory") && dom.contains("elapsed, s"));
+}
+
+#[test]
+fn pages_of_commands_are_accessible() {
+    assert_accessible("commands", &html::render(&fixture(8, &[]).document()).unwrap());
+    assert_accessible("commands, one block", &html::render(&fixture(1, &[]).document()).unwrap());
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Studies side by side.
 
+use crate::accessibility::assert_accessible;
 use crate::page::hostile;
 use crate::support::Fixture;
 use crate::terminal::regexless_strip;
 use serde_json::Value;
-use threadwise_report::compare::{Named, json, text};
+use threadwise_report::compare::{Named, html, json, text};
 use threadwise_report::terminal::Style;
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
@@ -74,6 +75,11 @@ fn a_narrow_terminal_gets_a_list() {
     assert!(ascii.is_ascii(), "{ascii}");
     let colored = text(&named(&fixtures), Style { color: true, ..UNICODE });
     assert_eq!(regexless_strip(&colored), text(&named(&fixtures), UNICODE));
+}
+
+#[test]
+fn a_page_of_studies_side_by_side_is_accessible() {
+    assert_accessible("studies side by side", &html(&named(&fixtures()), "0.1.0").unwrap());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::page::HOSTILE;
 use crate::support::Fixture;
@@ -214,6 +215,12 @@ fn a_browser_draws_lines_slopes_and_idle_tails() {
     // 40 items and as many tails as jobs that ended early, in each of four runs of 2 and 4 jobs.
     let tails = (1 + 3) * 2;
     assert_eq!(runs.matches("<rect").count(), 4 * 40 + tails + 3, "swatches are 3");
+}
+
+#[test]
+fn pages_of_work_lists_are_accessible() {
+    assert_accessible("a work list", &html::render(&fixture(8).document()).unwrap());
+    assert_accessible("schedules", &html::render(&schedules().document()).unwrap());
 }
 
 #[test]

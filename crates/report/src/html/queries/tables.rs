@@ -49,7 +49,7 @@ pub fn treatments(
     headers.extend(streams.then_some("streams"));
     headers.push(if queries.is_throughput { "elapsed s" } else { "total s" });
     headers.extend(queries.is_throughput.then_some("queries/h"));
-    headers.extend(["ratio", "", "geo. mean"]);
+    headers.extend(["ratio", "effect", "geo. mean"]);
     headers.extend(without.then_some(["ratio *", "geo. mean *"]).into_iter().flatten());
     headers.extend(["CPU s", "CPU ratio", "core-s", "plans", "runs"]);
     let words = document.group_words(group);
@@ -192,7 +192,7 @@ pub fn fold(document: &Document, queries: &Queries, own: &TreatmentQueries) -> F
         "CPU",
         "DOP seen",
         "speed",
-        "",
+        "effect",
         "CPU ratio",
         "plan",
         "plan is",
@@ -283,7 +283,7 @@ pub fn heat(map: &HeatMap) -> TableView {
             interval,
         ]
     });
-    view("", &["treatment", "", "DOP", "streams", "queries/h", "interval"], 2, rows.collect())
+    view("", &["treatment", "plateau", "DOP", "streams", "queries/h", "interval"], 2, rows.collect())
 }
 
 /// CPU seconds beside core-seconds; `None` where busy times are unknown.
