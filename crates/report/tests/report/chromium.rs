@@ -106,6 +106,26 @@ fn charts_are_drawn_and_the_console_is_clean() {
     assert!(marks >= 16 * 8 * 20 - 20, "{marks} marks");
 }
 
+#[test]
+fn tips_that_come_with_the_pointer_are_no_fault_either() {
+    let page = html::render(&Fixture::generated(2, 3).document()).unwrap();
+    // The page's own policy would not let a test point.
+    let (head, rest) = page.split_once("script-src ").unwrap();
+    let rest = rest.split_once(';').unwrap().1;
+    let point = "<script>const dot = document.querySelector('.chart [data-mark=dot] path').getBoundingClientRect(); \
+                 document.querySelector('.chart > svg').dispatchEvent(new PointerEvent('pointermove', { \
+                 pointerType: 'mouse', bubbles: true, clientX: dot.x + dot.width / 2, clientY: dot.y }));</script></body>";
+    let pointed = format!("{head}script-src 'unsafe-inline';{rest}").replace("</body>", point);
+    let Some((dom, root, console)) = opened(&pointed) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    let texts = dom
+        .split("data-mark=\"tip\"")
+        .skip(1)
+        .filter(|tip| tip.split("</g></g>").next().unwrap().contains("<tspan"));
+    assert_eq!(texts.count(), 1, "one tip is shown");
+    assert!(!dom.contains("aria-label=\"tip\""));
+}
+
 /// The page of a probe alone.
 pub fn probe_page(probed: &Probed) -> String {
     let head = ProbeHead {
