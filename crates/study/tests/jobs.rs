@@ -6,6 +6,7 @@ mod support;
 
 use support::{names, server, small_guest, treatment};
 use threadwise_machine::{Pin, Topology};
+use threadwise_study::engine::Properties;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::worklist::WorklistOptions;
 use threadwise_study::{OptionValue, Role, Stopping, Study, plan_block};
@@ -156,7 +157,11 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         why("reload", &Overrides { rounds: Some(2), ..Overrides::default() })
             .contains("a work list runs once")
     );
-    let near = Overrides { service: Some("near".parse().unwrap()), ..Overrides::default() };
+    let near = Overrides {
+        service: Some("near".parse().unwrap()),
+        engine_properties: Properties { service_threads: false, ..Properties::default() },
+        ..Overrides::default()
+    };
     assert!(why("reload", &near).contains("no service threads"));
     let parse = |workload: &str, lines: &str| {
         let head = format!("version = 1\nname = \"x\"\nengine = \"worklist\"\nworkload = \"{workload}\"\n");

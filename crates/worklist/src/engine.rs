@@ -12,6 +12,7 @@ mod tests;
 
 use threadwise_engine::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_study::Options;
+use threadwise_study::engine::Properties;
 use threadwise_study::worklist::WORKLOAD;
 
 use crate::error::{ENGINE, failed, refuse};
@@ -39,6 +40,10 @@ impl Engine for Worklist {
 
     fn workloads(&self) -> &'static [&'static str] {
         &[WORKLOAD]
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { service_threads: false, ..Properties::default() }
     }
 
     /// Every variable: a command may be the user's own, and passwords come to it this way.

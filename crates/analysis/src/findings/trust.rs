@@ -11,7 +11,11 @@ use crate::hardware::Hardware;
 use crate::validity::{self, Counts};
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_study::OptionValue;
+use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
+
+/// The preset that sweeps cached reads.
+const SWEEP: &str = "session-sweep";
 
 /// From these shares on stragglers and the samplers' own cost are worth a word.
 const STRAGGLER_REPORTED_SHARE: f64 = 0.01;
@@ -338,12 +342,13 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<String> {
     let swept = !sweeps.is_empty() || facts.topology.allowed().len() < 2;
     // The preset sweeps cached reads: of another workload it would tell nothing.
     let study = facts.study;
+    let is_its_own = |file: StudyFile| file.engine() == study.engine;
     (!swept && Work::of(study).reads()).then(|| match study.engine.as_str() {
-        "sqlite" => "`threadwise run session-sweep`".to_owned(),
+        _ if StudyFile::preset(SWEEP).is_ok_and(is_its_own) => format!("`threadwise run {SWEEP}`"),
         _ if study.engine_options.contains_key("url") => {
-            "`threadwise run session-sweep` with the same `--engine`".to_owned()
+            format!("`threadwise run {SWEEP}` with the same `--engine`")
         }
-        engine => format!("`threadwise run session-sweep --engine {engine}`"),
+        engine => format!("`threadwise run {SWEEP} --engine {engine}`"),
     })
 }
 

@@ -39,6 +39,7 @@ fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
     let mut fixture = Fixture::generated(1, 1);
     let study = &mut fixture.study;
     (study.name, study.engine) = ("command".to_owned(), "command".to_owned());
+    study.engine_properties = None;
     study.title = "Your own command: cores and threads".to_owned();
     study.workload = command::WORKLOAD.to_owned();
     (study.design.rounds, study.left_out) = (1, Vec::new());

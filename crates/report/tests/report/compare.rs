@@ -15,6 +15,7 @@ fn fixtures() -> [Fixture; 3] {
     let one = |engine: &str, treatments: usize| {
         let mut fixture = Fixture::generated(8, 5);
         fixture.study.engine = engine.to_owned();
+        fixture.study.engine_properties = None;
         fixture.analysis.simulated = false;
         let comparisons = fixture.study.comparisons.clone();
         fixture.study.treatments.truncate(treatments);

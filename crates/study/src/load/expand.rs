@@ -14,7 +14,7 @@ use super::raw::{RawOptions, RawTreatment, option_value};
 use super::sweep::{self, Sweep};
 use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
-use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, command, tpch, worklist};
+use crate::{OptionValue, Options, Role, Study, Treatment, command, tpch, worklist};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -57,6 +57,12 @@ pub(super) fn expand(
     let raw = &file.raw;
     let mut left_out = Vec::new();
     let seed = overrides.seed.or(raw.seed).unwrap_or(DEFAULT_SEED);
+    let engine = overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone());
+    let properties = &overrides.engine_properties;
+    let no_service = (!properties.service_threads).then(|| check::no_service_threads(&engine));
+    if let Some(fault) = no_service.as_ref().filter(|_| engine == *raw.engine.get_ref()) {
+        check::no_service(raw, &file.source, fault)?;
+    }
     let policies = Policies::new(file, topology, overrides, seed);
     policies.refuse_unused(overrides)?;
     jobs::refuse_unused(file, overrides)?;
@@ -73,8 +79,7 @@ pub(super) fn expand(
         add_sweep(&mut groups, sweep, file, &mut left_out);
     }
     something_compared(&groups, &left_out, file)?;
-    let engine = overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone());
-    if let Some(fault) = check::service_fault(&engine)
+    if let Some(fault) = no_service
         && groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some())
     {
         return Err(LoadError::Override { option: "service".to_owned(), why: fault });
@@ -87,13 +92,14 @@ pub(super) fn expand(
     }
     if raw.workload.get_ref() == "logical-io" {
         let room = data::Room::new(overrides, file.is_preset);
-        left_out.extend(data::size_groups(&mut groups, topology, block_bytes(&engine), &room)?);
+        left_out.extend(data::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
     }
     let mut study = Study {
         name: raw.name.get_ref().clone(),
         title: title(file, overrides),
         seed,
         engine,
+        engine_properties: Some(properties.clone()),
         engine_options: engine_options(file, overrides),
         workload: raw.workload.get_ref().clone(),
         treatments: Vec::new(),

@@ -30,6 +30,7 @@ pub fn fixture(blocks: u32) -> Fixture {
     let mut fixture = Fixture::generated(1, 1);
     let study = &mut fixture.study;
     (study.name, study.engine) = ("reload".to_owned(), "worklist".to_owned());
+    study.engine_properties = None;
     study.title = "Backup and restore of a list: 1, 2, 4 jobs".to_owned();
     study.workload = worklist::WORKLOAD.to_owned();
     (study.design.rounds, study.left_out) = (1, Vec::new());
