@@ -11,12 +11,8 @@ use std::collections::BTreeSet;
 const PLAIN_WORDS: [&str; 2] = ["command", "simulated"];
 
 /// Where engines are named on purpose, beside files and folders of their own name.
-const NAMED: [(&str, &str); 10] = [
-    ("crates/threadwise/src/engines.rs", "the registry"),
-    ("crates/threadwise/src/cli.rs", "help"),
-    ("crates/threadwise/src/commands/", "examples in help"),
-    ("crates/study/src/presets.rs", "presets"),
-    ("crates/python/", "the crate of engines on Python packages"),
+const NAMED: [(&str, &str); 6] = [
+    ("crates/python/src/engine.rs", "the table of engines on Python packages"),
     ("crates/tpch/src/queries.rs", "dialects of SQL, which are called after engines"),
     ("crates/reload/src/", "engines of its own, one folder each"),
     ("crates/study/src/worklist.rs", "the chain that is meant where none is named"),
@@ -96,11 +92,11 @@ mod tests {
     }
 
     #[test]
-    fn its_own_files_and_the_registry_may_name_an_engine() {
+    fn its_own_files_and_tables_may_name_an_engine() {
         let text = "const NAME: &str = \"sqlite\";\n";
         for path in [
             "crates/engine/src/engines/sqlite/mod.rs",
-            "crates/threadwise/src/engines.rs",
+            "crates/python/src/engine.rs",
             "crates/reload/src/sqlite/mod.rs",
             "xtask/src/servers.rs",
         ] {
