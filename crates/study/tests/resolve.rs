@@ -475,7 +475,8 @@ fn data_is_as_many_blocks_as_the_engines_own_make() {
     let blocks = |block_bytes: u64| {
         let engine_properties = Properties { block_bytes, ..Properties::default() };
         let overrides = Overrides { engine_properties, ..set(&[("data_mib", "64")]) };
-        preset(&server(), &overrides).unwrap().treatments[0].options["blocks"].clone()
+        // The first levels have sizes of their own.
+        preset(&server(), &overrides).unwrap().treatments.last().unwrap().options["blocks"].clone()
     };
     assert_eq!(blocks(4096), OptionValue::Integer(64 << 8));
     assert_eq!(blocks(16384), OptionValue::Integer(64 << 6));
