@@ -95,7 +95,7 @@ pub fn names() -> Vec<&'static str> {
 /// All recipes, in the order in which they are shown.
 ///
 /// # Errors
-/// [`ChainError::Broken`].
+/// [`RecipeError::Broken`].
 pub fn all() -> Result<Vec<Recipe>, RecipeError> {
     RECIPES.iter().map(|(name, text)| read(name, text)).collect()
 }
@@ -103,7 +103,7 @@ pub fn all() -> Result<Vec<Recipe>, RecipeError> {
 /// The recipe of this name.
 ///
 /// # Errors
-/// [`ChainError`]: there is none, or it is broken.
+/// [`RecipeError`]: there is none, or it is broken.
 pub fn find(name: &str) -> Result<Recipe, RecipeError> {
     let known = RECIPES.iter().find(|(known, _)| *known == name);
     let (name, text) =
