@@ -5,6 +5,7 @@
 // A program for contributors: it talks to its terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod axe;
 mod ci;
 mod command;
 mod dist;
@@ -13,6 +14,7 @@ mod engines;
 mod fuzz;
 mod licences;
 mod packages;
+mod pinned;
 mod portable;
 mod servers;
 mod spdx;
@@ -31,6 +33,7 @@ usage: cargo xtask TASK
   portable          check with --cfg threadwise_portable, and the tests of what has a fallback
   tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
   servers           fetch the servers for tests that no Debian package has, and name them
+  axe               fetch axe-core for tests of the HTML report, and name it
   licences          licences and duplicate versions of the dependencies
   dist              one static binary for x86-64 Linux, in target/dist
   fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         ["portable"] => portable::run(),
         ["tidy"] => tidy::run(),
         ["servers"] => servers::run(),
+        ["axe"] => axe::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(),
         ["ci"] => ci::run(),

@@ -54,7 +54,11 @@ pub const PACKAGES: [Package; 13] = [
         used_for: "reloads and studies of Firebird",
     },
     Package { name: "openssl", programs: &["openssl"], used_for: "TLS to a PostgreSQL server" },
-    Package { name: "npm", programs: &["npm"], used_for: "studies of PostgreSQL 18" },
+    Package {
+        name: "npm",
+        programs: &["npm"],
+        used_for: "studies of PostgreSQL 18, accessibility of the report",
+    },
     Package { name: "maven", programs: &["mvn"], used_for: "studies of MariaDB 11.4" },
     Package { name: "sysbench", programs: &["sysbench"], used_for: "run command with sysbench" },
 ];

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the test command of the README.
 
+use crate::axe;
 use crate::command::Task;
 use crate::engines;
 use crate::packages::{self, Package};
@@ -49,8 +50,15 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
         println!("{line}");
         lines.push(line);
     }
+    let axe = steps.step("axe-core", axe::ensure)?;
+    if let Some(what) = axe.skip() {
+        let line = format!("SKIPPED: {what}");
+        println!("{line}");
+        lines.push(line);
+    }
     // --no-fail-fast: one run shows every failure.
-    let tests = servers.tell(engines.tell(Task::new("cargo", &["test", "--workspace", "--no-fail-fast"])));
+    let tests = Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]);
+    let tests = axe.tell(servers.tell(engines.tell(tests)));
     steps.step("tests", || kept(&tests, lines))?;
     if let Some(workers) = engines.workers() {
         steps.step("workers", || kept(&workers, lines))?;

@@ -188,6 +188,7 @@ mod tests {
     use super::*;
     use crate::analyse_on;
     use crate::fixtures::{machine, run, study};
+    use threadwise_study::engine::Properties;
     use threadwise_study::{OptionValue, Run, RunStatus};
 
     fn runs(ratios: &[(&str, u64)]) -> Vec<Run> {
@@ -240,6 +241,7 @@ mod tests {
         let one = study(&[""], &["P same-package 2"]);
         let mut two = one.clone();
         (two.workload, two.engine) = ("insert".to_owned(), "simulated".to_owned());
+        two.engine_properties = Some(Properties { simulated: true, ..Properties::default() });
         two.treatments[2].sessions = 3;
         two.treatments[0].options.insert("loop".to_owned(), OptionValue::Text("server".to_owned()));
         let analysis = analyse_on(&one, None, &[], 1.0);

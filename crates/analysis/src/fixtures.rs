@@ -69,6 +69,7 @@ pub fn study(groups: &[&str], treatments: &[&str]) -> Study {
         title: "test".to_owned(),
         seed: 1,
         engine: "sqlite".to_owned(),
+        engine_properties: None,
         engine_options: BTreeMap::new(),
         workload: "logical-io".to_owned(),
         treatments: all,

@@ -15,6 +15,7 @@ use threadwise_analysis::estimate::{block_difference, judge};
 use threadwise_analysis::statistics::MeanEstimate;
 use threadwise_engine::engines::simulated::Model;
 use threadwise_machine::Pin;
+use threadwise_study::engine::Properties;
 use threadwise_study::{
     Comparison, Design, OptionValue, Role, Run, RunStatus, SessionSlice, Slice, Stopping, Study, Treatment,
 };
@@ -249,6 +250,7 @@ fn full_study() -> Study {
         title: "coverage".to_owned(),
         seed: 1,
         engine: "simulated".to_owned(),
+        engine_properties: Some(Properties { simulated: true, ..Properties::default() }),
         engine_options: BTreeMap::new(),
         workload: "logical-io".to_owned(),
         treatments: vec![

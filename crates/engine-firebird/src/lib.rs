@@ -20,8 +20,9 @@ mod workload;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use threadwise_engine::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_study::Options;
+use threadwise_study::engine::Properties;
 
 use error::failed;
 use home::Home;
@@ -55,6 +56,26 @@ impl Engine for Firebird {
 
     fn workloads(&self) -> &'static [&'static str] {
         workload::NAMES
+    }
+
+    /// Its block is a page of our databases.
+    fn properties(&self) -> Properties {
+        Properties { block_bytes: workload::PAGE_BYTES, ..Properties::default() }
+    }
+
+    /// Its own sessions end with their pipes.
+    fn known_by(&self) -> KnownBy {
+        KnownBy {
+            other_names: &["interbase", "fb", "isql"],
+            address: Some(Address {
+                schemes: &["firebird"],
+                password: Err(
+                    "a running Firebird server is not measured; --engine firebird has the engine in its sessions",
+                ),
+            }),
+            servers: &["firebird", "fbserver", "fb_inet_server"],
+            started: &[],
+        }
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {

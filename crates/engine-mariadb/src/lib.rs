@@ -25,9 +25,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
-use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_engine::{
+    Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
+};
 use threadwise_process::users;
 use threadwise_study::Options;
+use threadwise_study::engine::Properties;
 
 pub use connect::Server;
 use connect::{Target, target};
@@ -70,6 +73,20 @@ impl Engine for Mariadb {
 
     fn workloads(&self) -> &'static [&'static str] {
         workload::NAMES
+    }
+
+    /// Its block is InnoDB's page.
+    fn properties(&self) -> Properties {
+        Properties { block_bytes: 16384, ..Properties::default() }
+    }
+
+    fn known_by(&self) -> KnownBy {
+        KnownBy {
+            other_names: &["mysql", "mysqld", "mariadbd", "innodb"],
+            address: Some(Address { schemes: &["mariadb", "mysql"], password: Ok("MYSQL_PWD or ~/.my.cnf") }),
+            servers: &["mysqld", "mariadbd"],
+            started: &["mariadbd", "mysqld"],
+        }
     }
 
     fn environment(&self) -> &'static [&'static str] {

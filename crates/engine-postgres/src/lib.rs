@@ -22,8 +22,11 @@ pub mod workload;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use threadwise_engine::connections::Limit;
-use threadwise_engine::{Engine, EngineError, Keeper, LoadRequest, Loaded, Running, StartRequest};
+use threadwise_engine::{
+    Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
+};
 use threadwise_study::Options;
+use threadwise_study::engine::Properties;
 
 use cluster::{Cluster, Ending, Home, Programs};
 pub use connect::Server;
@@ -56,6 +59,29 @@ impl Engine for Postgres {
 
     fn workloads(&self) -> &'static [&'static str] {
         workload::NAMES
+    }
+
+    /// Its block is 8 KiB unless it was built otherwise; bytes of TPC-H are those of PostgreSQL 15.
+    fn properties(&self) -> Properties {
+        Properties {
+            block_bytes: 8192,
+            dialect: Some(error::ENGINE.to_owned()),
+            holds_plans: true,
+            tpch_bytes: 1_830_000_000,
+            ..Properties::default()
+        }
+    }
+
+    fn known_by(&self) -> KnownBy {
+        KnownBy {
+            other_names: &["postgresql", "pgsql", "psql", "pg"],
+            address: Some(Address {
+                schemes: &["postgres", "postgresql"],
+                password: Ok("PGPASSWORD or ~/.pgpass"),
+            }),
+            servers: &["postgres", "postmaster"],
+            started: &["postgres"],
+        }
     }
 
     fn environment(&self) -> &'static [&'static str] {

@@ -225,7 +225,10 @@ fn a_file_that_may_not_grow_is_reported_like_a_full_disk() {
     let folder = folder();
     // 4096 blocks of 512 bytes (sh(1)); a log segment has 16 MB. The limit is inherited by the server.
     let status = Command::new("sh")
-        .args(["-c", "ulimit -f 4096; exec \"$0\" --exact a_file_that_may_not_grow_is_told_like_a_full_disk"])
+        .args([
+            "-c",
+            "ulimit -f 4096; exec \"$0\" --exact a_file_that_may_not_grow_is_reported_like_a_full_disk",
+        ])
         .arg(std::env::current_exe().unwrap())
         .env(VICTIM, folder.path())
         .stdout(Stdio::null())

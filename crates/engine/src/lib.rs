@@ -6,14 +6,17 @@
 pub mod clock;
 pub mod connections;
 pub mod engines;
+mod known_by;
 pub mod latency;
 pub mod protocol;
 pub mod worker;
 pub mod workloads;
 
 use connections::Limit;
+pub use known_by::{Address, KnownBy};
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
+use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Options, SessionSlice};
 
 /// Why an engine could not do something.
@@ -187,6 +190,16 @@ pub trait Engine: Send + Sync {
 
     /// Names of the workloads that it can do.
     fn workloads(&self) -> &'static [&'static str];
+
+    /// What it is like, for those who plan, measure and report studies of it.
+    fn properties(&self) -> Properties {
+        Properties::default()
+    }
+
+    /// How it is known outside: other names, addresses, processes of its servers.
+    fn known_by(&self) -> KnownBy {
+        KnownBy::default()
+    }
 
     /// How the names of environment variables begin that it reads, such as `PG`; a worker gets no
     /// others that may hold a password. An engine with any is a client of a server.

@@ -16,10 +16,12 @@ use threadwise_study::{ItemSpan, OptionValue, Options, QueryExecution, SessionSl
 
 mod items;
 mod limits;
+mod properties;
 mod query;
 
 use crate::{LoadRequest, Placed, latency};
 pub use items::WireItem;
+pub use properties::WireProperties;
 pub use query::WireQuery;
 
 /// Version of the protocol; a worker of another major version is refused.
@@ -138,6 +140,9 @@ pub enum Reply {
         engine: String,
         /// Engine version.
         version: String,
+        /// What the engine is like; workers from before there was such a field leave it out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        properties: Option<WireProperties>,
     },
     /// Data is made.
     Loaded {

@@ -27,7 +27,7 @@ fn every_example_is_a_message() {
             (Err(request), Err(reply)) => panic!("{request}; {reply}"),
         }
     }
-    assert_eq!((requests.len(), replies.len()), (5, 6), "{requests:?} {replies:?}");
+    assert_eq!((requests.len(), replies.len()), (5, 7), "{requests:?} {replies:?}");
     assert!(PAGE.contains(&format!("Protocol version: {VERSION}.")));
     assert!(PAGE.contains(REPLY_FD));
 }

@@ -1,12 +1,15 @@
 //! Which engines there are, as data.
 
 use crate::AnalyticsError;
+use threadwise_study::engine::Properties;
 
 /// An engine that runs on its own Python package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalyticsEngine {
     /// Its name on the command line, also that of its package and of its module.
     pub name: &'static str,
+    /// Other names that people type for it.
+    pub other_names: &'static [&'static str],
     /// One line about it.
     pub about: &'static str,
     /// Workloads that it runs.
@@ -22,6 +25,7 @@ pub struct AnalyticsEngine {
 const KNOWN: [AnalyticsEngine; 2] = [
     AnalyticsEngine {
         name: "duckdb",
+        other_names: &["duck"],
         about: "DuckDB in a worker of its own Python package, on Parquet files or in memory",
         workloads: &["tpch"],
         dialect: "duckdb",
@@ -30,6 +34,7 @@ const KNOWN: [AnalyticsEngine; 2] = [
     },
     AnalyticsEngine {
         name: "datafusion",
+        other_names: &[],
         about: "Apache DataFusion in a worker of its own Python package, on Parquet files or in memory",
         workloads: &["tpch"],
         dialect: "datafusion",
@@ -37,6 +42,21 @@ const KNOWN: [AnalyticsEngine; 2] = [
         script: "datafusion_worker.py",
     },
 ];
+
+/// The engine whose answers count for engines that are none of these, and with which they get their data.
+pub const REFEREE: &str = KNOWN[0].name;
+
+impl AnalyticsEngine {
+    /// What it is like, for those who plan and report studies of it.
+    pub fn properties(&self) -> Properties {
+        Properties {
+            service_threads: false,
+            dialect: Some(self.dialect.to_owned()),
+            reads_files: true,
+            ..Properties::default()
+        }
+    }
+}
 
 /// All of them, in the order in which they are shown.
 pub fn known() -> &'static [AnalyticsEngine] {

@@ -33,7 +33,7 @@ pub mod scripts;
 mod fake;
 
 pub use add::{Add, Added};
-pub use engine::{AnalyticsEngine, engine, known};
+pub use engine::{AnalyticsEngine, REFEREE, engine, known};
 pub use environment::{Complete, State};
 pub use error::AnalyticsError;
 pub use find::Found;

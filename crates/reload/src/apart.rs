@@ -9,7 +9,7 @@
 mod link;
 mod wire;
 
-use crate::chain::{Chain, Settings};
+use crate::driver::{Driver, Settings};
 use crate::error::ItemError;
 use crate::holders::{self, Holder};
 use crate::identity::Inode;
@@ -229,17 +229,17 @@ pub fn serve(socket: OwnedFd, stop: Arc<AtomicBool>) -> io::Result<()> {
 /// The request, done with the rights of this process.
 fn done(request: &Request, stop: Arc<AtomicBool>, on_stage: &dyn Fn(Stage)) -> Result<Answer, ItemError> {
     let (path, settings) = (&request.database, &request.settings);
-    let chain = || -> Result<Box<dyn Chain>, ItemError> {
-        crate::chain(&request.engine, settings).ok_or_else(|| ItemError::skip("the engine is unknown"))
+    let driver = || -> Result<Box<dyn Driver>, ItemError> {
+        crate::driver(&request.engine, settings).ok_or_else(|| ItemError::skip("the engine is unknown"))
     };
     match request.task {
         Task::Reload(originals) => {
             let options = ItemOptions { settings: settings.clone(), originals, stop, hook: None };
-            let report = item::reload(path, chain()?.as_ref(), &options, on_stage);
+            let report = item::reload(path, driver()?.as_ref(), &options, on_stage);
             Ok(Answer::Report(Box::new(report)))
         }
         Task::Recover => recover::recover(path, settings).map(Answer::Recovered),
-        Task::Unseal => recover::unseal(path, settings, chain()?.as_ref()).map(Answer::Unsealed),
-        Task::Look => run::look(path, chain()?.as_ref(), settings).map(|()| Answer::Looked),
+        Task::Unseal => recover::unseal(path, settings, driver()?.as_ref()).map(Answer::Unsealed),
+        Task::Look => run::look(path, driver()?.as_ref(), settings).map(|()| Answer::Looked),
     }
 }

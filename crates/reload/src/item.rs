@@ -1,7 +1,7 @@
 //! One file's way: refuse, hold, copy, check, link, seal, swap, release, clear; and back from every step.
 
 use crate::apart;
-use crate::chain::{Chain, Checked, Held, Settings, Work};
+use crate::driver::{Checked, Driver, Held, Settings, Work};
 use crate::error::ItemError;
 use crate::folder::{self, Folder, Place};
 use crate::ground::{self, Ground};
@@ -103,7 +103,7 @@ pub type Hook = Arc<dyn Fn(Step, &Path) -> bool + Send + Sync>;
 /// How items are to be reloaded.
 #[derive(Clone, Default)]
 pub struct ItemOptions {
-    /// What chains look at.
+    /// What drivers look at.
     pub settings: Settings,
     /// What becomes of originals.
     pub originals: Originals,
@@ -172,10 +172,10 @@ impl Report {
 }
 
 /// Reloads one file. Whatever happens, a database is under its name afterwards.
-pub fn reload(path: &Path, chain: &dyn Chain, options: &ItemOptions, on_stage: &dyn Fn(Stage)) -> Report {
+pub fn reload(path: &Path, driver: &dyn Driver, options: &ItemOptions, on_stage: &dyn Fn(Stage)) -> Report {
     let begun = Instant::now();
     let mut report = Report::of(path, Outcome::Done);
-    let way = Way { chain, options, on_stage };
+    let way = Way { driver, options, on_stage };
     if let Err(error) = way.prepare(path, &mut report) {
         report.left_behind |= matches!(error, ItemError::LeftBehind(_) | ItemError::Abandoned);
         report.outcome = match error {
@@ -191,7 +191,7 @@ pub fn reload(path: &Path, chain: &dyn Chain, options: &ItemOptions, on_stage: &
 }
 
 struct Way<'a> {
-    chain: &'a dyn Chain,
+    driver: &'a dyn Driver,
     options: &'a ItemOptions,
     on_stage: &'a dyn Fn(Stage),
 }
@@ -209,10 +209,10 @@ impl Way<'_> {
         (self.on_stage)(Stage::Hold);
         let database = refuse::resolve(path)?;
         if let Ground::Owner(owner) = ground::of(&database)? {
-            *report = apart::reload(&owner, &database, self.chain.name(), self.options, self.on_stage)?;
+            *report = apart::reload(&owner, &database, self.driver.name(), self.options, self.on_stage)?;
             return Ok(());
         }
-        recover::leftover(&database, &self.options.settings, self.chain)?;
+        recover::leftover(&database, &self.options.settings, self.driver)?;
         report.bytes_before = refuse::file(&database)?;
         let folder = Folder::acquire(&folder::path_of(&database))?;
         let ended = self.begin(&database, &folder, report);
@@ -238,7 +238,7 @@ impl Way<'_> {
         refuse::beside(database, folder, report.bytes_before)?;
         self.after(Step::Folder, database)?;
         let state = State {
-            engine: self.chain.name().to_owned(),
+            engine: self.driver.name().to_owned(),
             originals: self.options.originals,
             ..State::default()
         };
@@ -258,7 +258,7 @@ impl Way<'_> {
     }
 
     fn hold(&self, work: &Work, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
-        let mut held = self.chain.hold(work)?;
+        let mut held = self.driver.hold(work)?;
         match self.until_swap(held.as_mut(), work, folder, report) {
             Ok(()) => self.finish(held, work, folder, report),
             Err(ItemError::Abandoned) => Err(ItemError::Abandoned),
@@ -343,7 +343,7 @@ impl Way<'_> {
         self.after(Step::Swapped, &work.database)?;
         let files = work.with_state(|state| state.state().files).flatten();
         let cleared = files.map_or(Ok(()), |(original, new)| swap::clear(work, folder, original, new));
-        let reopened = durable.and_then(|()| self.chain.reopen(work));
+        let reopened = durable.and_then(|()| self.driver.reopen(work));
         self.after(Step::Reopened, &work.database)?;
         let released = held.release(work, true);
         self.after(Step::Released, &work.database)?;

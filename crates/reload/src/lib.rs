@@ -1,12 +1,12 @@
 //! Backup, restore, check and swap of many database files by several jobs at once, so that no file and
 //! no committed row is ever lost: killed at any moment, with writers trying all the while.
 //!
-//! `chain` says what an engine has to be able to do; `sqlite` and `firebird` do it. Everything else
+//! `driver` says what an engine has to be able to do; `sqlite` and `firebird` do it. Everything else
 //! knows no engine.
 
 pub mod apart;
-pub mod chain;
 mod dir;
+pub mod driver;
 pub mod error;
 mod escape;
 pub mod firebird;
@@ -30,11 +30,11 @@ pub mod watch;
 
 pub use state::Originals;
 
-/// The chain of an engine by its name.
-pub fn chain(engine: &str, settings: &chain::Settings) -> Option<Box<dyn chain::Chain>> {
+/// The driver of an engine by its name.
+pub fn driver(engine: &str, settings: &driver::Settings) -> Option<Box<dyn driver::Driver>> {
     match engine {
-        sqlite::NAME => Some(sqlite::chain(settings)),
-        firebird::NAME => Some(firebird::chain(settings)),
+        sqlite::NAME => Some(sqlite::driver(settings)),
+        firebird::NAME => Some(firebird::driver(settings)),
         _ => None,
     }
 }

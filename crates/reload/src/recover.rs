@@ -2,7 +2,7 @@
 //! may itself be killed.
 
 use crate::apart;
-use crate::chain::{Chain, Settings, Work};
+use crate::driver::{Driver, Settings, Work};
 use crate::error::ItemError;
 use crate::folder::{self, Folder, Place};
 use crate::ground::{self, Ground};
@@ -36,7 +36,7 @@ pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError>
         return Ok(Recovered::Nothing);
     }
     match ground::of(&database)? {
-        Ground::Ours => take_over(&database, settings, &|name| crate::chain(name, settings)),
+        Ground::Ours => take_over(&database, settings, &|name| crate::driver(name, settings)),
         Ground::Owner(owner) => apart::recover(&owner, &database, settings),
     }
 }
@@ -45,17 +45,17 @@ pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError>
 pub(crate) fn leftover(
     database: &Path,
     settings: &Settings,
-    chain: &dyn Chain,
+    driver: &dyn Driver,
 ) -> Result<Recovered, ItemError> {
     let folder = folder::path_of(database);
     let Some(folder) = Folder::take_over(&folder)? else { return Ok(Recovered::Nothing) };
     let Some(state) = StateFile::open(folder.inside())? else {
         return folder.remove().map(|()| Recovered::PutBack);
     };
-    if state.state().engine == chain.name() {
-        return recovered(database, folder, state, settings, chain);
+    if state.state().engine == driver.name() {
+        return recovered(database, folder, state, settings, driver);
     }
-    let other = known(crate::chain(&state.state().engine, settings), &state)?;
+    let other = known(crate::driver(&state.state().engine, settings), &state)?;
     recovered(database, folder, state, settings, other.as_ref())
 }
 
@@ -83,8 +83,8 @@ pub fn is_left_of(path: &Path) -> bool {
     database_of(path).is_ok_and(|database| is_left(&database))
 }
 
-fn known(chain: Option<Box<dyn Chain>>, state: &StateFile) -> Result<Box<dyn Chain>, ItemError> {
-    chain.ok_or_else(|| {
+fn known(driver: Option<Box<dyn Driver>>, state: &StateFile) -> Result<Box<dyn Driver>, ItemError> {
+    driver.ok_or_else(|| {
         ItemError::skip(format!("was left by an engine {} unknown here", state.state().engine))
     })
 }
@@ -92,7 +92,7 @@ fn known(chain: Option<Box<dyn Chain>>, state: &StateFile) -> Result<Box<dyn Cha
 fn take_over(
     database: &Path,
     settings: &Settings,
-    chain_of: &dyn Fn(&str) -> Option<Box<dyn Chain>>,
+    driver_of: &dyn Fn(&str) -> Option<Box<dyn Driver>>,
 ) -> Result<Recovered, ItemError> {
     let Some(folder) = Folder::take_over(&folder::path_of(database))? else {
         return Ok(Recovered::Nothing);
@@ -100,8 +100,8 @@ fn take_over(
     let Some(state) = StateFile::open(folder.inside())? else {
         return folder.remove().map(|()| Recovered::PutBack);
     };
-    let chain = known(chain_of(&state.state().engine), &state)?;
-    recovered(database, folder, state, settings, chain.as_ref())
+    let driver = known(driver_of(&state.state().engine), &state)?;
+    recovered(database, folder, state, settings, driver.as_ref())
 }
 
 fn recovered(
@@ -109,7 +109,7 @@ fn recovered(
     folder: Folder,
     state: StateFile,
     settings: &Settings,
-    chain: &dyn Chain,
+    driver: &dyn Driver,
 ) -> Result<Recovered, ItemError> {
     if fs::symlink_metadata(database).is_ok_and(|found| found.is_symlink()) {
         return Err(ItemError::failed(format!(
@@ -129,7 +129,7 @@ fn recovered(
     let now = folder.inode(Place::Database)?;
     let recovered = match (phase, files) {
         (Phase::Ready, Some((original, new))) if now == Some(new) => {
-            finish(&work, &folder, originals, original, chain)?;
+            finish(&work, &folder, originals, original, driver)?;
             Recovered::Finished
         }
         (Phase::Ready, Some((original, _))) if now.is_some_and(|now| now != original) => {
@@ -152,7 +152,7 @@ fn recovered(
             )));
         }
         _ => {
-            chain.recover(&work)?;
+            driver.recover(&work)?;
             swap::remove_kept(&work, &folder)?;
             Recovered::PutBack
         }
@@ -167,7 +167,7 @@ fn finish(
     folder: &Folder,
     originals: Originals,
     original: Inode,
-    chain: &dyn Chain,
+    driver: &dyn Driver,
 ) -> Result<(), ItemError> {
     let kept = folder::kept_of(&work.database);
     folder
@@ -179,8 +179,8 @@ fn finish(
         return Ok(());
     }
     let checked = match originals {
-        Originals::Keep => chain.verify(work, None),
-        Originals::Remove => same_and_right(work, chain),
+        Originals::Keep => driver.verify(work, None),
+        Originals::Remove => same_and_right(work, driver),
     };
     checked.map_err(|why| match why {
         ItemError::Skip(why) => {
@@ -198,7 +198,7 @@ fn finish(
 
 /// The new file is the one that was swapped in, unchanged, and the engine still finds in it what it found
 /// before the swap.
-fn same_and_right(work: &Work, chain: &dyn Chain) -> Result<(), ItemError> {
+fn same_and_right(work: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
     let expected = work.with_state(|state| state.state().expected).flatten();
     let expected = expected.ok_or_else(|| {
         ItemError::failed("what was checked before the swap is not noted, so it cannot be compared")
@@ -209,7 +209,7 @@ fn same_and_right(work: &Work, chain: &dyn Chain) -> Result<(), ItemError> {
             return Ok(());
         }
         // Damage is reported rather than the change.
-        chain.reopen(work)?;
+        driver.reopen(work)?;
         Err(ItemError::failed(format!(
             "the new file was written to since the swap ({} bytes, {} when it was checked), so it cannot be \
              compared with what was checked",
@@ -217,7 +217,7 @@ fn same_and_right(work: &Work, chain: &dyn Chain) -> Result<(), ItemError> {
         )))
     };
     unchanged()?;
-    chain.verify(work, Some(expected.checked))?;
+    driver.verify(work, Some(expected.checked))?;
     unchanged()
 }
 
@@ -246,13 +246,13 @@ fn undecided(work: &Work, kept: &Path, why: &ItemError) -> ItemError {
 ///
 /// # Errors
 /// It is no database of the engine, a run is at work on it or was killed at it, or the engine cannot do it.
-pub fn unseal(path: &Path, settings: &Settings, chain: &dyn Chain) -> Result<bool, ItemError> {
+pub fn unseal(path: &Path, settings: &Settings, driver: &dyn Driver) -> Result<bool, ItemError> {
     let file = crate::refuse::resolve(path)?;
     if !fs::metadata(&file).is_ok_and(|found| found.is_file()) {
         return Err(ItemError::skip("is no regular file"));
     }
     if let Ground::Owner(owner) = ground::of(&file)? {
-        return apart::unseal(&owner, &file, chain.name(), settings);
+        return apart::unseal(&owner, &file, driver.name(), settings);
     }
     // A file that is being reloaded is sealed for good reason, and under both of its names.
     for database in [Some(file.clone()), folder::database_of_kept(&file)].into_iter().flatten() {
@@ -263,9 +263,9 @@ pub fn unseal(path: &Path, settings: &Settings, chain: &dyn Chain) -> Result<boo
             )));
         }
     }
-    if !chain.is_sealed(&file)? {
+    if !driver.is_sealed(&file)? {
         return Ok(false);
     }
     let work = Work::without_state(&file, parent(&file).to_owned(), settings.clone());
-    chain.recover(&work).map(|()| true)
+    driver.recover(&work).map(|()| true)
 }

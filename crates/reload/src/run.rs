@@ -1,7 +1,7 @@
 //! One queue of files and N jobs that take from it.
 
 use crate::apart;
-use crate::chain::{Chain, Settings};
+use crate::driver::{Driver, Settings};
 use crate::error::{ItemError, ReloadError};
 use crate::folder::path_of;
 use crate::ground::{self, Ground};
@@ -58,7 +58,7 @@ struct Shared<'a> {
     entries: &'a [Entry],
     queue: Vec<usize>,
     next: AtomicUsize,
-    chain: &'a dyn Chain,
+    driver: &'a dyn Driver,
     options: &'a Options,
     log: Option<Mutex<Log>>,
     watchdog: Option<Watchdog>,
@@ -70,16 +70,17 @@ struct Shared<'a> {
 /// The log or the watchdog cannot be used, or no thread can be started; nothing was touched.
 pub fn run(
     entries: &[Entry],
-    chain: &dyn Chain,
+    driver: &dyn Driver,
     options: &Options,
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Vec<Report>, ReloadError> {
     let page_size = options.item.settings.page_size_bytes;
-    let made = || format!("{}:{}", chain.name(), page_size.map_or("own".to_owned(), |size| size.to_string()));
+    let made =
+        || format!("{}:{}", driver.name(), page_size.map_or("own".to_owned(), |size| size.to_string()));
     let log = options.log.as_deref().map(|path| Log::open(path, made())).transpose()?.map(Mutex::new);
     let watchdog = options.watchdog.clone().map(Watchdog::start).transpose()?;
     let queue = ordered(entries, options.order, options.seed);
-    let shared = Shared { entries, queue, next: AtomicUsize::new(0), chain, options, log, watchdog };
+    let shared = Shared { entries, queue, next: AtomicUsize::new(0), driver, options, log, watchdog };
     let mut reports: Vec<Report> =
         entries.iter().map(|entry| sized(Report::of(&entry.path, Outcome::Stopped), entry)).collect();
     let (sender, events) = channel();
@@ -139,7 +140,7 @@ impl Shared<'_> {
             return Report::of(&entry.path, Outcome::Skipped(error.to_string()));
         }
         let on_stage = |stage| drop(events.send(Event::Stage { index, stage }));
-        let mut report = reload(&entry.database, self.chain, &self.options.item, &on_stage);
+        let mut report = reload(&entry.database, self.driver, &self.options.item, &on_stage);
         report.path.clone_from(&entry.path);
         if let Outcome::Skipped(why) | Outcome::Failed(why) = &mut report.outcome {
             why.push_str(descriptors(why));
@@ -188,9 +189,9 @@ fn descriptors(why: &str) -> &'static str {
 ///
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
-pub fn look(database: &Path, chain: &dyn Chain, settings: &Settings) -> Result<(), ItemError> {
+pub fn look(database: &Path, driver: &dyn Driver, settings: &Settings) -> Result<(), ItemError> {
     if let Ground::Owner(owner) = ground::of(database)? {
-        return apart::look(&owner, database, chain.name(), settings);
+        return apart::look(&owner, database, driver.name(), settings);
     }
     if path_of(database).symlink_metadata().is_ok() {
         return Err(ItemError::skip(
@@ -200,5 +201,5 @@ pub fn look(database: &Path, chain: &dyn Chain, settings: &Settings) -> Result<(
     let size = refuse::file(database)?;
     refuse::room(parent(database), size)?;
     refuse::attributes(database)?;
-    chain.look(database)
+    driver.look(database)
 }

@@ -3,8 +3,8 @@
 //! A small text file, replaced by writing a new one, `fsync`, `rename` and `fsync` of the folder
 //! (`rename(2)`: the name always leads to the old or the new file).
 
-use crate::chain::Checked;
 use crate::dir::Dir;
+use crate::driver::Checked;
 use crate::error::ItemError;
 use crate::folder::STATE;
 use crate::identity::{Identity, Inode};
@@ -64,7 +64,7 @@ impl Expected {
 /// What is written down about an item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
-    /// Name of the chain.
+    /// Name of the driver.
     pub engine: String,
     /// How far.
     pub phase: Phase,
@@ -74,7 +74,7 @@ pub struct State {
     pub files: Option<(Inode, Inode)>,
     /// The new file's size, time and rows, from [`Phase::Ready`] on.
     pub expected: Option<Expected>,
-    /// What the chain noted.
+    /// What the driver noted.
     pub notes: BTreeMap<String, String>,
 }
 
@@ -182,7 +182,7 @@ impl StateFile {
         self.write()
     }
 
-    /// Writes a note of the chain.
+    /// Writes a note of the driver.
     ///
     /// # Errors
     /// It is more than one line, or could not be written durably.

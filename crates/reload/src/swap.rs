@@ -4,7 +4,7 @@
 //! had it. That is the original, which has its second name by then, or a file that somebody put there after
 //! the last look at it.
 
-use crate::chain::Work;
+use crate::driver::Work;
 use crate::error::ItemError;
 use crate::folder::{Folder, Place, kept_of};
 use crate::identity::{Identity, Inode};
@@ -100,7 +100,7 @@ pub fn clear(work: &Work, folder: &Folder, original: Inode, new: Inode) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::Settings;
+    use crate::driver::Settings;
     use crate::folder::path_of;
     use std::fs;
     use std::path::Path;

@@ -3,7 +3,7 @@
 //! It reads from its stdin `+PATH` and `-PATH`, each ended by a zero byte, for an item begun and ended.
 //! The end of stdin is the end of the run, however it came (`pipe(7)`).
 
-use crate::chain::Settings;
+use crate::driver::Settings;
 use crate::error::{ItemError, ReloadError};
 use crate::recover::{Recovered, recover};
 use std::collections::BTreeSet;

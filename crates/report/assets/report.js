@@ -357,6 +357,18 @@
     ...globalThis.worklistCharts?.({ data, base, tip, cap, swatches }),
   };
 
+  // A chart is an image with a name. Plot names its marks too, which no element without a role may be (WAI-ARIA
+  // 1.2, "Roles which cannot be named"): what it calls them becomes data. It makes new ones for tips.
+  function name(node) {
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    for (const own of [node, ...node.querySelectorAll("[aria-label]")].filter(own => own.matches("svg[aria-label], svg [aria-label]"))) {
+      if (own.localName === "svg") { own.setAttribute("role", "img"); continue; }
+      own.dataset.mark = own.getAttribute("aria-label");
+      own.removeAttribute("aria-label");
+    }
+  }
+  const tips = new MutationObserver(changes => changes.forEach(change => change.addedNodes.forEach(name)));
+
   function drawAll() {
     let drawn = 0;
     for (const box of document.querySelectorAll(".chart")) {
@@ -364,6 +376,8 @@
       if (box.dataset.width === String(width)) { drawn += 1; continue; }
       try {
         box.replaceChildren(...draw[box.dataset.chart](box, Number(box.dataset.index), width));
+        name(box);
+        tips.observe(box, { childList: true, subtree: true });
         box.dataset.width = String(width);
         drawn += 1;
       } catch (fault) {

@@ -54,7 +54,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "estimates": list(&mut analysis.estimates.iter().map(|own| estimate(own, own_study))),
         "noise_floor": facts.widest_floor().map(|floor| noise_floor(floor, own_study)),
         "noise_floors": list(&mut analysis.noise_floors.iter().map(|floor| noise_floor(floor, own_study))),
-        "queries": analysis.queries.as_ref().map(|own| queries::queries(own)),
+        "queries": analysis.queries.as_ref().map(queries::queries),
         "covariates": covariates(&analysis.covariates),
         "probe": facts.probe.map(|probe| probe_json(facts.topology, probe, facts.hardware)),
         "excluded_blocks": analysis.excluded_blocks,
@@ -62,7 +62,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "findings": list(&mut document.verdict.iter().map(finding_json)),
         "notes": facts.notes,
     });
-    let of_lists = analysis.worklist.as_ref().map(|own| worklist::worklist(own));
+    let of_lists = analysis.worklist.as_ref().map(worklist::worklist);
     let more = of_commands.into_iter().chain(of_lists);
     pretty(&more.fold(report, merged))
 }
@@ -166,7 +166,7 @@ pub fn items_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
 /// Something that can be run, or a placement that this machine can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListEntry {
-    /// `preset`, `engine`, `workload`, `placement`.
+    /// `preset`, `engine`, `workload`, `recipe`, `parser`, `placement`.
     pub kind: String,
     /// Name as the command line takes it.
     pub name: String,
@@ -176,7 +176,7 @@ pub struct ListEntry {
 
 /// The entries of `threadwise list --json`.
 pub fn listing(entries: &[ListEntry]) -> String {
-    let entry = |entry: &ListEntry| json!({"kind": entry.kind, "name": entry.name, "about": entry.about});
+    let entry = |entry: &ListEntry| json!({"kind": old_names::stable(&entry.kind), "name": entry.name, "about": entry.about});
     pretty(&json!({"version": VERSION, "entries": entries.iter().map(entry).collect::<Value>()}))
 }
 

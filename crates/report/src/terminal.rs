@@ -42,11 +42,6 @@ impl Style {
     fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
-
-    /// A heading.
-    pub(crate) fn bold(self, text: &str) -> String {
-        self.paint(BOLD, text)
-    }
 }
 
 /// Findings as numbered lines, wrapped to the style's width.

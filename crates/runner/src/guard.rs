@@ -100,17 +100,23 @@ pub enum Refusal {
 
 /// Refuses a machine on which a database server runs or others use the CPUs, unless told otherwise.
 /// Watches for [`WATCH`]. For a study of a model there is nothing to ask: it neither disturbs nor is
-/// disturbed. `users_server`: a running server is what is to be measured.
+/// disturbed. `servers` are the processes by which engines know their servers. `users_server`: a running server
+/// is what is to be measured.
 ///
 /// # Errors
 /// [`Refusal::DatabaseServer`] or [`Refusal::Busy`].
-pub fn check_start(topology: &Topology, allow_busy: bool, users_server: bool) -> Result<(), Refusal> {
+pub fn check_start(
+    topology: &Topology,
+    servers: &[&str],
+    allow_busy: bool,
+    users_server: bool,
+) -> Result<(), Refusal> {
     if allow_busy {
         return Ok(());
     }
     let root = Path::new("/");
     if !users_server {
-        check_database_server(read_database_server(root))?;
+        check_database_server(read_database_server(root, servers))?;
     }
     check_load(read_other_load(root, &topology.allowed()))
 }
@@ -145,13 +151,10 @@ pub fn read_other_load(root: &Path, allowed: &CpuSet) -> Option<f64> {
     busy_share(&proc_stat::difference(&before, &after), allowed)
 }
 
-/// Whether a program name (15 characters at most) is that of a database server.
-pub fn is_database_server(comm: &str) -> bool {
-    const NAMES: [&str; 18] = [
-        "postgres",
-        "postmaster",
-        "mysqld",
-        "mariadbd",
+/// Whether a program name (15 characters at most) is that of a database server: one of `servers`, by which
+/// engines know theirs, or one that no engine is for.
+pub fn is_database_server(comm: &str, servers: &[&str]) -> bool {
+    const OTHERS: [&str; 11] = [
         "sqlservr",
         "mongod",
         "redis-server",
@@ -159,21 +162,18 @@ pub fn is_database_server(comm: &str) -> bool {
         "clickhouse",
         "clickhouse-serv",
         "db2sysc",
-        "firebird",
-        "fbserver",
-        "fb_inet_server",
         "hdbindexserver",
         "cockroach",
         "tarantool",
         "oninit",
     ];
     // Oracle names its processes PREFIX_pmon_INSTANCE, such as ora_pmon_ORCL.
-    NAMES.contains(&comm) || comm.contains("_pmon_")
+    servers.contains(&comm) || OTHERS.contains(&comm) || comm.contains("_pmon_")
 }
 
 /// The first running database server, by process number. Ended processes that nobody has waited
-/// for do not count.
-pub fn read_database_server(root: &Path) -> Option<(u32, String)> {
+/// for do not count. `servers`: see [`is_database_server`].
+pub fn read_database_server(root: &Path, servers: &[&str]) -> Option<(u32, String)> {
     let mut pids: Vec<u32> = fs::read_dir(root.join("proc"))
         .ok()?
         .flatten()
@@ -183,7 +183,7 @@ pub fn read_database_server(root: &Path) -> Option<(u32, String)> {
     pids.into_iter().find_map(|pid| {
         let folder = root.join(format!("proc/{pid}"));
         let comm = fs::read_to_string(folder.join("comm")).ok()?.trim().to_owned();
-        (is_database_server(&comm) && !is_zombie(&folder)).then_some((pid, comm))
+        (is_database_server(&comm, servers) && !is_zombie(&folder)).then_some((pid, comm))
     })
 }
 
@@ -359,14 +359,17 @@ mod tests {
         assert!(check_load(None).is_ok());
     }
 
+    const SERVERS: [&str; 3] = ["postgres", "mysqld", "mariadbd"];
+
     #[test]
     fn database_servers_are_known_by_name() {
         for name in ["postgres", "mysqld", "mariadbd", "ora_pmon_ORCL", "sqlservr", "clickhouse-serv"] {
-            assert!(is_database_server(name), "{name}");
+            assert!(is_database_server(name, &SERVERS), "{name}");
         }
         for name in ["bash", "postgres_export", "mysql", "psql", ""] {
-            assert!(!is_database_server(name), "{name}");
+            assert!(!is_database_server(name, &SERVERS), "{name}");
         }
+        assert!(!is_database_server("postgres", &[]));
     }
 
     #[test]
@@ -380,12 +383,12 @@ mod tests {
         };
         process(5, "mysqld", "Z");
         process(7, "bash", "S");
-        assert_eq!(read_database_server(root.path()), None);
+        assert_eq!(read_database_server(root.path(), &SERVERS), None);
         process(40, "postgres", "S");
         process(300, "postgres", "S");
-        let refusal = check_database_server(read_database_server(root.path())).unwrap_err();
+        let refusal = check_database_server(read_database_server(root.path(), &SERVERS)).unwrap_err();
         assert!(refusal.to_string().contains("postgres (process 40)"), "{refusal}");
-        assert_eq!(read_database_server(&root.path().join("missing")), None);
+        assert_eq!(read_database_server(&root.path().join("missing"), &SERVERS), None);
     }
 
     #[test]

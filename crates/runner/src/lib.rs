@@ -23,13 +23,13 @@ mod watch;
 pub mod workdir;
 mod worker_process;
 
-pub use load::{connections, engine_version, known_bytes};
+pub use load::{connections, hello, known_bytes};
 pub use queries::check_options;
 pub use run::{Decision, Event, Outcome, Reason, run};
-pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker};
+pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker, variables};
 pub use shortfall::Shortfall;
 pub use workdir::{janitor, kill_workers};
-pub use worker_process::Failure;
+pub use worker_process::{Failure, Hello};
 
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use crate::guard;
 use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::workdir::Workdir;
-use crate::worker_process::{Failure, Place, WorkerProcess};
+use crate::worker_process::{Failure, Hello, Place, WorkerProcess};
 use crate::{Event, RunnerError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,15 +14,13 @@ use threadwise_engine::connections::Need;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_engine::{Engine, LoadRequest};
 use threadwise_machine::{CpuSet, MemoryBinding};
-use threadwise_study::{OptionValue, Study, Treatment, block_bytes, tpch};
+use threadwise_study::engine::Properties;
+use threadwise_study::{OptionValue, Study, Treatment, tpch};
 use threadwise_tpch::TpchOptions;
 
 /// Looks at the connections of the user's server before a block, and the pause between them: 3 s.
 const CONNECTION_LOOKS: u32 = 10;
 const CONNECTION_STEP: Duration = Duration::from_millis(300);
-
-/// Bytes of a row of the workload `insert` with its index: SQLite's file has 165 a row.
-const SEEDED_ROW_BYTES: u64 = 165;
 
 /// The data of a study.
 #[derive(Debug)]
@@ -51,11 +49,11 @@ impl Data {
     }
 }
 
-/// Starts a worker only to ask for the engine's version, which a result file holds from its start.
+/// Starts a worker only to ask what its engine is like, which a study has to know before it is planned.
 ///
 /// # Errors
 /// The worker cannot be started, speaks another protocol, or says nothing in time.
-pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
+pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
     let workdir = Workdir::of(settings)?;
     let log = workdir.path().join("hello.log");
     let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
@@ -63,14 +61,14 @@ pub fn engine_version(settings: &Settings) -> Result<String, RunnerError> {
     let ask = || {
         let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
         let never = AtomicBool::new(false);
-        let version = worker.hello(&never)?;
+        let hello = worker.hello(&never)?;
         worker.ask_to_stop();
         worker.stopped(&never)?;
-        Ok(version)
+        Ok(hello)
     };
-    let version =
+    let hello =
         ask().map_err(|failure| RunnerError::Worker { program: settings.worker.program.clone(), failure })?;
-    workdir.close().map(|()| version)
+    workdir.close().map(|()| hello)
 }
 
 /// What a treatment's data is made from. Treatments with the same options can share their data, and
@@ -125,39 +123,34 @@ pub fn await_connections(
 /// every number of blocks a template, and a copy for each session of the treatment with most of them.
 /// 0 where nothing is known; a model has no data.
 pub fn known_bytes(study: &Study) -> u64 {
+    let engine = study.properties();
     match study.workload.as_str() {
-        _ if study.is_simulated() => 0,
-        "logical-io" => blocks_bytes(study),
-        // The native engine's table lies in memory.
-        "insert" if study.engine != "native" => seeded_bytes(study),
-        tpch::WORKLOAD => query_bytes(study),
+        _ if engine.simulated => 0,
+        "logical-io" => blocks_bytes(study, &engine),
+        "insert" => seeded_bytes(study, &engine),
+        tpch::WORKLOAD => query_bytes(study, &engine),
         _ => 0,
     }
 }
 
-/// What loading a data set takes on disk; engines that read its files load nothing. Measured at scale
-/// factor 1 with all indexes: PostgreSQL 15 1.83 GB, SQLite 1.47 GB.
-fn query_bytes(study: &Study) -> u64 {
-    let bytes_per_scale = match study.engine.as_str() {
-        "postgres" if !study.engine_options.contains_key("url") => 1.83e9,
-        "sqlite" => 1.47e9,
-        _ => 0.0,
-    };
+/// What loading a data set takes on disk. A server of the user's has it elsewhere.
+fn query_bytes(study: &Study, engine: &Properties) -> u64 {
+    let bytes_per_scale = if study.is_users_server() { 0 } else { engine.tpch_bytes };
     let scale = study.treatments.first().and_then(|treatment| TpchOptions::read(&treatment.options).ok());
-    scale.map_or(0, |options| (options.scale * bytes_per_scale) as u64)
+    scale.map_or(0, |options| (options.scale * bytes_per_scale as f64) as u64)
 }
 
 /// Each treatment inserts into a copy of its own of a seeded table.
-fn seeded_bytes(study: &Study) -> u64 {
+fn seeded_bytes(study: &Study, engine: &Properties) -> u64 {
     let rows = |treatment: &Treatment| match treatment.options.get("seed_rows") {
         Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),
         _ => 0,
     };
-    let bytes = study.treatments.iter().map(|treatment| rows(treatment).saturating_mul(SEEDED_ROW_BYTES));
+    let bytes = study.treatments.iter().map(|treatment| rows(treatment).saturating_mul(engine.row_bytes));
     bytes.fold(0, u64::saturating_add)
 }
 
-fn blocks_bytes(study: &Study) -> u64 {
+fn blocks_bytes(study: &Study, engine: &Properties) -> u64 {
     let mut files: BTreeMap<u64, u64> = BTreeMap::new();
     for treatment in &study.treatments {
         let Some(OptionValue::Integer(blocks)) = treatment.options.get("blocks") else { continue };
@@ -166,8 +159,8 @@ fn blocks_bytes(study: &Study) -> u64 {
         let most = files.entry(u64::try_from(*blocks).unwrap_or(0)).or_default();
         *most = copies.max(*most);
     }
-    let block = block_bytes(&study.engine);
-    let sizes = files.into_iter().map(|(blocks, copies)| blocks.saturating_mul(block * (copies + 1)));
+    let sizes =
+        files.into_iter().map(|(blocks, copies)| blocks.saturating_mul(engine.block_bytes * (copies + 1)));
     sizes.fold(0, u64::saturating_add)
 }
 
@@ -292,6 +285,7 @@ mod tests {
             title: "x".into(),
             seed: 1,
             engine: "sqlite".into(),
+            engine_properties: None,
             engine_options: Options::new(),
             workload: "logical-io".into(),
             treatments,
@@ -315,7 +309,9 @@ mod tests {
         let mut one =
             study(vec![small(), small(), treatment(3, &[blocks(100)]), treatment(2, &[blocks(1000)])]);
         assert_eq!(known_bytes(&one), 4096 * (100 * 4 + 1000 * 3));
-        one.engine = "simulated".into();
+        one.engine_properties = Some(Properties { block_bytes: 8192, ..Properties::default() });
+        assert_eq!(known_bytes(&one), 8192 * (100 * 4 + 1000 * 3));
+        one.engine_properties = Some(Properties { simulated: true, ..Properties::default() });
         assert_eq!(known_bytes(&one), 0);
         let shared = ("shared", OptionValue::Flag(true));
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(10), shared])])), 4096 * 20);
@@ -324,8 +320,15 @@ mod tests {
         let seeded = || treatment(2, &[("seed_rows", OptionValue::Integer(1000))]);
         let mut inserts = study(vec![seeded(), seeded(), treatment(1, &[])]);
         inserts.workload = "insert".into();
-        assert_eq!(known_bytes(&inserts), 2000 * SEEDED_ROW_BYTES);
-        inserts.engine = "native".into();
+        assert_eq!(known_bytes(&inserts), 2000 * 165);
+        inserts.engine_properties = Some(Properties { row_bytes: 0, ..Properties::default() });
         assert_eq!(known_bytes(&inserts), 0);
+        let mut queries = study(vec![treatment(1, &[("scale", OptionValue::Number(0.5))])]);
+        queries.workload = tpch::WORKLOAD.into();
+        assert_eq!(known_bytes(&queries), 0);
+        queries.engine_properties = Some(Properties { tpch_bytes: 2000, ..Properties::default() });
+        assert_eq!(known_bytes(&queries), 1000);
+        queries.engine_options.insert("url".into(), OptionValue::Text("x://".into()));
+        assert_eq!(known_bytes(&queries), 0, "the tables lie on the user's server");
     }
 }

@@ -33,7 +33,7 @@ pub fn open_workdir(
 ) -> Result<Workdir, RunnerError> {
     let roots = BTreeSet::from([settings.data_root.clone(), std::env::temp_dir()]);
     let (mut swept, mut failed) = (0, Vec::new());
-    for (count, errors) in roots.iter().map(|root| workdir::sweep(root)) {
+    for (count, errors) in roots.iter().map(|root| workdir::sweep(root, &settings.started_programs)) {
         swept += count;
         failed.extend(errors);
     }

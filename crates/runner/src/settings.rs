@@ -17,6 +17,8 @@ pub struct Worker {
     /// How the names of environment variables begin that it gets although they may hold a password
     /// (`PG`): those of its own engine, which is then a client of a server.
     pub environment: Vec<String>,
+    /// The same of all engines there are: it gets no variable of another engine's.
+    pub withheld: Vec<String>,
 }
 
 impl Worker {
@@ -111,6 +113,9 @@ pub struct Settings {
     /// The engine, where it measures a server of the user's: it is asked before every block how many
     /// connections are free, so that none that is left to others is taken.
     pub users_server: Option<&'static dyn Engine>,
+    /// Programs that engines start in the data folder and that may outlive their workers; they are ended
+    /// with the folder.
+    pub started_programs: Vec<String>,
     /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
     /// and disk are checked only when the data is there.
     pub planned_bytes: u64,
@@ -137,6 +142,7 @@ impl Settings {
             deadlines: Deadlines { stop, interrupt, ..usual },
             queries: None,
             users_server: None,
+            started_programs: Vec::new(),
             planned_bytes: 0,
         }
     }
@@ -157,7 +163,8 @@ pub fn find_worker(
     if let Some(found) = built_in.iter().find(|one| one.name() == engine) {
         let args = ["worker", "--engine", engine].map(str::to_owned).to_vec();
         let environment = found.environment().iter().map(|&prefix| prefix.to_owned()).collect();
-        return Ok(Worker { program: current_exe.to_owned(), args, environment });
+        let withheld = variables(built_in);
+        return Ok(Worker { program: current_exe.to_owned(), args, environment, withheld });
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let named = !engine.is_empty() && engine.chars().all(is_plain);
@@ -165,11 +172,22 @@ pub fn find_worker(
         .filter(|folder| named && folder.is_absolute())
         .map(|folder| folder.join(format!("threadwise-engine-{engine}")))
         .find(|program| is_program(program))
-        .map(|program| Worker { program, args: Vec::new(), environment: Vec::new() })
+        .map(|program| Worker {
+            program,
+            args: Vec::new(),
+            environment: Vec::new(),
+            withheld: variables(built_in),
+        })
         .ok_or_else(|| RunnerError::NoEngine {
             engine: engine.to_owned(),
             known: built_in.iter().map(|engine| engine.name()).collect::<Vec<_>>().join(", "),
         })
+}
+
+/// How the names of the variables begin that some engine reads. An engine that gets all of them names none.
+pub fn variables(engines: &[&dyn Engine]) -> Vec<String> {
+    let all = engines.iter().flat_map(|engine| engine.environment());
+    all.filter(|prefix| !prefix.is_empty()).map(|&prefix| prefix.to_owned()).collect()
 }
 
 fn is_program(path: &Path) -> bool {

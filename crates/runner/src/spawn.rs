@@ -38,6 +38,8 @@ pub struct Launch<'a> {
     pub log: &'a Path,
     /// How the names of variables begin that it gets although they may hold a password.
     pub environment: &'a [String],
+    /// How the names of further variables begin that it does not get.
+    pub withheld: &'a [String],
     /// Mark in its environment, which what it starts inherits: a path in the study's folder.
     pub mark: &'a Path,
 }
@@ -94,7 +96,7 @@ pub fn worker(launch: Launch<'_>) -> Result<Launched, LaunchError> {
         .stderr(log.try_clone()?)
         .process_group(0);
     for (name, _) in std::env::vars_os() {
-        if holds_secret(&name) && !is_for_its_engine(&name, launch.environment) {
+        if holds_secret(&name, launch.withheld) && !is_for_its_engine(&name, launch.environment) {
             command.env_remove(name);
         }
     }
@@ -211,15 +213,17 @@ fn is_for_its_engine(name: &OsStr, prefixes: &[String]) -> bool {
     prefixes.iter().any(|prefix| name.to_string_lossy().starts_with(prefix))
 }
 
-/// Whether an environment variable may hold a password or a key.
-fn holds_secret(name: &OsStr) -> bool {
+/// Whether an environment variable may hold a password or a key, or is one that engines read, whose names
+/// begin with `withheld`.
+fn holds_secret(name: &OsStr, withheld: &[String]) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     let parts = ["PASSW", "PWD", "SECRET", "TOKEN", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE_KEY"];
-    let prefixes = ["PG", "MYSQL", "MARIADB", "AWS_", "AZURE_"];
+    let prefixes = ["AWS_", "AZURE_"];
     let plain = ["PWD", "OLDPWD"];
     !plain.contains(&name.as_str())
         && (parts.iter().any(|part| name.contains(part))
-            || prefixes.iter().any(|prefix| name.starts_with(prefix)))
+            || prefixes.iter().any(|prefix| name.starts_with(prefix))
+            || withheld.iter().any(|prefix| name.starts_with(prefix)))
 }
 
 #[cfg(test)]
@@ -238,6 +242,7 @@ mod tests {
             folder: folder.path(),
             log: &log,
             environment: &[],
+            withheld: &[],
             mark: folder.path(),
         })
     }
@@ -265,14 +270,16 @@ mod tests {
 
     #[test]
     fn password_like_variables_are_known() {
+        let known = ["PG".to_owned(), "MYSQL".to_owned()];
         for name in ["PGPASSWORD", "PGHOST", "MYSQL_PWD", "db_password", "GITHUB_TOKEN", "AWS_PROFILE"] {
-            assert!(holds_secret(OsStr::new(name)), "{name}");
+            assert!(holds_secret(OsStr::new(name), &known), "{name}");
         }
-        let own = ["PG".to_owned()];
-        assert!(is_for_its_engine(OsStr::new("PGPASSWORD"), &own));
-        assert!(!is_for_its_engine(OsStr::new("MYSQL_PWD"), &own));
+        assert!(!holds_secret(OsStr::new("PGHOST"), &known[1..]));
+        let own = &known[..1];
+        assert!(is_for_its_engine(OsStr::new("PGPASSWORD"), own));
+        assert!(!is_for_its_engine(OsStr::new("MYSQL_PWD"), own));
         for name in ["PATH", "HOME", "PWD", "OLDPWD", "LANG", "TMPDIR", "LD_LIBRARY_PATH"] {
-            assert!(!holds_secret(OsStr::new(name)), "{name}");
+            assert!(!holds_secret(OsStr::new(name), &known), "{name}");
         }
     }
 }

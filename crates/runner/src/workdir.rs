@@ -26,9 +26,8 @@ const UNFINISHED: &str = ".unfinished";
 const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when its process has ended";
 /// Name of the folder for data, in which servers work.
 pub(crate) const DATA_FOLDER: &str = "data";
-/// Programs that may be at work there and are ended with the folder; whoever else looks around in it
-/// is none of ours.
-const SERVERS: [&str; 4] = ["postgres", "mariadbd", "mysqld", "threadwise"];
+/// Ourselves, as a program that may be at work there.
+const OURSELVES: &str = "threadwise";
 /// How long servers may take to go when they are killed.
 const END_OF_SERVERS: Duration = Duration::from_secs(10);
 /// Name of the link to the journal of masks, which lies in the user's state folder.
@@ -45,6 +44,9 @@ pub struct Workdir {
     /// The study's journal of masks, if it has one.
     journal: Option<PathBuf>,
     janitor: Option<Child>,
+    /// Programs that may be at work there and are ended with the folder; whoever else looks around in it
+    /// is none of ours.
+    programs: Vec<String>,
 }
 
 impl Workdir {
@@ -54,7 +56,7 @@ impl Workdir {
     /// Those of [`Workdir::create`].
     pub fn of(settings: &Settings) -> Result<Self, RunnerError> {
         let janitor = settings.janitor.as_ref().map(|start| (start.program.as_path(), start.args.as_slice()));
-        Self::create(&settings.data_root, janitor)
+        Self::create(&settings.data_root, janitor, &settings.started_programs)
     }
 
     /// Makes the folder `threadwise-PID-RANDOM` with mode 0700 below `root`. With a `janitor`, a
@@ -62,11 +64,16 @@ impl Workdir {
     /// at which a kill leaves the folder behind; it must call [`janitor`].
     ///
     /// `root` may be relative or have links in it; the folder's path is absolute and without links, since
-    /// the janitor works elsewhere, and processes are found by the path that the kernel gives.
+    /// the janitor works elsewhere, and processes are found by the path that the kernel gives. `programs` are
+    /// those that engines start there, which end with the folder.
     ///
     /// # Errors
     /// The folder or its marker cannot be made, or the janitor cannot be started.
-    pub fn create(root: &Path, janitor: Option<(&Path, &[String])>) -> Result<Self, RunnerError> {
+    pub fn create(
+        root: &Path,
+        janitor: Option<(&Path, &[String])>,
+        programs: &[String],
+    ) -> Result<Self, RunnerError> {
         let pid = std::process::id();
         let root = fs::canonicalize(root).map_err(|error| RunnerError::Workdir {
             path: root.to_owned(),
@@ -76,7 +83,9 @@ impl Workdir {
         let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
         let mut janitor = janitor.map(|(program, args)| start_janitor(program, args, &path)).transpose()?;
         match make_folder(&path, pid) {
-            Ok(marker) => Ok(Self { path, _marker: marker, journal: None, janitor }),
+            Ok(marker) => {
+                Ok(Self { path, _marker: marker, journal: None, janitor, programs: programs.to_vec() })
+            }
             Err(error) => {
                 end_janitor(&mut janitor);
                 Err(RunnerError::Workdir { path, why: format!("{error}; give another data folder") })
@@ -130,7 +139,7 @@ impl Workdir {
     }
 
     fn end(&mut self) -> Result<(), RunnerError> {
-        let removed = remove(&self.path);
+        let removed = remove(&self.path, &self.programs);
         // Without the link, where others removed the folder meanwhile.
         let restored = self.journal.take().map_or(Ok(()), |journal| put_masks_back(&journal));
         end_janitor(&mut self.janitor);
@@ -198,12 +207,13 @@ fn write_marker(folder: &Path, pid: u32, start: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes a folder of ours. `false` when it was not there.
+/// Removes a folder of ours, and ends which of the `programs` are at work in its data. `false` when it was
+/// not there.
 ///
 /// # Errors
 /// The path is a symbolic link or no folder, belongs to another user, or has no marker of ours; or
 /// something inside cannot be removed.
-pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
+pub fn remove(folder: &Path, programs: &[String]) -> Result<bool, RunnerError> {
     let refuse = |why: &str| RunnerError::Workdir { path: folder.to_owned(), why: why.to_owned() };
     let entry = match fs::symlink_metadata(folder) {
         Ok(entry) => entry,
@@ -219,7 +229,7 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
     if read_marker(folder).is_none() {
         return Err(refuse("does not carry threadwise's marker; nothing was removed"));
     }
-    settle(folder).map_err(|why| refuse(&why))?;
+    settle(folder, programs).map_err(|why| refuse(&why))?;
     // The marker goes last, so that what is left of an interrupted removal is still ours.
     let clear = || -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
@@ -240,12 +250,14 @@ pub fn remove(folder: &Path) -> Result<bool, RunnerError> {
 
 /// What has to be in order before a folder goes: masks of foreign processes are as they were, and no
 /// server that was started in it, no command and nothing that a worker started lives on.
-fn settle(folder: &Path) -> Result<(), String> {
+fn settle(folder: &Path, programs: &[String]) -> Result<(), String> {
     // Whatever comes of the rest; it is tried again below.
     let _ = journal_of(folder).map(|journal| journal::restore(&journal));
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
-        living::end_programs_in_folder(&data, &SERVERS, END_OF_SERVERS).map_err(|error| error.to_string())?;
+        let names = programs.iter().map(String::as_str).chain([OURSELVES]);
+        living::end_programs_in_folder(&data, &names.collect::<Vec<_>>(), END_OF_SERVERS)
+            .map_err(|error| error.to_string())?;
     }
     marked::end(folder, END_OF_SERVERS)
         .map_err(|left| format!("processes of commands or workers live on: {left:?}; end them by hand"))?;
@@ -286,8 +298,8 @@ fn read_marker(folder: &Path) -> Option<(u32, u64)> {
 }
 
 /// Removes what killed processes of this user left below `root`; gives how many folders went, and why others
-/// could not be removed, which are left for another time.
-pub fn sweep(root: &Path) -> (usize, Vec<RunnerError>) {
+/// could not be removed, which are left for another time. `programs`: see [`remove`].
+pub fn sweep(root: &Path, programs: &[String]) -> (usize, Vec<RunnerError>) {
     // As in `create`. A folder that is not there has nothing in it.
     let Ok(root) = fs::canonicalize(root) else { return (0, Vec::new()) };
     let Ok(entries) = fs::read_dir(root) else { return (0, Vec::new()) };
@@ -297,7 +309,7 @@ pub fn sweep(root: &Path) -> (usize, Vec<RunnerError>) {
         if !is_named || !is_stale(&entry.path()) {
             continue;
         }
-        match remove(&entry.path()) {
+        match remove(&entry.path(), programs) {
             Ok(true) => removed += 1,
             // Another start was quicker.
             Ok(false) => {}
@@ -334,11 +346,11 @@ fn start_time_in(stat: &str) -> Option<u64> {
 }
 
 /// What the hidden process `threadwise janitor FOLDER` does: waits until its stdin ends, which is
-/// when the process that measures is gone, however it went, and removes the folder.
+/// when the process that measures is gone, however it went, and removes the folder. `programs`: see [`remove`].
 ///
 /// # Errors
 /// The folder is not ours, or could not be removed within ten seconds.
-pub fn janitor(folder: &Path, stdin: &mut dyn Read) -> Result<(), RunnerError> {
+pub fn janitor(folder: &Path, programs: &[String], stdin: &mut dyn Read) -> Result<(), RunnerError> {
     let mut buffer = [0; 64];
     loop {
         match stdin.read(&mut buffer) {
@@ -349,12 +361,12 @@ pub fn janitor(folder: &Path, stdin: &mut dyn Read) -> Result<(), RunnerError> {
     }
     // Workers die with their parent, but not at once: one may still be writing.
     for _ in 0..100 {
-        if remove(folder).is_ok() || remove_unmarked(folder).is_ok() {
+        if remove(folder, programs).is_ok() || remove_unmarked(folder).is_ok() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    remove(folder).map(|_| ())
+    remove(folder, programs).map(|_| ())
 }
 
 /// Kills the workers of this process's studies, which then see a crash and go on to their end; gives how many.
@@ -398,8 +410,8 @@ mod tests {
     #[test]
     fn the_folder_is_private_and_goes_when_dropped() {
         let root = tempfile::tempdir().unwrap();
-        let workdir = Workdir::create(root.path(), None).unwrap();
-        let second = Workdir::create(root.path(), None).unwrap();
+        let workdir = Workdir::create(root.path(), None, &[]).unwrap();
+        let second = Workdir::create(root.path(), None, &[]).unwrap();
         assert_ne!(workdir.path(), second.path());
         let path = workdir.path().to_owned();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
@@ -412,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_root_that_cannot_be_written_is_an_error_with_a_next_step() {
-        let error = Workdir::create(Path::new("/proc/nowhere"), None).unwrap_err();
+        let error = Workdir::create(Path::new("/proc/nowhere"), None, &[]).unwrap_err();
         assert!(error.to_string().contains("data folder"), "{error}");
     }
 
@@ -422,27 +434,27 @@ mod tests {
         let precious = root.path().join("precious");
         fs::create_dir(&precious).unwrap();
         fs::write(precious.join("file"), "x").unwrap();
-        assert!(remove(&precious).unwrap_err().to_string().contains("marker"));
+        assert!(remove(&precious, &[]).unwrap_err().to_string().contains("marker"));
         let ours = stale_folder(root.path(), "threadwise-1-1");
         let link = root.path().join("threadwise-2-2");
         symlink(&ours, &link).unwrap();
-        assert!(remove(&link).unwrap_err().to_string().contains("no folder"));
+        assert!(remove(&link, &[]).unwrap_err().to_string().contains("no folder"));
         assert!(ours.join("data").exists());
         symlink(&precious, ours.join("link-inside")).unwrap();
-        assert!(remove(&ours).unwrap());
+        assert!(remove(&ours, &[]).unwrap());
         assert!(precious.join("file").exists());
-        assert!(!remove(&ours).unwrap());
+        assert!(!remove(&ours, &[]).unwrap());
         // A marker that is itself a link is none.
         fs::write(root.path().join("fake"), format!("{MARKER_LINE}\npid 1\nstart 1\n")).unwrap();
         symlink(root.path().join("fake"), precious.join(MARKER)).unwrap();
-        assert!(remove(&precious).is_err());
+        assert!(remove(&precious, &[]).is_err());
     }
 
     #[test]
     fn sweeping_takes_the_dead_and_leaves_the_living() {
         let root = tempfile::tempdir().unwrap();
         let dead = stale_folder(root.path(), "threadwise-8388608-1");
-        let living = Workdir::create(root.path(), None).unwrap();
+        let living = Workdir::create(root.path(), None, &[]).unwrap();
         let unmarked = root.path().join("threadwise-9-9");
         fs::create_dir(&unmarked).unwrap();
         let other_name = stale_folder(root.path(), "other-8388608-1");
@@ -450,12 +462,12 @@ mod tests {
         let elsewhere = root.path().join("threadwise-8388609-1");
         fs::create_dir(&elsewhere).unwrap();
         let lock = write_marker(&elsewhere, (1 << 23) + 1, 1).unwrap();
-        assert_eq!(sweep(root.path()).0, 1);
+        assert_eq!(sweep(root.path(), &[]).0, 1);
         assert!(!dead.exists());
         assert!(living.path().exists() && unmarked.exists() && other_name.exists() && elsewhere.exists());
         drop(lock);
-        assert_eq!(sweep(root.path()).0, 1);
-        assert_eq!(sweep(&root.path().join("missing")).0, 0);
+        assert_eq!(sweep(root.path(), &[]).0, 1);
+        assert_eq!(sweep(&root.path().join("missing"), &[]).0, 0);
     }
 
     #[test]
@@ -467,12 +479,12 @@ mod tests {
         fs::write(open_to_others.join("masks"), "").unwrap();
         fs::set_permissions(&open_to_others, fs::Permissions::from_mode(0o755)).unwrap();
         symlink(open_to_others.join("masks"), dead.join(JOURNAL)).unwrap();
-        let (removed, failed) = sweep(root.path());
+        let (removed, failed) = sweep(root.path(), &[]);
         assert_eq!((removed, failed.len()), (0, 1), "{failed:?}");
         let said = failed[0].to_string();
         assert!(said.contains("threadwise-8388608-1") && said.contains("0755"), "{said}");
         fs::set_permissions(&open_to_others, fs::Permissions::from_mode(0o700)).unwrap();
-        assert_eq!(sweep(root.path()).0, 1);
+        assert_eq!(sweep(root.path(), &[]).0, 1);
         assert!(!dead.exists() && !open_to_others.join("masks").exists());
     }
 
@@ -482,7 +494,7 @@ mod tests {
         let folder = stale_folder(root.path(), "threadwise-1-1");
         let (mut reader, writer) = io::pipe().unwrap();
         let watched = folder.clone();
-        let thread = std::thread::spawn(move || janitor(&watched, &mut reader));
+        let thread = std::thread::spawn(move || janitor(&watched, &[], &mut reader));
         (&writer).write_all(b"still here").unwrap();
         assert!(folder.exists());
         drop(writer);
@@ -500,7 +512,7 @@ mod tests {
             path
         };
         for path in [folder("threadwise-1-a", &[]), folder("threadwise-1-b", &[UNFINISHED])] {
-            janitor(&path, &mut io::empty()).unwrap();
+            janitor(&path, &[], &mut io::empty()).unwrap();
             assert!(!path.exists(), "{}", path.display());
         }
         let filled = folder("threadwise-1-c", &["theirs", UNFINISHED]);
@@ -521,11 +533,11 @@ mod tests {
         let seen = root.path().join("seen");
         let script = format!("cat; test -e \"$1\" && echo left >{0} || echo gone >{0}", seen.display());
         let args = ["-c".to_owned(), script, "janitor".to_owned()];
-        let workdir = Workdir::create(root.path(), Some((Path::new("/bin/sh"), &args))).unwrap();
+        let workdir = Workdir::create(root.path(), Some((Path::new("/bin/sh"), &args)), &[]).unwrap();
         assert!(workdir.path().exists() && !seen.exists());
         drop(workdir);
         assert_eq!(fs::read_to_string(&seen).unwrap(), "gone\n");
-        let error = Workdir::create(root.path(), Some((Path::new("/nowhere"), &args))).unwrap_err();
+        let error = Workdir::create(root.path(), Some((Path::new("/nowhere"), &args)), &[]).unwrap_err();
         assert!(matches!(error, RunnerError::Program { .. }), "{error}");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "no folder without its janitor");
     }

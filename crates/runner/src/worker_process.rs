@@ -6,6 +6,8 @@
 //!
 //! [`end`]: WorkerProcess::end
 
+mod hello;
+
 use crate::settings::{Deadlines, Worker};
 use crate::spawn::{self, Launch, LaunchError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,6 +23,8 @@ use std::time::{Duration, Instant};
 use threadwise_engine::protocol::{self, MAX_LINE_BYTES, ProtocolError, Reply, Request};
 use threadwise_machine::text::one_line;
 use threadwise_machine::{CpuSet, MemoryBinding};
+
+pub use hello::Hello;
 
 /// How long a wait lasts before the request to stop is looked at again.
 const STOP_CHECK: Duration = Duration::from_millis(100);
@@ -136,6 +140,7 @@ impl WorkerProcess {
             folder: place.folder,
             log: place.log,
             environment: &worker.environment,
+            withheld: &worker.withheld,
             mark: place.mark,
         };
         let launched = spawn::worker(launch).map_err(|error| match error {
@@ -165,15 +170,15 @@ impl WorkerProcess {
         self.child.id()
     }
 
-    /// Waits for `hello` and gives the engine's version.
+    /// Waits for `hello` and gives what it says of the engine.
     ///
     /// # Errors
-    /// No `hello` in time, one of another protocol version, or the worker's end.
-    pub fn hello(&mut self, stop: &AtomicBool) -> Result<String, Failure> {
+    /// No `hello` in time, one of another protocol version or with properties that cannot be, or the
+    /// worker's end.
+    pub fn hello(&mut self, stop: &AtomicBool) -> Result<Hello, Failure> {
         match self.receive("hello", self.deadlines.hello, Some(stop))? {
-            Reply::Hello { protocol, version, .. } => {
-                protocol::check_version(protocol).map_err(|error| self.refuse(&error))?;
-                Ok(version)
+            Reply::Hello { protocol, version, properties, .. } => {
+                Hello::checked(protocol, version, properties).map_err(|error| self.refuse(&error))
             }
             other => Err(self.unexpected("hello", &other)),
         }
@@ -492,9 +497,12 @@ fn cleaned(reply: Reply) -> Reply {
     let lines =
         |notes: Vec<String>| -> Vec<String> { notes.iter().map(|note| one_line(note, NOTE_CHARS)).collect() };
     match reply {
-        Reply::Hello { protocol, engine, version } => {
-            Reply::Hello { protocol, engine: one_line(&engine, 100), version: one_line(&version, 200) }
-        }
+        Reply::Hello { protocol, engine, version, properties } => Reply::Hello {
+            protocol,
+            engine: one_line(&engine, 100),
+            version: one_line(&version, 200),
+            properties,
+        },
         Reply::Loaded { bytes_per_session, rows_per_session, notes, keep } => {
             Reply::Loaded { bytes_per_session, rows_per_session, notes: lines(notes), keep }
         }
@@ -551,6 +559,7 @@ mod tests {
             program: "python3".into(),
             args: vec!["-c".to_owned(), script],
             environment: Vec::new(),
+            withheld: Vec::new(),
         };
         let (cpus, memory) = (CpuSet::new(), MemoryBinding::default());
         let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log, mark: &log };

@@ -6,9 +6,10 @@ mod common;
 
 use common::{Bench, GOOD, floating, is_running, run_of, study};
 use std::time::Duration;
-use threadwise_runner::{RunnerError, engine_version};
+use threadwise_runner::{RunnerError, hello};
 use threadwise_store::EndState;
 use threadwise_study::RunStatus;
+use threadwise_study::engine::Properties;
 
 /// Runs one block with a treatment that goes wrong in the way that its name says, and gives kind
 /// and message of its run, having checked that the baselines' runs are whole.
@@ -162,11 +163,23 @@ fn another_protocol_version_is_refused() {
 fn a_worker_without_hello_is_not_waited_for_for_ever() {
     let mut bench = Bench::new("silent");
     bench.settings.deadlines.hello = Duration::from_millis(300);
-    let error = engine_version(&bench.settings).unwrap_err().to_string();
+    let error = hello(&bench.settings).unwrap_err().to_string();
     assert!(error.contains("'hello' within 0.3 s"), "{error}");
     let good = Bench::new(GOOD);
-    assert_eq!(engine_version(&good.settings).unwrap(), "1.2");
+    let said = hello(&good.settings).unwrap();
+    assert_eq!((said.version.as_str(), said.properties), ("1.2", Properties::default()));
     assert!(good.left_behind().is_empty());
+}
+
+#[test]
+fn a_worker_says_what_its_engine_is_like() {
+    let said = |text: &str| hello(&Bench::new(text).settings);
+    let some = said(r#"{"block_bytes":8192,"service_threads":false,"of_a_later_version":1}"#).unwrap();
+    let expected = Properties { block_bytes: 8192, service_threads: false, ..Properties::default() };
+    assert_eq!(some.properties, expected);
+    let absurd = said(r#"{"block_bytes":0}"#).unwrap_err().to_string();
+    assert!(absurd.contains("properties of hello: block_bytes is 0"), "{absurd}");
+    assert!(said(r#"{"block_bytes":"8 KiB"}"#).unwrap_err().to_string().contains("hello"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 fn as_janitor() {
     let folder = std::env::args().next_back().map(PathBuf::from).unwrap();
     if folder.is_absolute() && !folder.is_file() {
-        janitor(&folder, &mut std::io::stdin()).unwrap();
+        janitor(&folder, &[], &mut std::io::stdin()).unwrap();
     }
 }
 
@@ -42,8 +42,12 @@ fn as_killed_process() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut settings = settings(&folder, &folder.join("data"), "environment");
     let args = ["--exact", "as_janitor", "--nocapture"].map(str::to_owned).to_vec();
-    settings.janitor =
-        Some(Worker { program: std::env::current_exe().unwrap(), args, environment: Vec::new() });
+    settings.janitor = Some(Worker {
+        program: std::env::current_exe().unwrap(),
+        args,
+        environment: Vec::new(),
+        withheld: Vec::new(),
+    });
     let topology = live_topology();
     let mut study = study(&[], 64);
     study.design.rounds = 1_000_000;

@@ -32,7 +32,7 @@ say(type="done")
 
 fn picky(spy: &Path) -> Worker {
     let args = ["-c", PICKY, spy.to_str().unwrap()].map(str::to_owned).to_vec();
-    Worker { program: "python3".into(), args, environment: Vec::new() }
+    Worker { program: "python3".into(), args, environment: Vec::new(), withheld: Vec::new() }
 }
 
 #[test]

@@ -32,6 +32,7 @@ use header::Writer;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use threadwise_machine::Topology;
+use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
@@ -224,6 +225,12 @@ impl Store {
     /// The resolved study.
     pub fn study(&self) -> &Study {
         &self.study
+    }
+
+    /// Says what the study's engine is like, for a file from before engines said so of themselves. Nothing
+    /// is written.
+    pub fn assume_engine(&mut self, properties: Properties) {
+        self.study.engine_properties.get_or_insert(properties);
     }
 
     /// The machine that it ran on.

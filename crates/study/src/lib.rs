@@ -4,6 +4,7 @@
 //! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
 
 pub mod command;
+pub mod engine;
 pub mod load;
 pub mod observation;
 pub mod plan;
@@ -18,6 +19,4 @@ pub use observation::{
     Answer, Counters, CpuTimes, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice,
 };
 pub use plan::{BlockPlan, PlanError, plan_block};
-pub use study::{
-    Comparison, Design, FIXED_WORK, OptionValue, Options, Role, Stopping, Study, Treatment, block_bytes,
-};
+pub use study::{Comparison, Design, FIXED_WORK, OptionValue, Options, Role, Stopping, Study, Treatment};

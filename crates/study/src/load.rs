@@ -24,6 +24,7 @@ use std::ops::Range;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Topology};
 
+use crate::engine::Properties;
 use crate::time::{typed, typed_up};
 use crate::{OptionValue, Options, Study, presets};
 
@@ -103,6 +104,8 @@ pub enum LoadError {
 pub struct Overrides {
     /// Engine name.
     pub engine: Option<String>,
+    /// What the study's engine, this one or the file's own, says of itself.
+    pub engine_properties: Properties,
     /// Seconds for the whole study.
     pub budget_s: Option<f64>,
     /// Half-width to reach, as a fraction.
@@ -126,9 +129,9 @@ pub struct Overrides {
     pub options: Options,
     /// Placements in place of the file's treatments and sweep.
     pub placements: Option<Vec<String>>,
-    /// Memory policy of every treatment, baselines and sweep points included.
+    /// Memory policy of every treatment that has none of its own, baselines and sweep points included.
     pub memory: Option<Memory>,
-    /// Service threads of all treatments, in place of the file's own.
+    /// Service threads of every treatment that has no key of its own for them.
     pub service: Option<Service>,
     /// Options of the engine, each in place of the file's own of that name.
     pub engine_options: Options,
@@ -201,6 +204,11 @@ impl StudyFile {
     /// One line for people.
     pub fn title(&self) -> &str {
         self.raw.title.as_deref().unwrap_or_else(|| self.name())
+    }
+
+    /// Name of the engine.
+    pub fn engine(&self) -> &str {
+        self.raw.engine.get_ref()
     }
 
     /// Name of the workload.

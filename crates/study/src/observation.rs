@@ -127,9 +127,9 @@ pub struct ItemSpan {
     pub name: String,
     /// The job that did it, from 0.
     pub job: u32,
-    /// Nanoseconds from the window's start to the start of its chain.
+    /// Nanoseconds from the window's start to the start of its recipe.
     pub started_ns: u64,
-    /// From the start of its chain to the end, nanoseconds.
+    /// From the start of its recipe to the end, nanoseconds.
     pub elapsed_ns: u64,
 }
 

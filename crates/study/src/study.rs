@@ -5,6 +5,7 @@ use std::fmt;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
+use crate::engine::{Properties, URL};
 use crate::{command, tpch, worklist};
 
 /// Options of an engine or a workload by name, ordered so that two equal studies print alike.
@@ -43,8 +44,10 @@ pub struct Study {
     pub title: String,
     /// Seed of every draw, shuffle and workload generator.
     pub seed: u64,
-    /// Engine name (`sqlite`, `simulated`).
+    /// Engine name, as in `--engine NAME`.
     pub engine: String,
+    /// What the engine said of itself; `None` in a study that was stored before engines did.
+    pub engine_properties: Option<Properties>,
     /// Options of the engine, the same for all treatments.
     pub engine_options: Options,
     /// Workload name (`logical-io`).
@@ -153,15 +156,6 @@ pub enum Stopping {
 /// Workload option that makes the amount of work fixed.
 pub const FIXED_WORK: &str = "rows_per_session";
 
-/// Bytes of the block that an engine reads at once: its page.
-pub fn block_bytes(engine: &str) -> u64 {
-    match engine {
-        "postgres" | "firebird" => 8192,
-        "mariadb" => 16384,
-        _ => 4096,
-    }
-}
-
 /// See [`Study::runs_whole`].
 pub(crate) fn runs_whole(workload: &str) -> bool {
     [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
@@ -209,8 +203,18 @@ impl Study {
         runs_whole(&self.workload)
     }
 
+    /// What its engine is like, as far as anybody said.
+    pub fn properties(&self) -> Properties {
+        self.engine_properties.clone().unwrap_or_default()
+    }
+
     /// Whether its results come from a model and not from a machine.
     pub fn is_simulated(&self) -> bool {
-        self.engine == "simulated"
+        self.engine_properties.as_ref().is_some_and(|engine| engine.simulated)
+    }
+
+    /// Whether it measures a server of its user's.
+    pub fn is_users_server(&self) -> bool {
+        self.engine_options.contains_key(URL)
     }
 }

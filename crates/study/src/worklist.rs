@@ -1,4 +1,4 @@
-//! The workload `worklist`: a list of files or databases, N jobs, and a chain of commands for each item
+//! The workload `worklist`: a list of files or databases, N jobs, and a recipe of commands for each item
 //! of the list. Its options, read and checked without a machine and without starting anything.
 //!
 //! N, the number of jobs, is the treatment's number of sessions. A run is the whole list, so that what
@@ -39,9 +39,16 @@ const FILES: u64 = 40;
 /// MiB of all of them together where nobody says.
 const TOTAL_MIB: f64 = 64.0;
 
+/// Name of the option that says what is done for each item, in study definitions and on the command line.
+pub const RECIPE: &str = "recipe";
+
+/// The old name of [`RECIPE`]. Resolved studies and result files keep it, so that what was ever stored can be
+/// read, resumed and compared.
+pub const RECIPE_STORED: &str = "chain";
+
 /// Options of the workload; `metric.NAME` comes to them.
 const OPTIONS: [&str; 13] = [
-    "chain",
+    RECIPE,
     "command",
     "list",
     "files",
@@ -79,8 +86,8 @@ pub enum Feed {
 /// The options of a treatment, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorklistOptions {
-    /// Name of the chain; `command` for one of the user's.
-    pub chain: String,
+    /// Name of the recipe; `command` for one of the user's.
+    pub recipe: String,
     /// The user's own command for one item, as words with placeholders.
     pub command: Option<Vec<String>>,
     /// A text file with one item a line (or separated by NUL); `None` for a list that is made.
@@ -117,13 +124,17 @@ impl WorklistOptions {
                 return Err(fault(key, why));
             }
         }
+        if options.contains_key(RECIPE) && options.contains_key(RECIPE_STORED) {
+            let why = format!("its old name '{RECIPE_STORED}' is given too; keep one of them");
+            return Err(fault(RECIPE, why));
+        }
         let text = |key: &str| options.get(key).map(ToString::to_string);
         let number = |key: &str, default: u64| options.get(key).and_then(whole).unwrap_or(default);
         let command = text("command").map(|text| split(&text)).transpose();
         let command = command.map_err(|why| fault("command", why))?;
         let default = if command.is_some() { "command" } else { "sqlite" };
         let read = Self {
-            chain: text("chain").unwrap_or_else(|| default.to_owned()),
+            recipe: text(RECIPE_STORED).or_else(|| text(RECIPE)).unwrap_or_else(|| default.to_owned()),
             command,
             list: text("list").map(PathBuf::from),
             files: number("files", FILES),
@@ -144,13 +155,13 @@ impl WorklistOptions {
     fn agree(&self) -> Result<(), command::Fault> {
         let fault =
             |option: &str, why: &str| Err(command::Fault { option: option.to_owned(), why: why.to_owned() });
-        match (&self.command, self.chain.as_str(), &self.list) {
+        match (&self.command, self.recipe.as_str(), &self.list) {
             (None, "command", _) => fault(
                 "command",
                 "it is missing: which command is done for each item? On the command line it stands after --",
             ),
-            (Some(_), chain, _) if chain != "command" => {
-                fault("chain", "a command of your own is given too; keep one of them")
+            (Some(_), recipe, _) if recipe != "command" => {
+                fault(RECIPE, "a command of your own is given too; keep one of them")
             }
             (Some(_), _, None) => fault(
                 "list",
@@ -190,7 +201,9 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     match key {
         _ if key.starts_with(METRIC_PREFIX) => command::option_fault(key, value),
         "command" | "timeout_s" | "headline" | "folder" => command::option_fault(key, value),
-        "chain" => text.is_empty().then(|| "it is empty; `threadwise list` names the chains".to_owned()),
+        RECIPE | RECIPE_STORED => {
+            text.is_empty().then(|| "it is empty; `threadwise list` names the recipes".to_owned())
+        }
         "list" => absolute(),
         "files" => range(value, 1, MAX_ITEMS, "items"),
         "total_mib" => mib(value).is_none().then(|| format!("'{text}' is no number of MiB above 0")),
@@ -228,7 +241,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_documentation() {
         let read = WorklistOptions::read(&Options::new()).unwrap();
-        assert_eq!((read.chain.as_str(), read.files, read.total_bytes), ("sqlite", 40, 64 << 20));
+        assert_eq!((read.recipe.as_str(), read.files, read.total_bytes), ("sqlite", 40, 64 << 20));
         assert_eq!((read.order, read.feed, read.cold, read.settle_s), (Order::Largest, Feed::Queue, true, 1));
         assert_eq!((read.list, read.page_size_bytes, read.timeout_s), (None, None, 3600));
     }
@@ -240,10 +253,10 @@ mod tests {
         assert!(error.contains("'list'") && error.contains("one item a line"), "{error}");
         let own = [own[0].clone(), ("list", text("/srv/list"))];
         let read = WorklistOptions::read(&options(&own)).unwrap();
-        assert_eq!((read.chain.as_str(), read.command.unwrap().len()), ("command", 5));
-        let both = [own[0].clone(), own[1].clone(), ("chain", text("sqlite"))];
+        assert_eq!((read.recipe.as_str(), read.command.unwrap().len()), ("command", 5));
+        let both = [own[0].clone(), own[1].clone(), ("recipe", text("sqlite"))];
         assert!(WorklistOptions::read(&options(&both)).unwrap_err().to_string().contains("keep one of them"));
-        assert!(WorklistOptions::read(&options(&[("chain", text("command"))])).is_err());
+        assert!(WorklistOptions::read(&options(&[("recipe", text("command"))])).is_err());
     }
 
     #[test]

@@ -114,10 +114,6 @@ const BODIES: &[(&str, &str)] = &[
         "mine.toml:7:10: invalid type: integer '1', expected a string",
     ),
     (
-        "[[treatment]]\nplacement = \"2c1t\"\nservice = \"far\"\n",
-        "mine.toml:7:11: engine sqlite has no service threads to place; leave out service",
-    ),
-    (
         "[baseline]\nservice = \"3c1t+\"\n[sweep]\n",
         "mine.toml:6:11: service is '3c1t+': '' is not of the form NcNt or NsNcNt; allowed are near, far, and a placement such as 0-3 or 1c1t",
     ),

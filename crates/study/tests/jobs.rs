@@ -6,7 +6,9 @@ mod support;
 
 use support::{names, server, small_guest, treatment};
 use threadwise_machine::{Pin, Topology};
+use threadwise_study::engine::Properties;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
+use threadwise_study::worklist::WorklistOptions;
 use threadwise_study::{OptionValue, Role, Stopping, Study, plan_block};
 
 fn resolve(preset: &str, topology: &Topology, overrides: &Overrides) -> Result<Study, String> {
@@ -93,6 +95,22 @@ fn every_work_list_has_the_metrics_of_its_own_output() {
 }
 
 #[test]
+fn a_recipe_is_read_under_its_old_name_too() {
+    let study = |options: &str| {
+        let text = format!(
+            "version = 1\nname = \"x\"\nengine = \"worklist\"\nworkload = \"worklist\"\n[options]\n{options}\n[[treatment]]\nplacement = \"1c1t\"\nsessions = 2\n"
+        );
+        StudyFile::parse(&text, "x.toml").unwrap().resolve(&small_guest(), &Overrides::default()).unwrap()
+    };
+    let (new, old) = (study("recipe = \"noop\""), study("chain = \"noop\""));
+    assert_eq!(new, old);
+    assert_eq!(WorklistOptions::read(&new.treatments[0].options).unwrap().recipe, "noop");
+    let both = study("chain = \"noop\"\nrecipe = \"sqlite\"");
+    let why = WorklistOptions::read(&both.treatments[0].options).unwrap_err().to_string();
+    assert!(why.contains("its old name 'chain' is given too"), "{why}");
+}
+
+#[test]
 fn schedules_have_as_many_jobs_as_logical_cpus() {
     let study = resolve("reload-schedule", &server(), &Overrides::default()).unwrap();
     let expected =
@@ -139,7 +157,11 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         why("reload", &Overrides { rounds: Some(2), ..Overrides::default() })
             .contains("a work list runs once")
     );
-    let near = Overrides { service: Some("near".parse().unwrap()), ..Overrides::default() };
+    let near = Overrides {
+        service: Some("near".parse().unwrap()),
+        engine_properties: Properties { service_threads: false, ..Properties::default() },
+        ..Overrides::default()
+    };
     assert!(why("reload", &near).contains("no service threads"));
     let parse = |workload: &str, lines: &str| {
         let head = format!("version = 1\nname = \"x\"\nengine = \"worklist\"\nworkload = \"{workload}\"\n");
@@ -151,7 +173,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     assert!(parse("command", "[jobs]\nplacements = [\"all\"]\n").contains("'command' has no [jobs]"));
     assert!(parse("worklist", "[sweep]\n[jobs]\nplacements = [\"all\"]\n").contains("keep one"));
     assert!(parse("worklist", "[baseline]\npin = \"each\"\n").contains("jobs of a work list"));
-    let wide = "[[treatment]]\nplacement = \"all\"\nset = { chain = \"noop\" }\n";
+    let wide = "[[treatment]]\nplacement = \"all\"\nset = { recipe = \"noop\" }\n";
     assert!(parse("worklist", wide).contains("same for all treatments"));
     let many = "[[treatment]]\nplacement = \"all\"\nsessions = 1025\n";
     assert!(parse("worklist", many).contains("1025 jobs; at most 1024"));

@@ -98,7 +98,7 @@ fn a_plan_says_what_another_machine_lacks() {
 }
 
 #[test]
-fn the_command_line_sets_all_treatments() {
+fn the_command_line_sets_treatments_without_a_policy_of_their_own() {
     let topology = server();
     let preset = StudyFile::preset("placement").unwrap();
     let study = preset.resolve(&topology, &all(Memory::Nodes(vec![1]))).unwrap();
@@ -106,8 +106,12 @@ fn the_command_line_sets_all_treatments() {
     assert!(study.title.ends_with("(memory=1)"), "{}", study.title);
     assert_eq!(study.treatments.len(), default_study(&topology).treatments.len());
     assert_eq!(study.comparisons, default_study(&topology).comparisons);
-    let local = file(BOTH).unwrap().resolve(&topology, &all(Memory::Local)).unwrap();
-    assert_eq!(treatment(&local, "away").memory, Memory::Local);
+    let some = file(BOTH).unwrap().resolve(&topology, &all(Memory::Interleave)).unwrap();
+    assert_eq!(treatment(&some, "here").memory, Memory::Interleave);
+    assert_eq!(treatment(&some, "away").memory, Memory::Remote, "what it is named after");
+    assert!(!some.title.contains("memory="), "not all alike: {}", some.title);
+    let error = file(BOTH).unwrap().resolve(&small_guest(), &all(Memory::Nodes(vec![0]))).unwrap_err();
+    assert!(error.to_string().starts_with("mine.toml:11:10: memory = \"remote\" cannot be had"), "{error}");
     let error = preset.resolve(&small_guest(), &all(Memory::Remote)).unwrap_err().to_string();
     assert_eq!(error, "--memory remote: this machine has 1 NUMA node with memory");
     let everywhere = Overrides { placements: Some(vec!["all".into()]), ..all(Memory::Remote) };

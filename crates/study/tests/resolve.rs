@@ -5,6 +5,7 @@ mod support;
 
 use support::{KIB, MIB, default_study, file, machine, names, server, small_guest, treatment};
 use threadwise_machine::{Pin, Topology};
+use threadwise_study::engine::Properties;
 use threadwise_study::load::{LoadError, Overrides, StudyFile, option_value};
 use threadwise_study::{OptionValue, Options, Role, Stopping, Study};
 
@@ -411,8 +412,15 @@ fn a_baseline_alone_is_no_study() {
 
 #[test]
 fn the_rest_of_the_command_line() {
-    let overrides = Overrides { engine: Some("simulated".into()), seed: Some(77), ..Overrides::default() };
+    let model = Properties { simulated: true, ..Properties::default() };
+    let overrides = Overrides {
+        engine: Some("model".into()),
+        engine_properties: model.clone(),
+        seed: Some(77),
+        ..Overrides::default()
+    };
     let study = preset(&small_guest(), &overrides).unwrap();
+    assert_eq!((study.engine.as_str(), &study.engine_properties), ("model", &Some(model)));
     assert!(study.is_simulated());
     assert_eq!(study.seed, 77);
     for (overrides, message) in [
@@ -439,6 +447,39 @@ fn the_rest_of_the_command_line() {
     ] {
         assert_eq!(preset(&small_guest(), &overrides).unwrap_err().to_string(), message);
     }
+}
+
+#[test]
+fn service_threads_are_placed_where_the_engine_has_any() {
+    let body = "[[treatment]]\nplacement = \"2c1t\"\nservice = \"far\"\n";
+    let none = Properties { service_threads: false, ..Properties::default() };
+    let overrides = |engine: Option<&str>| Overrides {
+        engine: engine.map(str::to_owned),
+        engine_properties: none.clone(),
+        ..Overrides::default()
+    };
+    assert_eq!(
+        refused(body, &server(), &overrides(None)),
+        "mine.toml:7:11: engine sqlite has no service threads to place; leave out service"
+    );
+    assert_eq!(
+        refused(body, &server(), &overrides(Some("other"))),
+        "service: engine other has no service threads to place; leave out service"
+    );
+    let study = file(body).unwrap().resolve(&server(), &Overrides::default()).unwrap();
+    assert!(study.treatments.iter().any(|treatment| treatment.service.is_some()));
+}
+
+#[test]
+fn data_is_as_many_blocks_as_the_engines_own_make() {
+    let blocks = |block_bytes: u64| {
+        let engine_properties = Properties { block_bytes, ..Properties::default() };
+        let overrides = Overrides { engine_properties, ..set(&[("data_mib", "64")]) };
+        // The first levels have sizes of their own.
+        preset(&server(), &overrides).unwrap().treatments.last().unwrap().options["blocks"].clone()
+    };
+    assert_eq!(blocks(4096), OptionValue::Integer(64 << 8));
+    assert_eq!(blocks(16384), OptionValue::Integer(64 << 6));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::{default_study, server, small_guest};
 use threadwise_machine::{Memory, Pin};
+use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
 use threadwise_study::{Comparison, Design, OptionValue, Role, Stopping, Study, Treatment};
 
@@ -101,6 +102,45 @@ fn any_design() -> impl Strategy<Value = Design> {
     )
 }
 
+fn any_properties() -> impl Strategy<Value = Properties> {
+    let flags = any::<[bool; 4]>();
+    (flags, 1_u64..1 << 20, prop::option::of("[a-z_-]{1,9}"), 0_u64..1000, 0_u64..1 << 40).prop_map(
+        |(
+            [simulated, service_threads, reads_files, holds_plans],
+            block_bytes,
+            dialect,
+            row_bytes,
+            tpch_bytes,
+        )| {
+            Properties {
+                simulated,
+                block_bytes,
+                service_threads,
+                dialect,
+                reads_files,
+                holds_plans,
+                row_bytes,
+                tpch_bytes,
+            }
+        },
+    )
+}
+
+#[test]
+fn what_an_engine_said_is_kept_and_a_text_from_before_has_none() {
+    let said = Properties { block_bytes: 8192, service_threads: false, ..Properties::default() };
+    let study = Study { engine_properties: Some(said), ..default_study(&small_guest()) };
+    let text = to_toml(&study);
+    assert_eq!(from_toml(&text), Ok(study.clone()));
+    let (before, rest) = text.split_once("[engine_properties]\n").unwrap();
+    let lines: Vec<&str> = rest.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(lines, ["block_bytes = 8192", "service_threads = false"]);
+    let older = format!("{before}{}", rest.split_once("\n\n").unwrap().1);
+    assert_eq!(from_toml(&older), Ok(Study { engine_properties: None, ..study }));
+    let absurd = text.replace("block_bytes = 8192", "block_bytes = 0");
+    assert!(from_toml(&absurd).unwrap_err().to_string().contains("block_bytes is 0"));
+}
+
 proptest! {
     #[test]
     fn every_study_comes_back(
@@ -109,11 +149,13 @@ proptest! {
         treatments in prop::collection::vec(any_treatment(), 0..4),
         comparisons in prop::collection::vec(any_comparison(), 0..4),
         design in any_design(),
+        engine_properties in prop::option::of(any_properties()),
         left_out in prop::collection::vec(words(), 0..3),
     ) {
         let (name, title, seed, engine, workload) = head;
         let study = Study {
-            name, title, seed, engine, engine_options, workload, treatments, comparisons, design, left_out,
+            name, title, seed, engine, engine_properties, engine_options, workload, treatments, comparisons,
+            design, left_out,
         };
         let text = to_toml(&study);
         prop_assert_eq!(from_toml(&text), Ok(study), "{}", text);

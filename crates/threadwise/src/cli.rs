@@ -76,7 +76,7 @@ pub enum Command {
     /// Do a work list (started by `run`)
     #[command(hide = true)]
     WorklistRun(WorklistRunArgs),
-    /// Do one step of the chain sqlite (started by `worklist-run`)
+    /// Do one step of the recipe sqlite (started by `worklist-run`)
     #[command(hide = true)]
     WorklistSqlite(WorklistSqliteArgs),
 }
@@ -94,7 +94,7 @@ Examples:
   threadwise run logical-io-placement --engine postgres                 also firebird, mariadb
   threadwise run insert-smt --engine postgres://app@db.example/shop     password: PGPASSWORD, ~/.pgpass
   threadwise run insert-smt --engine mariadb --set rows_per_session=2000000
-  threadwise run log-writer --service near
+  threadwise run insert-smt --service near
   threadwise run tpch --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run tpch --engine postgres --set scale=0.1
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
@@ -113,7 +113,7 @@ pub struct RunArgs {
     /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
     /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or
     /// datafusion (see `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH. Of a
-    /// work list its chain: sqlite, firebird, postgres, mariadb
+    /// work list its recipe: sqlite, firebird, postgres, mariadb
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
     /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or
@@ -167,13 +167,13 @@ pub struct RunArgs {
     /// Placement to measure instead of the preset's; may be given several times
     #[arg(long, value_name = "PLACEMENT")]
     pub placement: Option<Vec<String>>,
-    /// Where the memory of all treatments lies: local (each session's own NUMA node), remote (a node
+    /// Where the memory of treatments lies that have no policy of their own: local (each session's own NUMA node), remote (a node
     /// without a logical CPU of the placement), interleave (all nodes in turn), or nodes such as 0-1
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY")]
     pub memory: Option<Memory>,
     /// Where the engine's service threads run (log writer, checkpointer): near or far from the sessions,
-    /// or a placement [default: the study's own, which is the sessions' logical CPUs in most presets]
+    /// or a placement; treatments that name a place keep it [default: the study's own, which is the sessions' logical CPUs in most presets]
     #[arg(long, value_name = "near|far|PLACEMENT")]
     pub service: Option<Service>,
     /// Workload option, such as work_unit=16, update_pct=10 or data_mib=512; may be given several times

@@ -1,22 +1,23 @@
-//! Every engine of this program: the light ones and the clients of servers.
+//! Every engine of this program: the light ones, the clients of servers, those on Python packages. Here alone they
+//! are listed; what others ask of them they answer themselves.
 
 use crate::error::AppError;
 use std::sync::LazyLock;
-use threadwise_engine::{Engine, engines};
+use threadwise_engine::{Address, Engine, engines};
 use threadwise_engine_firebird::Firebird;
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_engine_postgres::Postgres;
-use threadwise_study::{OptionValue, Options};
+use threadwise_python::{AnalyticsEngine, known};
+use threadwise_study::engine::{Properties, URL};
+use threadwise_study::{OptionValue, Options, Study};
 use threadwise_worklist::Worklist;
 
 static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
-    let mut all: Vec<&'static dyn Engine> = vec![&Postgres, &Mariadb, &Firebird];
     // Those that need nothing come first; the model last, since it measures nothing.
-    let light = engines::all();
-    all.splice(0..0, light.iter().copied().filter(|engine| engine.name() != "simulated"));
-    all.push(&Worklist);
-    all.extend(light.iter().copied().filter(|engine| engine.name() == "simulated"));
-    all
+    let (models, light): (Vec<_>, Vec<_>) =
+        engines::all().iter().copied().partition(|engine| engine.properties().simulated);
+    let servers: [&'static dyn Engine; 3] = [&Postgres, &Mariadb, &Firebird];
+    light.into_iter().chain(servers).chain([&Worklist as &'static dyn Engine]).chain(models).collect()
 });
 
 /// Every engine, in the order in which `threadwise list` shows them.
@@ -29,6 +30,47 @@ pub fn find(name: &str) -> Option<&'static dyn Engine> {
     all().iter().copied().find(|engine| engine.name() == name)
 }
 
+/// Names of all engines, those on Python packages last.
+pub fn names() -> Vec<&'static str> {
+    all().iter().map(|engine| engine.name()).chain(known().iter().map(|engine| engine.name)).collect()
+}
+
+/// What the engine of this name is like; `None` of a program of others, which has to be asked.
+pub fn properties(name: &str) -> Option<Properties> {
+    let analytics = || known().iter().find(|engine| engine.name == name).map(AnalyticsEngine::properties);
+    find(name).map(|engine| engine.properties()).or_else(analytics)
+}
+
+/// Has a study that was stored before engines said anything of themselves say what its engine is like.
+pub fn complete(study: &mut Study) {
+    if study.engine_properties.is_none() {
+        study.engine_properties = properties(&study.engine);
+    }
+}
+
+/// The engine that people mean by another name, in lower case.
+pub fn by_other_name(name: &str) -> Option<&'static str> {
+    let has = |names: &[&str]| names.contains(&name);
+    let built_in = all().iter().find(|engine| has(engine.known_by().other_names)).map(|engine| engine.name());
+    built_in.or_else(|| known().iter().find(|engine| has(engine.other_names)).map(|engine| engine.name))
+}
+
+/// Names of the processes of all engines' servers.
+pub fn servers() -> Vec<&'static str> {
+    all().iter().flat_map(|engine| engine.known_by().servers).copied().collect()
+}
+
+/// Programs that engines start in a study's data folder and that may outlive their workers.
+pub fn started_programs() -> Vec<String> {
+    let names = all().iter().flat_map(|engine| engine.known_by().started);
+    names.map(|&name| name.to_owned()).collect()
+}
+
+/// How the names of the environment variables begin that engines read.
+pub fn variables() -> Vec<String> {
+    threadwise_runner::variables(all())
+}
+
 /// What `--engine` means: a name, or the address of a server, which is an engine and its option
 /// `url`.
 ///
@@ -36,32 +78,30 @@ pub fn find(name: &str) -> Option<&'static dyn Engine> {
 /// An address with a password in it, or of a kind of server that no engine knows.
 pub fn named(text: &str) -> Result<(String, Options), AppError> {
     let Some((scheme, rest)) = text.split_once("://") else { return Ok((text.to_owned(), Options::new())) };
-    let engine = match scheme {
-        "postgres" | "postgresql" => "postgres",
-        "mariadb" | "mysql" => "mariadb",
-        "firebird" => {
-            let why =
-                "a running Firebird server is not measured; --engine firebird has the engine in its sessions";
-            return Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
-        }
-        _ => {
-            let why = "addresses of servers begin with postgres:// or mariadb://";
-            return Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
-        }
+    let refused = |why: String| Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
+    let Some((engine, address)) = addresses().find(|(_, address)| address.schemes.contains(&scheme)) else {
+        let schemes = addresses().filter(|(_, address)| address.password.is_ok());
+        let first = schemes.filter_map(|(_, address)| address.schemes.first());
+        let begin: Vec<String> = first.map(|scheme| format!("{scheme}://")).collect();
+        return refused(format!("addresses of servers begin with {}", begin.join(" or ")));
+    };
+    let elsewhere = match address.password {
+        Ok(elsewhere) => elsewhere,
+        Err(why) => return refused(why.to_owned()),
     };
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     let user = authority.rsplit_once('@').map(|(user, _)| user);
     if user.is_some_and(|user| user.contains(':')) || rest.contains("password=") {
-        let elsewhere = match engine {
-            "postgres" => "PGPASSWORD or ~/.pgpass",
-            _ => "MYSQL_PWD or ~/.my.cnf",
-        };
-        let why = format!(
+        return refused(format!(
             "a password does not belong into an address, where others can read it: take it out, and use {elsewhere}"
-        );
-        return Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
+        ));
     }
-    Ok((engine.to_owned(), Options::from([("url".to_owned(), OptionValue::Text(text.to_owned()))])))
+    Ok((engine.name().to_owned(), Options::from([(URL.to_owned(), OptionValue::Text(text.to_owned()))])))
+}
+
+/// The addresses of servers that engines know.
+fn addresses() -> impl Iterator<Item = (&'static dyn Engine, Address)> {
+    all().iter().filter_map(|engine| Some((*engine, engine.known_by().address?)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A study that was read back: what `report`, `export` and the end of `run` work from.
 
+use crate::engines;
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
@@ -29,7 +30,8 @@ impl Opened {
     /// Whatever the store says of the file.
     pub fn open(path: &Path) -> Result<Self, AppError> {
         let store = Store::open(path).map_err(AppError::input)?;
-        let study = store.study().clone();
+        let mut study = store.study().clone();
+        engines::complete(&mut study);
         let topology = store.topology().clone();
         let versions = store.versions().clone();
         let runs = store.runs().map_err(AppError::input)?;

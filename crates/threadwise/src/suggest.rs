@@ -7,28 +7,11 @@ use threadwise_study::{command, presets};
 /// How alike two names must be (Jaro's measure, as clap takes it for options).
 const LIKENESS: f64 = 0.7;
 
-/// Names of other products, and of these under another name, by the engine that measures them.
-const OTHER_NAMES: [(&str, &str); 13] = [
-    ("mysql", "mariadb"),
-    ("mysqld", "mariadb"),
-    ("mariadbd", "mariadb"),
-    ("innodb", "mariadb"),
-    ("postgresql", "postgres"),
-    ("pgsql", "postgres"),
-    ("psql", "postgres"),
-    ("pg", "postgres"),
-    ("sqlite3", "sqlite"),
-    ("duck", "duckdb"),
-    ("interbase", "firebird"),
-    ("fb", "firebird"),
-    ("isql", "firebird"),
-];
-
 /// The name among `known` that was probably meant.
 pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let typed = typed.to_lowercase();
-    if let Some((_, engine)) = OTHER_NAMES.iter().find(|(name, _)| *name == typed) {
-        return known.iter().copied().find(|name| name == engine);
+    if let Some(engine) = engines::by_other_name(&typed) {
+        return known.iter().copied().find(|name| *name == engine);
     }
     let likeness = |own: &str| strsim::jaro(&typed, &own.to_lowercase());
     let likely = known.iter().copied().filter(|own| likeness(own) > LIKENESS);
@@ -39,7 +22,7 @@ pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
 pub fn instead_of_preset(typed: &str, rest: &[String]) -> Option<String> {
     let all: Vec<&str> = presets::names().into_iter().map(|(name, _)| name).collect();
     let engines: Vec<&str> = engines::all().iter().map(|engine| engine.name()).collect();
-    let exactly = |own: &&&str| **own == typed || OTHER_NAMES.contains(&(typed, **own));
+    let exactly = |own: &&&str| **own == typed || engines::by_other_name(typed) == Some(**own);
     if is_program(typed) || command::parsers::find(typed).is_ok() {
         let words: Vec<String> = std::iter::once(typed)
             .chain(rest.iter().map(String::as_str))
@@ -96,7 +79,7 @@ mod tests {
         assert_eq!(nearest("duck", &["duckdb", "datafusion"]), Some("duckdb"));
         // A name that is known somewhere else is not offered where it cannot be had.
         assert_eq!(nearest("mysql", &["sqlite", "noop"]), None);
-        assert!(OTHER_NAMES.iter().all(|(name, _)| !known.contains(name)));
+        assert!(engines::names().iter().all(|name| engines::by_other_name(name).is_none()));
     }
 
     #[test]

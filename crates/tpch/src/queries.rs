@@ -32,7 +32,7 @@ impl Dialect {
     /// All dialects.
     pub const ALL: [Self; 4] = [Self::DuckDb, Self::DataFusion, Self::Postgres, Self::Sqlite];
 
-    /// The name of its engine.
+    /// Its name, which is that of its engine.
     pub fn name(self) -> &'static str {
         match self {
             Self::DuckDb => "duckdb",
@@ -42,9 +42,9 @@ impl Dialect {
         }
     }
 
-    /// The dialect of an engine, where it has one here.
-    pub fn of_engine(engine: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|dialect| dialect.name() == engine)
+    /// The dialect of this name, as an engine says it (`Properties::dialect` of the crate `study`).
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 }
 
@@ -237,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn engines_have_their_dialects() {
-        assert_eq!(Dialect::of_engine("datafusion"), Some(Dialect::DataFusion));
-        assert_eq!(Dialect::of_engine("mariadb"), None);
+    fn dialects_have_names() {
+        assert_eq!(Dialect::named("datafusion"), Some(Dialect::DataFusion));
+        assert_eq!(Dialect::named("mariadb"), None);
     }
 }

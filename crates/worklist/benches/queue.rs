@@ -133,7 +133,7 @@ impl<'a> Bench<'a> {
     }
 
     fn plan(&self, jobs: u32) -> Plan {
-        let item = |text: &String| Item { name: text.clone(), text: text.clone(), size_bytes: 0 };
+        let item = |text: &String| Item { name: text.clone(), text: text.clone(), size_bytes: 0, earlier: 0 };
         Plan {
             items: self.items.iter().map(item).collect(),
             order: (0..self.items.len()).collect(),

@@ -1,12 +1,12 @@
-//! Compares what a chain made of one item with the item itself.
+//! Compares what a recipe made of one item with the item itself.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use crate::chain::Kind;
 use crate::plan::Item;
+use crate::recipe::Kind;
 use crate::servers::{RESTORED, Server};
 
 /// Compares one item with its result: every value of SQLite's; settings, objects, rows and sums over their
@@ -68,7 +68,8 @@ mod tests {
             let made = Connection::open(at(name)).unwrap();
             made.execute_batch("create table t (x); insert into t values (1), (2.5), ('a')").unwrap();
         }
-        let item = Item { name: "old".into(), text: at("old").display().to_string(), size_bytes: 1 };
+        let item =
+            Item { name: "old".into(), text: at("old").display().to_string(), size_bytes: 1, earlier: 0 };
         let same = || compare(Kind::Sqlite, (0, &item), Some(&at("new")), None, None);
         assert_eq!(same(), Ok(true));
         Connection::open(at("new")).unwrap().execute_batch("update t set x = 2 where x = 1").unwrap();

@@ -12,10 +12,11 @@ mod tests;
 
 use threadwise_engine::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_study::Options;
+use threadwise_study::engine::Properties;
 use threadwise_study::worklist::WORKLOAD;
 
-use crate::chain::Kind;
 use crate::error::{ENGINE, failed, refuse};
+use crate::recipe::Kind;
 use crate::{list, versions};
 use asked::Asked;
 use at_work::AtWork;
@@ -34,11 +35,15 @@ impl Engine for Worklist {
     }
 
     fn about(&self) -> &'static str {
-        "a list of files or databases, N jobs, a chain of commands for each item"
+        "a list of files or databases, N jobs, a recipe of commands for each item"
     }
 
     fn workloads(&self) -> &'static [&'static str] {
         &[WORKLOAD]
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { service_threads: false, ..Properties::default() }
     }
 
     /// Every variable: a command may be the user's own, and passwords come to it this way.
@@ -49,18 +54,18 @@ impl Engine for Worklist {
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         let asked = Asked::read(request)?;
         let Some(list) = &asked.options.list else { return Ok(()) };
-        match asked.chain.items {
+        match asked.recipe.items {
             Kind::Text => list::lines(list).map(drop),
             Kind::Sqlite | Kind::Firebird => {
-                let (files, _) = list::files(list)?;
-                files.iter().try_for_each(|path| list::expect_kind(path, asked.chain.items))
+                let files = list::files(list)?;
+                files.iter().try_for_each(|path| list::expect_kind(path, asked.recipe.items))
             }
             Kind::Postgres | Kind::Mariadb => Err(refuse(
                 "list",
                 format!(
-                    "the chain '{}' makes databases of its own in a private server; for databases of yours give a \
+                    "the recipe '{}' makes databases of its own in a private server; for databases of yours give a \
                      command of your own for each, after --",
-                    asked.chain.name
+                    asked.recipe.name
                 ),
             )),
         }
@@ -68,24 +73,24 @@ impl Engine for Worklist {
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         let asked = Asked::read(request)?;
-        let home = list::home(request, &asked.options, asked.chain.items);
+        let home = list::home(request, &asked.options, asked.recipe.items);
         let listed = match list::found(&home) {
             Some(listed) => listed,
             None => {
-                let listed = list::make(&home, request, &asked.options, asked.chain.items)?;
+                let listed = list::make(&home, request, &asked.options, asked.recipe.items)?;
                 list::finish(&home, &listed)?;
                 listed
             }
         };
         let mut notes = listed.notes;
-        notes.extend(versions::note(asked.chain.items, &asked.programs));
+        notes.extend(versions::note(asked.recipe.items, &asked.programs));
         Ok(Loaded { notes, ..Loaded::default() })
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
         let asked = Asked::read(load)?;
-        let home = list::home(load, &asked.options, asked.chain.items);
+        let home = list::home(load, &asked.options, asked.recipe.items);
         let listed = list::found(&home).ok_or_else(|| {
             failed("find its items", "there are none for these options; load comes before start")
         })?;

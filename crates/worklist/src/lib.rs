@@ -1,14 +1,13 @@
 //! A work list: many files or databases, N jobs fed from one queue (or from parts of the list), and a
-//! chain of commands for each item.
+//! recipe of commands for each item.
 //!
-//! `chain` reads the chains, which are data (`chains/*.toml`); `plan` is what one process is to do;
+//! `recipe` reads the recipes, which are data (`recipes/*.toml`); `plan` is what one process is to do;
 //! `work` does it, in a process of its own (`threadwise worklist-run PLAN`); `sqlite` has the steps that
 //! such processes do with the built-in SQLite; `list` makes or copies the items; `cold` puts them out of
-//! the page cache; `servers` has the private servers of chains that need one; `programs` finds programs;
+//! the page cache; `servers` has the private servers of recipes that need one; `programs` finds programs;
 //! `check` compares one item of each run with its source; `engine` is the engine `worklist`, which runs
 //! such a process under a treatment's placement as the engine `command` runs any.
 
-pub mod chain;
 mod check;
 mod cold;
 pub mod engine;
@@ -16,6 +15,7 @@ mod error;
 mod list;
 pub mod plan;
 mod programs;
+pub mod recipe;
 mod servers;
 pub mod sqlite;
 mod versions;

@@ -1,12 +1,13 @@
 //! The items: lines of the user's list, and the folder in which files of a list are made or copied to.
 //!
 //! The user's own files are read once, when they are copied, and never worked on: what is measured are the
-//! copies. Lines of text are the user's own matter and are taken as they are.
+//! copies. Lines of text are the user's own matter and are taken as they are. A line that stands there twice is
+//! two items: the list says what is to be done, and how often.
 
 mod copy;
 mod made;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
@@ -15,9 +16,9 @@ use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::text::marked;
 use threadwise_study::worklist::{MAX_ITEMS, WorklistOptions};
 
-use crate::chain::Kind;
 use crate::error::{failed, refuse};
 use crate::plan::{self, Item};
+use crate::recipe::Kind;
 pub(crate) use copy::expect_kind;
 
 /// Longest list that is read: far above what a list of items needs.
@@ -43,40 +44,29 @@ impl Listed {
     }
 }
 
-/// The lines of the user's list, each once, and how many were left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lines {
-    pub texts: Vec<String>,
-    pub repeated: usize,
-}
-
 /// Reads a list: one item a line, or separated by zero bytes where there is one, as `find -print0` writes
 /// them.
 ///
 /// # Errors
 /// It cannot be read, is empty, too long, or not UTF-8.
-pub(crate) fn lines(list: &Path) -> Result<Lines, EngineError> {
+pub(crate) fn lines(list: &Path) -> Result<Vec<String>, EngineError> {
     let said = |why: String| refuse("list", format!("{}: {why}", list.display()));
     let bytes = read(list).map_err(|error| said(format!("cannot be read: {error}")))?;
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     let by_zero = bytes.contains(&0);
     let parts = bytes.split(|&byte| byte == if by_zero { 0 } else { b'\n' });
     let parts = parts.map(|part| if by_zero { part } else { part.strip_suffix(b"\r").unwrap_or(part) });
-    let (mut texts, mut seen, mut repeated) = (Vec::new(), BTreeSet::new(), 0);
-    for part in parts.filter(|part| !part.is_empty()) {
-        let text = std::str::from_utf8(part).map_err(|_| {
+    let text = |part: &[u8]| {
+        std::str::from_utf8(part).map(str::to_owned).map_err(|_| {
             let shown = String::from_utf8_lossy(part);
             said(format!("'{shown}' is not UTF-8, and names of items are: rename it, or take it out"))
-        })?;
-        match seen.insert(text) {
-            true => texts.push(text.to_owned()),
-            false => repeated += 1,
-        }
-    }
+        })
+    };
+    let texts: Vec<String> = parts.filter(|part| !part.is_empty()).map(text).collect::<Result<_, _>>()?;
     match texts.len() as u64 {
         0 => Err(said("it is empty: one item a line".to_owned())),
         many if many > MAX_ITEMS => Err(said(format!("it has {many} items, more than {MAX_ITEMS}"))),
-        _ => Ok(Lines { texts, repeated }),
+        _ => Ok(texts),
     }
 }
 
@@ -93,27 +83,33 @@ fn read(list: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The files of the user's list, without links, each once; a relative path begins at the list's folder.
+/// The files of the user's list, without links; a relative path begins at the list's folder.
 ///
 /// # Errors
 /// What [`lines`] refuses, a file that is not there, or one whose real name is not UTF-8.
-pub(crate) fn files(list: &Path) -> Result<(Vec<PathBuf>, usize), EngineError> {
-    let Lines { texts, mut repeated } = lines(list)?;
+pub(crate) fn files(list: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let folder = list.parent().unwrap_or(Path::new("/"));
-    let (mut files, mut seen) = (Vec::new(), BTreeSet::new());
-    for text in texts {
+    let file = |text: String| {
         let said =
             |why: String| refuse("list", format!("{}: {text}: {why}; correct the list", list.display()));
         let path = fs::canonicalize(folder.join(&text)).map_err(|error| said(error.to_string()))?;
         if path.to_str().is_none() {
             return Err(said("leads to a name that is not UTF-8".to_owned()));
         }
-        match seen.insert(path.clone()) {
-            true => files.push(path),
-            false => repeated += 1,
-        }
-    }
-    Ok((files, repeated))
+        Ok(path)
+    };
+    lines(list)?.into_iter().map(file).collect()
+}
+
+/// How often each one stands before itself.
+fn earlier<T: Ord>(all: &[T]) -> Vec<u32> {
+    let mut counts: BTreeMap<&T, u32> = BTreeMap::new();
+    let count = |one| {
+        let known = counts.entry(one).or_default();
+        *known += 1;
+        *known - 1
+    };
+    all.iter().map(count).collect()
 }
 
 /// The folder of a study's items: one for each list, which all treatments with it share.
@@ -181,24 +177,30 @@ fn anew(home: &Path) -> Result<(), EngineError> {
 
 /// Lines as they are; the size of one that is the path of a file is known.
 fn text(list: &Path) -> Result<Listed, EngineError> {
-    let Lines { texts, repeated } = lines(list)?;
+    let texts = lines(list)?;
+    let earlier = earlier(&texts);
     let size = |text: &str| match fs::metadata(text) {
         Ok(entry) if text.starts_with('/') && entry.is_file() => entry.len(),
         _ => 0,
     };
-    let item = |text: String| Item { name: name(&text), size_bytes: size(&text), text };
-    let items = texts.into_iter().map(item).collect();
-    Ok(Listed { items, notes: left_out(repeated).into_iter().collect() })
+    let item =
+        |(text, earlier): (String, u32)| Item { name: name(&text), size_bytes: size(&text), text, earlier };
+    let notes = repeated(&earlier).into_iter().collect();
+    Ok(Listed { items: texts.into_iter().zip(earlier).map(item).collect(), notes })
 }
 
 fn numbers(count: u64) -> Listed {
-    let item = |number: u64| Item { name: number.to_string(), text: number.to_string(), size_bytes: 0 };
+    let item =
+        |number: u64| Item { name: number.to_string(), text: number.to_string(), size_bytes: 0, earlier: 0 };
     Listed { items: (1..=count).map(item).collect(), notes: Vec::new() }
 }
 
-fn left_out(repeated: usize) -> Option<String> {
-    (repeated > 0).then(|| {
-        format!("work list: {repeated} lines name an item that the list has already; each is done once")
+fn repeated(earlier: &[u32]) -> Option<String> {
+    let count = earlier.iter().filter(|earlier| **earlier > 0).count();
+    (count > 0).then(|| {
+        format!(
+            "work list: lines that name an item which the list has already, each an item of its own: {count}"
+        )
     })
 }
 
@@ -255,16 +257,16 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn lists_have_lines_or_zero_bytes_and_each_item_once() {
+    fn lists_have_lines_or_zero_bytes_and_keep_what_is_repeated() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("list");
         let read = |text: &[u8]| {
             fs::write(&list, text).unwrap();
-            lines(&list).map(|lines| (lines.texts, lines.repeated))
+            lines(&list)
         };
         let texts = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
-        assert_eq!(read(b"\xef\xbb\xbfa b\r\n\nit's\na b\n").unwrap(), (texts(&["a b", "it's"]), 1));
-        assert_eq!(read(b"new\nline\0b\0").unwrap(), (texts(&["new\nline", "b"]), 0));
+        assert_eq!(read(b"\xef\xbb\xbfa b\r\n\nit's\na b\n").unwrap(), texts(&["a b", "it's", "a b"]));
+        assert_eq!(read(b"new\nline\0b\0").unwrap(), texts(&["new\nline", "b"]));
         assert!(read(b"\n\r\n").unwrap_err().to_string().contains("empty"));
         assert!(read(b"x\n\xff\n").unwrap_err().to_string().contains("not UTF-8"));
         let gone = lines(&folder.path().join("gone")).unwrap_err().to_string();
@@ -273,16 +275,31 @@ mod tests {
     }
 
     #[test]
-    fn files_are_found_from_the_lists_folder_and_links_are_followed_once() {
+    fn files_are_found_from_the_lists_folder_and_links_are_followed() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         fs::write(root.join("a"), "").unwrap();
         symlink(root.join("a"), root.join("b")).unwrap();
         fs::write(root.join("list"), "a\nb\n./a\n").unwrap();
-        assert_eq!(files(&root.join("list")).unwrap(), (vec![root.join("a")], 2));
+        assert_eq!(files(&root.join("list")).unwrap(), vec![root.join("a"); 3]);
         fs::write(root.join("list"), "a\nabsent\n").unwrap();
         let error = files(&root.join("list")).unwrap_err().to_string();
         assert!(error.contains("absent") && error.contains("correct the list"), "{error}");
+    }
+
+    #[test]
+    fn a_repeated_line_is_an_item_of_its_own_with_its_own_label() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("list");
+        fs::write(&list, "b\n/x/a\nb\n/y/a\nb\n").unwrap();
+        let listed = text(&list).unwrap();
+        let labels: Vec<_> = listed.items.iter().map(|item| item.label().into_owned()).collect();
+        assert_eq!(labels, ["b", "a", "b (2)", "a", "b (3)"]);
+        let texts: Vec<&str> = listed.items.iter().map(|item| item.text.as_str()).collect();
+        assert_eq!(texts, ["b", "/x/a", "b", "/y/a", "b"], "what the command is given stays");
+        assert!(listed.items.iter().filter(|item| item.text == "b").all(|item| item.name == "b"));
+        assert_eq!(listed.notes.len(), 1);
+        assert!(listed.notes[0].ends_with("each an item of its own: 2"), "{:?}", listed.notes);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! What one process does: the items, their order, and the chain. A JSON file between the engine, which
+//! What one process does: the items, their order, and the recipe. A JSON file between the engine, which
 //! writes it, and `threadwise worklist-run`, which does it; and what comes back: the spans of the items,
 //! and the summary.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -18,9 +19,26 @@ pub struct Item {
     pub text: String,
     /// Its size; 0 where nobody knows.
     pub size_bytes: u64,
+    /// How often the list names it before: 0 the first time.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub earlier: u32,
 }
 
-/// One command of a chain.
+fn is_first(earlier: &u32) -> bool {
+    *earlier == 0
+}
+
+impl Item {
+    /// What reports and messages call it: its name, and from the second time on ` (2)`, ` (3)`, … behind it.
+    pub fn label(&self) -> Cow<'_, str> {
+        match self.earlier {
+            0 => Cow::Borrowed(&self.name),
+            earlier => Cow::Owned(format!("{} ({})", self.name, u64::from(earlier) + 1)),
+        }
+    }
+}
+
+/// One command of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name, such as `backup`.
@@ -54,13 +72,13 @@ pub struct Plan {
     pub feed: Feed,
     /// Items at once.
     pub jobs: u32,
-    /// The chain.
+    /// The recipe.
     pub steps: Vec<Step>,
-    /// File that the chain must leave, not empty, with placeholders.
+    /// File that the recipe must leave, not empty, with placeholders.
     pub result: Option<String>,
     /// Item whose folder is left for a check; the others' go as soon as they are done.
     pub keep: Option<usize>,
-    /// Folder in which each job has one, `{work}`, that is empty when an item's chain begins; that of the
+    /// Folder in which each job has one, `{work}`, that is empty when an item's recipe begins; that of the
     /// item to keep is then called `item-INDEX`.
     pub work: PathBuf,
     /// Folder in which the commands run; `None` for the item's own.
@@ -78,7 +96,7 @@ pub struct Span {
     pub index: usize,
     /// Its job.
     pub job: u32,
-    /// CLOCK_MONOTONIC at the start of its chain, nanoseconds.
+    /// CLOCK_MONOTONIC at the start of its recipe, nanoseconds.
     pub start_ns: u64,
     /// CLOCK_MONOTONIC at its end.
     pub end_ns: u64,

@@ -1,4 +1,4 @@
-//! The programs of chains: where they are, and how one of them is run for its answer.
+//! The programs of recipes: where they are, and how one of them is run for its answer.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,10 +9,10 @@ use threadwise_engine::EngineError;
 use threadwise_engine_postgres::cluster;
 use threadwise_process::programs;
 
-use crate::chain::{Chain, Kind};
 use crate::error::refuse;
+use crate::recipe::{Kind, Recipe};
 
-/// Paths of programs by their names in a chain.
+/// Paths of programs by their names in a recipe.
 pub(crate) type Programs = BTreeMap<String, PathBuf>;
 
 /// Where packages put programs that are not on PATH.
@@ -28,16 +28,16 @@ fn packages(kind: Kind) -> &'static str {
     }
 }
 
-/// Finds the programs of a chain: in `bin` alone where it is given; those of PostgreSQL beside its server,
+/// Finds the programs of a recipe: in `bin` alone where it is given; those of PostgreSQL beside its server,
 /// since Debian's on PATH are scripts that look for a cluster first.
 ///
 /// # Errors
 /// Which one is missing, and what to install.
-pub(crate) fn find(chain: &Chain, bin: Option<&Path>) -> Result<Programs, EngineError> {
-    let beside = match (chain.items, bin) {
+pub(crate) fn find(recipe: &Recipe, bin: Option<&Path>) -> Result<Programs, EngineError> {
+    let beside = match (recipe.items, bin) {
         (Kind::Postgres, None) => {
             let found = cluster::Programs::find(None)
-                .map_err(|error| refuse("chain", format!("'{}': {error}", chain.name)))?;
+                .map_err(|error| refuse("recipe", format!("'{}': {error}", recipe.name)))?;
             found.postgres.parent().map(Path::to_owned)
         }
         _ => bin.map(Path::to_owned),
@@ -48,20 +48,20 @@ pub(crate) fn find(chain: &Chain, bin: Option<&Path>) -> Result<Programs, Engine
         let found = programs::find(&[name], &[], &first);
         let found =
             if bin.is_some() { found } else { found.or_else(|| programs::find(&[name], &FOLDERS, &path)) };
-        found.map(|program| (name.clone(), program)).ok_or_else(|| missing(chain, name, bin))
+        found.map(|program| (name.clone(), program)).ok_or_else(|| missing(recipe, name, bin))
     };
-    chain.programs.iter().map(one).collect()
+    recipe.programs.iter().map(one).collect()
 }
 
-fn missing(chain: &Chain, name: &str, bin: Option<&Path>) -> EngineError {
+fn missing(recipe: &Recipe, name: &str, bin: Option<&Path>) -> EngineError {
     let place = bin.map_or("on PATH".to_owned(), |bin| format!("in {}", bin.display()));
     let why = format!(
-        "there is no program '{name}' {place}, which the chain '{}' needs: install it (Debian: {}), or name its \
+        "there is no program '{name}' {place}, which the recipe '{}' needs: install it (Debian: {}), or name its \
          folder by the engine option bin",
-        chain.name,
-        packages(chain.items)
+        recipe.name,
+        packages(recipe.items)
     );
-    refuse(if bin.is_some() { "bin" } else { "chain" }, why)
+    refuse(if bin.is_some() { "bin" } else { "recipe" }, why)
 }
 
 /// Refuses a command whose program is not there.
@@ -146,8 +146,8 @@ pub(crate) fn ask(program: &Path, args: &[&str], way: &Way, stdin: &str) -> Resu
 mod tests {
     use super::*;
 
-    fn chain(programs: &[&str]) -> Chain {
-        Chain {
+    fn recipe(programs: &[&str]) -> Recipe {
+        Recipe {
             name: "mine".into(),
             about: String::new(),
             items: Kind::Firebird,
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_reported_with_its_package() {
-        let found = find(&chain(&["true"]), None).unwrap();
+        let found = find(&recipe(&["true"]), None).unwrap();
         assert!(found["true"].is_absolute());
-        let error = find(&chain(&["no-such-gbak"]), None).unwrap_err().to_string();
+        let error = find(&recipe(&["no-such-gbak"]), None).unwrap_err().to_string();
         assert!(error.contains("no-such-gbak") && error.contains("firebird3.0-utils"), "{error}");
         let empty = tempfile::tempdir().unwrap();
-        let error = find(&chain(&["true"]), Some(empty.path())).unwrap_err().to_string();
+        let error = find(&recipe(&["true"]), Some(empty.path())).unwrap_err().to_string();
         assert!(error.contains("option 'bin'") && error.contains("true"), "{error}");
     }
 

@@ -1,4 +1,4 @@
-//! Private servers of chains whose items are databases: filled once, stopped, and started again for each
+//! Private servers of recipes whose items are databases: filled once, stopped, and started again for each
 //! run on the same data directory, since treatments take turns. What a run restored is dropped again.
 //!
 //! A server is a child of the process that starts it, whose logical CPUs and memory policy it inherits.
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_study::worklist::MAX_JOBS;
 
-use crate::chain::{self, Kind};
 use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{self, Programs, Way};
+use crate::recipe::{self, Kind};
 pub(crate) use cpu::used_ns;
 use mariadb::Mariadb;
 use postgres::Postgres;
 
-/// What the databases that a chain restores are called, before the item's place.
+/// What the databases that a recipe restores are called, before the item's place.
 pub(crate) const RESTORED: &str = "restored_";
 
 /// Longest path of a Unix socket (`sun_path` of 108 bytes with its final zero, unix(7)).
@@ -48,7 +48,7 @@ pub(crate) struct Place<'a> {
     pub kind: Kind,
     /// Folder of programs.
     pub bin: Option<PathBuf>,
-    /// The chain's programs.
+    /// The recipe's programs.
     pub programs: Programs,
     /// Bytes of all items.
     pub total_bytes: u64,
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// Drops the databases that chains restored.
+    /// Drops the databases that recipes restored.
     ///
     /// # Errors
     /// The server's.
@@ -147,8 +147,8 @@ pub(crate) fn fill(
 ) -> Result<Vec<Item>, EngineError> {
     let bin = request.engine_options.get("bin").map(|bin| PathBuf::from(bin.to_string()));
     let name = if kind == Kind::Mariadb { "mariadb" } else { "postgres" };
-    let chain = chain::find(name).map_err(|error| failed("read its chain", error))?;
-    let programs = programs::find(&chain, bin.as_deref())?;
+    let recipe = recipe::find(name).map_err(|error| failed("read its recipe", error))?;
+    let programs = programs::find(&recipe, bin.as_deref())?;
     let total_bytes = sizes.iter().sum();
     let place = Place { home, kind, bin, programs, total_bytes };
     match kind {
@@ -176,7 +176,7 @@ fn items(sizes: Vec<u64>) -> Vec<Item> {
     let count = sizes.len();
     let item = |(index, size_bytes): (usize, u64)| {
         let name = database(index, count);
-        Item { name: name.clone(), text: name, size_bytes }
+        Item { name: name.clone(), text: name, size_bytes, earlier: 0 }
     };
     sizes.into_iter().enumerate().map(item).collect()
 }
@@ -196,9 +196,9 @@ fn socket_folder(folder: &Path, socket: &str) -> Result<(PathBuf, Option<File>),
     Ok((PathBuf::from(path), Some(opened)))
 }
 
-/// The program of this name; chains of servers name all that are used here.
+/// The program of this name; recipes of servers name all that are used here.
 fn program<'a>(programs: &'a Programs, name: &str) -> Result<&'a Path, String> {
-    programs.get(name).map(PathBuf::as_path).ok_or_else(|| format!("its chain names no program '{name}'"))
+    programs.get(name).map(PathBuf::as_path).ok_or_else(|| format!("its recipe names no program '{name}'"))
 }
 
 #[cfg(test)]

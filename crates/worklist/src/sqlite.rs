@@ -1,4 +1,4 @@
-//! The two steps of the chain `sqlite`, each for a process of its own: `VACUUM INTO`, and SQLite's own
+//! The two steps of the recipe `sqlite`, each for a process of its own: `VACUUM INTO`, and SQLite's own
 //! check.
 //!
 //! Source: sqlite.org, "VACUUM" (lang_vacuum.html: with INTO it reads the original only, and the new file

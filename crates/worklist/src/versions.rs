@@ -1,4 +1,4 @@
-//! Which versions of a chain's programs are at work, for the reader of a report.
+//! Which versions of a recipe's programs are at work, for the reader of a report.
 //!
 //! gbak tells its version by `-z`, and then that names of files are missing; the others by `--version`.
 
@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use threadwise_machine::text::one_line;
 
-use crate::chain::Kind;
 use crate::programs::Programs;
+use crate::recipe::Kind;
 
 /// One line: `work list: pg_dump (PostgreSQL) 15.18; …`. A program that does not tell is named all the same.
 pub(crate) fn note(kind: Kind, programs: &Programs) -> Option<String> {

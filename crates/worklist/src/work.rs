@@ -1,4 +1,4 @@
-//! Does a plan: N jobs, one queue or parts of the list, a chain of commands for each item.
+//! Does a plan: N jobs, one queue or parts of the list, a recipe of commands for each item.
 //!
 //! A job is a thread that starts one process after another; all the work is the processes'. They are
 //! started by `posix_spawn(3)`, which does not copy this process's page tables as `fork(2)` does: no

@@ -12,7 +12,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("process", &["machine"]),
     ("tpch", &["study", "process"]),
     ("engine", &["machine", "study", "process", "tpch"]),
-    ("python", &[]),
+    ("python", &["study"]),
     ("reload", &["process"]),
     ("engine-postgres", &["machine", "study", "engine", "process", "tpch"]),
     ("engine-mariadb", &["machine", "study", "engine", "process"]),

@@ -4,6 +4,7 @@
 //! committed; without git, everything but the build folder.
 
 mod arrows;
+mod engines;
 mod files;
 mod functions;
 mod modules;
@@ -11,6 +12,7 @@ mod source;
 
 use crate::command::Task;
 use source::SourceFile;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Something that a rule objects to.
@@ -39,10 +41,11 @@ impl Violation {
 /// Reads the tree, applies all rules, prints what they say.
 pub fn run() -> Result<(), String> {
     let paths = project_files()?;
+    let names = engines::names(paths.iter().map(String::as_str));
     let mut found = Vec::new();
     for path in &paths {
         let bytes = std::fs::read(path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
-        found.extend(check(path, &bytes));
+        found.extend(check(path, &bytes, &names));
     }
     for violation in &found {
         let word = if violation.warning { "warning" } else { "error" };
@@ -58,8 +61,8 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// All rules on one file.
-fn check(path: &str, bytes: &[u8]) -> Vec<Violation> {
+/// All rules on one file; `engines` are their names.
+fn check(path: &str, bytes: &[u8], engines: &BTreeSet<String>) -> Vec<Violation> {
     let mut found = files::size(path, bytes.len());
     let Ok(text) = std::str::from_utf8(bytes) else { return found };
     found.extend(files::machine_paths(path, text));
@@ -70,6 +73,7 @@ fn check(path: &str, bytes: &[u8]) -> Vec<Violation> {
         let file = SourceFile::new(path, text);
         found.extend(modules::check(&file));
         found.extend(functions::check(&file));
+        found.extend(engines::check(&file, engines));
     }
     found
 }
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     fn errors(path: &str, text: &str) -> usize {
-        check(path, text.as_bytes()).len()
+        check(path, text.as_bytes(), &BTreeSet::from(["oracle".to_owned()])).len()
     }
 
     #[test]
@@ -122,8 +126,9 @@ mod tests {
             1
         );
         assert_eq!(errors("docs/a.md", "fn a() { todo!() }\n"), 0);
-        assert!(check("picture.png", &[0xff, 0xfe]).is_empty());
-        assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1]).len(), 1);
+        assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() { b(\"oracle\") }\n"), 1);
+        assert!(check("picture.png", &[0xff, 0xfe], &BTreeSet::new()).is_empty());
+        assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1], &BTreeSet::new()).len(), 1);
     }
 
     #[test]

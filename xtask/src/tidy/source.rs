@@ -18,15 +18,25 @@ impl<'a> SourceFile<'a> {
     /// Reads the text.
     pub fn new(path: &'a str, text: &'a str) -> Self {
         let code = code_only(text);
-        let shipped = if is_test_file(path) { String::new() } else { without_tests(&code) };
+        let shipped = if is_test_file(path) { String::new() } else { without_tests(&code, &code) };
         Self { path, text, code, shipped }
+    }
+
+    /// What is written, without comments and without items of tests; empty for a file of tests.
+    pub fn shipped_strings(&self) -> String {
+        if is_test_file(self.path) {
+            return String::new();
+        }
+        let is_comment = |start: &[u8]| start.first() == Some(&b'/');
+        without_tests(&self.code, &blanked(self.text, &is_comment))
     }
 }
 
 /// Files that are built for tests and benchmarks only.
 fn is_test_file(path: &str) -> bool {
     let folders_of_tests = path.split('/').any(|part| part == "tests" || part == "benches");
-    folders_of_tests || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
+    let of_tests = ["/tests.rs", "_tests.rs", "/fixtures.rs"];
+    folders_of_tests || of_tests.iter().any(|end| path.ends_with(end))
 }
 
 /// Whether a byte belongs to a name (bytes of non-ASCII letters too).
@@ -79,8 +89,9 @@ pub fn body(code: &str, from: usize) -> Option<usize> {
     None
 }
 
-fn without_tests(code: &str) -> String {
-    let mut bytes = code.as_bytes().to_vec();
+/// `text` without what the code of the same length has under `cfg(test)`.
+fn without_tests(code: &str, text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
     let marks = ["#[cfg(test)]", "#[cfg(all(test"];
     for (at, mark) in marks.iter().flat_map(|mark| code.match_indices(mark)) {
         // The attribute's brackets are balanced, so that the search starts at its first byte.
@@ -95,13 +106,20 @@ fn without_tests(code: &str) -> String {
 
 /// The text with comments and literals blanked; quotes go too.
 fn code_only(text: &str) -> String {
+    blanked(text, &|_| true)
+}
+
+/// The text with those comments and literals blanked whose first bytes are so.
+fn blanked(text: &str, is_so: &dyn Fn(&[u8]) -> bool) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
         at = match end_of_non_code(text, at) {
             Some(end) => {
-                blank(&mut out, at, end);
+                if is_so(&bytes[at..end]) {
+                    blank(&mut out, at, end);
+                }
                 end
             }
             None if in_word(bytes[at]) => end_of_word(bytes, at),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::analyse_on;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
+use threadwise_study::engine::Properties;
 use threadwise_study::{OptionValue, Run, RunStatus};
 
 mod activity;
@@ -283,7 +284,7 @@ fn one_block_has_values_and_no_claims() {
 #[test]
 fn a_model_is_called_a_model_first() {
     let (mut study, runs) = small_study();
-    study.engine = "simulated".to_owned();
+    study.engine_properties = Some(Properties { simulated: true, ..Properties::default() });
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     assert_eq!(findings[0].text(), "SIMULATED: from a model, not from a machine");

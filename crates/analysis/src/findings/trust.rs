@@ -14,7 +14,11 @@ use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_document::numbers::{counted, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::OptionValue;
+use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
+
+/// The preset that sweeps cached reads.
+const SWEEP: &str = "session-sweep";
 
 /// From these shares on stragglers and the samplers' own cost are worth a word.
 const STRAGGLER_REPORTED_SHARE: f64 = 0.01;
@@ -244,11 +248,11 @@ pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
     parts
 }
 
-/// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a chain does
+/// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a recipe does
 /// is done by processes of the study, so that the rest of the busy time is somebody else's; a command of the
 /// user's may have a server that works for it.
 fn crowd(facts: &Facts<'_>) -> Option<f64> {
-    facts.analysis.worklist.as_ref().filter(|own| own.chain != "command")?;
+    facts.analysis.worklist.as_ref().filter(|own| own.recipe != "command")?;
     let cpus = &facts.analysis.commands.as_ref()?.cpus;
     let others = |(own, cpus): (&TreatmentSummary, &Option<u32>)| {
         let (all, ours) = (own.metrics.get("busy_share")?, own.metrics.get(BUSY_CPUS)?);
@@ -353,12 +357,13 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     let swept = !sweeps.is_empty() || facts.topology.allowed().len() < 2;
     // The preset sweeps cached reads: of another workload it would tell nothing.
     let study = facts.study;
+    let is_its_own = |file: StudyFile| file.engine() == study.engine;
     (!swept && Work::of(study).reads()).then(|| match study.engine.as_str() {
-        "sqlite" => prose!("`threadwise run session-sweep`"),
+        _ if StudyFile::preset(SWEEP).is_ok_and(is_its_own) => prose!("`threadwise run {}`", SWEEP),
         _ if study.engine_options.contains_key("url") => {
-            prose!("`threadwise run session-sweep` with the same `--engine`")
+            prose!("`threadwise run {}` with the same `--engine`", SWEEP)
         }
-        engine => prose!("`threadwise run session-sweep --engine {}`", engine),
+        engine => prose!("`threadwise run {} --engine {}`", SWEEP, engine),
     })
 }
 

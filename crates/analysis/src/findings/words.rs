@@ -139,27 +139,6 @@ pub fn plus_minus(share: f64) -> Prose {
     Prose::figure(format!("±{}", numbers::percent(share)))
 }
 
-/// A ratio with given ends.
-pub fn interval(value: f64, low: f64, high: f64) -> String {
-    let [value, low, high] = [value, low, high].map(numbers::ratio);
-    format!("{value}x [{low}, {high}]")
-}
-
-/// A share as text.
-pub fn percent(share: f64) -> String {
-    numbers::percent(share)
-}
-
-/// `one`, `two`, … `twelve`, then digits.
-pub fn count(number: u32) -> String {
-    numbers::count_word(number)
-}
-
-/// `1 block`, `8 blocks`.
-pub fn plural(number: u32, word: &str) -> String {
-    numbers::counted(number as usize, word)
-}
-
 /// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names that a study
 /// file gives have no `/`.
 pub fn bare(name: &str) -> &str {
@@ -185,15 +164,6 @@ pub fn shortened<T: Clone + Into<Prose>>(lines: &[T]) -> Prose {
         shown.push(prose!("; and {} more", more));
     }
     shown
-}
-
-/// The first few, and how many more of `total`.
-pub fn shortened_of(lines: &[String], total: usize) -> String {
-    let shown = lines[..lines.len().min(MAX_LISTED)].join("; ");
-    match total.saturating_sub(MAX_LISTED) {
-        0 => shown,
-        more => format!("{shown}; and {more} more"),
-    }
 }
 
 /// The first few, and how many more a table has; `None` without any.

@@ -79,7 +79,7 @@ fn item_s(own: &Worklist) -> Option<Finding> {
         own.series.iter().flat_map(|own| &own.points).map(|own| own.treatment.as_str()).collect();
     (!all.is_empty()).then(|| {
         let items = items.unwrap_or_default();
-        finding("worklist", prose!("Seconds per item (chain {}{}): {}.", &own.chain, items, all), &names)
+        finding("worklist", prose!("Seconds per item (recipe {}{}): {}.", &own.recipe, items, all), &names)
     })
 }
 
@@ -260,13 +260,13 @@ pub fn scope(study: &Study) -> Option<String> {
         study.treatments.iter().filter_map(|own| WorklistOptions::read(&own.options).ok()).collect();
     let first = all.first()?;
     let alike = |is: fn(&WorklistOptions, &WorklistOptions) -> bool| all.iter().all(|own| is(own, first));
-    let chain = match &first.command {
+    let recipe = match &first.command {
         Some(_) => format!("for each item: {}", command_words(study)),
-        None => format!("chain {}", first.chain),
+        None => format!("recipe {}", first.recipe),
     };
     let list = match &first.list {
         Some(_) => "a list of yours".to_owned(),
-        None if first.chain == "noop" => format!("{} numbers", first.files),
+        None if first.recipe == "noop" => format!("{} numbers", first.files),
         // What was made may be more: an engine's smallest database has a size.
         None => format!("{} made items ({} asked for)", first.files, bytes(first.total_bytes)),
     };
@@ -284,5 +284,5 @@ pub fn scope(study: &Study) -> Option<String> {
         false => "as the run before left the page cache",
     });
     let how = [order, feed, cold].into_iter().flatten().map(str::to_owned);
-    Some([chain, list].into_iter().chain(how).collect::<Vec<String>>().join(", "))
+    Some([recipe, list].into_iter().chain(how).collect::<Vec<String>>().join(", "))
 }

@@ -124,6 +124,14 @@ pub struct TreatmentQueries {
     pub cores: Option<CoreSeconds>,
 }
 
+impl TreatmentQueries {
+    /// Numbers of the queries whose plan is another one than the baseline's, ascending.
+    pub fn plans_changed(&self) -> Vec<u8> {
+        let other = self.queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
+        other.map(|(number, _)| *number).collect()
+    }
+}
+
 /// One query under one treatment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryEstimates {
@@ -347,6 +355,20 @@ pub enum Reason {
     Dop,
     /// Nothing that was measured explains it.
     Unexplained,
+}
+
+impl Reason {
+    /// One word of it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Clock => "clock",
+            Self::Io => "I/O",
+            Self::Neighbour => "neighbour",
+            Self::Dop => "parallelism",
+            Self::Unexplained => "unexplained",
+        }
+    }
 }
 
 /// Throughput over DOP and streams.

@@ -26,8 +26,8 @@ pub const IDLE_SHARE: &str = "metric/idle_share";
 /// A study of work lists at one look. `None` in `Analysis::worklist` where the workload is another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worklist {
-    /// The chain's name.
-    pub chain: String,
+    /// The recipe's name.
+    pub recipe: String,
     /// Items of the list, as far as a run reported them.
     pub items: Option<u32>,
     /// Treatments that differ in their number of jobs alone, one line of the chart each.
@@ -149,11 +149,11 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         .filter_map(|at| items::Runs::of(observed, runs, &[at]).timeline())
         .collect();
     let items = recorded.or_else(|| items::asked(study));
-    analysis.worklist = Some(Worklist { chain: chain(study), items, series, pairs, timelines });
+    analysis.worklist = Some(Worklist { recipe: recipe(study), items, series, pairs, timelines });
 }
 
-/// The chain of all treatments, which is the same for all.
-fn chain(study: &Study) -> String {
+/// The recipe of all treatments, which is the same for all.
+fn recipe(study: &Study) -> String {
     let read = study.treatments.first().map(|first| WorklistOptions::read(&first.options));
-    read.and_then(Result::ok).map_or_else(String::new, |read| read.chain)
+    read.and_then(Result::ok).map_or_else(String::new, |read| read.recipe)
 }

@@ -170,7 +170,7 @@ fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
 #[test]
 fn series_points_and_steps() {
     let own = list_of(&reload(), &story(8));
-    assert_eq!((own.chain.as_str(), own.items), ("sqlite", Some(5)));
+    assert_eq!((own.recipe.as_str(), own.items), ("sqlite", Some(5)));
     let found: Vec<(&str, Vec<u32>)> = own
         .series
         .iter()
@@ -290,7 +290,7 @@ fn the_verdict_of_a_work_list() {
     assert_eq!(
         texts,
         [
-            "Seconds per item (chain sqlite, 5 items): 3.200 [3.196, 3.204] with 1 job on all, 2.000 [1.995, 2.005] \
+            "Seconds per item (recipe sqlite, 5 items): 3.200 [3.196, 3.204] with 1 job on all, 2.000 [1.995, 2.005] \
              with 2 jobs (the list 10.00 s [9.98, 10.03]); 3.520 [3.511, 3.529] with 1 job on no-smt, 2.201 [2.197, 2.206] \
              with 2 jobs (the list 11.01 s [10.98, 11.03]).",
             "Speed by number of jobs on all: from 1 to 2 1.60x [1.60, 1.60]; from 2 to 4 1.00x [1.00, 1.00], no \
@@ -311,7 +311,7 @@ fn the_verdict_of_a_work_list() {
              difference shown in 5 comparisons.",
             "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; no difference shown in 2 of 10 comparisons.",
-            "Scope: engine worklist, workload worklist, chain sqlite, 40 made items (64 MiB asked for), the largest \
+            "Scope: engine worklist, workload worklist, recipe sqlite, 40 made items (64 MiB asked for), the largest \
              first, one queue, put out of the page cache before each run.",
         ]
     );

@@ -14,7 +14,7 @@ pub struct WireItem {
     pub job: u32,
     /// Since the window's start.
     pub started_ns: u64,
-    /// Of its chain.
+    /// Of its recipe.
     pub elapsed_ns: u64,
 }
 

@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::io::BufReader;
-use threadwise_engine::protocol::{self, Reply, Request, WireItem, WirePlaced, WireQuery, WireSessionSlice};
+use threadwise_engine::protocol::{
+    self, Reply, Request, WireItem, WirePlaced, WireProperties, WireQuery, WireSessionSlice,
+};
 use threadwise_engine::{LoadRequest, Placed, latency};
 use threadwise_machine::text::{is_deceptive, one_line};
 use threadwise_study::{QueryExecution, SessionSlice};
@@ -76,7 +78,15 @@ fn replies() -> Result<Vec<Reply>, String> {
     let placed = WirePlaced { name: "backend".to_owned(), pid: 4711, tid: 4712, cpus: "0-3,8".to_owned() };
     let notes = vec!["data is in the cache".to_owned()];
     Ok(vec![
-        Reply::Hello { protocol: 1, engine: "sqlite".to_owned(), version: "3.50".to_owned() },
+        Reply::Hello {
+            protocol: 1,
+            engine: "sqlite".to_owned(),
+            version: "3.50".to_owned(),
+            properties: Some(WireProperties {
+                dialect: Some("sqlite".to_owned()),
+                ..WireProperties::default()
+            }),
+        },
         Reply::Loaded {
             bytes_per_session: 1 << 20,
             rows_per_session: 1000,

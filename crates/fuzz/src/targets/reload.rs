@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
-use threadwise_reload::chain::Settings;
+use threadwise_reload::driver::Settings;
 use threadwise_reload::recover::{Recovered, recover};
 use threadwise_reload::{list, run};
 
@@ -245,8 +245,8 @@ impl Target for Headers {
             return Ok(paths.is_ok());
         }
         let engine = if *mark == b'S' { "sqlite" } else { "firebird" };
-        let chain = threadwise_reload::chain(engine, &settings()).ok_or("no such chain")?;
-        let looked = run::look(&path, chain.as_ref(), &settings());
+        let driver = threadwise_reload::driver(engine, &settings()).ok_or("no such driver")?;
+        let looked = run::look(&path, driver.as_ref(), &settings());
         let after = fs::read(&path).map_err(|error| error.to_string())?;
         hold(after == bytes, || format!("looking changed the file: {looked:?}"))?;
         let left = fs::read_dir(self.space.path()).map_err(|error| error.to_string())?.count();

@@ -299,9 +299,9 @@ fn compared_on_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {
 fn exported_as_lines(facts: &Facts<'_>, _: Style) -> Result<(), String> {
     let exports: [Export; 4] =
         [forms::runs_jsonl, forms::slices_jsonl, forms::queries_jsonl, forms::items_jsonl];
-    exports.iter().try_for_each(|export| {
-        exported(facts, *export)?.lines().try_for_each(|line| is_json("line", line))
-    })
+    exports
+        .iter()
+        .try_for_each(|export| exported(facts, *export)?.lines().try_for_each(|line| is_json("line", line)))
 }
 
 fn exported_as_tables(facts: &Facts<'_>, _: Style) -> Result<(), String> {

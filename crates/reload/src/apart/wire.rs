@@ -1,7 +1,7 @@
 //! What root and a process of the owner say to each other: a line a message, each a word and escaped words.
 
 use super::link::{Link, Words, line, maybe, odd};
-use crate::chain::{Checked, Settings};
+use crate::driver::{Checked, Settings};
 use crate::error::ItemError;
 use crate::folder::kept_of;
 use crate::holders::Holder;

@@ -4,7 +4,7 @@ use super::facts::{self, Facts};
 use super::header::{self, Header};
 use super::tools::{Tool, Tools};
 use super::{SEALED, is_named, validate};
-use crate::chain::{Checked, Held, Work};
+use crate::driver::{Checked, Held, Work};
 use crate::error::ItemError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};

@@ -27,7 +27,7 @@ mod same;
 mod tools;
 mod validate;
 
-use crate::chain::{Chain, Checked, Held, Settings, Work};
+use crate::driver::{Checked, Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::holders;
 use crate::identity::Inode;
@@ -51,8 +51,8 @@ const SEALED: &str = "firebird-sealed";
 /// The engine's name on the command line.
 pub const NAME: &str = "firebird";
 
-/// The chain; nothing is looked for yet.
-pub fn chain(settings: &Settings) -> Box<dyn Chain> {
+/// The driver; nothing is looked for yet.
+pub fn driver(settings: &Settings) -> Box<dyn Driver> {
     Box::new(Firebird { settings: settings.clone() })
 }
 
@@ -67,7 +67,7 @@ impl Firebird {
     }
 }
 
-impl Chain for Firebird {
+impl Driver for Firebird {
     fn name(&self) -> &'static str {
         NAME
     }

@@ -2,7 +2,7 @@
 
 use super::facts;
 use super::tools::Tools;
-use crate::chain::Checked;
+use crate::driver::Checked;
 use crate::error::ItemError;
 use std::collections::BTreeMap;
 use std::path::Path;

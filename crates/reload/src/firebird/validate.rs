@@ -7,7 +7,7 @@
 
 use super::facts;
 use super::tools::{Tool, ToolError, Tools};
-use crate::chain::{Checked, Work};
+use crate::driver::{Checked, Work};
 use crate::error::ItemError;
 use std::fs;
 use std::io;

@@ -1,7 +1,7 @@
 //! Two SQLite databases compared: persistent settings, schema, and every value of every row in its
 //! place. No checksum is needed, since both are there.
 
-use crate::chain::Checked;
+use crate::driver::Checked;
 use crate::error::ItemError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};

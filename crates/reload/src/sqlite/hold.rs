@@ -10,7 +10,7 @@ use super::compare::{compare, setting};
 use super::header::Header;
 use super::verdict::{damage, interruptible, is_damage};
 use super::{BETWEEN_TRIES, JOURNAL_MODE, connect, is_busy, is_there, open, side, writable};
-use crate::chain::{Checked, Held, Work};
+use crate::driver::{Checked, Held, Work};
 use crate::error::ItemError;
 use crate::holders::{others, sees_all, wait_until_alone};
 use crate::identity::{Identity, Inode};

@@ -13,7 +13,7 @@ mod hold;
 mod same;
 mod verdict;
 
-use crate::chain::{Chain, Checked, Held, Settings, Work};
+use crate::driver::{Checked, Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::identity::stat;
 use header::{Header, Writable};
@@ -37,8 +37,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// How long a recovery waits at least for those who read.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The chain.
-pub fn chain(settings: &Settings) -> Box<dyn Chain> {
+/// The driver.
+pub fn driver(settings: &Settings) -> Box<dyn Driver> {
     Box::new(Sqlite { settings: settings.clone() })
 }
 
@@ -47,7 +47,7 @@ struct Sqlite {
     settings: Settings,
 }
 
-impl Chain for Sqlite {
+impl Driver for Sqlite {
     fn name(&self) -> &'static str {
         NAME
     }

@@ -1,7 +1,7 @@
 //! Two files of SQLite compared outside of a reload.
 
 use super::compare;
-use crate::chain::Checked;
+use crate::driver::Checked;
 use crate::error::ItemError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! have several lines under a heading in asterisks.
 
 use super::compare::{quoted, tables};
-use crate::chain::{Checked, Work};
+use crate::driver::{Checked, Work};
 use crate::error::ItemError;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::atomic::{AtomicBool, Ordering};

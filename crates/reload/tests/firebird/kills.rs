@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use threadwise_reload::chain::Settings;
+use threadwise_reload::driver::Settings;
 use threadwise_reload::error::ItemError;
 use threadwise_reload::item::{ItemOptions, Outcome};
 use threadwise_reload::{Originals, recover};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use threadwise_reload::chain::Settings;
+use threadwise_reload::driver::Settings;
 use threadwise_reload::item::{ItemOptions, Outcome, Stage, reload};
 
 /// Reloads, and expects to be told why not, with the file and its folder as they were.
@@ -54,13 +54,13 @@ fn a_database_in_use_is_skipped_and_its_session_goes_on() {
     for statement in ["", "insert into items values (4);"] {
         let mut session = Session::open(&place, &path, statement);
         refused(&place, &path, "in use");
-        let look = crate::support::chain(&settings()).look(&path).unwrap_err();
+        let look = crate::support::driver(&settings()).look(&path).unwrap_err();
         let pid = session.0.id().to_string();
         assert!(look.to_string().contains("in use") && look.to_string().contains(&pid), "{look}");
         writeln!(session.0.stdin.as_mut().unwrap(), "commit; quit;").unwrap();
         assert!(session.0.wait().unwrap().success());
     }
-    crate::support::chain(&settings()).look(&path).unwrap();
+    crate::support::driver(&settings()).look(&path).unwrap();
     assert_eq!(place.rows(&path).unwrap(), [1, 2, 3, 4]);
     assert_eq!(reloaded(&path, &options()).outcome, Outcome::Done);
     assert_eq!(place.rows(&path).unwrap(), [1, 2, 3, 4]);
@@ -196,8 +196,8 @@ fn a_user_who_stops_gets_the_database_back_as_it_was() {
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);
             }
         };
-        let chain = crate::support::chain(&options.settings);
-        let report = reload(&path, chain.as_ref(), &options, &on_stage);
+        let driver = crate::support::driver(&options.settings);
+        let report = reload(&path, driver.as_ref(), &options, &on_stage);
         assert_eq!(report.outcome, Outcome::Stopped, "{at:?}");
         assert!(std::fs::read(&path).unwrap() == bytes);
         assert_eq!(place.names(), names);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-use threadwise_reload::chain::{Chain, Settings};
+use threadwise_reload::driver::{Driver, Settings};
 use threadwise_reload::item::{ItemOptions, Outcome, Report, reload};
 
 /// A folder of databases, with a lock folder that all of the test's own Firebird processes share.
@@ -18,7 +18,7 @@ pub struct Place {
 
 /// `None`, said loudly, where Firebird is not installed and this is not CI.
 pub fn place(test: &str) -> Option<Place> {
-    if let Err(error) = threadwise_reload::chain("firebird", &settings()).unwrap().prepare() {
+    if let Err(error) = threadwise_reload::driver("firebird", &settings()).unwrap().prepare() {
         assert!(std::env::var_os("CI").is_none(), "{test}: {error}");
         let line = format!("SKIPPED: {test}: no gbak on this machine (Debian: firebird3.0-utils)\n");
         std::io::stderr().write_all(line.as_bytes()).unwrap();
@@ -32,13 +32,13 @@ pub fn settings() -> Settings {
     Settings { wait: Duration::ZERO, ..Settings::default() }
 }
 
-pub fn chain(settings: &Settings) -> Box<dyn Chain> {
-    threadwise_reload::chain("firebird", settings).unwrap()
+pub fn driver(settings: &Settings) -> Box<dyn Driver> {
+    threadwise_reload::driver("firebird", settings).unwrap()
 }
 
 /// Reloads a file as the command does.
 pub fn reloaded(path: &Path, options: &ItemOptions) -> Report {
-    reload(path, chain(&options.settings).as_ref(), options, &|_| {})
+    reload(path, driver(&options.settings).as_ref(), options, &|_| {})
 }
 
 pub fn options() -> ItemOptions {

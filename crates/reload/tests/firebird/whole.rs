@@ -2,7 +2,7 @@
 
 use crate::support::{kept, mode, options, place, reason, reloaded, settings};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use threadwise_reload::chain::{Checked, Settings};
+use threadwise_reload::driver::{Checked, Settings};
 use threadwise_reload::item::{ItemOptions, Outcome};
 use threadwise_reload::{Originals, recover};
 
@@ -85,8 +85,8 @@ fn a_kept_original_is_shut_until_it_is_brought_online() {
         if by_gfix {
             place.tool("gfix", &["-online", "normal", "-user", "SYSDBA", "base.fdb.before-reload"]);
         } else {
-            let chain = crate::support::chain(&settings());
-            recover::unseal(&original, &settings(), chain.as_ref()).unwrap();
+            let driver = crate::support::driver(&settings());
+            recover::unseal(&original, &settings(), driver.as_ref()).unwrap();
         }
         assert_eq!(place.sql(&original, "insert into items values (5); commit;"), Ok(Vec::new()));
         assert_eq!(place.rows(&original).unwrap(), [1, 2, 3, 5]);
@@ -160,13 +160,13 @@ fn odd_names_are_no_obstacle_and_a_colon_is_a_reason() {
 #[test]
 fn the_version_is_reported_and_a_page_size_that_is_none_is_refused() {
     let Some(_) = place("the version of Firebird") else { return };
-    let prepared = crate::support::chain(&settings()).prepare().unwrap();
+    let prepared = crate::support::driver(&settings()).prepare().unwrap();
     assert!(prepared.contains("gbak") && prepared.contains("-V"), "{prepared}");
-    let chain = crate::support::chain(&Settings { page_size_bytes: Some(5000), ..settings() });
-    assert!(chain.prepare().unwrap_err().to_string().contains("5000"));
+    let driver = crate::support::driver(&Settings { page_size_bytes: Some(5000), ..settings() });
+    assert!(driver.prepare().unwrap_err().to_string().contains("5000"));
     if prepared.contains("-V3.") {
-        let chain = crate::support::chain(&Settings { page_size_bytes: Some(32768), ..settings() });
-        assert!(chain.prepare().unwrap_err().to_string().contains("needs Firebird 4"));
+        let driver = crate::support::driver(&Settings { page_size_bytes: Some(32768), ..settings() });
+        assert!(driver.prepare().unwrap_err().to_string().contains("needs Firebird 4"));
     }
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
-use threadwise_reload::chain::{Chain, Settings};
+use threadwise_reload::driver::{Driver, Settings};
 use threadwise_reload::item::{ItemOptions, Report, reload};
 use threadwise_reload::{Originals, sqlite};
 
@@ -128,10 +128,10 @@ pub fn options(originals: Originals) -> ItemOptions {
     ItemOptions { settings: settings(), originals, ..ItemOptions::default() }
 }
 
-pub fn chain() -> Box<dyn Chain> {
-    sqlite::chain(&settings())
+pub fn driver() -> Box<dyn Driver> {
+    sqlite::driver(&settings())
 }
 
 pub fn reloaded(path: &Path, options: &ItemOptions) -> Report {
-    reload(path, sqlite::chain(&options.settings).as_ref(), options, &|_| ())
+    reload(path, sqlite::driver(&options.settings).as_ref(), options, &|_| ())
 }

@@ -1,6 +1,6 @@
 //! A dry run promises nothing that the run refuses, and leaves nothing behind.
 
-use crate::bench::{Bench, chain, contents, options, reloaded, settings};
+use crate::bench::{Bench, contents, driver, options, reloaded, settings};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,7 @@ use threadwise_reload::run::look;
 
 /// Says the same, whether it is asked before or the run finds it.
 fn both_refuse(path: &Path, reason: &str) {
-    let dry = look(path, chain().as_ref(), &settings()).unwrap_err().to_string();
+    let dry = look(path, driver().as_ref(), &settings()).unwrap_err().to_string();
     assert!(dry.contains(reason), "{dry}");
     let report = reloaded(path, &options(Originals::Keep));
     assert!(matches!(&report.outcome, Outcome::Skipped(why) if why.contains(reason)), "{report:?}");
@@ -41,7 +41,7 @@ fn a_file_that_is_a_mount_of_its_own_is_seen_even_on_the_same_file_system() {
     let _bound = Bound(point.clone());
     both_refuse(&point, "mounted by itself");
     assert_eq!(bench.names(), ["db", "point"]);
-    look(&path, chain().as_ref(), &settings()).unwrap();
+    look(&path, driver().as_ref(), &settings()).unwrap();
 }
 
 /// Where the test below tells the path; does nothing by itself.
@@ -64,7 +64,7 @@ fn an_owner_that_cannot_be_given_is_reported_before() {
     let bench = Bench::new();
     let path = bench.database("db", "delete");
     let before = contents(&path);
-    look(&path, chain().as_ref(), &settings()).unwrap();
+    look(&path, driver().as_ref(), &settings()).unwrap();
     fs::set_permissions(bench.path(), fs::Permissions::from_mode(0o777)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     both_refuse(&path, "everybody could swap what is in");

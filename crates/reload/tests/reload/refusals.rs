@@ -1,6 +1,6 @@
 //! Every reason to leave a file alone: nothing of it changes, and nothing is left beside it.
 
-use crate::bench::{Bench, chain, contents, options, reloaded, settings};
+use crate::bench::{Bench, contents, driver, options, reloaded, settings};
 use rusqlite::Connection;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -48,9 +48,9 @@ fn what_is_no_single_database_file_is_skipped() {
     fs::remove_file(at("db.before-reload")).unwrap();
     fs::write(at("db.before-reload"), "theirs").unwrap();
     skipped(&bench, &path, "earlier reload");
-    assert!(look(&path, chain().as_ref(), &settings()).is_err());
+    assert!(look(&path, driver().as_ref(), &settings()).is_err());
     fs::remove_file(at("db.before-reload")).unwrap();
-    look(&path, chain().as_ref(), &settings()).unwrap();
+    look(&path, driver().as_ref(), &settings()).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     bytes[18] = 7;
     fs::write(at("foreign"), &bytes).unwrap();
@@ -179,7 +179,7 @@ fn whatever_others_do_with_it_it_is_in_use() {
         let path = bench.database(mode, mode);
         let other = Other::opening(&path);
         skipped(&bench, &path, &format!("process {} (sleep) has it open", other.0.id()));
-        assert!(look(&path, chain().as_ref(), &settings()).unwrap_err().to_string().contains("in use"));
+        assert!(look(&path, driver().as_ref(), &settings()).unwrap_err().to_string().contains("in use"));
         drop(other);
         let connection = Connection::open(&path).unwrap();
         connection.execute_batch("BEGIN; SELECT count(*) FROM rows").unwrap();

@@ -1,6 +1,6 @@
 //! Whole lists: several jobs, a log, two runs at once, the end by the user, the watchdog.
 
-use crate::bench::{Bench, chain, contents, options, settings};
+use crate::bench::{Bench, contents, driver, options, settings};
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ fn names(bench: &Bench, number: usize) -> Vec<PathBuf> {
 }
 
 fn go(paths: &[PathBuf], options: &Options) -> Vec<Report> {
-    run(&list::read(paths).unwrap(), chain().as_ref(), options, &mut |_| ()).unwrap()
+    run(&list::read(paths).unwrap(), driver().as_ref(), options, &mut |_| ()).unwrap()
 }
 
 fn all(reports: &[Report], outcome: &Outcome) -> bool {
@@ -36,7 +36,7 @@ fn several_jobs_do_every_file_once_and_tell_every_stage() {
     let options = Options { item: options(Originals::Remove), jobs: 3, ..Options::default() };
     let mut seen = Vec::new();
     let entries = list::read(&paths).unwrap();
-    let reports = run(&entries, chain().as_ref(), &options, &mut |event| seen.push(event.clone())).unwrap();
+    let reports = run(&entries, driver().as_ref(), &options, &mut |event| seen.push(event.clone())).unwrap();
     assert!(all(&reports, &Outcome::Done), "{reports:?}");
     let given: Vec<_> = reports.iter().map(|report| report.path.clone()).collect();
     assert_eq!(given, paths);

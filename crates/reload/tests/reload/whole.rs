@@ -71,8 +71,8 @@ fn a_kept_original_reads_is_not_written_and_comes_back() {
         drop(sealed);
         let again = reloaded(&kept, &options(Originals::Keep));
         assert!(matches!(&again.outcome, Outcome::Skipped(why) if why.contains("--unseal")), "{again:?}");
-        unseal(&kept, &settings(), crate::bench::chain().as_ref()).unwrap();
-        unseal(&kept, &settings(), crate::bench::chain().as_ref()).unwrap();
+        unseal(&kept, &settings(), crate::bench::driver().as_ref()).unwrap();
+        unseal(&kept, &settings(), crate::bench::driver().as_ref()).unwrap();
         fs::rename(&kept, &path).unwrap();
         assert_eq!(contents(&path), before, "{mode}");
         Connection::open(&path).unwrap().execute("INSERT INTO empty VALUES (1)", []).unwrap();

@@ -23,6 +23,7 @@ fn study() -> Study {
         title: "queries".to_owned(),
         seed: 1,
         engine: "duckdb".to_owned(),
+        engine_properties: None,
         engine_options: Default::default(),
         workload: "tpch".to_owned(),
         treatments: vec![treatment],

@@ -25,8 +25,6 @@ struct Sizes {
 const FEW: Sizes = Sizes { cpu_width: 30, cpu_height: 24, inner: 3, outer: 13, numbers: true };
 const SMALL: Sizes = Sizes { cpu_width: 8, cpu_height: 8, inner: 1, outer: 3, numbers: false };
 
-/// Both drawings, declared first.
-
 /// Both drawings of a document, declared first.
 pub fn drawn(cores: &Cores) -> Vec<Side> {
     let count = |side: &[(CpuSet, bool)]| side.iter().map(|(cpus, _)| cpus.len()).sum::<usize>();

@@ -1,5 +1,5 @@
 //! Old names beside the new ones: what others build on stays (docs/JSON.md). A co-runner was called
-//! stranger.
+//! stranger, the recipe of a work list its chain.
 
 use serde_json::Value;
 
@@ -21,11 +21,12 @@ pub fn causes(causes: &[&str]) -> Value {
 }
 
 /// The name that a value has had from the start: of a check of the doctor, or the kind of a line of a
-/// verdict. Programs pick by it, so it is not renamed.
+/// verdict or of an entry of `threadwise list`. Programs pick by it, so it is not renamed.
 pub fn stable(name: &str) -> &str {
     match name {
         "co-runner" => "stranger",
         "probe-co-runner" => "probe-stranger",
+        "recipe" => "chain",
         name => name,
     }
 }

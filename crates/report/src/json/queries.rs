@@ -2,7 +2,6 @@
 
 use super::activity::interval;
 use serde_json::{Value, json};
-use threadwise_analysis::kinds::queries::{changed, reason_words};
 use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plan, PlanChange, Plateau,
     Queries, QueryEstimates, StepMark, TotalEstimates, TreatmentQueries,
@@ -69,7 +68,7 @@ fn treatment(own: &TreatmentQueries, plans: &[Plan]) -> Value {
     json!({
         "treatment": own.treatment, "placement": own.placement, "dop": own.dop, "streams": own.streams,
         "blocks": own.blocks, "total": total(&own.total),
-        "core_seconds": own.cores.as_ref().map(core_seconds), "plans_changed": changed(own),
+        "core_seconds": own.cores.as_ref().map(core_seconds), "plans_changed": own.plans_changed(),
         "queries": queries.collect::<Value>(),
     })
 }
@@ -138,7 +137,7 @@ fn change_json(change: &PlanChange, plans: &[Plan]) -> Value {
 fn outlier(outlier: &Outlier) -> Value {
     json!({
         "query": outlier.query, "treatment": outlier.treatment, "block": outlier.block,
-        "times": outlier.times, "reason": reason_words(outlier.reason), "text": outlier.text.to_string(),
+        "times": outlier.times, "reason": outlier.reason.word(), "text": outlier.text.to_string(),
     })
 }
 

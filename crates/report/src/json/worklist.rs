@@ -12,16 +12,16 @@ use threadwise_study::Run;
 /// The field `worklist` of a report.
 pub fn worklist(own: &Worklist) -> Value {
     json!({"worklist": {
-        "chain": own.chain, "items": own.items,
-        "series": own.series.iter().map(|own| series(own)).collect::<Value>(),
-        "pairs": own.pairs.iter().map(|own| pair(own)).collect::<Value>(),
+        "recipe": own.recipe, "chain": own.recipe, "items": own.items,
+        "series": own.series.iter().map(series).collect::<Value>(),
+        "pairs": own.pairs.iter().map(pair).collect::<Value>(),
         "timelines": own.timelines.iter().map(timeline).collect::<Value>(),
     }})
 }
 
 fn series(own: &Series) -> Value {
     let step = |step: &Step| {
-        let speed = step.speed.as_ref().map(|own| speed(own));
+        let speed = step.speed.as_ref().map(speed);
         json!({"from_jobs": step.from, "to_jobs": step.to, "speed": speed})
     };
     json!({

@@ -5,6 +5,7 @@ use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::{Analysis, Facts, analyse_probed};
 use threadwise_machine::Topology;
 use threadwise_store::{Store, Versions};
+use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
 
@@ -28,7 +29,8 @@ impl Opened {
         let source = format!("{name}.threadwise");
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen/studies");
         let store = Store::open(&folder.join(&source)).unwrap();
-        let (study, topology) = (store.study().clone(), store.topology().clone());
+        let (mut study, topology) = (store.study().clone(), store.topology().clone());
+        study.engine_properties.get_or_insert_with(|| properties(&store.study().engine));
         let versions = store.versions().clone();
         let (runs, notes) = (store.runs().unwrap(), store.notes().unwrap());
         let probe = store.probes().unwrap().pop().map(|stored| stored.probe);
@@ -54,5 +56,18 @@ impl Opened {
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
         }
+    }
+}
+
+/// What the engines of these files say of themselves today, as `threadwise::engines::complete` adds it: the files were
+/// made before engines said anything.
+fn properties(engine: &str) -> Properties {
+    let (usual, dialect) = (Properties::default(), Some(engine.to_owned()));
+    match engine {
+        "simulated" => Properties { simulated: true, service_threads: false, ..usual },
+        "duckdb" => Properties { service_threads: false, dialect, reads_files: true, ..usual },
+        "postgres" => Properties { block_bytes: 8192, dialect, holds_plans: true, ..usual },
+        "sqlite" => Properties { service_threads: false, dialect, ..usual },
+        _ => Properties { service_threads: false, ..usual },
     }
 }

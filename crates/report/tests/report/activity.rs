@@ -1,5 +1,6 @@
 //! Waits, counters, CPU, spins and fixed work, as each form shows them.
 
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
@@ -88,36 +89,35 @@ fn a_terminal_shows_subject_by_subject() {
     let text = sections(&fixture().document(), UNICODE);
     let (_, own) = text.split_once("waits, shares").unwrap();
     insta::assert_snapshot!(format!("waits, shares{own}"), @r"
-    fixed work, elapsed from the common start to the last session's end
-      alone/l2    10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
-      alone'/l2   10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
-      one-cpu/l2  10.4 s [9.36 s, 11.4 s]  idle tail 3.0% [2.7%, 3.3%]
     waits, shares of samples
-      alone/l2    running 50.0% [45.0%, 55.0%]  LWLock:WALWrite 34.0% [30.6%, 37.4%]
-                  IO:WALSync 16.0% [14.4%, 17.6%]  12,340 samples
-      alone'/l2   running 20.0% [18.0%, 22.0%]  LWLock:WALWrite 70.0% [63.0%, 77.0%]
-                  other 10.0% [9.0%, 11.0%]  12,340 samples
-      one-cpu/l2  37 samples: too few to tell
-    spins
-      alone/l2    31.2 [28.1, 34.3] a row  0.2% [0.1%, 0.2%] of the time spinning
-                  1.77 [1.59, 1.95] cycles a spin by the measured time spinning
-                  1,106 [995, 1,217] cycles a spin at most, as if all time were spinning
-                  clock 2400 MHz (the probe's chain of adds)
-      alone'/l2   31.2 [28.1, 34.3] a row  0.2% [0.1%, 0.2%] of the time spinning
-                  1.77 [1.59, 1.95] cycles a spin by the measured time spinning
-                  1,106 [995, 1,217] cycles a spin at most, as if all time were spinning
-                  clock 2400 MHz (the probe's chain of adds)
-      one-cpu/l2  31.2 [28.1, 34.3] a row  0.2% [0.1%, 0.2%] of the time spinning
-                  cycles a spin unknown: the clock was not measured: the study has no probe
+    a: LWLock:WALWrite
+    treatment   samples       running             a    IO:WALSync          other
+    ────────────────────────────────────────────────────────────────────────────
+    alone/l2     12,340  50% [45, 55]  34% [31, 37]  16% [14, 18]      0% [0, 0]
+    alone'/l2    12,340  20% [18, 22]  70% [63, 77]     0% [0, 0]  10% [9.0, 11]
+    one-cpu/l2       37             -             -             -              -
+    running -: too few samples  LWLock:WALWrite -: too few samples  IO:WALSync -: too few samples
+    other -: too few samples
+    Fixed work, elapsed from the common start to the last session's end
+    treatment              elapsed        idle tail
+    ───────────────────────────────────────────────
+    alone/l2    10.4 s [9.4, 11.4]  3.0% [2.7, 3.3]
+    alone'/l2   10.4 s [9.4, 11.4]  3.0% [2.7, 3.3]
+    one-cpu/l2  10.4 s [9.4, 11.4]  3.0% [2.7, 3.3]
+    Spins
+    treatment    MHz          spins/row    time spinning        cycles/spin  cycles/spin, at most
+    ─────────────────────────────────────────────────────────────────────────────────────────────
+    alone/l2    2400  31.2 [28.1, 34.3]  0.2% [0.1, 0.2]  1.77 [1.59, 1.95]      1106 [995, 1217]
+    alone'/l2   2400  31.2 [28.1, 34.3]  0.2% [0.1, 0.2]  1.77 [1.59, 1.95]      1106 [995, 1217]
+    one-cpu/l2     -  31.2 [28.1, 34.3]  0.2% [0.1, 0.2]                  -                     -
+    MHz -: the clock was not measured: the study has no probe
     CPU time per row
-      alone/l2    engine 12.3 µs [11.1 µs, 13.5 µs]  client 700 ns [630 ns, 770 ns]
-                  client's share 5.4% [4.9%, 5.9%]
-      alone'/l2   engine 12.3 µs [11.1 µs, 13.5 µs]  client 700 ns [630 ns, 770 ns]
-                  client's share 5.4% [4.9%, 5.9%]
-      one-cpu/l2  engine unknown  client 700 ns [630 ns, 770 ns]
+    treatment                 engine             client   client's share
+    ────────────────────────────────────────────────────────────────────
+    alone/l2    12.3 µs [11.1, 13.5]  700 ns [630, 770]  5.4% [4.9, 5.9]
+    alone'/l2   12.3 µs [11.1, 13.5]  700 ns [630, 770]  5.4% [4.9, 5.9]
+    one-cpu/l2                     -  700 ns [630, 770]                -
     engine counters (in the HTML report, and with --json): flush_ns, wal_bytes
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
-    p99 -: no step latencies: the loop runs inside the server
     ");
 }
 
@@ -212,6 +212,11 @@ fn exports_have_what_belongs_to_no_session() {
 }
 
 #[test]
+fn a_page_of_waits_and_locks_is_accessible() {
+    assert_accessible("waits and locks", &html::render(&fixture().document()).unwrap());
+}
+
+#[test]
 fn a_page_has_the_picture_and_the_tables() {
     let mut fixture = fixture();
     for treatment in &mut fixture.study.treatments {
@@ -243,9 +248,9 @@ fn a_page_has_the_picture_and_the_tables() {
     // Throughput, ratios, roles, busy, steal, waits, time.
     assert!(root.contains("data-charts=\"7\""), "{root}");
     let drawn = dom.split_once("data-chart=\"waits\"").unwrap().1.split_once("<details").unwrap().0;
-    assert_eq!(drawn.matches("aria-label=\"bar\"").count(), 1);
+    assert_eq!(drawn.matches("data-mark=\"bar\"").count(), 1);
     // Three bars each: what has no share is not drawn; four names and their swatches.
-    let bars = drawn.split_once("aria-label=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
+    let bars = drawn.split_once("data-mark=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
     assert_eq!(bars.matches("<rect").count(), 6, "{bars}");
     assert!(drawn.contains(" LWLock:WALWrite") && drawn.contains(">34%<"), "{drawn}");
 }

@@ -1,5 +1,6 @@
 //! Opens a report in a headless browser: charts are drawn, the console is clean.
 
+use crate::accessibility::assert_accessible;
 use crate::page::hostile;
 use crate::probes::{Probed, eight, many, two};
 use crate::support::Fixture;
@@ -11,7 +12,7 @@ use threadwise_report::html;
 /// Names under which distributions install it.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-fn browser() -> Option<&'static str> {
+fn installed() -> Option<&'static str> {
     PROGRAMS.into_iter().find(|program| {
         let version =
             Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -20,16 +21,12 @@ fn browser() -> Option<&'static str> {
 }
 
 /// The document after its scripts have run, and what the browser logged.
-fn dump(program: &str, folder: &Path, page: &Path) -> (String, String) {
+pub fn dump(program: &str, folder: &Path, page: &Path, budget_ms: u32) -> (String, String) {
     let output = Command::new(program)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args([
-            "--enable-logging=stderr",
-            "--log-level=0",
-            "--virtual-time-budget=5000",
-            "--window-size=1200,900",
-        ])
+        .args(["--enable-logging=stderr", "--log-level=0", "--window-size=1200,900"])
+        .arg(format!("--virtual-time-budget={budget_ms}"))
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(["--dump-dom", &format!("file://{}", page.display())])
         .output()
@@ -41,20 +38,26 @@ fn dump(program: &str, folder: &Path, page: &Path) -> (String, String) {
     )
 }
 
-/// A page's document after its scripts have run, its root element's attributes, and what the
-/// console got. `None`, said loudly, where there is no browser and this is not CI.
-pub fn opened(text: &str) -> Option<(String, String, Vec<String>)> {
-    let Some(program) = browser() else {
+/// The browser; `None`, said loudly, where there is none and this is not CI.
+pub fn found() -> Option<&'static str> {
+    let found = installed();
+    if found.is_none() {
         assert!(std::env::var_os("CI").is_none(), "no Chromium: apt-get install chromium");
         // Not by the macro, whose output the test program keeps back.
         let line = "SKIPPED: the HTML report in a browser: no chromium on PATH (Debian: chromium)\n";
         std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-        return None;
-    };
+    }
+    found
+}
+
+/// A page's document after its scripts have run, its root element's attributes, and what the
+/// console got. `None` where there is no browser.
+pub fn opened(text: &str) -> Option<(String, String, Vec<String>)> {
+    let program = found()?;
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     std::fs::write(&page, text).unwrap();
-    let (dom, log) = dump(program, folder.path(), &page);
+    let (dom, log) = dump(program, folder.path(), &page, 5000);
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0.to_owned();
     let console = log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect();
     Some((dom, root, console))
@@ -69,6 +72,23 @@ fn hostile_texts_do_nothing_in_a_browser() {
 }
 
 #[test]
+fn studies_and_hostile_texts_are_accessible() {
+    assert_accessible("a study", &html::render(&Fixture::generated(4, 5).document()).unwrap());
+    assert_accessible("hostile texts", &html::render(&hostile().document()).unwrap());
+}
+
+#[test]
+fn probes_are_accessible() {
+    for (name, probed) in [("2 CPUs", two()), ("8 CPUs", eight()), ("768 CPUs", many())] {
+        assert_accessible(name, &probe_page(&probed));
+    }
+    let mut fixture = Fixture::generated(2, 3);
+    let probed = eight();
+    (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));
+    assert_accessible("a study with a probe", &html::render(&fixture.document()).unwrap());
+}
+
+#[test]
 fn charts_are_drawn_and_the_console_is_clean() {
     let Some((dom, root, console)) = opened(&html::render(&Fixture::generated(8, 20).document()).unwrap())
     else {
@@ -78,13 +98,33 @@ fn charts_are_drawn_and_the_console_is_clean() {
     // 2 throughput, 2 ratios, roles, busy, steal, 2 time charts.
     assert!(root.contains("data-charts=\"9\""), "not every chart was drawn: {root}");
     assert!(console.is_empty(), "{console:#?}");
-    let circles = dom.matches("aria-label=\"dot\"").count();
+    let circles = dom.matches("data-mark=\"dot\"").count();
     assert!(circles >= 6, "{circles} groups of dots");
     assert!(dom.matches("<svg").count() >= 9);
     assert!(dom.contains("aria-label=\"SIMULATED · Throughput inside L2\""));
     // Every slice of every valid run has its mark: 16 treatments, 8 blocks, 20 rounds, one run failed.
     let marks = dom.matches("<path").count() + dom.matches("<circle").count();
     assert!(marks >= 16 * 8 * 20 - 20, "{marks} marks");
+}
+
+#[test]
+fn tips_that_come_with_the_pointer_are_no_fault_either() {
+    let page = html::render(&Fixture::generated(2, 3).document()).unwrap();
+    // The page's own policy would not let a test point.
+    let (head, rest) = page.split_once("script-src ").unwrap();
+    let rest = rest.split_once(';').unwrap().1;
+    let point = "<script>const dot = document.querySelector('.chart [data-mark=dot] path').getBoundingClientRect(); \
+                 document.querySelector('.chart > svg').dispatchEvent(new PointerEvent('pointermove', { \
+                 pointerType: 'mouse', bubbles: true, clientX: dot.x + dot.width / 2, clientY: dot.y }));</script></body>";
+    let pointed = format!("{head}script-src 'unsafe-inline';{rest}").replace("</body>", point);
+    let Some((dom, root, console)) = opened(&pointed) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    let texts = dom
+        .split("data-mark=\"tip\"")
+        .skip(1)
+        .filter(|tip| tip.split("</g></g>").next().unwrap().contains("<tspan"));
+    assert_eq!(texts.count(), 1, "one tip is shown");
+    assert!(!dom.contains("aria-label=\"tip\""));
 }
 
 /// The page of a probe alone.

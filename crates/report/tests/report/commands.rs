@@ -1,5 +1,6 @@
 //! A study of commands in every form: terminal, page (in a browser too), JSON, CSV, side by side.
 
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::compare::text as side_by_side;
 use crate::page::HOSTILE;
@@ -38,6 +39,7 @@ fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
     let mut fixture = Fixture::generated(1, 1);
     let study = &mut fixture.study;
     (study.name, study.engine) = ("command".to_owned(), "command".to_owned());
+    study.engine_properties = None;
     study.title = "Your own command: cores and threads".to_owned();
     study.workload = command::WORKLOAD.to_owned();
     (study.design.rounds, study.left_out) = (1, Vec::new());
@@ -151,19 +153,20 @@ fn run(id: u64, block: u32, at: usize, (elapsed_s, cpu_s): (f64, f64), said: [f6
 fn a_terminal_shows_elapsed_first_and_every_metric() {
     let fixture = fixture(8, &[]);
     insta::assert_snapshot!(sections(&fixture.document(), UNICODE), @r"
-    treatment          elapsed  ratio to alone               CPU/run  busy CPUs   memory         runs
-    ─────────────────────────────────────────────────────────────────────────────────────────────────
-    alone (1c1t)  12.0 s ±0.1%  baseline, twice               11.9 s      0.990  120 MiB           16
-    same-core     9.48 s ±0.3%  ▼ 0.79x [0.79, 0.79] better   11.9 s       1.26  120 MiB            8
-    two (2c1t)    6.24 s ±0.3%  ▼ 0.52x [0.52, 0.52] better   11.9 s       1.91  120 MiB            8
-    all           6.13 s ±0.4%  ▼ 0.51x [0.51, 0.51] better   11.9 s       1.94  120 MiB  7, 1 failed
+    treatment        elapsed  ratio to alone               CPU/run  busy CPUs   memory         runs
+    ───────────────────────────────────────────────────────────────────────────────────────────────
+    alone      12.00 s ±0.1%  baseline, twice              11.87 s     0.9897  120 MiB           16
+    same-core  9.483 s ±0.3%  ▼ 0.79x [0.79, 0.79] better  11.91 s      1.256  120 MiB            8
+    two        6.238 s ±0.3%  ▼ 0.52x [0.52, 0.52] better  11.92 s      1.910  120 MiB            8
+    all        6.134 s ±0.4%  ▼ 0.51x [0.51, 0.51] better  11.90 s      1.941  120 MiB  7, 1 failed
     comparisons
-      all : two  0.98x [0.98, 0.99]  ▼ better
+      all : two  ▼ 0.98x [0.98, 0.99] better
     errors (lower is better, noise floor unknown)
-      alone      0 [0, 0]           baseline, twice
-      same-core  0 [0, 0]           no ratio: 0 in block 0 of same-core
-      two        0.3750 [0, 1.262]  no ratio: 0 in block 0 of two
-      all        0 [0, 0]           no ratio: 0 in block 0 of all
+      alone                  0 [0, 0]  baseline, twice
+      same-core              0 [0, 0]  - a
+      two        0.375 [0.000, 1.262]  - b
+      all                    0 [0, 0]  - c
+    - a: 0 in block 0 of same-core  - b: 0 in block 0 of two  - c: 0 in block 0 of all
     p95, ms (lower is better, noise floor ±0.8%)
       alone      10.02 [10.01, 10.03]  baseline, twice
       same-core  7.905 [7.876, 7.935]  ▼ 0.79x [0.79, 0.79] better
@@ -180,19 +183,19 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
       two        928.6 [924.9, 932.4]  ▲ 1.95x [1.94, 1.96] better
       all        930.9 [927.5, 934.2]  ▲ 1.95x [1.94, 1.96] better
     CPU per run (lower is better, noise floor ±0.6%)
-      alone      11.9 s [11.8 s, 11.9 s]  baseline, twice
-      same-core  11.9 s [11.9 s, 11.9 s]  = 1.00x [1.00, 1.01]
-      two        11.9 s [11.9 s, 12.0 s]  = 1.00x [1.00, 1.01]
-      all        11.9 s [11.9 s, 12.0 s]  = 1.00x [1.00, 1.01]
-    peak memory (lower is better, noise floor ±0.0%)
+      alone      11.87 s [11.84, 11.90]  baseline, twice
+      same-core  11.91 s [11.88, 11.93]  = 1.00x [1.00, 1.01]
+      two        11.92 s [11.87, 11.96]  = 1.00x [1.00, 1.01]
+      all        11.90 s [11.85, 11.96]  = 1.00x [1.00, 1.01]
+    peak memory (lower is better, noise floor ±0%)
       alone      120 MiB [120 MiB, 120 MiB]  baseline, twice
       same-core  120 MiB [120 MiB, 120 MiB]  = 1.00x [1.00, 1.00]
       two        120 MiB [120 MiB, 120 MiB]  = 1.00x [1.00, 1.00]
       all        120 MiB [120 MiB, 120 MiB]  = 1.00x [1.00, 1.00]
-    engine counters (in the HTML report, and with --json): read_bytes
     ±, [low, high]: 95% interval over 8 blocks, a run of each treatment in each.
     CPU/run: CPU time of one run of the command; busy CPUs: CPU time over elapsed time.  ▲ higher
     ▼ lower  = no effect shown  ? inconclusive  better and worse: by what each quantity's heading says.
+    engine counters (in the HTML report, and with --json): read_bytes
     ");
 }
 
@@ -286,6 +289,12 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
     assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
     assert!(root.contains("data-charts=\"16\""), "{root}");
     assert!(dom.contains("ratio of peak memory") && dom.contains("elapsed, s"));
+}
+
+#[test]
+fn pages_of_commands_are_accessible() {
+    assert_accessible("commands", &html::render(&fixture(8, &[]).document()).unwrap());
+    assert_accessible("commands, one block", &html::render(&fixture(1, &[]).document()).unwrap());
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Studies side by side.
 
+use crate::accessibility::assert_accessible;
 use crate::page::hostile;
 use crate::support::Fixture;
 use crate::terminal::regexless_strip;
 use serde_json::Value;
 use threadwise_analysis::compare;
 use threadwise_report::Facts;
+use threadwise_report::html::render;
 use threadwise_report::json::compare as json;
 use threadwise_report::terminal::{Style, sections, verdict};
 
@@ -16,6 +18,7 @@ fn fixtures() -> [Fixture; 3] {
     let one = |engine: &str, treatments: usize| {
         let mut fixture = Fixture::generated(8, 5);
         fixture.study.engine = engine.to_owned();
+        fixture.study.engine_properties = None;
         fixture.analysis.simulated = false;
         let comparisons = fixture.study.comparisons.clone();
         fixture.study.treatments.truncate(treatments);
@@ -55,18 +58,20 @@ pub fn text(studies: &[Facts<'_>], style: Style) -> String {
 fn a_table_of_three_engines() {
     insta::assert_snapshot!(text(&named(&fixtures()), UNICODE), @r"
     Ratios of rows/s side by side
-     1  sqlite 1.0, logical-io, lite.threadwise (8 blocks, noise floor ±0.9%)
-     2  postgres 1.0, logical-io, pg.threadwise (8 blocks, noise floor ±0.9%)
-     3  mariadb 1.0, logical-io, maria.threadwise (8 blocks, noise floor ±0.9%)
+       engine        workload    result file       blocks  noise floor
+    ──────────────────────────────────────────────────────────────────
+    1  sqlite 1.0    logical-io  lite.threadwise        8        ±0.9%
+    2  postgres 1.0  logical-io  pg.threadwise          8        ±0.9%
+    3  mariadb 1.0   logical-io  maria.threadwise       8        ±0.9%
     comparison                1                       2                     3
+    ────────────────────────────────────────────────────────────────────────────────────────────
     one-cpu/l2 : alone        = 1.00x [0.99, 1.01] ~  ? 0.98x [0.96, 1.00]  = 0.98x [0.96, 1.00]
     same-core/l2 : alone      ▲ 1.27x [1.24, 1.31]    ▲ 1.27x [1.24, 1.31]  ▲ 1.27x [1.24, 1.31]
-    same-package/l2 : alone   ▲ 1.92x [1.89, 1.95]    ▲ 1.92x [1.89, 1.95]  - a
-    cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]    - b                   ▲ 1.94x [1.90, 1.98]
+    same-package/l2 : alone   ▲ 1.92x [1.89, 1.95]    ▲ 1.92x [1.89, 1.95]  -
+    cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]    -                     ▲ 1.94x [1.90, 1.98]
     smt-yield/l2              ▲ 1.29x [1.26, 1.34]    ▲ 1.29x [1.26, 1.34]  ▲ 1.29x [1.26, 1.34]
-    - a  crash: gone
-    - b  one package
-    ▲ higher ▼ lower = no effect shown ? inconclusive ~ within the noise floor
+    2 -: one package  3 -: crash: gone
+    ▲ higher  ▼ lower  = no effect shown  ? inconclusive  ~ within the noise floor
     Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: each
     engine's rows are its own work.
     ");
@@ -82,6 +87,11 @@ fn a_narrow_terminal_gets_a_list() {
     assert!(ascii.is_ascii(), "{ascii}");
     let colored = text(&named(&fixtures), Style { color: true, ..UNICODE });
     assert_eq!(regexless_strip(&colored), text(&named(&fixtures), UNICODE));
+}
+
+#[test]
+fn a_page_of_studies_side_by_side_is_accessible() {
+    assert_accessible("studies side by side", &render(&compare::document(&named(&fixtures()), "0.1.0")).unwrap());
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn comparisons_of_the_study_file_have_their_names() {
 #[test]
 fn a_real_study_is_not_called_simulated() {
     let mut fixture = Fixture::generated(2, 3);
-    fixture.study.engine = "sqlite".to_owned();
+    fixture.study.engine_properties = None;
     fixture.analysis.simulated = false;
     let page = html::render(&fixture.document()).unwrap();
     assert!(!page.contains("SIMULATED"));

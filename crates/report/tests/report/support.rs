@@ -8,6 +8,7 @@ use threadwise_analysis::{
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_report::{Document, Facts};
+use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{
     Comparison, Counters, CpuTimes, Design, OptionValue, Options, Role, Run, RunStatus, SessionSlice, Slice,
@@ -144,6 +145,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
         title: "What cores, siblings and packages do to cached reads".to_owned(),
         seed: 42,
         engine: "simulated".to_owned(),
+        engine_properties: Some(Properties { simulated: true, ..Properties::default() }),
         engine_options: Options::new(),
         workload: "logical-io".to_owned(),
         treatments,

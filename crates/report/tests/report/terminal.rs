@@ -94,11 +94,11 @@ fn verdict_and_table() {
     6. Scope: a model, cached reads, no writes. Next: `threadwise run`.
     ");
     insta::assert_snapshot!(sections(&fixture.document(), UNICODE), @r"
-    treatment                sessions       rows/s        ratio to alone     p99  CPU/row         runs
+    treatment                sessions       rows/s  ratio to alone           p99  CPU/row         runs
     ──────────────────────────────────────────────────────────────────────────────────────────────────
     inside L2
-      alone (1c1t)                  1   487k ±1.9%              baseline  185 µs  2.05 µs            8
-      alone' (1c1t)                 1   492k ±2.1%        baseline again  183 µs  2.03 µs            8
+      alone (1c1t)                  1   487k ±1.9%  baseline              185 µs  2.05 µs            8
+      alone' (1c1t)                 1   492k ±2.1%  baseline again        183 µs  2.03 µs            8
       one-cpu                       2   481k ±2.2%  = 0.98x [0.96, 1.00]  374 µs  4.16 µs            8
       same-core                     2   623k ±3.1%  ▲ 1.27x [1.24, 1.31]  289 µs  3.21 µs            8
       same-package                  2   938k ±1.5%  ▲ 1.92x [1.89, 1.95]  192 µs  2.13 µs            8
@@ -106,8 +106,8 @@ fn verdict_and_table() {
       sessions-4 (spread:4)         4  1.75M ±1.7%  ▲ 3.58x [3.54, 3.63]  205 µs  2.28 µs            8
       sessions-7 (spread:7)         7  2.45M ±1.6%  ▲ 5.01x [4.93, 5.10]  147 µs  1.63 µs            8
     beyond the LLC
-      alone (1c1t)                  1   202k ±2.4%              baseline  447 µs  4.96 µs            8
-      alone' (1c1t)                 1   201k ±1.4%        baseline again  448 µs  4.98 µs            8
+      alone (1c1t)                  1   202k ±2.4%  baseline              447 µs  4.96 µs            8
+      alone' (1c1t)                 1   201k ±1.4%  baseline again        448 µs  4.98 µs            8
       one-cpu                       2   198k ±2.3%  = 0.99x [0.97, 1.00]  907 µs  10.1 µs            8
       same-core                     2   251k ±1.8%  ▲ 1.25x [1.22, 1.28]  717 µs  7.96 µs            8
       same-package                  2   386k ±3.6%  ▲ 1.92x [1.86, 1.97]  467 µs  5.18 µs            8
@@ -115,16 +115,16 @@ fn verdict_and_table() {
       sessions-4 (spread:4)         4   712k ±2.3%  ▲ 3.54x [3.47, 3.61]  506 µs  5.62 µs            8
       sessions-7 (spread:7)         7  1.01M ±2.1%  ▲ 5.02x [4.90, 5.15]  355 µs  3.95 µs  7, 1 failed
     comparisons
-      smt-yield/l2      1.29x [1.26, 1.34]  ▲ higher
-      smt-yield/memory  1.27x [1.23, 1.30]  ▲ higher
+      smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
+      smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
     ");
     insta::assert_snapshot!(sections(&fixture.document(), ASCII), @r"
-    treatment                sessions        rows/s        ratio to alone     p99  CPU/row         runs
+    treatment                sessions        rows/s  ratio to alone           p99  CPU/row         runs
     ---------------------------------------------------------------------------------------------------
     inside L2
-      alone (1c1t)                  1   487k +-1.9%              baseline  185 us  2.05 us            8
-      alone' (1c1t)                 1   492k +-2.1%        baseline again  183 us  2.03 us            8
+      alone (1c1t)                  1   487k +-1.9%  baseline              185 us  2.05 us            8
+      alone' (1c1t)                 1   492k +-2.1%  baseline again        183 us  2.03 us            8
       one-cpu                       2   481k +-2.2%  = 0.98x [0.96, 1.00]  374 us  4.16 us            8
       same-core                     2   623k +-3.1%  ^ 1.27x [1.24, 1.31]  289 us  3.21 us            8
       same-package                  2   938k +-1.5%  ^ 1.92x [1.89, 1.95]  192 us  2.13 us            8
@@ -132,8 +132,8 @@ fn verdict_and_table() {
       sessions-4 (spread:4)         4  1.75M +-1.7%  ^ 3.58x [3.54, 3.63]  205 us  2.28 us            8
       sessions-7 (spread:7)         7  2.45M +-1.6%  ^ 5.01x [4.93, 5.10]  147 us  1.63 us            8
     beyond the LLC
-      alone (1c1t)                  1   202k +-2.4%              baseline  447 us  4.96 us            8
-      alone' (1c1t)                 1   201k +-1.4%        baseline again  448 us  4.98 us            8
+      alone (1c1t)                  1   202k +-2.4%  baseline              447 us  4.96 us            8
+      alone' (1c1t)                 1   201k +-1.4%  baseline again        448 us  4.98 us            8
       one-cpu                       2   198k +-2.3%  = 0.99x [0.97, 1.00]  907 us  10.1 us            8
       same-core                     2   251k +-1.8%  ^ 1.25x [1.22, 1.28]  717 us  7.96 us            8
       same-package                  2   386k +-3.6%  ^ 1.92x [1.86, 1.97]  467 us  5.18 us            8
@@ -141,8 +141,8 @@ fn verdict_and_table() {
       sessions-4 (spread:4)         4   712k +-2.3%  ^ 3.54x [3.47, 3.61]  506 us  5.62 us            8
       sessions-7 (spread:7)         7  1.01M +-2.1%  ^ 5.02x [4.90, 5.15]  355 us  3.95 us  7, 1 failed
     comparisons
-      smt-yield/l2      1.29x [1.26, 1.34]  ^ higher
-      smt-yield/memory  1.27x [1.23, 1.30]  ^ higher
+      smt-yield/l2      ^ 1.29x [1.26, 1.34]  higher
+      smt-yield/memory  ^ 1.27x [1.23, 1.30]  higher
     +-, [low, high]: 95% interval over 8 blocks.  ^ higher  v lower  = no effect shown  ? inconclusive
     ");
 }
@@ -171,32 +171,36 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
         text.lines().skip(skip).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(ends(50, 58), @r"
-      sessions-7 (spread:7)
-        7 sessions  1.01M ±2.1% rows/s
-        ▲ 5.02x [4.90, 5.15] to alone  p99 355 µs
+    sessions-4
+        sessions 4  rows/s 712k ±2.3%
+        ratio to alone ▲ 3.54x ±2.0%  p99 506 µs
+        CPU/row 5.62 µs  runs 8
+    sessions-7
+        sessions 7  rows/s 1.01M ±2.1%
+        ratio to alone ▲ 5.02x ±2.6%  p99 355 µs
         CPU/row 3.95 µs  runs 7, 1 failed
+    p99 -: fewer than 1,000 steps a block
     comparisons
-      smt-yield/l2      1.29x [1.26, 1.34]  ▲ higher
-      smt-yield/memory  1.27x [1.23, 1.30]  ▲ higher
+      smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
+      smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
     ±, [low, high]: 95% interval over 8 blocks.
     ▲ higher  ▼ lower  = no effect shown
     ? inconclusive
+    ");
+    insta::assert_snapshot!(ends(90, 18), @r"
+      sessions-4 (spread:4)         4   712k ±2.3%  ▲ 3.54x [3.47, 3.61]  506 µs            8
+      sessions-7 (spread:7)         7  1.01M ±2.1%  ▲ 5.02x [4.90, 5.15]  355 µs  7, 1 failed
     p99 -: fewer than 1,000 steps a block
-    ");
-    insta::assert_snapshot!(ends(86, 18), @r"
-      sessions-4 (spread:4)         4   712k ±2.3%  ▲ 3.54x [3.47, 3.61]  506 µs         8
-      sessions-7 (spread:7)         7  1.01M ±2.1%  ▲ 5.02x [4.90, 5.15]  355 µs      7, 1
-                                                                                    failed
     comparisons
-      smt-yield/l2      1.29x [1.26, 1.34]  ▲ higher
-      smt-yield/memory  1.27x [1.23, 1.30]  ▲ higher
+      smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
+      smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown
-    ? inconclusive  p99 -: fewer than 1,000 steps a block
+    ? inconclusive
     ");
-    // Every word of the wide table is whole in the narrow ones.
+    // Every word of the wide table is whole in the narrow ones; half-widths stand there for intervals.
     let wide = at(100);
     for width in 40..100 {
-        for word in at(width).split_whitespace().filter(|word| !word.starts_with('─')) {
+        for word in at(width).split_whitespace().filter(|word| !word.starts_with(['─', '±'])) {
             let bare = word.trim_matches(['(', ')']);
             assert!(wide.contains(bare) || LIST_WORDS.contains(&bare), "{width}: {word}");
         }
@@ -238,9 +242,9 @@ fn comparisons_stand_below_the_table_by_name() {
     let shown: Vec<&str> = text.lines().skip_while(|line| *line != "comparisons").collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
     comparisons
-      smt-yield/l2        1.29x [1.26, 1.34]  ▲ higher
-      smt-yield/memory    1.27x [1.23, 1.30]  ▲ higher
-      two �[2Jversus two  0.98x [0.96, 1.00]  ? inconclusive
+      smt-yield/l2        ▲ 1.29x [1.26, 1.34]  higher
+      smt-yield/memory    ▲ 1.27x [1.23, 1.30]  higher
+      two �[2Jversus two  ? 0.98x [0.96, 1.00]  inconclusive
     ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
     ");
     let narrow = sections(&fixture.document(), Style { width: 50, ..UNICODE });
@@ -259,7 +263,9 @@ fn the_level_is_that_of_the_estimates_and_the_baseline_has_its_name() {
     assert!(text.contains("99% interval") && !text.contains("95%"), "{text}");
     assert!(text.contains("ratio to two") && !text.contains("to alone"), "{text}");
     let page = threadwise_report::html::render(&fixture.document()).unwrap();
-    assert!(page.contains("99% intervals") && page.contains("Intervals are at <span class=\"figure\">99%</span>"));
+    assert!(
+        page.contains("99% intervals") && page.contains("Intervals are at <span class=\"figure\">99%</span>")
+    );
     assert!(page.contains(">ratio to two<") && page.contains("two against two"));
     fixture.analysis.estimates.clear();
     assert!(sections(&fixture.document(), UNICODE).contains("95% interval"));

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::page::HOSTILE;
 use crate::support::Fixture;
@@ -24,72 +25,118 @@ fn screen_of(fixture: &Fixture, width: usize) -> String {
 fn a_terminal_shows_the_published_table_first() {
     insta::assert_snapshot!(screen_of(&fixture(8), 140), @r"
     work list: firebird, 40 items
-                        no-smt                                                      all
-    jobs                s/item   list  idle  step                                s/item   list  idle  step                  all/no-smt
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-       1  22.41 [22.19, 22.63]  14:56  0.0%  -                     22.95 [22.72, 23.18]  15:18  0.0%  -                     = 0.98x [0.96, 1.00]
-       2  12.24 [12.12, 12.36]   8:10  2.0%  ▲ 1.83x [1.79, 1.87]  12.57 [12.44, 12.70]   8:23  2.0%  ▲ 1.83x [1.79, 1.86]  = 0.97x [0.95, 0.99]
-       4  10.77 [10.66, 10.88]   7:11  6.0%  ▲ 1.14x [1.11, 1.16]  9.560 [9.464, 9.656]   6:22  6.0%  ▲ 1.31x [1.29, 1.34]  ▲ 1.13x [1.10, 1.15]
-    time of the list by other schedules over that of the one that was run: computed from the same runs' items, not run
-                      queue, as given     fixed parts, as given
-      no-smt, 2 jobs  1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
-      no-smt, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
-      all, 2 jobs     1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
-      all, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
-    list: time of the whole list
-    idle: share of the jobs' time in which nothing was left to do
-    step: speed over the row above
+    Seconds per item by number of jobs
+    jobs                s/item                  list             idle  step
+    ───────────────────────────────────────────────────────────────────────────────────────
+    no-smt
+      1   22.41 [22.19, 22.63]  14:56 [14:47, 15:05]        0% [0, 0]  -
+      2      12.2 [12.1, 12.4]     8:10 [8:05, 8:14]  2.0% [1.8, 2.2]  ▲ 1.83x [1.79, 1.87]
+      4   10.77 [10.66, 10.88]     7:11 [7:06, 7:15]  6.0% [5.4, 6.6]  ▲ 1.14x [1.11, 1.16]
+    all
+      1      22.9 [22.7, 23.2]  15:18 [15:09, 15:27]        0% [0, 0]  -
+      2      12.6 [12.4, 12.7]     8:23 [8:18, 8:28]  2.0% [1.8, 2.2]  ▲ 1.83x [1.79, 1.86]
+      4   9.560 [9.464, 9.656]     6:22 [6:19, 6:26]  6.0% [5.4, 6.6]  ▲ 1.31x [1.29, 1.34]
+    Speed at the same number of jobs
+    compared         jobs  speed
+    ───────────────────────────────────────────
+    all over no-smt     1  = 0.98x [0.96, 1.00]
+    all over no-smt     2  = 0.97x [0.95, 0.99]
+    all over no-smt     4  ▲ 1.13x [1.10, 1.15]
+    The whole list by other schedules: computed from the same runs' items, not run
+    jobs            schedule                            list  time over the run's
+    ─────────────────────────────────────────────────────────────────────────────
+    no-smt, 2 jobs  queue, as given        8:15 [8:10, 8:20]   1.01x [1.00, 1.02]
+    no-smt, 2 jobs  fixed parts, as given  8:49 [8:43, 8:54]   1.08x [1.07, 1.09]
+    no-smt, 4 jobs  queue, as given        7:25 [7:21, 7:29]   1.03x [1.03, 1.04]
+    no-smt, 4 jobs  fixed parts, as given  8:54 [8:49, 9:00]   1.24x [1.23, 1.25]
+    all, 2 jobs     queue, as given        8:28 [8:23, 8:33]   1.01x [1.00, 1.02]
+    all, 2 jobs     fixed parts, as given  9:03 [8:58, 9:08]   1.08x [1.07, 1.09]
+    all, 4 jobs     queue, as given        6:35 [6:31, 6:39]   1.03x [1.03, 1.04]
+    all, 4 jobs     fixed parts, as given  7:54 [7:49, 7:59]   1.24x [1.23, 1.25]
+    list: time of the whole list  idle: share of the jobs' time in which nothing was left to do  step: speed over the row above
     ");
     insta::assert_snapshot!(screen_of(&fixture(8), 80), @r"
     work list: firebird, 40 items
-    jobs       s/item   list  idle  step                  over no-smt
-    ──────────────────────────────────────────────────────────────────────────
+    Seconds per item by number of jobs
+    jobs       s/item         list       idle  step
+    ───────────────────────────────────────────────────────────────
     no-smt
-       1  22.41 ±1.0%  14:56  0.0%  -                     -
-       2  12.24 ±1.0%   8:10  2.0%  ▲ 1.83x [1.79, 1.87]  -
-       4  10.77 ±1.0%   7:11  6.0%  ▲ 1.14x [1.11, 1.16]  -
+      1   22.41 ±1.0%  14:56 ±1.0%         0%  -
+      2    12.2 ±1.0%   8:10 ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.87]
+      4   10.77 ±1.0%   7:11 ±1.0%  6.0% ±10%  ▲ 1.14x [1.11, 1.16]
     all
-       1  22.95 ±1.0%  15:18  0.0%  -                     = 0.98x [0.96, 1.00]
-       2  12.57 ±1.0%   8:23  2.0%  ▲ 1.83x [1.79, 1.86]  = 0.97x [0.95, 0.99]
-       4  9.560 ±1.0%   6:22  6.0%  ▲ 1.31x [1.29, 1.34]  ▲ 1.13x [1.10, 1.15]
-    time of the list by other schedules over that of the one that was run: computed
-    from the same runs' items, not run
-                      queue, as given     fixed parts, as given
-      no-smt, 2 jobs  1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
-      no-smt, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
-      all, 2 jobs     1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
-      all, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      1    22.9 ±1.0%  15:18 ±1.0%         0%  -
+      2    12.6 ±1.0%   8:23 ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.86]
+      4   9.560 ±1.0%   6:22 ±1.0%  6.0% ±10%  ▲ 1.31x [1.29, 1.34]
+    Speed at the same number of jobs
+    compared         jobs  speed
+    ───────────────────────────────────────────
+    all over no-smt     1  = 0.98x [0.96, 1.00]
+    all over no-smt     2  = 0.97x [0.95, 0.99]
+    all over no-smt     4  ▲ 1.13x [1.10, 1.15]
+    The whole list by other schedules: computed from the same runs' items, not run
+    jobs            schedule                            list  time over the run's
+    ─────────────────────────────────────────────────────────────────────────────
+    no-smt, 2 jobs  queue, as given        8:15 [8:10, 8:20]   1.01x [1.00, 1.02]
+    no-smt, 2 jobs  fixed parts, as given  8:49 [8:43, 8:54]   1.08x [1.07, 1.09]
+    no-smt, 4 jobs  queue, as given        7:25 [7:21, 7:29]   1.03x [1.03, 1.04]
+    no-smt, 4 jobs  fixed parts, as given  8:54 [8:49, 9:00]   1.24x [1.23, 1.25]
+    all, 2 jobs     queue, as given        8:28 [8:23, 8:33]   1.01x [1.00, 1.02]
+    all, 2 jobs     fixed parts, as given  9:03 [8:58, 9:08]   1.08x [1.07, 1.09]
+    all, 4 jobs     queue, as given        6:35 [6:31, 6:39]   1.03x [1.03, 1.04]
+    all, 4 jobs     fixed parts, as given  7:54 [7:49, 7:59]   1.24x [1.23, 1.25]
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
     ");
     insta::assert_snapshot!(screen_of(&fixture(8), 60), @r"
     work list: firebird, 40 items
-    jobs       s/item   list  idle  step
-    ────────────────────────────────────────────────────
+    Seconds per item by number of jobs
+    jobs       s/item         list       idle  step
+    ────────────────────────────────────────────────────────
     no-smt
-       1  22.41 ±1.0%  14:56  0.0%  -
-       2  12.24 ±1.0%   8:10  2.0%  ▲ 1.83x [1.79, 1.87]
-       4  10.77 ±1.0%   7:11  6.0%  ▲ 1.14x [1.11, 1.16]
+      1   22.41 ±1.0%  14:56 ±1.0%         0%  -
+      2    12.2 ±1.0%   8:10 ±1.0%  2.0% ±10%  ▲ 1.83x ±2.0%
+      4   10.77 ±1.0%   7:11 ±1.0%  6.0% ±10%  ▲ 1.14x ±2.0%
     all
-       1  22.95 ±1.0%  15:18  0.0%  -
-       2  12.57 ±1.0%   8:23  2.0%  ▲ 1.83x [1.79, 1.86]
-       4  9.560 ±1.0%   6:22  6.0%  ▲ 1.31x [1.29, 1.34]
-    speed at the same number of jobs
-      all over no-smt, 1 job   = 0.98x [0.96, 1.00]
-      all over no-smt, 2 jobs  = 0.97x [0.95, 0.99]
-      all over no-smt, 4 jobs  ▲ 1.13x [1.10, 1.15]
-    time of the list by other schedules over that of the one
-    that was run: computed from the same runs' items, not run
-                      queue, as given     fixed parts, as given
-      no-smt, 2 jobs  1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
-      no-smt, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
-      all, 2 jobs     1.01x [1.00, 1.02]  1.08x [1.07, 1.09]
-      all, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      1    22.9 ±1.0%  15:18 ±1.0%         0%  -
+      2    12.6 ±1.0%   8:23 ±1.0%  2.0% ±10%  ▲ 1.83x ±2.0%
+      4   9.560 ±1.0%   6:22 ±1.0%  6.0% ±10%  ▲ 1.31x ±2.0%
+    Speed at the same number of jobs
+    compared         jobs  speed
+    ───────────────────────────────────────────
+    all over no-smt     1  = 0.98x [0.96, 1.00]
+    all over no-smt     2  = 0.97x [0.95, 0.99]
+    all over no-smt     4  ▲ 1.13x [1.10, 1.15]
+    The whole list by other schedules: computed from the same
+    runs' items, not run
+    no-smt, 2 jobs
+        schedule queue, as given  list 8:15 ±1.0%
+        time over the run's 1.01x ±0.6%
+    no-smt, 2 jobs
+        schedule fixed parts, as given  list 8:49 ±1.0%
+        time over the run's 1.08x ±0.6%
+    no-smt, 4 jobs
+        schedule queue, as given  list 7:25 ±1.0%
+        time over the run's 1.03x ±0.6%
+    no-smt, 4 jobs
+        schedule fixed parts, as given  list 8:54 ±1.0%
+        time over the run's 1.24x ±0.6%
+    all, 2 jobs
+        schedule queue, as given  list 8:28 ±1.0%
+        time over the run's 1.01x ±0.6%
+    all, 2 jobs
+        schedule fixed parts, as given  list 9:03 ±1.0%
+        time over the run's 1.08x ±0.6%
+    all, 4 jobs
+        schedule queue, as given  list 6:35 ±1.0%
+        time over the run's 1.03x ±0.6%
+    all, 4 jobs
+        schedule fixed parts, as given  list 7:54 ±1.0%
+        time over the run's 1.24x ±0.6%
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to
-    do
-    step: speed over the row above
+    do  step: speed over the row above
     ");
 }
 
@@ -100,37 +147,48 @@ fn one_series_and_one_block_are_a_table_too() {
     one.analysis.worklist.as_mut().unwrap().pairs.clear();
     insta::assert_snapshot!(screen_of(&one, 80), @r"
     work list: firebird, 40 items
+    Seconds per item by number of jobs
     jobs  s/item   list  idle  step
     ──────────────────────────────────
     no-smt
-       1   22.41  14:56  0.0%  -
-       2   12.24   8:10  2.0%  ? 1.83x
-       4   10.77   7:11  6.0%  ? 1.14x
-    time of the list by other schedules over that of the one that was run: computed
-    from the same runs' items, not run
-                      queue, as given  fixed parts, as given
-      no-smt, 2 jobs  1.01x            1.08x
-      no-smt, 4 jobs  1.03x            1.24x
+      1     22.4  14:56    0%  -
+      2     12.2   8:10  2.0%  ? 1.83x
+      4     10.8   7:11  6.0%  ? 1.14x
+    The whole list by other schedules: computed from the same runs' items, not run
+    jobs            schedule               list  time over the run's
+    ────────────────────────────────────────────────────────────────
+    no-smt, 2 jobs  queue, as given        8:15                1.01x
+    no-smt, 2 jobs  fixed parts, as given  8:49                1.08x
+    no-smt, 4 jobs  queue, as given        7:25                1.03x
+    no-smt, 4 jobs  fixed parts, as given  8:54                1.24x
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
     ");
     insta::assert_snapshot!(screen_of(&schedules(), 80), @r"
     work list: firebird, 40 items
-    jobs                s/item  list  idle  over all, as given
-    ────────────────────────────────────────────────────────────
+    Seconds per item by number of jobs
+    jobs                s/item               list             idle
+    ──────────────────────────────────────────────────────────────
     all
-       4  9.560 [9.464, 9.656]  6:22  6.0%  ▲ 1.13x [1.10, 1.15]
+      4   9.560 [9.464, 9.656]  6:22 [6:19, 6:26]  6.0% [5.4, 6.6]
     all, as given
-       4  9.560 [9.464, 9.656]  6:22  6.0%  -
+      4   9.560 [9.464, 9.656]  6:22 [6:19, 6:26]  6.0% [5.4, 6.6]
     all, split
-       4  9.560 [9.464, 9.656]  6:22  6.0%  -
-    time of the list by other schedules over that of the one that was run: computed
-    from the same runs' items, not run
-                             queue, as given     fixed parts, as given
-      all, 4 jobs            1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
-      all, as given, 4 jobs  1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
-      all, split, 4 jobs     1.03x [1.03, 1.04]  1.24x [1.23, 1.25]
+      4   9.560 [9.464, 9.656]  6:22 [6:19, 6:26]  6.0% [5.4, 6.6]
+    Speed at the same number of jobs
+    compared                jobs  speed
+    ──────────────────────────────────────────────────
+    all over all, as given     4  ▲ 1.13x [1.10, 1.15]
+    The whole list by other schedules: computed from the same runs' items, not run
+    jobs                   schedule                     list  time over the run's
+    ─────────────────────────────────────────────────────────────────────────────
+    all, 4 jobs            queue, as given        6:35 ±1.0%          1.03x ±0.6%
+    all, 4 jobs            fixed parts, as given  7:54 ±1.0%          1.24x ±0.6%
+    all, as given, 4 jobs  queue, as given        6:35 ±1.0%          1.03x ±0.6%
+    all, as given, 4 jobs  fixed parts, as given  7:54 ±1.0%          1.24x ±0.6%
+    all, split, 4 jobs     queue, as given        6:35 ±1.0%          1.03x ±0.6%
+    all, split, 4 jobs     fixed parts, as given  7:54 ±1.0%          1.24x ±0.6%
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to do
     ");
@@ -170,7 +228,7 @@ fn the_page_begins_with_the_jobs() {
     let places: Vec<usize> = ids.map(|id| page.find(&format!("<section id=\"{id}\"")).expect(id)).into();
     assert!(places.is_sorted(), "sections in order");
     for text in [
-        "40 items in the list. Chain: firebird.",
+        "40 items in the list. Recipe: firebird.",
         "<h3>Items by number of jobs</h3>",
         "<h3>One run, item by item</h3>",
         "<th scope=\"rowgroup\" colspan=\"6\">no-smt</th>",
@@ -218,10 +276,16 @@ fn a_browser_draws_lines_slopes_and_idle_tails() {
 }
 
 #[test]
+fn pages_of_work_lists_are_accessible() {
+    assert_accessible("a work list", &html::render(&fixture(8).document()).unwrap());
+    assert_accessible("schedules", &html::render(&schedules().document()).unwrap());
+}
+
+#[test]
 fn one_block_schedules_and_hostile_names_are_drawn_too() {
     let mut evil = fixture(8);
     let own = evil.analysis.worklist.as_mut().unwrap();
-    own.chain = HOSTILE.to_owned();
+    own.recipe = HOSTILE.to_owned();
     own.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
     own.timelines.iter_mut().flat_map(|own| &mut own.bars).for_each(|bar| bar.name.push_str(HOSTILE));
     for fixture in [fixture(1), schedules(), evil] {
@@ -237,7 +301,8 @@ fn one_block_schedules_and_hostile_names_are_drawn_too() {
 fn json_has_the_documented_form() {
     let report: Value = serde_json::from_str(&fixture(8).json()).unwrap();
     let own = &report["worklist"];
-    assert_eq!((&own["chain"], &own["items"]), (&"firebird".into(), &40.into()));
+    assert_eq!((&own["recipe"], &own["items"]), (&"firebird".into(), &40.into()));
+    assert_eq!(own["chain"], own["recipe"], "the old name stays");
     let series = &own["series"][1];
     assert_eq!((&series["label"], &series["placement"]), (&"all".into(), &"all".into()));
     let point = &series["points"][2];

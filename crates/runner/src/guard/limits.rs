@@ -83,6 +83,7 @@ mod tests {
             title: "x".into(),
             seed: 1,
             engine: "sqlite".into(),
+            engine_properties: None,
             engine_options: Options::new(),
             workload: "logical-io".into(),
             treatments: vec![one; treatments],

@@ -63,8 +63,9 @@ pub fn prepare(
     let options = study.treatments.iter().map(|treatment| TpchOptions::read(&treatment.options));
     let options: Vec<TpchOptions> = options.collect::<Result<_, _>>().map_err(failed)?;
     let Some(first) = options.first() else { return Err(failed("the study has no treatments")) };
-    let dialect = Dialect::of_engine(&study.engine)
-        .ok_or_else(|| failed(format!("there are no query texts for the engine {}", study.engine)))?;
+    let dialect = study.properties().dialect.and_then(|name| Dialect::named(&name));
+    let dialect =
+        dialect.ok_or_else(|| failed(format!("there are no query texts for the engine {}", study.engine)))?;
     let mut notes = Vec::new();
     let data = dataset(first, settings, stop, &mut notes, observer)?;
     let questions = Questions::of(study, first)?;

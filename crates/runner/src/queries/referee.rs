@@ -94,7 +94,7 @@ impl Referee {
         let place = Place { cpus: allowed, memory: &memory, folder: &home, log: &log, mark: &log };
         let begin = || {
             let mut worker = WorkerProcess::start(&settings.referee, place, Deadlines::default())?;
-            let version = worker.hello(stop)?;
+            let version = worker.hello(stop)?.version;
             worker.send(&prepare(&home, &questions.queries, allowed), stop)?;
             match worker.receive("prepare", Deadlines::default().prepare, Some(stop))? {
                 Reply::Ready { .. } => {}

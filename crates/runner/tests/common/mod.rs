@@ -102,7 +102,12 @@ pub fn versions() -> Versions {
 pub fn settings(spy: &Path, data_root: &Path, hello: &str) -> Settings {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/worker.py");
     let args = [script, spy.to_str().unwrap(), hello].map(str::to_owned).to_vec();
-    let mut settings = Settings::new(Worker { program: "python3".into(), args, environment: Vec::new() });
+    let mut settings = Settings::new(Worker {
+        program: "python3".into(),
+        args,
+        environment: Vec::new(),
+        withheld: Vec::new(),
+    });
     settings.data_root = data_root.to_owned();
     settings.allow_busy = true;
     settings.deadlines = Deadlines { slice: Duration::from_secs(60), ..Deadlines::default() };
@@ -122,6 +127,7 @@ pub fn study(others: &[&str], blocks: u32) -> Study {
         title: "A test of the runner".into(),
         seed: 7,
         engine: "test".into(),
+        engine_properties: None,
         engine_options: Options::new(),
         workload: "logical-io".into(),
         treatments,

@@ -155,7 +155,8 @@ def main():
             file.write("\n".join(os.environ))
     with open(os.path.join(spy, "pids"), "a") as file:
         file.write(f"{os.getpid()}\n")
-    say(type="hello", protocol=99 if hello == "version" else 1, engine="test", version="1.2")
+    said = {"properties": json.loads(hello)} if hello.startswith("{") else {}
+    say(type="hello", protocol=99 if hello == "version" else 1, engine="test", version="1.2", **said)
     fault, tids = "", []
     for line in sys.stdin:
         request = json.loads(line)

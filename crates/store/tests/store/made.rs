@@ -71,6 +71,7 @@ pub fn study() -> Study {
         title: "Two sessions: \"same\" core or two?".into(),
         seed: 9_007_199_254_740_993,
         engine: "sqlite".into(),
+        engine_properties: None,
         engine_options: [("cache_mib".to_owned(), OptionValue::Integer(64))].into(),
         workload: "logical-io".into(),
         treatments: vec![

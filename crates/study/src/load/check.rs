@@ -36,7 +36,7 @@ pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
 
 /// The same of the workload `worklist`: all treatments do one list.
-const ONE_LIST: [&str; 4] = ["chain", "list", "files", "total_mib"];
+const ONE_LIST: [&str; 5] = [worklist::RECIPE, worklist::RECIPE_STORED, "list", "files", "total_mib"];
 
 /// Name of the baseline where the file gives none.
 pub(super) const ALONE: &str = "alone";
@@ -197,6 +197,7 @@ fn study_wide(raw: &RawStudy, key: &str, span: Range<usize>, source: &Source) ->
     if !wide.contains(&key) {
         return Ok(());
     }
+    let key = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
     let message = format!("'{key}' is the same for all treatments of a study; put it into [options]");
     Err(source.at(span, message))
 }
@@ -220,7 +221,7 @@ fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     sessions(baseline.sessions.as_ref(), source)?;
     pin(baseline.pin.as_ref(), raw.workload.get_ref(), source)?;
     memory(baseline.memory.as_ref(), source)?;
-    placeable(baseline.service.as_ref(), raw, source)?;
+    service(baseline.service.as_ref(), source)?;
     let alone = baseline.name.as_ref().map_or(ALONE, |name| name.get_ref());
     let mut names = vec![alone.to_owned(), format!("{alone}'")];
     name(baseline.name.as_ref(), source)?;
@@ -230,7 +231,7 @@ fn treatments(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         sessions(treatment.sessions.as_ref(), source)?;
         pin(treatment.pin.as_ref(), raw.workload.get_ref(), source)?;
         memory(treatment.memory.as_ref(), source)?;
-        placeable(treatment.service.as_ref(), raw, source)?;
+        service(treatment.service.as_ref(), source)?;
         name(treatment.name.as_ref(), source)?;
         let name = treatment.name.as_ref().unwrap_or(&treatment.placement);
         if names.contains(name.get_ref()) {
@@ -310,20 +311,16 @@ pub(super) fn service(text: Option<&Spanned<String>>, source: &Source) -> Result
     text.map(read).transpose()
 }
 
-fn placeable(text: Option<&Spanned<String>>, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    service(text, source)?;
-    match (text, service_fault(raw.engine.get_ref())) {
-        (Some(text), Some(fault)) => Err(source.at(text.span(), fault)),
-        _ => Ok(()),
-    }
+/// Why service threads of an engine that has none cannot be placed.
+pub(super) fn no_service_threads(engine: &str) -> String {
+    format!("engine {engine} has no service threads to place; leave out service")
 }
 
-/// Why an engine's service threads cannot be placed, or nothing. A key that does nothing would
-/// mislead.
-pub(super) fn service_fault(engine: &str) -> Option<String> {
-    let has_none =
-        matches!(engine, "sqlite" | "simulated" | "duckdb" | "datafusion" | "command" | "worklist");
-    has_none.then(|| format!("engine {engine} has no service threads to place; leave out service"))
+/// Refuses the first key `service` with this fault: a key that does nothing would mislead.
+pub(super) fn no_service(raw: &RawStudy, source: &Source, fault: &str) -> Result<(), LoadError> {
+    let keys = raw.treatments.iter().map(|treatment| &treatment.service);
+    let first = std::iter::once(&raw.baseline.service).chain(keys).flatten().next();
+    first.map_or(Ok(()), |text| Err(source.at(text.span(), fault)))
 }
 
 fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {

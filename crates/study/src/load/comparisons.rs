@@ -71,7 +71,7 @@ pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Compariso
             kind: "sweep-step".to_owned(),
         })
     };
-    sweep.chain.windows(2).filter_map(step).collect()
+    sweep.points.windows(2).filter_map(step).collect()
 }
 
 /// The file's own comparisons, where both sides are there.

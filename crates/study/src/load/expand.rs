@@ -14,7 +14,7 @@ use super::raw::{RawOptions, RawTreatment, option_value};
 use super::sweep::{self, Sweep};
 use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
-use crate::{OptionValue, Options, Role, Study, Treatment, block_bytes, command, tpch, worklist};
+use crate::{OptionValue, Options, Role, Study, Treatment, command, tpch, worklist};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -57,13 +57,20 @@ pub(super) fn expand(
     let raw = &file.raw;
     let mut left_out = Vec::new();
     let seed = overrides.seed.or(raw.seed).unwrap_or(DEFAULT_SEED);
+    let engine = overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone());
+    let properties = &overrides.engine_properties;
+    let no_service = (!properties.service_threads).then(|| check::no_service_threads(&engine));
+    if let Some(fault) = no_service.as_ref().filter(|_| engine == *raw.engine.get_ref()) {
+        check::no_service(raw, &file.source, fault)?;
+    }
     let policies = Policies::new(file, topology, overrides, seed);
+    policies.refuse_unused(overrides)?;
+    jobs::refuse_unused(file, overrides)?;
     let mut seats = seats(file, topology, overrides, &policies, &mut left_out)?;
     let (dops, points) = dop::seats(file, topology, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(dops);
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(of_jobs);
-    jobs::set_all(file, overrides, &mut seats);
     let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
     set_twice(overrides, &seats)?;
     one_stream(file, overrides, &seats)?;
@@ -72,8 +79,7 @@ pub(super) fn expand(
         add_sweep(&mut groups, sweep, file, &mut left_out);
     }
     something_compared(&groups, &left_out, file)?;
-    let engine = overrides.engine.clone().unwrap_or_else(|| raw.engine.get_ref().clone());
-    if let Some(fault) = check::service_fault(&engine)
+    if let Some(fault) = no_service
         && groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some())
     {
         return Err(LoadError::Override { option: "service".to_owned(), why: fault });
@@ -86,13 +92,14 @@ pub(super) fn expand(
     }
     if raw.workload.get_ref() == "logical-io" {
         let room = data::Room::new(overrides, file.is_preset);
-        left_out.extend(data::size_groups(&mut groups, topology, block_bytes(&engine), &room)?);
+        left_out.extend(data::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
     }
     let mut study = Study {
         name: raw.name.get_ref().clone(),
         title: title(file, overrides),
         seed,
         engine,
+        engine_properties: Some(properties.clone()),
         engine_options: engine_options(file, overrides),
         workload: raw.workload.get_ref().clone(),
         treatments: Vec::new(),
@@ -131,8 +138,12 @@ fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> 
 
 /// The file's title, and what the command line changed in all treatments alike.
 fn title(file: &StudyFile, overrides: &Overrides) -> String {
+    let raw = &file.raw;
+    let has_own = raw.baseline.memory.is_some() || raw.treatments.iter().any(|own| own.memory.is_some());
     match &overrides.memory {
-        Some(memory) if *memory != Memory::Local => format!("{} (memory={memory})", file.title()),
+        Some(memory) if *memory != Memory::Local && !has_own => {
+            format!("{} (memory={memory})", file.title())
+        }
         _ => file.title().to_owned(),
     }
 }
@@ -172,7 +183,7 @@ fn seats(
         file.source.at(span, format!("the baseline: {error}"))
     })?;
     let is_schedule = file.raw.workload.get_ref() == worklist::WORKLOAD && file.raw.jobs.is_none();
-    let sessions = if is_schedule { jobs::default_jobs(cpus) } else { 1 };
+    let sessions = if is_schedule { jobs::number(overrides, cpus) } else { 1 };
     let alone = Seat {
         name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
         placement: text.to_owned(),
@@ -184,12 +195,10 @@ fn seats(
         role: Role::Baseline,
     };
     if let Some((service, lacks)) = policies.service_lacks(&alone.service, text) {
-        let span = raw.service.as_ref().map_or(0..0, Spanned::span);
-        return Err(policies.service_refusal(&service, span, &lacks));
+        return Err(policies.service_refusal(&service, raw.service.as_ref(), &lacks));
     }
     if let Some(lacks) = policies.lacks(&alone.memory, text) {
-        let span = raw.memory.as_ref().map_or(0..0, Spanned::span);
-        return Err(policies.refusal(&alone.memory, span, &lacks));
+        return Err(policies.refusal(&alone.memory, raw.memory.as_ref(), &lacks));
     }
     let twin = Seat { name: format!("{}'", alone.name), role: Role::BaselineTwin, ..alone.clone() };
     let mut seats = vec![alone, twin];
@@ -203,7 +212,7 @@ fn seats(
         return Ok(seats);
     }
     for treatment in &file.raw.treatments {
-        match listed(treatment, file, topology, policies)? {
+        match listed(treatment, file, (topology, overrides), policies)? {
             Ok(seat) => match twin_of(&seat, &seats, policies).filter(|_| treatment.optional) {
                 Some(other) => left_out.push(format!("{}: the same as {other} on this machine", seat.name)),
                 None => seats.push(seat),
@@ -227,7 +236,7 @@ fn twin_of(seat: &Seat, earlier: &[Seat], policies: &Policies) -> Option<String>
 fn listed(
     treatment: &RawTreatment,
     file: &StudyFile,
-    topology: &Topology,
+    (topology, overrides): (&Topology, &Overrides),
     policies: &Policies,
 ) -> Result<Result<Seat, String>, LoadError> {
     let text = &treatment.placement;
@@ -247,9 +256,8 @@ fn listed(
         None => {}
         Some(lacks) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
         Some(lacks) => {
-            let span = treatment.memory.as_ref().unwrap_or(text).span();
             let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
-            return Err(policies.refusal(&memory, span, &why));
+            return Err(policies.refusal(&memory, treatment.memory.as_ref(), &why));
         }
     }
     let service = policies.service(treatment.service.as_ref())?;
@@ -257,16 +265,15 @@ fn listed(
         None => {}
         Some((_, lacks)) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
         Some((service, lacks)) => {
-            let span = treatment.service.as_ref().unwrap_or(text).span();
             let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
-            return Err(policies.service_refusal(&service, span, &why));
+            return Err(policies.service_refusal(&service, treatment.service.as_ref(), &why));
         }
     }
     let workload = file.raw.workload.get_ref();
     let sessions = match workload.as_str() {
         // A query is one stream, however many threads it has.
         tpch::WORKLOAD => 1,
-        worklist::WORKLOAD => jobs::default_jobs(sessions),
+        worklist::WORKLOAD => jobs::number(overrides, sessions),
         _ => sessions,
     };
     Ok(Ok(Seat {
@@ -294,15 +301,15 @@ fn asked_for(
         let own = default_sessions(text, topology).map_err(|error| refused(error.to_string()))?;
         let memory = policies.of(None)?;
         if let Some(lacks) = policies.lacks(&memory, text) {
-            return Err(policies.refusal(&memory, 0..0, &format!("{text}: {lacks}")));
+            return Err(policies.refusal(&memory, None, &format!("{text}: {lacks}")));
         }
         let service = policies.service(None)?;
         if let Some((service, lacks)) = policies.service_lacks(&service, text) {
-            return Err(policies.service_refusal(&service, 0..0, &format!("{text}: {lacks}")));
+            return Err(policies.service_refusal(&service, None, &format!("{text}: {lacks}")));
         }
         let counts = match &overrides.sessions {
             Some(counts) => session_list(counts)?,
-            None => vec![own],
+            None => vec![jobs::asked(overrides).unwrap_or(own)],
         };
         for &sessions in &counts {
             let text = text.trim();

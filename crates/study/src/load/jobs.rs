@@ -134,16 +134,33 @@ fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadErr
     }
 }
 
-/// One number of jobs for all treatments of a study of work lists that has no `[jobs]`.
-pub(super) fn set_all(file: &StudyFile, overrides: &Overrides, seats: &mut [Seat]) {
-    let Some(&[jobs]) = overrides.jobs.as_deref().filter(|_| file.raw.jobs.is_none()) else { return };
-    seats.iter_mut().for_each(|seat| seat.sessions = jobs);
+/// The one number of jobs that the command line gives to treatments without a number of their own.
+pub(super) fn asked(overrides: &Overrides) -> Option<u32> {
+    match overrides.jobs.as_deref() {
+        Some(&[jobs]) => Some(jobs),
+        _ => None,
+    }
 }
 
-/// Jobs of a treatment for which nobody says: one for each logical CPU, and two at least, since with one
-/// there is nothing to schedule.
-pub(super) fn default_jobs(cpus: u32) -> u32 {
-    cpus.clamp(2, MAX_JOBS)
+/// Jobs of a treatment that has no number of its own: that of the command line, or one for each logical CPU
+/// and two at least, since with one there is nothing to schedule.
+pub(super) fn number(overrides: &Overrides, cpus: u32) -> u32 {
+    asked(overrides).unwrap_or(cpus.clamp(2, MAX_JOBS))
+}
+
+/// Refuses a number of jobs that nothing would take: treatments without `[jobs]` keep their own.
+pub(super) fn refuse_unused(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    let raw = &file.raw;
+    let is_schedule = raw.workload.get_ref() == WORKLOAD && raw.jobs.is_none();
+    if !is_schedule || overrides.jobs.is_none() || overrides.placements.is_some() {
+        return Ok(());
+    }
+    let numbers = raw.treatments.iter().map(|treatment| &treatment.sessions);
+    if numbers.chain([&raw.baseline.sessions]).any(Option::is_none) {
+        return Ok(());
+    }
+    let why = "all treatments of this study have numbers of their own (sessions); take them out there";
+    Err(LoadError::Override { option: "--jobs".to_owned(), why: why.to_owned() })
 }
 
 /// Checks what needs no machine.

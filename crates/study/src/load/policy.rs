@@ -1,7 +1,7 @@
-//! Memory policies of treatments: the file's or the command line's, and whether they can be had.
+//! Memory policies and service threads of treatments: the file's own, or the command line's where the file
+//! has none, and whether they can be had.
 
 use std::cell::OnceCell;
-use std::ops::Range;
 
 use threadwise_machine::placement::{self, Service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology, memory};
@@ -34,11 +34,36 @@ impl<'a> Policies<'a> {
         Self { file, topology, asked_for: memory, service, seed, draws: OnceCell::new() }
     }
 
-    /// The policy of a treatment whose key `memory` is `text`: the command line's comes first.
+    /// Refuses a policy of the command line that nothing would take, since all treatments have their own.
+    pub(super) fn refuse_unused(&self, overrides: &Overrides) -> Result<(), LoadError> {
+        let raw = &self.file.raw;
+        let has_section = raw.dop.is_some() || raw.jobs.is_some();
+        // Treatments of --placement have no key; those of a section or sweep have what the baseline has.
+        if overrides.placements.is_some() && !has_section {
+            return Ok(());
+        }
+        let is_section_asked = raw.dop.is_some() && overrides.dops.is_some()
+            || raw.jobs.is_some() && overrides.jobs.is_some()
+            || overrides.placements.is_some();
+        let treatments = if is_section_asked { &[][..] } else { &raw.treatments[..] };
+        let memory = raw.baseline.memory.is_some() && treatments.iter().all(|own| own.memory.is_some());
+        let service = raw.baseline.service.is_some() && treatments.iter().all(|own| own.service.is_some());
+        let unused = [
+            self.asked_for.filter(|_| memory).map(|policy| format!("--memory {policy}")),
+            self.service.filter(|_| service).map(|place| format!("--service {place}")),
+        ];
+        let Some(option) = unused.into_iter().flatten().next() else { return Ok(()) };
+        let way = if has_section { "" } else { ", or name placements with --placement" };
+        let why = format!("all treatments of this study have their own; take it out there{way}");
+        Err(LoadError::Override { option, why })
+    }
+
+    /// The policy of a treatment whose key `memory` is `text`. The command line's is for those without the
+    /// key: one that has it is named after it, or compared by it.
     pub(super) fn of(&self, text: Option<&Spanned<String>>) -> Result<Memory, LoadError> {
-        match self.asked_for {
-            Some(memory) => Ok(memory.clone()),
-            None => check::memory(text, &self.file.source),
+        match (text, self.asked_for) {
+            (None, Some(memory)) => Ok(memory.clone()),
+            _ => check::memory(text, &self.file.source),
         }
     }
 
@@ -65,19 +90,22 @@ impl<'a> Policies<'a> {
         })
     }
 
-    /// The error for what is lacked: the command line's, or the file's at `span`.
-    pub(super) fn refusal(&self, memory: &Memory, span: Range<usize>, why: &str) -> LoadError {
-        match self.asked_for {
-            Some(_) => LoadError::Override { option: format!("--memory {memory}"), why: why.to_owned() },
-            None => self.file.source.at(span, format!("memory = \"{memory}\" cannot be had: {why}")),
+    /// The error for what is lacked: the file's at its key, or the command line's.
+    pub(super) fn refusal(&self, memory: &Memory, text: Option<&Spanned<String>>, why: &str) -> LoadError {
+        match text {
+            None => LoadError::Override { option: format!("--memory {memory}"), why: why.to_owned() },
+            Some(text) => {
+                self.file.source.at(text.span(), format!("memory = \"{memory}\" cannot be had: {why}"))
+            }
         }
     }
 
-    /// Where a treatment's service threads run.
+    /// Where the service threads of a treatment run whose key `service` is `text`; the command line's is for
+    /// those without the key.
     pub(super) fn service(&self, text: Option<&Spanned<String>>) -> Result<Option<Service>, LoadError> {
-        match self.service {
-            Some(service) => Ok(Some(service.clone())),
-            None => check::service(text, &self.file.source),
+        match (text, self.service) {
+            (None, Some(service)) => Ok(Some(service.clone())),
+            _ => check::service(text, &self.file.source),
         }
     }
 
@@ -99,11 +127,18 @@ impl<'a> Policies<'a> {
         Some((service.clone(), lacks))
     }
 
-    /// The error for service threads that cannot be had.
-    pub(super) fn service_refusal(&self, service: &Service, span: Range<usize>, why: &str) -> LoadError {
-        match self.service {
-            Some(_) => LoadError::Override { option: format!("--service {service}"), why: why.to_owned() },
-            None => self.file.source.at(span, format!("service = \"{service}\" cannot be had: {why}")),
+    /// The error for service threads that cannot be had: the file's at its key, or the command line's.
+    pub(super) fn service_refusal(
+        &self,
+        service: &Service,
+        text: Option<&Spanned<String>>,
+        why: &str,
+    ) -> LoadError {
+        match text {
+            None => LoadError::Override { option: format!("--service {service}"), why: why.to_owned() },
+            Some(text) => {
+                self.file.source.at(text.span(), format!("service = \"{service}\" cannot be had: {why}"))
+            }
         }
     }
 }

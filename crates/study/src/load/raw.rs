@@ -8,6 +8,7 @@ use toml::{Spanned, Value};
 use super::{FILE_VERSION, LoadError, Source};
 use crate::OptionValue;
 use crate::command::METRIC_PREFIX;
+use crate::worklist::{self, RECIPE, RECIPE_STORED};
 
 /// Options with their places.
 pub(super) type RawOptions = BTreeMap<String, Spanned<Value>>;
@@ -149,10 +150,18 @@ pub(super) fn read(source: &Source) -> Result<RawStudy, LoadError> {
     }
 }
 
-/// `metric.tps = …` is a table `metric` in TOML, and means the option of that name.
+/// `metric.tps = …` is a table `metric` in TOML, and means the option of that name. The recipe of a work list
+/// gets the name that it is stored by; where both names are given, [`crate::worklist`] refuses them.
 fn flat(mut raw: RawStudy) -> RawStudy {
+    let is_worklist = raw.workload.get_ref() == worklist::WORKLOAD;
     let sets = raw.treatments.iter_mut().map(|treatment| &mut treatment.set);
     for options in sets.chain([&mut raw.options, &mut raw.baseline.set]) {
+        if is_worklist
+            && !options.contains_key(RECIPE_STORED)
+            && let Some(recipe) = options.remove(RECIPE)
+        {
+            options.insert(RECIPE_STORED.to_owned(), recipe);
+        }
         let prefix = METRIC_PREFIX.trim_end_matches('.');
         let Some(table) = options.get(prefix).filter(|value| value.get_ref().is_table()) else { continue };
         let span = table.span();

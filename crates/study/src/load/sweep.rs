@@ -19,7 +19,7 @@ pub(super) struct Sweep {
     /// Those that no other treatment stands for.
     pub seats: Vec<Seat>,
     /// All points in order: sessions, and the name of the treatment that stands for them.
-    pub chain: Vec<(u32, String)>,
+    pub points: Vec<(u32, String)>,
 }
 
 /// The sweep of a study, if it has one here; what is left out is added to `left_out`.
@@ -80,7 +80,7 @@ fn place(
     let order = raw.order.as_ref().map_or("spread", |order| order.get_ref());
     let allowed = topology.allowed().len() as u32;
     let draws: Vec<Draw> = (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, seed, block)).collect();
-    let mut sweep = Sweep { seats: Vec::new(), chain: Vec::new() };
+    let mut sweep = Sweep { seats: Vec::new(), points: Vec::new() };
     for &sessions in points {
         let seat = Seat {
             name: format!("sessions-{sessions}"),
@@ -101,7 +101,7 @@ fn place(
         if twin.is_none() {
             sweep.seats.push(seat);
         }
-        sweep.chain.push((sessions, name));
+        sweep.points.push((sessions, name));
     }
     sweep
 }

@@ -11,6 +11,7 @@ use threadwise_machine::{Memory, Pin, PlacementError};
 use toml::{Table, Value};
 
 use super::{LoadError, Source};
+use crate::engine::Properties;
 use crate::{Comparison, Design, OptionValue, Options, Role, Stopping, Study, Treatment};
 
 /// Version of the text form.
@@ -28,11 +29,27 @@ struct StudyText {
     workload: String,
     left_out: Vec<String>,
     engine_options: OptionsText,
+    /// Left out by versions in which engines said nothing of themselves.
+    engine_properties: Option<PropertiesText>,
     design: DesignText,
     #[serde(rename = "treatment", default)]
     treatments: Vec<TreatmentText>,
     #[serde(rename = "comparison", default)]
     comparisons: Vec<ComparisonText>,
+}
+
+/// What differs from an engine that says nothing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PropertiesText {
+    simulated: Option<bool>,
+    block_bytes: Option<u64>,
+    service_threads: Option<bool>,
+    dialect: Option<String>,
+    reads_files: Option<bool>,
+    holds_plans: Option<bool>,
+    row_bytes: Option<u64>,
+    tpch_bytes: Option<u64>,
 }
 
 type OptionsText = BTreeMap<String, ValueText>;
@@ -143,7 +160,7 @@ pub fn to_toml(study: &Study) -> String {
             ("kind", text(&one.kind)),
         ]))
     };
-    let study = table([
+    let mut written = table([
         ("version", Value::Integer(i64::from(TEXT_VERSION))),
         ("name", text(&study.name)),
         ("title", text(&study.title)),
@@ -156,7 +173,27 @@ pub fn to_toml(study: &Study) -> String {
         ("treatment", Value::Array(study.treatments.iter().map(treatment_table).collect())),
         ("comparison", Value::Array(study.comparisons.iter().map(comparison).collect())),
     ]);
-    study.to_string()
+    if let Some(properties) = &study.engine_properties {
+        written.insert("engine_properties".to_owned(), properties_table(properties));
+    }
+    written.to_string()
+}
+
+fn properties_table(properties: &Properties) -> Value {
+    let usual = Properties::default();
+    let flag = |name, value: bool, usual| (name, (value != usual).then_some(Value::Boolean(value)));
+    let bytes = |name, value: u64, usual| (name, (value != usual).then(|| whole(value)));
+    let entries = [
+        flag("simulated", properties.simulated, usual.simulated),
+        bytes("block_bytes", properties.block_bytes, usual.block_bytes),
+        flag("service_threads", properties.service_threads, usual.service_threads),
+        ("dialect", properties.dialect.as_deref().map(text)),
+        flag("reads_files", properties.reads_files, usual.reads_files),
+        flag("holds_plans", properties.holds_plans, usual.holds_plans),
+        bytes("row_bytes", properties.row_bytes, usual.row_bytes),
+        bytes("tpch_bytes", properties.tpch_bytes, usual.tpch_bytes),
+    ];
+    Value::Table(entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
 }
 
 fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
@@ -244,11 +281,16 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
     }
     let seed =
         read.seed.parse().map_err(|_| source.at(0..0, format!("seed '{}' is not a number", read.seed)))?;
+    let engine_properties = read.engine_properties.map(Properties::from);
+    if let Some(fault) = engine_properties.as_ref().and_then(Properties::fault) {
+        return Err(source.at(0..0, format!("engine_properties: {fault}")));
+    }
     Ok(Study {
         name: read.name,
         title: read.title,
         seed,
         engine: read.engine,
+        engine_properties,
         engine_options: options(read.engine_options),
         workload: read.workload,
         treatments: read.treatments.into_iter().map(Treatment::from).collect(),
@@ -266,6 +308,22 @@ fn options(read: OptionsText) -> Options {
         ValueText::Text(text) => OptionValue::Text(text),
     };
     read.into_iter().map(|(key, text)| (key, value(text))).collect()
+}
+
+impl From<PropertiesText> for Properties {
+    fn from(text: PropertiesText) -> Self {
+        let usual = Self::default();
+        Self {
+            simulated: text.simulated.unwrap_or(usual.simulated),
+            block_bytes: text.block_bytes.unwrap_or(usual.block_bytes),
+            service_threads: text.service_threads.unwrap_or(usual.service_threads),
+            dialect: text.dialect,
+            reads_files: text.reads_files.unwrap_or(usual.reads_files),
+            holds_plans: text.holds_plans.unwrap_or(usual.holds_plans),
+            row_bytes: text.row_bytes.unwrap_or(usual.row_bytes),
+            tpch_bytes: text.tpch_bytes.unwrap_or(usual.tpch_bytes),
+        }
+    }
 }
 
 impl From<DesignText> for Design {

@@ -2,6 +2,7 @@
 
 use crate::cli::DoctorArgs;
 use crate::commands::{self, topology};
+use crate::engines;
 use crate::error::AppError;
 use crate::output;
 use std::path::Path;
@@ -63,7 +64,8 @@ fn watch(root: &Path, topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Liv
         cpu_times,
         processes,
         database_server_sought: true,
-        database_server: guard::read_database_server(root).map(|(pid, name)| ProcessName { pid, name }),
+        database_server: guard::read_database_server(root, &engines::servers())
+            .map(|(pid, name)| ProcessName { pid, name }),
         co_runners: co_runners(topology, stop)?,
         is_root: rustix::process::geteuid().is_root(),
         hypervisor: hypervisor::live().map(str::to_owned),

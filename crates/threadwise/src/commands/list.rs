@@ -18,7 +18,7 @@ const WORKLOADS: [(&str, &str); 6] = [
     ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
     ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
     ("command", "a command of yours, one whole run after another"),
-    ("worklist", "a list of files or databases, N jobs, a chain of commands for each item"),
+    ("worklist", "a list of files or databases, N jobs, a recipe of commands for each item"),
 ];
 
 /// Prints presets, engines, workloads and placements.
@@ -65,8 +65,8 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
         let with: Vec<&str> = with.chain(others.map(|engine| engine.name)).collect();
         entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
     }
-    for chain in threadwise_worklist::chain::all().unwrap_or_default() {
-        entries.push(entry("chain", &chain.name, chain.about));
+    for recipe in threadwise_worklist::recipe::all().unwrap_or_default() {
+        entries.push(entry("recipe", &recipe.name, recipe.about));
     }
     for parser in threadwise_study::command::parsers::all().unwrap_or_default() {
         entries.push(entry("parser", &parser.name, parser.about));

@@ -2,6 +2,7 @@
 
 use crate::cli::ProbeArgs;
 use crate::commands::{self, topology};
+use crate::engines;
 use crate::error::AppError;
 use crate::output;
 use crate::progress::Progress;
@@ -24,7 +25,7 @@ pub fn probe(args: &ProbeArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
     let seed = args.seed.map_or_else(commands::drawn_seed, Ok)?;
     let stop = commands::stop_flag()?;
-    guard::check_start(&topology, args.allow_busy, false).map_err(AppError::refused)?;
+    guard::check_start(&topology, &engines::servers(), args.allow_busy, false).map_err(AppError::refused)?;
     commands::unless_stopped(&stop)?;
     let request = Request { topology: &topology, cpus: &cpus, form: form(args), seed, root: Path::new("/") };
     let probe = measure(&request, &stop, args.json)?;

@@ -16,13 +16,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_machine::words::bytes;
 use threadwise_reload::apart;
-use threadwise_reload::chain::{Chain, Settings};
+use threadwise_reload::driver::{Driver, Settings};
 use threadwise_reload::error::ReloadError;
 use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
 use threadwise_reload::list::{self, Entry, Order};
 use threadwise_reload::run::{self, Event, Options};
 use threadwise_reload::watch::{self, Start};
-use threadwise_reload::{Originals, chain};
+use threadwise_reload::{Originals, driver};
 
 /// Arguments of `reload`.
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ Examples:
 
 Each database is held by its engine's own lock from before its backup until after the swap; one that
 others use is skipped with its reason. Killed at any moment, every database is under its name with all
-its committed rows. docs/RELOAD.md has the guarantees, their limits and recipes.
+its committed rows. docs/RELOAD.md has the guarantees, their limits and examples.
 
 Exit codes:
   0 all done   1 some were skipped or failed   2 bad input   3 the engine's tools are missing
@@ -181,15 +181,15 @@ pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
         return repair::recover(args, &settings);
     }
     let engine = args.engine.ok_or_else(|| AppError::Input("give --engine".to_owned()))?.name();
-    let chain = chain(engine, &settings)
+    let driver = driver(engine, &settings)
         .ok_or_else(|| AppError::Input(format!("engine {engine} cannot reload files")))?;
-    let tools = chain.prepare().map_err(app_error)?;
+    let tools = driver.prepare().map_err(app_error)?;
     if args.unseal {
-        return repair::unseal(args, &settings, chain.as_ref());
+        return repair::unseal(args, &settings, driver.as_ref());
     }
     let entries = list::read(&args.files).map_err(app_error)?;
     if args.dry_run {
-        return dry_run(args, &entries, chain.as_ref(), &settings, &tools);
+        return dry_run(args, &entries, driver.as_ref(), &settings, &tools);
     }
     let stop = stop_flag()?;
     let options = Options {
@@ -206,7 +206,7 @@ pub fn reload(args: &ReloadArgs) -> Result<(), AppError> {
     };
     let begun = Instant::now();
     let mut view = View::new(&entries, &tools);
-    let reports = run::run(&entries, chain.as_ref(), &options, &mut |event| view.show(event));
+    let reports = run::run(&entries, driver.as_ref(), &options, &mut |event| view.show(event));
     view.progress.finish();
     let reports = reports.map_err(app_error)?;
     let seconds = begun.elapsed().as_secs_f64();
@@ -318,14 +318,17 @@ impl<'a> View<'a> {
 fn dry_run(
     args: &ReloadArgs,
     entries: &[Entry],
-    chain: &dyn Chain,
+    driver: &dyn Driver,
     settings: &Settings,
     tools: &str,
 ) -> Result<(), AppError> {
     let looked: Vec<(PathBuf, Option<String>)> = entries
         .iter()
         .map(|entry| {
-            (entry.path.clone(), run::look(&entry.database, chain, settings).err().map(|why| why.to_string()))
+            (
+                entry.path.clone(),
+                run::look(&entry.database, driver, settings).err().map(|why| why.to_string()),
+            )
         })
         .collect();
     let in_the_way = looked.iter().filter(|(_, why)| why.is_some()).count();

@@ -10,6 +10,7 @@ mod worklist;
 
 use crate::cli::RunArgs;
 use crate::commands::{self, report, topology};
+use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -34,7 +35,8 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     let stop = commands::stop_flag_of_study()?;
     if !job.is_simulated() && !args.plan && !job.is_complete() {
         guard::check_process_limits(&job.study, guard::ProcessLimits::read()).map_err(AppError::refused)?;
-        guard::check_start(&topology, args.allow_busy, job.is_users_server()).map_err(AppError::refused)?;
+        guard::check_start(&topology, &engines::servers(), args.allow_busy, job.is_users_server())
+            .map_err(AppError::refused)?;
         commands::unless_stopped(&stop)?;
     }
     if !args.json || args.plan {

@@ -13,5 +13,6 @@ pub fn worker(args: &WorkerArgs) -> Result<(), AppError> {
 
 /// Waits for the end of stdin, then removes the folder if it is ours.
 pub fn janitor(args: &JanitorArgs) -> Result<(), AppError> {
-    threadwise_runner::janitor(&args.folder, &mut std::io::stdin().lock()).map_err(AppError::failed)
+    threadwise_runner::janitor(&args.folder, &engines::started_programs(), &mut std::io::stdin().lock())
+        .map_err(AppError::failed)
 }

@@ -24,7 +24,7 @@ pub struct WorklistSqliteArgs {
     pub step: SqliteStep,
 }
 
-/// Steps of the chain `sqlite`.
+/// Steps of the recipe `sqlite`.
 #[derive(Debug, Subcommand)]
 pub enum SqliteStep {
     /// Write a new database with everything of another rebuilt
@@ -58,7 +58,7 @@ pub fn run(args: &WorklistRunArgs) -> Result<(), AppError> {
     }
 }
 
-/// Does one step of the chain `sqlite`.
+/// Does one step of the recipe `sqlite`.
 pub fn sqlite(args: &WorklistSqliteArgs) -> Result<(), AppError> {
     let did = match &args.step {
         SqliteStep::VacuumInto { from, to } => sqlite::vacuum_into(from, to),

@@ -17,6 +17,7 @@ mod left;
 mod outputs;
 mod pin_server;
 mod probe;
+mod properties;
 mod real;
 mod reload;
 mod reload_input;

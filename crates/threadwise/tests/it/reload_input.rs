@@ -32,8 +32,8 @@ fn left(path: &Path) {
     use threadwise_reload::item::{ItemOptions, Step, reload};
     let options =
         ItemOptions { hook: Some(Arc::new(|step, _: &Path| step != Step::Sealed)), ..ItemOptions::default() };
-    let chain = threadwise_reload::sqlite::chain(&options.settings);
-    assert!(reload(path, chain.as_ref(), &options, &|_| ()).left_behind);
+    let driver = threadwise_reload::sqlite::driver(&options.settings);
+    assert!(reload(path, driver.as_ref(), &options, &|_| ()).left_behind);
 }
 
 #[test]

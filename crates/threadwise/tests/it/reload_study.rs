@@ -3,7 +3,7 @@
 
 use crate::harness::Lab;
 
-/// Two small items on the chain that comes with the program.
+/// Two small items on the recipe that comes with the program.
 const SMALL: [&str; 6] = ["--plan", "--seed=3", "--set", "files=2", "--set", "total_mib=1"];
 
 fn plan(lab: &Lab, args: &[&str]) -> String {
@@ -13,7 +13,7 @@ fn plan(lab: &Lab, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_plan_shows_chain_list_and_jobs() {
+fn a_plan_shows_recipe_list_and_jobs() {
     let lab = Lab::new();
     let text = plan(&lab, &["reload", "--jobs", "1,3"]);
     for part in
@@ -21,7 +21,7 @@ fn a_plan_shows_chain_list_and_jobs() {
     {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
-    assert!(text.contains("chain sqlite: ") && text.contains("the largest first, from one queue"), "{text}");
+    assert!(text.contains("recipe sqlite: ") && text.contains("the largest first, from one queue"), "{text}");
     assert!(text.contains("does the whole list once in a block"), "{text}");
     assert!(!text.contains("Commands:") && !text.contains("all j2"), "{text}");
     let other = plan(&lab, &["reload", "--set", "order=given", "--set", "cold=no", "--set", "settle_s=0"]);
@@ -50,7 +50,7 @@ fn a_command_for_each_item_is_shown_and_needs_no_permission_of_its_own_words() {
         &format!("items: the lines of {}", full.display()),
         "command  sh -c 'echo {item}'",
         &format!("in the folder {}", lab.path().display()),
-        "chain command: your own command",
+        "recipe command: your own command",
     ] {
         assert!(said.stdout.contains(part), "no '{part}' in\n{}", said.stdout);
     }
@@ -77,7 +77,7 @@ fn a_command_for_each_item_is_shown_and_needs_no_permission_of_its_own_words() {
 fn what_cannot_be_is_refused_before_a_file_is_made() {
     let lab = Lab::new();
     let cases: [(&[&str], &str); 14] = [
-        (&["reload", "--engine", "oracle"], "chains are sqlite, firebird"),
+        (&["reload", "--engine", "oracle"], "recipes are sqlite, firebird"),
         (&["reload", "--engine", "postgres://me@db/x"], "private server"),
         (&["reload", "--list", "no-such-list"], "--list no-such-list: "),
         (&["reload", "--list", "tmp"], "not a file"),

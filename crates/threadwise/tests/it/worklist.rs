@@ -1,4 +1,4 @@
-//! Studies of work lists with the real programs of each chain: what they leave, what they compare, and what
+//! Studies of work lists with the real programs of each recipe: what they leave, what they compare, and what
 //! happens where an item is damaged, a program is missing, or everything is killed.
 
 use crate::harness::{Lab, Said, said};
@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Chains with a program that each needs and its Debian package.
-const CHAINS: [(&str, &str, &str); 4] = [
+/// Recipes with a program that each needs and its Debian package.
+const RECIPES: [(&str, &str, &str); 4] = [
     ("sqlite", "true", "coreutils"),
     ("firebird", "gbak", "firebird3.0-utils"),
     ("postgres", "pg_dump", "postgresql"),
@@ -18,10 +18,10 @@ const CHAINS: [(&str, &str, &str); 4] = [
 ];
 
 /// One and two jobs on one logical CPU, two blocks.
-fn study(chain: &str, options: &str) -> String {
+fn study(recipe: &str, options: &str) -> String {
     format!(
         "version = 1\nname = \"short\"\nengine = \"worklist\"\nworkload = \"worklist\"\n\n\
-         [options]\nchain = \"{chain}\"\nsettle_s = 0\n{options}\n\n[design]\nblocks = 2\n\n\
+         [options]\nrecipe = \"{recipe}\"\nsettle_s = 0\n{options}\n\n[design]\nblocks = 2\n\n\
          [baseline]\nplacement = \"1c1t\"\nsessions = 1\n\n\
          [[treatment]]\nname = \"two\"\nplacement = \"1c1t\"\nsessions = 2\n"
     )
@@ -44,14 +44,14 @@ fn run(lab: &Lab, text: &str, more: &[&str]) -> Said {
     said(lab.command(&[&ARGS[..], more].concat()).output().unwrap())
 }
 
-/// Whether the chain's programs are installed; says so loudly where they are not, and fails in CI.
-fn is_there((chain, program, package): (&str, &str, &str)) -> bool {
+/// Whether the recipe's programs are installed; says so loudly where they are not, and fails in CI.
+fn is_there((recipe, program, package): (&str, &str, &str)) -> bool {
     let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/libexec"];
     let found = folders.iter().any(|folder| Path::new(folder).join(program).exists());
     if !found {
         assert!(std::env::var_os("CI").is_none(), "no {program}: apt-get install {package}");
         // Not by the macro, whose output the test program keeps back.
-        let line = format!("SKIPPED: a work list of {chain}: no {program} here (Debian: {package})\n");
+        let line = format!("SKIPPED: a work list of {recipe}: no {program} here (Debian: {package})\n");
         std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
     }
     found
@@ -90,17 +90,17 @@ fn databases(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_chain_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
-    for chain in CHAINS {
-        if !is_there(chain) {
+fn every_recipe_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
+    for recipe in RECIPES {
+        if !is_there(recipe) {
             continue;
         }
         let lab = lab();
         let metric = "\"metric.item_s\" = \"s/item lower json:/item_s\"";
-        let done = run(&lab, &study(chain.0, &format!("files = 6\ntotal_mib = 3\n{metric}")), &[]);
-        assert_eq!(done.code, Some(0), "{}: {}\n{}", chain.0, done.stderr, done.stdout);
+        let done = run(&lab, &study(recipe.0, &format!("files = 6\ntotal_mib = 3\n{metric}")), &[]);
+        assert_eq!(done.code, Some(0), "{}: {}\n{}", recipe.0, done.stderr, done.stdout);
         for run in runs(&lab) {
-            assert_eq!(run["status"], "valid", "{} {}: {}", chain.0, run["kind"], run["message"]);
+            assert_eq!(run["status"], "valid", "{} {}: {}", recipe.0, run["kind"], run["message"]);
         }
         let checked =
             rows(&lab, "select 'run ' || slice, sum(answers_checked) from session_slices group by slice");
@@ -110,7 +110,7 @@ fn every_chain_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
             "select metrics.metric, count(*) from readings join metrics on metrics.id = readings.metric
              where sampler = 'item' group by 1 order by 1",
         );
-        assert_eq!(items.len(), 6, "{}: {items:?}", chain.0);
+        assert_eq!(items.len(), 6, "{}: {items:?}", recipe.0);
         assert!(items.iter().all(|(_, runs)| *runs == checked.len() as f64), "{items:?}");
         assert!(items[0].0.starts_with("00000 base"), "{items:?}");
         let jobs = rows(
@@ -121,9 +121,9 @@ fn every_chain_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
         assert_eq!(jobs[0].1, 1.0, "two jobs, from 0");
         let notes = rows(&lab, "select text, 0.0 from notes");
         for begin in ["work list: 6 items", "cold: before every run", "work list: sizes were drawn"] {
-            assert!(notes.iter().any(|(note, _)| note.contains(begin)), "{}: {begin}: {notes:?}", chain.0);
+            assert!(notes.iter().any(|(note, _)| note.contains(begin)), "{}: {begin}: {notes:?}", recipe.0);
         }
-        let is_server = ["postgres", "mariadb"].contains(&chain.0);
+        let is_server = ["postgres", "mariadb"].contains(&recipe.0);
         assert_eq!(notes.iter().any(|(note, _)| note.contains("one private server")), is_server);
         nothing_is_left(&lab);
     }
@@ -211,12 +211,12 @@ fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
 
 #[test]
 fn a_kill_leaves_neither_servers_nor_folders() {
-    for chain in CHAINS.into_iter().skip(1) {
-        if !is_there(chain) {
+    for recipe in RECIPES.into_iter().skip(1) {
+        if !is_there(recipe) {
             continue;
         }
         let lab = lab();
-        std::fs::write(lab.path().join("short.toml"), study(chain.0, "files = 12\ntotal_mib = 40")).unwrap();
+        std::fs::write(lab.path().join("short.toml"), study(recipe.0, "files = 12\ntotal_mib = 40")).unwrap();
         let mut child = lab
             .command(&ARGS)
             .stdout(std::process::Stdio::null())
@@ -226,7 +226,11 @@ fn a_kill_leaves_neither_servers_nor_folders() {
         let end = Instant::now() + Duration::from_secs(120);
         // The folder of a run's work: its items are being done.
         while !has_work(&lab.tmp()) {
-            assert!(Instant::now() < end && child.try_wait().unwrap().is_none(), "{}: no run began", chain.0);
+            assert!(
+                Instant::now() < end && child.try_wait().unwrap().is_none(),
+                "{}: no run began",
+                recipe.0
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         child.kill().unwrap();
@@ -234,7 +238,7 @@ fn a_kill_leaves_neither_servers_nor_folders() {
         wait_until_clean(&lab);
         let end = Instant::now() + Duration::from_secs(20);
         while !living(&lab).is_empty() {
-            assert!(Instant::now() < end, "{}: {:?} live on", chain.0, living(&lab));
+            assert!(Instant::now() < end, "{}: {:?} live on", recipe.0, living(&lab));
             std::thread::sleep(Duration::from_millis(10));
         }
     }

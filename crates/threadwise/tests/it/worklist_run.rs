@@ -13,7 +13,7 @@ fn step(name: &str, words: &[&str]) -> Step {
 
 /// A plan in the lab's folder, for two jobs; its file's name is `plan`.
 fn plan(lab: &Lab, texts: &[String], steps: Vec<Step>, result: Option<&str>) {
-    let item = |text: &String| Item { name: text.clone(), text: text.clone(), size_bytes: 0 };
+    let item = |text: &String| Item { name: text.clone(), text: text.clone(), size_bytes: 0, earlier: 0 };
     let plan = Plan {
         items: texts.iter().map(item).collect(),
         order: (0..texts.len()).collect(),

@@ -1,20 +1,20 @@
-//! What a treatment asks for: its options, its chain, and the chain's programs.
+//! What a treatment asks for: its options, its recipe, and the recipe's programs.
 
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_study::OptionValue;
 use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
 
-use crate::chain::{self, Chain, Kind, OF_ITEMS, OWN};
 use crate::error::{ENGINE, refuse};
 use crate::plan::Step;
 use crate::programs::{self, Programs};
+use crate::recipe::{self, Kind, OF_ITEMS, OWN, Recipe};
 
 /// See the module.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub options: WorklistOptions,
-    pub chain: Chain,
+    pub recipe: Recipe,
     pub programs: Programs,
     /// Folder of programs that the user named.
     pub bin: Option<PathBuf>,
@@ -33,25 +33,25 @@ impl Asked {
         let bin = bin(request)?;
         let options =
             WorklistOptions::read(&request.options).map_err(|fault| refuse(&fault.option, fault.why))?;
-        let chain = chain(&options)?;
-        if options.page_size_bytes.is_some() && chain.items != Kind::Firebird {
-            let why = format!("the chain '{}' has none: it is Firebird's", chain.name);
+        let recipe = recipe(&options)?;
+        if options.page_size_bytes.is_some() && recipe.items != Kind::Firebird {
+            let why = format!("the recipe '{}' has none: it is Firebird's", recipe.name);
             return Err(refuse("page_size", why));
         }
         if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(refuse("folder", format!("{} is not a folder", folder.display())));
         }
-        let programs = programs::find(&chain, bin.as_deref())?;
-        Ok(Self { options, chain, programs, bin })
+        let programs = programs::find(&recipe, bin.as_deref())?;
+        Ok(Self { options, recipe, programs, bin })
     }
 
-    /// The chain's commands with everything filled in but what hangs on the item.
+    /// The recipe's commands with everything filled in but what hangs on the item.
     ///
     /// # Errors
     /// A path of a program is not UTF-8.
     pub fn steps(&self, defaults: Option<&Path>) -> Result<(Vec<Step>, Option<String>), EngineError> {
         let text = |path: &Path| {
-            let why = || refuse("chain", format!("the path {} is not UTF-8", path.display()));
+            let why = || refuse("recipe", format!("the path {} is not UTF-8", path.display()));
             path.to_str().map(str::to_owned).ok_or_else(why)
         };
         let own =
@@ -66,7 +66,7 @@ impl Asked {
         }
         let values: Vec<(&str, &str)> =
             values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let fill = |text: &String| chain::prepared(text, &values).map_err(|why| refuse("chain", why));
+        let fill = |text: &String| recipe::prepared(text, &values).map_err(|why| refuse("recipe", why));
         let step = |step: &Step| {
             let words = without_page_size(&step.command, self.options.page_size_bytes.is_some());
             Ok(Step {
@@ -75,8 +75,8 @@ impl Asked {
                 stdin: step.stdin.as_ref().map(fill).transpose()?,
             })
         };
-        let steps = self.chain.steps.iter().map(step).collect::<Result<_, EngineError>>()?;
-        Ok((steps, self.chain.result.as_ref().map(fill).transpose()?))
+        let steps = self.recipe.steps.iter().map(step).collect::<Result<_, EngineError>>()?;
+        Ok((steps, self.recipe.result.as_ref().map(fill).transpose()?))
     }
 }
 
@@ -88,16 +88,16 @@ fn without_page_size(words: &[String], is_asked: bool) -> Vec<String> {
     }
 }
 
-/// The chain of this name, or one of the user's command.
-fn chain(options: &WorklistOptions) -> Result<Chain, EngineError> {
+/// The recipe of this name, or one of the user's command.
+fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
     let Some(command) = &options.command else {
-        return chain::find(&options.chain).map_err(|error| refuse("chain", error.to_string()));
+        return recipe::find(&options.recipe).map_err(|error| refuse("recipe", error.to_string()));
     };
     let values = OF_ITEMS.map(|name| (name, ""));
-    chain::filled(command, &values).map_err(|why| refuse("command", why))?;
+    recipe::filled(command, &values).map_err(|why| refuse("command", why))?;
     programs::expect_own(command, options.folder.as_deref())?;
     let step = Step { name: OWN.to_owned(), command: command.clone(), stdin: None };
-    Ok(Chain {
+    Ok(Recipe {
         name: OWN.to_owned(),
         about: "a command of yours".to_owned(),
         items: Kind::Text,

@@ -1,4 +1,4 @@
-//! A treatment at work: a private server where the chain needs one, the plan of the run, and around each run
+//! A treatment at work: a private server where the recipe needs one, the plan of the run, and around each run
 //! what is no part of its time.
 
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ use threadwise_study::{Counters, OptionValue, Options, SessionSlice};
 
 use super::asked::Asked;
 use super::run;
-use crate::chain::{self, Kind};
 use crate::check;
 use crate::cold::{self, Seen};
 use crate::error::{failed, refuse};
 use crate::list::Listed;
 use crate::plan::{self, Feed, Item, Plan};
 use crate::programs::Way;
+use crate::recipe::{self, Kind};
 use crate::servers::{Place, Server};
 
 /// Counter of a run: of the pages that were looked at before it, how many thousandths were cached.
@@ -75,7 +75,7 @@ impl AtWork {
         let server = start_server(&asked, &home, &listed)?;
         let way = match &server {
             Some(server) => server.way().clone(),
-            None => way(asked.chain.items, &folder)?,
+            None => way(asked.recipe.items, &folder)?,
         };
         let (steps, result) = asked.steps(server.as_ref().and_then(Server::defaults))?;
         let plan = Plan {
@@ -192,11 +192,11 @@ impl AtWork {
         let work = self.plan.work.join(format!("item-{index}"));
         let work = work.to_string_lossy();
         let values = [("work", &*work), ("name", item.name.as_str()), ("item", item.text.as_str())];
-        let result = self.plan.result.as_ref().map(|text| chain::filled_text(text, &values)).transpose();
-        let result = result.map_err(|why| refuse("chain", why))?.map(PathBuf::from);
+        let result = self.plan.result.as_ref().map(|text| recipe::filled_text(text, &values)).transpose();
+        let result = result.map_err(|why| refuse("recipe", why))?.map(PathBuf::from);
         let (server, bin) = (self.server(), self.asked.bin.as_deref());
-        check::compare(self.asked.chain.items, (index, item), result.as_deref(), server.as_ref(), bin)
-            .map_err(|why| EngineError::WrongAnswer(format!("{}: {why}", item.name)))
+        check::compare(self.asked.recipe.items, (index, item), result.as_deref(), server.as_ref(), bin)
+            .map_err(|why| EngineError::WrongAnswer(format!("{}: {why}", item.label())))
     }
 
     /// What a run's items were, once its command has ended.
@@ -243,7 +243,7 @@ impl Running for AtWork {
     fn before(&self) -> Result<(), EngineError> {
         self.clear()?;
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let compared = self.asked.chain.items != Kind::Text;
+        let compared = self.asked.recipe.items != Kind::Text;
         let kept = compared.then(|| run::kept(self.items.len(), self.seed, number));
         self.write_plan(kept)?;
         rustix::fs::sync();
@@ -295,12 +295,12 @@ impl Drop for AtWork {
 }
 
 fn start_server(asked: &Asked, home: &Path, listed: &Listed) -> Result<Option<Server>, EngineError> {
-    if !matches!(asked.chain.items, Kind::Postgres | Kind::Mariadb) {
+    if !matches!(asked.recipe.items, Kind::Postgres | Kind::Mariadb) {
         return Ok(None);
     }
     let place = Place {
         home,
-        kind: asked.chain.items,
+        kind: asked.recipe.items,
         bin: asked.bin.clone(),
         programs: asked.programs.clone(),
         total_bytes: listed.total_bytes(),
@@ -355,7 +355,7 @@ fn command_of(
     // Read with a plain command, since words of paths are no text to be split.
     given.insert("command".to_owned(), OptionValue::Text("true".to_owned()));
     let mut read = CommandOptions::read(&given).map_err(|fault| refuse(&fault.option, fault.why))?;
-    read.command = words.iter().map(|word| chain::escaped(word)).collect();
+    read.command = words.iter().map(|word| recipe::escaped(word)).collect();
     read.timeout_s = asked.timeout_s;
     Ok(read)
 }

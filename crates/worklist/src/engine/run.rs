@@ -43,7 +43,7 @@ fn random(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// Why a run's items are not all done, if so.
 pub(super) fn fault(items: &[Item], spans: &[Span]) -> Option<EngineError> {
-    let name = |span: &Span| items.get(span.index).map_or("an unknown item", |item| item.name.as_str());
+    let name = |span: &Span| items.get(span.index).map_or("an unknown item".into(), Item::label);
     let failed: Vec<String> =
         spans.iter().filter_map(|span| Some(format!("{}: {}", name(span), span.fault.as_deref()?))).collect();
     let what = match failed.len() {
@@ -67,7 +67,7 @@ pub(super) fn item_spans(items: &[Item], spans: &[Span], began_ns: u64) -> Vec<I
         .iter()
         .map(|span| ItemSpan {
             index: span.index as u32,
-            name: items.get(span.index).map(|item| item.name.clone()).unwrap_or_default(),
+            name: items.get(span.index).map(|item| item.label().into_owned()).unwrap_or_default(),
             job: span.job,
             started_ns: span.start_ns.saturating_sub(began_ns),
             elapsed_ns: span.end_ns.saturating_sub(span.start_ns),

@@ -36,7 +36,7 @@ fn bad_input_is_refused_with_what_is_wrong() {
     let list = folder.path().join("list");
     std::fs::write(&list, "list\n").unwrap();
     assert_eq!(refused(&[]), "");
-    assert!(refused(&[("chain", text("oracle"))]).contains("sqlite, firebird"));
+    assert!(refused(&[("recipe", text("oracle"))]).contains("sqlite, firebird"));
     assert!(refused(&[("page_size", OptionValue::Integer(8192))]).contains("Firebird's"));
     assert!(refused(&[("list", text(&list))]).contains("is no database of SQLite"));
     assert!(refused(&[("list", text("/no/such/list"))]).contains("/no/such/list"));
@@ -60,7 +60,7 @@ fn databases_of_a_server_cannot_be_listed() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("list");
     std::fs::write(&list, "base\n").unwrap();
-    let said = refused(&[("chain", text("postgres")), ("list", text(&list))]);
+    let said = refused(&[("recipe", text("postgres")), ("list", text(&list))]);
     assert!(said.contains("private server") || said.contains("Debian: postgresql"), "{said}");
 }
 
@@ -128,8 +128,12 @@ fn a_users_files_are_copied_under_plain_names_and_stay_as_they_are() {
 }
 
 fn items(sizes: &[u64]) -> Vec<Item> {
-    let item =
-        |(at, &size_bytes): (usize, &u64)| Item { name: format!("i{at}"), text: at.to_string(), size_bytes };
+    let item = |(at, &size_bytes): (usize, &u64)| Item {
+        name: format!("i{at}"),
+        text: at.to_string(),
+        size_bytes,
+        earlier: 0,
+    };
     sizes.iter().enumerate().map(item).collect()
 }
 

@@ -16,12 +16,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
-use threadwise_reload::chain::Settings;
+use threadwise_reload::driver::Settings;
 
-use super::{Listed, expect_room, files, left_out, name};
-use crate::chain::Kind;
+use super::{Listed, earlier, expect_room, files, name, repeated};
 use crate::error::{failed, refuse};
 use crate::plan::Item;
+use crate::recipe::Kind;
 
 /// How long a file that is in use is waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -35,7 +35,8 @@ const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// # Errors
 /// The first file that cannot be copied, and why.
 pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Result<Listed, EngineError> {
-    let (files, repeated) = files(list)?;
+    let files = files(list)?;
+    let earlier = earlier(&files);
     let sizes: Vec<u64> = files.iter().map(|path| path.metadata().map_or(0, |entry| entry.len())).collect();
     expect_room(home, &sizes, sessions)?;
     let width = files.len().to_string().len();
@@ -47,14 +48,15 @@ pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Res
         };
         copied.map_err(|why| failed(format!("copy {}", path.display()), why))?;
         let size_bytes = fs::metadata(&copy).map_or(0, |entry| entry.len());
-        Ok(Item { name: name(&path.display().to_string()), text: copy.display().to_string(), size_bytes })
+        let (name, text) = (name(&path.display().to_string()), copy.display().to_string());
+        Ok(Item { name, text, size_bytes, earlier: earlier[index] })
     };
     let items = files.iter().enumerate().map(one).collect::<Result<Vec<_>, EngineError>>()?;
     let copied = "work list: copies of your files are worked on; the files themselves are only read, once";
-    Ok(Listed { items, notes: std::iter::once(copied.to_owned()).chain(left_out(repeated)).collect() })
+    Ok(Listed { items, notes: std::iter::once(copied.to_owned()).chain(repeated(&earlier)).collect() })
 }
 
-/// Refuses a file that is not of the chain's engine.
+/// Refuses a file that is not of the recipe's engine.
 ///
 /// # Errors
 /// Which one, and why.
@@ -64,10 +66,10 @@ pub(crate) fn expect_kind(path: &Path, kind: Kind) -> Result<(), EngineError> {
     };
     match kind {
         Kind::Firebird => {
-            let chain = threadwise_reload::firebird::chain(&Settings::default());
+            let driver = threadwise_reload::firebird::driver(&Settings::default());
             // Its advice about those in use is that of a reload.
             let reason = |text: &str| text.split("; end what uses it").next().unwrap_or(text).to_owned();
-            chain.look(path).map_err(|error| said(reason(&error.to_string())))
+            driver.look(path).map_err(|error| said(reason(&error.to_string())))
         }
         Kind::Sqlite => is_sqlite(path)
             .map_err(|error| said(format!("cannot be read: {error}")))?
@@ -209,6 +211,26 @@ mod tests {
         let mode = fs::metadata(&to).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         expect_kind(&from, Kind::Sqlite).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_the_list_names_twice_is_copied_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, home) = (folder.path().join("a.db"), folder.path().join("home"));
+        Connection::open(&from)
+            .unwrap()
+            .execute_batch("create table t (x); insert into t values (7)")
+            .unwrap();
+        std::os::unix::fs::symlink(&from, folder.path().join("link.db")).unwrap();
+        fs::write(folder.path().join("list"), "a.db\nlink.db\n").unwrap();
+        fs::create_dir(&home).unwrap();
+        let listed = copies(&home, &folder.path().join("list"), Kind::Sqlite, 1).unwrap();
+        let labels: Vec<_> = listed.items.iter().map(|item| item.label().into_owned()).collect();
+        assert_eq!(labels, ["a.db", "a.db (2)"]);
+        let [one, two] = [0, 1].map(|at: usize| Path::new(&listed.items[at].text));
+        assert_ne!(one, two, "two jobs may work on them at once");
+        threadwise_reload::sqlite::same_rows(one, two).unwrap();
+        assert!(listed.notes[1].ends_with("each an item of its own: 1"), "{:?}", listed.notes);
     }
 
     #[test]

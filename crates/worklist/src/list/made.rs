@@ -6,9 +6,9 @@ use threadwise_reload::generate::{self, Engine, plan};
 use threadwise_study::worklist::WorklistOptions;
 
 use super::{Listed, expect_room, name};
-use crate::chain::Kind;
 use crate::error::failed;
 use crate::plan::Item;
+use crate::recipe::Kind;
 use crate::servers;
 
 /// About what a database of Firebird has that has nothing in it: no made one is smaller.
@@ -37,6 +37,7 @@ pub(super) fn files(
         name: name(&path.display().to_string()),
         size_bytes: path.metadata().map_or(0, |entry| entry.len()),
         text: path.display().to_string(),
+        earlier: 0,
     };
     Ok(Listed { items: made.into_iter().map(item).collect(), notes: vec![note()] })
 }

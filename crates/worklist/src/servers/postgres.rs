@@ -105,7 +105,7 @@ impl Postgres {
     pub(super) fn drop_restored(&self) -> Result<(), String> {
         let named = format!("SELECT datname FROM pg_database WHERE starts_with(datname, '{RESTORED}')");
         let names = self.sql("postgres", &named)?;
-        // FORCE came with release 13; a client of a chain that has ended is gone by itself.
+        // FORCE came with release 13; a client of a recipe that has ended is gone by itself.
         let force = if self.major < 13 { "" } else { " WITH (FORCE)" };
         let drops: String = names.lines().map(|name| format!("DROP DATABASE \"{name}\"{force};\n")).collect();
         if drops.is_empty() {

@@ -1,10 +1,10 @@
-//! One job, and what it does for one item: a folder, the steps of the chain, a look at the result.
+//! One job, and what it does for one item: a folder, the steps of the recipe, a look at the result.
 
 use super::feed::Feed;
 use super::process::Place;
 use super::{WorkError, at, create};
-use crate::chain;
 use crate::plan::{Plan, Span, Step};
+use crate::recipe;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -76,7 +76,7 @@ impl<'a> Job<'a> {
     fn item(&self, index: usize) -> Result<(), String> {
         let why = |error: io::Error| format!("its folder {}: {error}", self.folder.display());
         fresh(&self.folder).map_err(why)?;
-        let did = self.chain(index, &self.folder);
+        let did = self.recipe(index, &self.folder);
         if did.is_ok() && self.plan.keep == Some(index) {
             let kept = self.plan.work.join(format!("item-{index}"));
             return fs::rename(&self.folder, kept).map_err(why);
@@ -85,7 +85,7 @@ impl<'a> Job<'a> {
         did.and(fresh(&self.folder).map_err(why))
     }
 
-    fn chain(&self, index: usize, folder: &Path) -> Result<(), String> {
+    fn recipe(&self, index: usize, folder: &Path) -> Result<(), String> {
         let item = &self.plan.items[index];
         let (place, job) = (index.to_string(), self.number.to_string());
         let work = folder.to_str().ok_or("the path of the work folder is not UTF-8")?;
@@ -101,17 +101,17 @@ impl<'a> Job<'a> {
             self.step(step, at, &values).map_err(|why| format!("{}: {why}", step.name))?;
         }
         let Some(result) = &self.plan.result else { return Ok(()) };
-        let result = at.join(chain::filled_text(result, &values)?);
+        let result = at.join(recipe::filled_text(result, &values)?);
         look_at(&result).map_err(|why| format!("its result {} {why}", result.display()))
     }
 
     fn step(&self, step: &Step, at: &Path, values: &[(&str, &str)]) -> Result<(), String> {
-        let words = chain::filled(&step.command, values)?;
+        let words = recipe::filled(&step.command, values)?;
         let (program, arguments) = words.split_first().ok_or("there is no command")?;
         let stdin = match &step.stdin {
             None => Stdio::null(),
             Some(stdin) => {
-                let path = at.join(chain::filled_text(stdin, values)?);
+                let path = at.join(recipe::filled_text(stdin, values)?);
                 let opened = File::open(&path);
                 opened
                     .map_err(|error| format!("its input {} cannot be read: {error}", path.display()))?
@@ -137,7 +137,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Whether a chain's result is there.
+/// Whether a recipe's result is there.
 fn look_at(result: &Path) -> Result<(), String> {
     match fs::metadata(result) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err("was not made".to_owned()),

@@ -2,8 +2,8 @@
 //! programs that are not there, without which every item would fail alike.
 
 use super::WorkError;
-use crate::chain::{self, OF_ITEMS};
 use crate::plan::{Plan, Step};
+use crate::recipe::{self, OF_ITEMS};
 use std::ffi::OsString;
 use std::path::Path;
 use threadwise_process::programs;
@@ -46,11 +46,11 @@ fn agree(plan: &Plan) -> Result<(), String> {
         return Err(format!("step '{}' has no command", step.name));
     }
     if plan.steps.is_empty() {
-        return fault("its chain has no step");
+        return fault("its recipe has no step");
     }
     let values = OF_ITEMS.map(|name| (name, ""));
-    chain::texts(&plan.steps, plan.result.as_deref())
-        .try_for_each(|text| chain::filled_text(text, &values).map(drop))
+    recipe::texts(&plan.steps, plan.result.as_deref())
+        .try_for_each(|text| recipe::filled_text(text, &values).map(drop))
 }
 
 /// A step with the path of its program, which PATH is searched for once and not for each item.
@@ -58,7 +58,7 @@ fn found(step: &Step, plan: &Plan) -> Result<Step, String> {
     let mut found = step.clone();
     // The refusals above have seen that there is one.
     let Some(program) = found.command.first_mut() else { return Ok(found) };
-    let Ok(name) = chain::filled_text(program, &[]) else {
+    let Ok(name) = recipe::filled_text(program, &[]) else {
         // A program that is another for each item.
         return Ok(found);
     };
@@ -80,6 +80,6 @@ fn found(step: &Step, plan: &Plan) -> Result<Step, String> {
         })?
     };
     let text = path.to_str().ok_or_else(|| format!("the path {} is not UTF-8", path.display()))?;
-    *program = chain::escaped(text);
+    *program = recipe::escaped(text);
     Ok(found)
 }

@@ -40,11 +40,11 @@ pub fn failures(plan: &Plan, spans: &[Span]) -> Option<String> {
     let mut failed: Vec<(usize, &str)> =
         spans.iter().filter_map(|span| Some((span.index, span.fault.as_deref()?))).collect();
     failed.sort_unstable();
-    let name = |index: usize| plan.items.get(index).map_or("?", |item| item.name.as_str());
+    let name = |index: usize| plan.items.get(index).map_or("?".into(), |item| item.label());
     let named: Vec<String> = failed
         .iter()
         .take(NAMED)
-        .map(|(index, fault)| format!("{}: {fault}", marked(name(*index))))
+        .map(|(index, fault)| format!("{}: {fault}", marked(&name(*index))))
         .collect();
     let more = match failed.len().saturating_sub(NAMED) {
         0 => String::new(),

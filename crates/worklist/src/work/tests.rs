@@ -23,7 +23,12 @@ impl Lab {
 
     /// A plan for items with these texts: one queue, one job, in the order of the list.
     fn plan(&self, texts: &[&str], steps: &[(&str, &[&str])]) -> Plan {
-        let item = |text: &&str| Item { name: (*text).to_owned(), text: (*text).to_owned(), size_bytes: 0 };
+        let item = |text: &&str| Item {
+            name: (*text).to_owned(),
+            text: (*text).to_owned(),
+            size_bytes: 0,
+            earlier: 0,
+        };
         let step = |(name, words): &(&str, &[&str])| Step {
             name: (*name).to_owned(),
             command: words.iter().map(|word| (*word).to_owned()).collect(),

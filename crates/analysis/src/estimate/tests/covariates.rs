@@ -2,6 +2,7 @@
 
 use super::*;
 use threadwise_study::Reading;
+use threadwise_study::engine::Properties;
 
 #[test]
 fn disturbed_blocks_are_flagged_and_not_dropped() {
@@ -105,7 +106,7 @@ fn causes_are_named_beside_each_other() {
 #[test]
 fn a_models_steal_is_seen() {
     let mut study = study(&[""], &["T same-core 2"]);
-    study.engine = "simulated".to_owned();
+    study.engine_properties = Some(Properties { simulated: true, ..Properties::default() });
     let mut runs = blocks(2, |_| 200);
     for one in &mut runs {
         let stolen_ns = if one.block == 1 { 40_000_000 } else { 0 };
@@ -117,7 +118,7 @@ fn a_models_steal_is_seen() {
     close(covariates.steal_share, 0.02);
     close(covariates.steal_share_max, 0.04);
     assert_eq!(covariates.flagged_blocks, [1]);
-    study.engine = "sqlite".to_owned();
+    study.engine_properties = None;
     let real = analyse(&study, &runs, 1.0).covariates;
     close(real.steal_share, 0.0);
 }

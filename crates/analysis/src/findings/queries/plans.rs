@@ -14,9 +14,9 @@ pub fn plan_change(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
         queries.changes.iter().filter(|change| change.change == Change::Different).collect();
     let mut sentences = Vec::new();
     if let Some(first) = different.first() {
-        let hold = match facts.study.engine.as_str() {
-            "postgres" => ": hold_plan=true tells them apart",
-            _ => "",
+        let hold = match facts.study.properties().holds_plans {
+            true => ": hold_plan=true tells them apart",
+            false => "",
         };
         let (changed, example) = (queries.changed(), tell(first));
         let clauses = match changed.as_slice() {

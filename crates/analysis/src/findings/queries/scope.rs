@@ -9,9 +9,6 @@ use threadwise_document::prose;
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, QUERIES, Test};
 
-/// Engines that read files which are not their own.
-const EMBEDDED: [&str; 2] = ["duckdb", "datafusion"];
-
 /// Most queries that are named.
 const MAX_NAMED: usize = 6;
 
@@ -85,8 +82,7 @@ fn parameters(study: &Study) -> String {
 
 /// Where rows lie, in which order, and what of it is in memory before a query.
 fn data(study: &Study) -> String {
-    let is_embedded = EMBEDDED.contains(&study.engine.as_str());
-    let storage = levels(study, "storage", if is_embedded { "parquet" } else { "" });
+    let storage = levels(study, "storage", if study.properties().reads_files { "parquet" } else { "" });
     let stores: Vec<String> = storage
         .iter()
         .map(|storage| match storage.as_str() {

@@ -91,12 +91,6 @@ pub fn compared<'a>(members: &[&'a TreatmentQueries]) -> Vec<&'a TreatmentQuerie
     members.iter().filter(has).copied().collect()
 }
 
-/// Queries of a treatment whose plan is another one than the baseline's.
-pub fn changed(own: &TreatmentQueries) -> Vec<u8> {
-    let other = own.queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
-    other.map(|(number, _)| *number).collect()
-}
-
 /// Placement, DOP and streams of a treatment.
 pub fn about(own: &TreatmentQueries) -> String {
     let dop = own.dop.map(|dop| format!("DOP {dop}"));

@@ -1,7 +1,7 @@
 //! Query by query: bars, ratios of all treatments, and each treatment's times, plans and counters.
 
 use super::charts;
-use super::found::{Found, PLAN_SIGN, about, bare, changed, compared, query_name, query_names, with_sign};
+use super::found::{Found, PLAN_SIGN, about, bare, compared, query_name, query_names, with_sign};
 use crate::Interval;
 use crate::queries::{Change, QueryEstimates, TreatmentQueries};
 use std::cmp::Reverse;
@@ -106,7 +106,7 @@ fn fold(found: Found<'_>, own: &TreatmentQueries) -> Fold {
     let group = found.facts.group_of(&own.treatment);
     let name = format!("{} {}", found.facts.label(&own.treatment, group), found.facts.group_words(group));
     let both = if is_base { " · the baseline: both of its runs in every block" } else { "" };
-    let changed = match changed(own) {
+    let changed = match own.plans_changed() {
         changed if changed.is_empty() => String::new(),
         changed => format!(" · other plans: {}", query_names(changed)),
     };

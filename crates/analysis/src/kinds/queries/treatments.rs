@@ -2,7 +2,7 @@
 //! another plan.
 
 use super::charts;
-use super::found::{Found, bare, changed, data_words, query_names};
+use super::found::{Found, bare, data_words, query_names};
 use crate::facts::runs_words;
 use crate::kinds::rate::sections::other_ratios;
 use crate::queries::{Change, TreatmentQueries};
@@ -182,7 +182,7 @@ fn row(found: Found<'_>, own: &TreatmentQueries, used: &Used) -> Vec<Cell> {
     let is_unknown = own.queries.values().all(|query| query.plan_change == Change::Unknown);
     cells.push(match role != Role::Compared || is_unknown {
         true => Cell::none(),
-        false => Cell::Count(changed(own).len() as u64),
+        false => Cell::Count(own.plans_changed().len() as u64),
     });
     let summary = found.facts.summary(&own.treatment);
     cells.push(summary.map_or_else(Cell::none, |summary| Cell::text(runs_words(&[summary]))));

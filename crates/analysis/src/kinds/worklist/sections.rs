@@ -74,7 +74,7 @@ pub fn jobs(facts: &Facts<'_>, lists: &Worklist) -> Option<Section> {
     points(lists).next()?;
     let items = lists.items.map(|items| counted(items as usize, "item"));
     let list = items.as_ref().map_or_else(String::new, |items| format!(", {items}"));
-    let mut blocks = vec![Block::Text(prose!("work list: {}{}", &lists.chain, list), Shown::Terminal)];
+    let mut blocks = vec![Block::Text(prose!("work list: {}{}", &lists.recipe, list), Shown::Terminal)];
     blocks.extend(about(lists, items).into_iter().map(|text| Block::Text(text, Shown::Page)));
     let table = every_row(lists);
     let legend = [
@@ -108,9 +108,9 @@ fn about(lists: &Worklist, items: Option<String>) -> Vec<Prose> {
     };
     vec![
         prose!(
-            "{}Chain: {}. A job does one item at a time, and takes the next when it is done; a run is the whole list.",
+            "{}Recipe: {}. A job does one item at a time, and takes the next when it is done; a run is the whole list.",
             items,
-            &lists.chain
+            &lists.recipe
         ),
         prose!("{}Idle is the share of the jobs' time in which nothing was left to do.", step),
     ]

@@ -18,6 +18,7 @@ use crate::{Analysis, analyse_on};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_machine::{Pin, Topology};
+use threadwise_study::engine::Properties;
 use threadwise_study::{CpuTimes, OptionValue, QueryExecution, Run, RunStatus, SessionSlice, Slice, Study};
 
 /// A study of queries: treatments as `NAME PLACEMENT STREAMS DOP`, the baseline `A` and its twin on
@@ -29,6 +30,7 @@ pub(crate) fn study_of(queries: &str, treatments: &[&str]) -> Study {
     let mut study = study(&[""], &lines);
     study.workload = "tpch".to_owned();
     study.engine = "duckdb".to_owned();
+    study.engine_properties = Some(Properties { reads_files: true, ..Properties::default() });
     study.design.rounds = 22;
     for (at, treatment) in study.treatments.iter_mut().enumerate() {
         treatment.pin = Pin::Set;

@@ -22,13 +22,15 @@ pub fn assert_shown(study: &Study, topology: &Topology, analysis: &Analysis) {
 }
 
 fn tables(section: &Section) -> Vec<&Table> {
-    let of = |block| match block {
-        &Block::Table(ref table) => vec![table],
-        Block::Figure(figure) => vec![&figure.table],
-        Block::Fold(fold) => fold.tables.iter().collect(),
-        _ => Vec::new(),
-    };
-    section.blocks.iter().flat_map(of).collect()
+    fn held(block: &Block) -> Vec<&Table> {
+        match block {
+            Block::Table(table) => vec![table],
+            Block::Figure(figure) => vec![&figure.table],
+            Block::Fold(fold) => fold.tables.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+    section.blocks.iter().flat_map(held).collect()
 }
 
 /// A table's rows as text, by names of columns.

@@ -5,6 +5,7 @@ use crate::findings::plain_verdict;
 use crate::fixtures::comparison;
 use crate::{Facts, Finding};
 use threadwise_machine::topology::Cache;
+use threadwise_study::engine::Properties;
 
 fn verdict_of(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Finding> {
     plain_verdict(study, topology, &look(study, Some(topology), runs))
@@ -188,7 +189,7 @@ fn both_threads_and_the_same_dop_are_compared_by_what_the_study_asks() {
 fn another_plan_is_reported_and_equal_plans_are_not() {
     let with = |plan: &'static str| {
         let mut study = study_of("1-3", &["T no-smt 1 2"]);
-        study.engine = "postgres".to_owned();
+        study.engine_properties = Some(Properties { holds_plans: true, ..Properties::default() });
         let runs = power(&study, 8, |name, query, block| {
             let mut one = took(query, 100.0 * noise(block, name, query, 0.002));
             if name == "T" && query == 3 {

@@ -19,6 +19,7 @@ mod tree;
 use std::path::Path;
 use threadwise_study::Options;
 use threadwise_study::command::{CommandOptions, Extract, Fault, METRIC_PREFIX, WORKLOAD};
+use threadwise_study::engine::Properties;
 
 use super::super::workloads::options::refuse;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
@@ -54,6 +55,10 @@ impl Engine for Command {
     }
 
     /// Every variable: the commands are the user's own, and passwords come to them this way.
+    fn properties(&self) -> Properties {
+        Properties { service_threads: false, ..Properties::default() }
+    }
+
     fn environment(&self) -> &'static [&'static str] {
         &[""]
     }

@@ -32,6 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::pin_current_thread;
+use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Options, SessionSlice};
 
 use self::log::Log;
@@ -76,6 +77,11 @@ impl Engine for Native {
 
     fn workloads(&self) -> &'static [&'static str] {
         &[insert::NAME, LOG_BUFFER]
+    }
+
+    /// Its rows lie in memory.
+    fn properties(&self) -> Properties {
+        Properties { row_bytes: 0, ..Properties::default() }
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {

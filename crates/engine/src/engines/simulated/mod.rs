@@ -4,6 +4,7 @@
 mod model;
 
 use std::time::Duration;
+use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Options, SessionSlice};
 
 use crate::workloads::logical_io::{self, LogicalIo};
@@ -41,6 +42,10 @@ impl Engine for Simulated {
 
     fn workloads(&self) -> &'static [&'static str] {
         &[logical_io::NAME]
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { simulated: true, service_threads: false, ..Properties::default() }
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {

@@ -16,10 +16,11 @@ use crate::workloads::insert as insert_workload;
 use crate::workloads::logical_io as logical_io_workload;
 use crate::workloads::options::refuse;
 use crate::workloads::tpch as tpch_workload;
-use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
+use crate::{Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
 pub use ffi::{CacheCounters, take_cache_counters};
 pub use logical_io::{READ_SQL, SqliteSession};
 use threadwise_study::Options;
+use threadwise_study::engine::Properties;
 
 /// Name of the engine.
 const NAME: &str = "sqlite";
@@ -49,6 +50,21 @@ impl Engine for Sqlite {
 
     fn workloads(&self) -> &'static [&'static str] {
         &WORKLOADS
+    }
+
+    /// Sizes: a row of `insert` and its index, and the tables and indexes of TPC-H, measured.
+    fn properties(&self) -> Properties {
+        Properties {
+            service_threads: false,
+            dialect: Some(NAME.to_owned()),
+            row_bytes: 165,
+            tpch_bytes: 1_470_000_000,
+            ..Properties::default()
+        }
+    }
+
+    fn known_by(&self) -> KnownBy {
+        KnownBy { other_names: &["sqlite3"], ..KnownBy::default() }
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {

@@ -2,6 +2,7 @@
 
 use super::fixture::{fixture, long_names};
 use super::{bare, empty, hostile};
+use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use threadwise_report::html;
 
@@ -28,6 +29,18 @@ fn every_chart_is_drawn_and_the_console_is_clean() {
 }
 
 #[test]
+fn pages_of_queries_are_accessible() {
+    for (name, own) in [
+        ("queries", fixture(11, false)),
+        ("streams", fixture(17, true)),
+        ("nothing was measured", empty()),
+        ("hostile queries", hostile()),
+    ] {
+        assert_accessible(name, &html::render(&own.document()).unwrap());
+    }
+}
+
+#[test]
 fn bars_have_panels_stripes_and_signs() {
     let Some((dom, ..)) = opened(&html::render(&fixture(6, false).document()).unwrap()) else { return };
     let bars = drawn(&dom, "bars");
@@ -45,7 +58,7 @@ fn bars_have_panels_stripes_and_signs() {
     assert_eq!((steps.matches(">▲</text>").count(), steps.matches(">◆</text>").count()), (4, 1));
     assert_eq!(steps.matches(">P</text>").count(), 2);
     let cores = drawn(&dom, "cores");
-    assert!(cores.contains("engine's CPU seconds (line)") && cores.contains("aria-label=\"tick\""));
+    assert!(cores.contains("engine's CPU seconds (line)") && cores.contains("data-mark=\"tick\""));
 }
 
 #[test]

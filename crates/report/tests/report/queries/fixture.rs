@@ -282,7 +282,10 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
                 Some(5),
                 1.9,
                 Reason::Neighbour,
-                prose!("Q3 under no-smt d2 in block 5 took {} its usual time: steal was 12%.", Prose::figure("1.90x")),
+                prose!(
+                    "Q3 under no-smt d2 in block 5 took {} its usual time: steal was 12%.",
+                    Prose::figure("1.90x")
+                ),
             ),
             outlier(
                 6,

@@ -5,6 +5,7 @@ use crate::support::Draws;
 use threadwise_analysis::queries::{Change, Plan, PlanChange, Queries};
 use threadwise_analysis::{Estimate, Ratio};
 use threadwise_machine::Pin;
+use threadwise_study::engine::Properties;
 use threadwise_study::{
     Comparison, CpuTimes, Design, OptionValue, Options, QueryExecution, Role, Run, RunStatus, SessionSlice,
     Slice, Stopping, Study, Treatment,
@@ -43,6 +44,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         title: "22 queries, degrees of parallelism and siblings".to_owned(),
         seed: 42,
         engine: "duckdb".to_owned(),
+        engine_properties: Some(Properties { reads_files: true, ..Properties::default() }),
         engine_options: Options::new(),
         workload: "tpch".to_owned(),
         comparisons: compared.collect(),

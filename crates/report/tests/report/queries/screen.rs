@@ -10,46 +10,51 @@ const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 #[test]
 fn treatments_queries_and_plan_changes() {
     insta::assert_snapshot!(sections(&fixture(3, false).document(), UNICODE), @r"
-    treatment         DOP  total s       ratio of totals  geo. mean    CPU  core-s  plans  runs
-    ───────────────────────────────────────────────────────────────────────────────────────────
-    serial (no-smt)     1     5.28              baseline          -      -    4.21      -     8
-    serial' (no-smt)    1    noise    0.99x [0.99, 1.00]      1.00x      -       -      -     8
-    no-smt d2           2     3.28  ▲ 1.61x [1.57, 1.64]      1.56x  1.00x    5.25      0     8
-    no-smt d4           4     2.05  ▲ 2.57x [2.52, 2.62]      2.55x  1.24x    6.55      2     8
-    no-smt d7           7     1.44  ▲ 3.65x [3.58, 3.72]      3.66x  1.53x    8.07      2     8
-    without Q2, Q15, whose plan is another one in a treatment
-      no-smt d2  ▲ 1.53x [1.50, 1.56], geo. mean ▲ 1.50x [1.47, 1.53]
-      no-smt d4  ▲ 2.44x [2.39, 2.49], geo. mean ▲ 2.45x [2.40, 2.50]
-      no-smt d7  ▲ 3.47x [3.40, 3.54], geo. mean ▲ 3.51x [3.44, 3.58]
-    query by query, speed against serial
-      query  baseline     no-smt d2       no-smt d4       no-smt d7
-      Q1       272 ms  ▲ 1.43 ±3.0%  ▲ 2.06 ±3.0%    ▲ 2.76 ±3.0%
-      Q2      78.6 ms  ▲ 1.54 ±3.0%  ▲ 4.18 ±3.0% P  ▲ 6.02 ±3.0% P
-      Q3       318 ms  ▲ 1.47 ±3.0%  ▲ 2.12 ±3.0%    ▲ 2.83 ±3.0%
-      Q4       269 ms  ▲ 1.33 ±3.0%  ▲ 1.77 ±3.0%    ▲ 2.24 ±3.0%
-      Q5       316 ms  ▲ 1.36 ±3.0%  ▲ 1.83 ±3.0%    ▲ 2.36 ±3.0%
-      Q6      23.3 ms  ▼ 0.78 ±3.0%  ▼ 0.61 ±3.0%    ▼ 0.50 ±3.0%
-      Q7       267 ms  ▲ 1.60 ±3.0%  ▲ 2.59 ±3.0%    ▲ 3.74 ±3.0%
-      Q8       235 ms  ▲ 1.60 ±3.0%  ▲ 2.56 ±3.0%    ▲ 3.82 ±3.0%
-      Q9       1.36 s  ▲ 1.65 ±3.0%  ▲ 2.76 ±3.0%    ▲ 4.19 ±3.0%
-      Q10     63.1 ms  ▲ 1.83 ±3.0%  ▲ 3.36 ±3.0%    ▲ 5.55 ±3.0%
-      Q11      175 ms  ▲ 2.15 ±3.0%  ▲ 4.74 ±3.0%    ▲ 8.86 ±3.0%
-      Q12      175 ms  ▲ 1.59 ±3.0%  ▲ 2.47 ±3.0%    ▲ 3.49 ±3.0%
-      Q13      271 ms  ▲ 2.20 ±3.0%  ▲ 4.72 ±3.0%    ▲ 8.97 ±3.0%
-      Q14      193 ms  ▲ 1.41 ±3.0%  ▲ 1.94 ±3.0%    ▲ 2.55 ±3.0%
-      Q15      215 ms  ▲ 1.84 ±3.0%  ▲ 5.66 ±3.0% P  ▲ 9.20 ±3.0% P
-      Q16      264 ms  ▲ 1.56 ±3.0%  ▲ 2.45 ±3.0%    ▲ 3.54 ±3.0%
-      Q17      307 ms  ▲ 1.86 ±3.0%  ▲ 3.34 ±3.0%    ▲ 5.57 ±3.0%
-      Q18     20.1 ms  ▲ 1.34 ±3.0%  ▲ 1.80 ±3.0%    ▲ 2.31 ±3.0%
-      Q19      106 ms  ▲ 1.88 ±3.0%  ▲ 3.55 ±3.0%    ▲ 5.84 ±3.0%
-      Q20     60.4 ms  ▲ 1.55 ±3.0%  ▲ 2.34 ±3.0%    ▲ 3.34 ±3.0%
-      Q21     56.4 ms  ▲ 1.37 ±3.0%  ▲ 1.89 ±3.0%    ▲ 2.43 ±3.0%
-      Q22      229 ms  ▲ 1.66 ±3.0%  ▲ 2.80 ±3.0%    ▲ 4.25 ±3.0%
+    treatment         DOP   total  ratio of totals       geo. mean        CPU  core-s  plans  runs
+    ──────────────────────────────────────────────────────────────────────────────────────────────
+    serial (no-smt)     1  5.28 s  baseline              -                  -  4.21 s      -     8
+    serial' (no-smt)    1   noise  0.99x [0.99, 1.00]    1.00x ±1.0%        -       -      -     8
+    no-smt d2           2  3.28 s  ▲ 1.61x [1.57, 1.64]  ▲ 1.56x ±2.0%  1.00x  5.25 s      0     8
+    no-smt d4           4  2.05 s  ▲ 2.57x [2.52, 2.62]  ▲ 2.55x ±2.0%  1.24x  6.55 s      2     8
+    no-smt d7           7  1.44 s  ▲ 3.65x [3.58, 3.72]  ▲ 3.66x ±2.0%  1.53x  8.07 s      2     8
+    Without Q2, Q15, whose plan is another one in a treatment
+    treatment  ratio of totals       geo. mean
+    ─────────────────────────────────────────────────────
+    no-smt d2  ▲ 1.53x [1.50, 1.56]  ▲ 1.50x [1.47, 1.53]
+    no-smt d4  ▲ 2.44x [2.39, 2.49]  ▲ 2.45x [2.40, 2.50]
+    no-smt d7  ▲ 3.47x [3.40, 3.54]  ▲ 3.51x [3.44, 3.58]
+    Query by query, speed against serial; P: another plan
+    query      baseline  no-smt d2             no-smt d4               no-smt d7
+    ─────────────────────────────────────────────────────────────────────────────────────────
+    Q1           272 ms  ▲ 1.43x [1.39, 1.47]  ▲ 2.06x [2.00, 2.12]    ▲ 2.76x [2.68, 2.84]
+    Q2          78.6 ms  ▲ 1.54x [1.50, 1.59]  ▲ 4.18x [4.06, 4.30] P  ▲ 6.02x [5.85, 6.20] P
+    Q3           318 ms  ▲ 1.47x [1.43, 1.51]  ▲ 2.12x [2.06, 2.18]    ▲ 2.83x [2.74, 2.91]
+    Q4           269 ms  ▲ 1.33x [1.29, 1.37]  ▲ 1.77x [1.71, 1.82]    ▲ 2.24x [2.17, 2.30]
+    Q5           316 ms  ▲ 1.36x [1.32, 1.40]  ▲ 1.83x [1.77, 1.88]    ▲ 2.36x [2.29, 2.43]
+    Q6          23.3 ms  ▼ 0.78x [0.76, 0.80]  ▼ 0.61x [0.60, 0.63]    ▼ 0.50x [0.49, 0.52]
+    Q7           267 ms  ▲ 1.60x [1.55, 1.64]  ▲ 2.59x [2.51, 2.66]    ▲ 3.74x [3.63, 3.85]
+    Q8           235 ms  ▲ 1.60x [1.55, 1.64]  ▲ 2.56x [2.49, 2.64]    ▲ 3.82x [3.71, 3.94]
+    Q9           1.36 s  ▲ 1.65x [1.60, 1.70]  ▲ 2.76x [2.68, 2.84]    ▲ 4.19x [4.07, 4.31]
+    Q10         63.1 ms  ▲ 1.83x [1.78, 1.89]  ▲ 3.36x [3.27, 3.46]    ▲ 5.55x [5.39, 5.72]
+    Q11          175 ms  ▲ 2.15x [2.09, 2.21]  ▲ 4.74x [4.60, 4.88]    ▲ 8.86x [8.61, 9.13]
+    Q12          175 ms  ▲ 1.59x [1.54, 1.63]  ▲ 2.47x [2.39, 2.54]    ▲ 3.49x [3.38, 3.59]
+    Q13          271 ms  ▲ 2.20x [2.14, 2.27]  ▲ 4.72x [4.58, 4.86]    ▲ 8.97x [8.71, 9.24]
+    Q14          193 ms  ▲ 1.41x [1.37, 1.46]  ▲ 1.94x [1.88, 2.00]    ▲ 2.55x [2.47, 2.63]
+    Q15          215 ms  ▲ 1.84x [1.79, 1.89]  ▲ 5.66x [5.49, 5.83] P  ▲ 9.20x [8.93, 9.47] P
+    Q16          264 ms  ▲ 1.56x [1.52, 1.61]  ▲ 2.45x [2.37, 2.52]    ▲ 3.54x [3.43, 3.64]
+    Q17          307 ms  ▲ 1.86x [1.81, 1.92]  ▲ 3.34x [3.25, 3.44]    ▲ 5.57x [5.40, 5.73]
+    Q18         20.1 ms  ▲ 1.34x [1.31, 1.39]  ▲ 1.80x [1.75, 1.86]    ▲ 2.31x [2.24, 2.38]
+    Q19          106 ms  ▲ 1.88x [1.83, 1.94]  ▲ 3.55x [3.45, 3.66]    ▲ 5.84x [5.67, 6.02]
+    Q20         60.4 ms  ▲ 1.55x [1.50, 1.59]  ▲ 2.34x [2.28, 2.41]    ▲ 3.34x [3.24, 3.44]
+    Q21         56.4 ms  ▲ 1.37x [1.33, 1.42]  ▲ 1.89x [1.83, 1.95]    ▲ 2.43x [2.36, 2.50]
+    Q22          229 ms  ▲ 1.66x [1.61, 1.71]  ▲ 2.80x [2.72, 2.88]    ▲ 4.25x [4.13, 4.38]
+    totals            -  ▲ 1.61x [1.57, 1.64]  ▲ 2.57x [2.52, 2.62]    ▲ 3.65x [3.58, 3.72]
+    geo. mean         -  ▲ 1.56x [1.53, 1.59]  ▲ 2.55x [2.50, 2.60]    ▲ 3.66x [3.59, 3.73]
     plan changes; both plans side by side: HTML report, --json
-      Q2: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey =
-          o_o… in no-smt d4, no-smt d7
-      Q15: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey =
-          o_o… in no-smt d4, no-smt d7
+      Q2: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey = o_o…
+      in no-smt d4, no-smt d7
+      Q15: HASH_JOIN inner l_orderkey = o_orderkey… instead of NESTED_LOOP_JOIN inner l_orderkey = o_o…
+      in no-smt d4, no-smt d7
       the same plan, only run in parallel: Q1–Q22
     ±, [low, high]: 95% interval over 8 blocks.  Ratios are speeds against serial: above 1 is faster.
     serial: both its runs in every block, as in ratios; noise: its second run against its first
@@ -65,14 +70,14 @@ fn streams_have_queries_per_hour() {
     let text = sections(&fixture(4, true).document(), UNICODE);
     let (treatments, _) = text.split_once("Query by query").unwrap();
     insta::assert_snapshot!(treatments, @r"
-    treatment     DOP  streams  elapsed s  queries/h                 ratio    CPU  core-s  plans  runs
-    ──────────────────────────────────────────────────────────────────────────────────────────────────
-    serial          1        1       5.28     15.01k              baseline      -    4.21      -     8
-    serial'         1        1      noise          -    0.99x [0.99, 1.00]      -       -      -     8
-    no-smt d1 s2    1        2       5.27     21.26k  = 1.00x [0.98, 1.02]  0.80x    4.22      0     8
-    no-smt d1 s4    1        4       5.28     29.97k  = 1.00x [0.98, 1.02]  0.80x    4.23      0     8
-    no-smt d2 s1    2        1       3.28     24.16k  ▲ 1.61x [1.57, 1.64]  1.00x    5.25      0     8
-    no-smt d2 s2    2        2       3.27     34.27k  ▲ 1.61x [1.58, 1.64]  0.99x    5.23      0     8
+    treatment         DOP  streams  elapsed  queries/h  ratio                   CPU  core-s  plans  runs
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    serial (no-smt)     1        1   5.28 s      15.0k  baseline                  -  4.21 s      -     8
+    serial' (no-smt)    1        1    noise          -  0.99x [0.99, 1.00]        -       -      -     8
+    no-smt d1 s2        1        2   5.27 s      21.3k  = 1.00x [0.98, 1.02]  0.80x  4.22 s      0     8
+    no-smt d1 s4        1        4   5.28 s      30.0k  = 1.00x [0.98, 1.02]  0.80x  4.23 s      0     8
+    no-smt d2 s1        2        1   3.28 s      24.2k  ▲ 1.61x [1.57, 1.64]  1.00x  5.25 s      0     8
+    no-smt d2 s2        2        2   3.27 s      34.3k  ▲ 1.61x [1.58, 1.64]  0.99x  5.23 s      0     8
     ");
 }
 
@@ -95,7 +100,7 @@ fn many_treatments_are_limited_and_the_screen_says_so() {
         let text = sections(&own.document(), Style { width, ..UNICODE });
         text.lines().find(|line| line.contains("highest DOP")).map(|line| line.trim().to_owned())
     };
-    insta::assert_snapshot!(at(100).unwrap(), @"4 of 11 treatments, those of the highest DOP first; all of them: HTML report, --json");
+    insta::assert_snapshot!(at(100).unwrap(), @"The treatments of the highest DOP; all of them: HTML report, --json.");
     assert_eq!(at(200), None, "all of them fit");
     let text = sections(&own.document(), Style { width: 80, ..UNICODE });
     let head = text.lines().find(|line| line.trim_start().starts_with("query  ")).unwrap();
@@ -183,8 +188,7 @@ fn what_the_analysis_finds_is_shown() {
     }
     let page = threadwise_report::html::render(&own.document()).unwrap();
     let on_page = figures.replace(" [", "<span class=\"interval\"> [");
-    for part in [on_page.as_str(), " super-scaling<", "id=\"core-seconds\"", "id=\"plans\""]
-    {
+    for part in [on_page.as_str(), " super-scaling<", "id=\"core-seconds\"", "id=\"plans\""] {
         assert!(page.contains(part), "{part}");
     }
     let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;

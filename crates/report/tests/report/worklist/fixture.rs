@@ -30,6 +30,7 @@ pub fn fixture(blocks: u32) -> Fixture {
     let mut fixture = Fixture::generated(1, 1);
     let study = &mut fixture.study;
     (study.name, study.engine) = ("reload".to_owned(), "worklist".to_owned());
+    study.engine_properties = None;
     study.title = "Backup and restore of a list: 1, 2, 4 jobs".to_owned();
     study.workload = worklist::WORKLOAD.to_owned();
     (study.design.rounds, study.left_out) = (1, Vec::new());
@@ -73,7 +74,7 @@ pub fn schedules() -> Fixture {
 fn treatment((at, (name, placement, jobs, _)): (usize, &(&str, &str, u32, f64))) -> Treatment {
     let metrics = [("item_s", "s/item lower json:/item_s"), ("idle_share", "1 lower json:/idle_share")];
     let metrics = metrics.map(|(name, spec)| (format!("metric.{name}"), spec));
-    let options = [("headline".to_owned(), "item_s"), ("chain".to_owned(), "firebird")];
+    let options = [("headline".to_owned(), "item_s"), ("recipe".to_owned(), "firebird")];
     let options: Options = metrics
         .into_iter()
         .chain(options)
@@ -241,7 +242,7 @@ fn shown(blocks: u32) -> Worklist {
     let (all, one) = (of_placement("all"), of_placement("no-smt"));
     let compared = TREATMENTS.iter().filter(|(name, ..)| !name.ends_with('\''));
     Worklist {
-        chain: "firebird".to_owned(),
+        recipe: "firebird".to_owned(),
         items: Some(40),
         series: vec![series("no-smt", blocks), series("all", blocks)],
         pairs: all.iter().zip(&one).map(pair).collect(),

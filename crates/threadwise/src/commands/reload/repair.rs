@@ -4,7 +4,7 @@ use super::{ReloadArgs, app_error, shown};
 use crate::error::AppError;
 use crate::output;
 use std::path::{Path, PathBuf};
-use threadwise_reload::chain::{Chain, Settings};
+use threadwise_reload::driver::{Driver, Settings};
 use threadwise_reload::list;
 use threadwise_reload::recover::{self, Recovered};
 use threadwise_reload::search::{self, Found};
@@ -97,15 +97,16 @@ fn not_looked_at(found: &Found) -> String {
 }
 
 /// Makes kept originals writable again.
-pub fn unseal(args: &ReloadArgs, settings: &Settings, chain: &dyn Chain) -> Result<(), AppError> {
+pub fn unseal(args: &ReloadArgs, settings: &Settings, driver: &dyn Driver) -> Result<(), AppError> {
     let entries = list::read(&args.files).map_err(app_error)?;
     let outcomes: Vec<Outcome> = entries
         .iter()
         .map(|entry| {
-            let word = recover::unseal(&entry.database, settings, chain).map(|was_sealed| match was_sealed {
-                true => "writable".to_owned(),
-                false => "was not sealed".to_owned(),
-            });
+            let word =
+                recover::unseal(&entry.database, settings, driver).map(|was_sealed| match was_sealed {
+                    true => "writable".to_owned(),
+                    false => "was not sealed".to_owned(),
+                });
             (entry.path.clone(), word.map_err(|error| error.to_string()))
         })
         .collect();

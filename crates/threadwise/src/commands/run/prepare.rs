@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
-use threadwise_runner::{self as runner, Settings, engine_version, guard};
+use threadwise_runner::{self as runner, guard};
 use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
 use threadwise_study::command::WORKLOAD;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
@@ -95,8 +95,9 @@ impl Job {
             other => other,
         };
         let found = found.map_err(AppError::input)?;
-        let (study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
+        let (mut study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
         drop(found);
+        engines::complete(&mut study);
         if state != EndState::Complete {
             command::allowed(&study, args)?;
         }
@@ -127,12 +128,7 @@ impl Job {
 
     /// Whether a server of the user's is measured, which then runs here on purpose, if it runs here.
     pub fn is_users_server(&self) -> bool {
-        self.measures_users_server() || server::is_there(&self.study)
-    }
-
-    /// Whether the engine is a client of a server of the user's.
-    pub fn measures_users_server(&self) -> bool {
-        room::measures_users_server(&self.study)
+        self.study.is_users_server() || server::is_there(&self.study)
     }
 
     /// Scale factor of the data set, where the workload has one.
@@ -228,7 +224,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         None => commands::drawn_seed()?,
     };
     let of_list = worklist::options(args, file.workload())?;
-    // Of a work list it names the chain.
+    // Of a work list it names the recipe.
     let named = args.engine.as_deref().filter(|_| file.workload() != LIST).map(engines::named);
     let (engine, mut engine_options) = match named.transpose()? {
         Some((engine, options)) => (Some(engine), options),
@@ -236,8 +232,10 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
     };
     let given = |(key, value): &(String, String)| (key.clone(), option_value(value));
     engine_options.extend(args.engine_option.iter().map(given));
+    let engine_properties = program::properties(engine.as_deref().unwrap_or_else(|| file.engine()))?;
     Ok(Overrides {
         engine,
+        engine_properties,
         engine_options,
         budget_s: args.budget,
         until: args.until,
@@ -251,7 +249,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         options: [command::options(&args.commands)?, of_list]
             .into_iter()
             .flatten()
-            .chain(args.set.iter().map(given))
+            .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
             .collect(),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
@@ -268,9 +266,7 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let engine_version = match (engines::find(name), &found.version) {
         (_, Some(version)) => version.clone(),
         (Some(engine), None) => engine.version(&study.engine_options).map_err(engine_error)?,
-        (None, None) => {
-            engine_version(&Settings::new(found.worker.clone())).map_err(|error| runner_error(&error))?
-        }
+        (None, None) => program::hello(&found.worker)?.version,
     };
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let program = env!("CARGO_PKG_VERSION").to_owned();
@@ -348,7 +344,11 @@ fn resume(file: &Path, topology: &Topology, versions: &Versions) -> Result<Store
         engine_version: &versions.engine_version,
         study: None,
     };
-    Store::resume(file, &expected).map_err(AppError::input)
+    let mut store = Store::resume(file, &expected).map_err(AppError::input)?;
+    if let Some(properties) = engines::properties(&versions.engine) {
+        store.assume_engine(properties);
+    }
+    Ok(store)
 }
 
 fn html_path(args: &RunArgs, output: &Path) -> Result<Option<PathBuf>, AppError> {

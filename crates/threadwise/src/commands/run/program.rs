@@ -6,13 +6,11 @@ use crate::engines;
 use crate::error::AppError;
 use crate::suggest;
 use std::path::{Path, PathBuf};
-use threadwise_python::{Found, known, scripts};
-use threadwise_runner::{QuerySettings, Worker, find_worker};
+use threadwise_python::{Found, REFEREE, known, scripts};
+use threadwise_runner::{Hello, QuerySettings, Settings, Worker, find_worker};
+use threadwise_study::engine::Properties;
 use threadwise_study::{OptionValue, Study, tpch};
 use threadwise_tpch::{Dialect, TpchOptions, dataset};
-
-/// Engine whose answers count, for engines that are not its own kind.
-const REFEREE: &str = "duckdb";
 
 /// Who measures.
 pub struct Program {
@@ -38,11 +36,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     }
     let analytics = known().iter().find(|engine| engine.name == study.engine);
     let Some(engine) = analytics else {
-        let program = std::env::current_exe()
-            .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let worker = find_worker(&study.engine, engines::all(), &program, &path)
-            .map_err(|error| meant(runner_error(&error), &study.engine))?;
+        let worker = worker_of(&study.engine)?;
         let queries = is_tpch.then(|| referee(study)).transpose()?;
         return Ok(Program { worker, check: None, queries, version: None });
     };
@@ -51,7 +45,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
         let why = format!("engine {} has no workload {}: it can do {can}", engine.name, study.workload);
         return Err(AppError::Input(why));
     }
-    refuse_foreign(study)?;
+    check_engine_options(study)?;
     let (home, python) = (engines_of_user()?, python(study)?);
     let found = home.find(engine.name, python.as_deref()).map_err(app_error)?;
     let second = home.find(engine.referee, python.as_deref()).map_err(app_error)?;
@@ -60,40 +54,47 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     Ok(Program { worker: worker(&found), check, queries, version: Some(found.version) })
 }
 
+/// What an engine is like: by its own words where it is none of this program's.
+///
+/// # Errors
+/// It is no engine at all, or its worker does not work.
+pub fn properties(engine: &str) -> Result<Properties, AppError> {
+    match engines::properties(engine) {
+        Some(properties) => Ok(properties),
+        None => hello(&worker_of(engine)?).map(|hello| hello.properties),
+    }
+}
+
+/// Starts a worker to ask what it says of its engine.
+///
+/// # Errors
+/// It does not work.
+pub fn hello(worker: &Worker) -> Result<Hello, AppError> {
+    threadwise_runner::hello(&Settings::new(worker.clone())).map_err(|error| runner_error(&error))
+}
+
+/// The worker of an engine that is built in or a program on PATH.
+fn worker_of(engine: &str) -> Result<Worker, AppError> {
+    let program = std::env::current_exe()
+        .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    find_worker(engine, engines::all(), &program, &path).map_err(|error| meant(runner_error(&error), engine))
+}
+
 /// An unknown engine with the one that was probably meant.
 fn meant(error: AppError, engine: &str) -> AppError {
-    let all = engines::all().iter().map(|own| own.name()).chain(known().iter().map(|own| own.name));
-    match (error, suggest::nearest(engine, &all.collect::<Vec<&str>>())) {
+    match (error, suggest::nearest(engine, &engines::names())) {
         (AppError::Input(why), Some(name)) => AppError::Input(format!("{why}; did you mean {name}?")),
         (error, _) => error,
     }
 }
 
-/// Options that these engines do not have. Their settings are only known by asking them
+/// Refuses engine options that these engines do not have. Options of the workload are known by asking them
 /// ([`Program::check`]).
-fn refuse_foreign(study: &Study) -> Result<(), AppError> {
-    if let Some(name) = study.engine_options.keys().find(|name| *name != "python") {
-        let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";
-        return Err(AppError::Input(format!("engine {} has no engine option {name}: {why}", study.engine)));
-    }
-    for treatment in &study.treatments {
-        let has = |name: &str| treatment.options.contains_key(name);
-        let is =
-            |name: &str, word: &str| treatment.options.get(name).is_some_and(|own| own.to_string() == word);
-        let fault = match () {
-            () if has("jit") => "option jit: it is PostgreSQL's",
-            () if has("hold_plan") => "option hold_plan: it is PostgreSQL's",
-            () if has("batch_rows") && study.engine == "duckdb" => {
-                "option batch_rows: DuckDB's 2048 rows are fixed when it is built"
-            }
-            () if is("storage", "memory") && is("cache", "cold") => {
-                "cache=cold with storage=memory: nothing is read; leave one of them out"
-            }
-            () => continue,
-        };
-        return Err(AppError::Input(format!("{} cannot follow {fault}", study.engine)));
-    }
-    Ok(())
+fn check_engine_options(study: &Study) -> Result<(), AppError> {
+    let Some(name) = study.engine_options.keys().find(|name| *name != "python") else { return Ok(()) };
+    let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";
+    Err(AppError::Input(format!("engine {} has no engine option {name}: {why}", study.engine)))
 }
 
 /// What engines that are not of that kind need: the data, and a second engine's answers.
@@ -117,7 +118,7 @@ fn settings(second: &Found) -> Result<QuerySettings, AppError> {
             "there is no folder for data sets: set XDG_CACHE_HOME (or HOME) to an absolute path".to_owned(),
         )
     })?;
-    let dialect = Dialect::of_engine(second.engine.dialect);
+    let dialect = Dialect::named(second.engine.dialect);
     Ok(QuerySettings {
         cache_root,
         generator: second.generator.clone(),
@@ -131,7 +132,12 @@ fn settings(second: &Found) -> Result<QuerySettings, AppError> {
 }
 
 fn worker(found: &Found) -> Worker {
-    Worker { program: found.python.clone(), args: found.args(), environment: Vec::new() }
+    Worker {
+        program: found.python.clone(),
+        args: found.args(),
+        environment: Vec::new(),
+        withheld: engines::variables(),
+    }
 }
 
 /// The interpreter of an environment of the user's own, where one is named.

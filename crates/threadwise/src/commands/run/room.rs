@@ -34,18 +34,13 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
     Ok(set.map(|(key, room)| line(key, &room, loaded, data_root)))
 }
 
-/// Whether a study's engine is a client of a server of the user's.
-pub fn measures_users_server(study: &Study) -> bool {
-    study.engine_options.contains_key("url")
-}
-
 /// Refuses a study that would take connections of the user's server which are left to others. Gives a
 /// line for its plan where such a server is measured. Changes nothing on the server.
 ///
 /// # Errors
 /// There are too few connections, or the server cannot be asked.
 pub fn check_connections(study: &Study) -> Result<Option<String>, AppError> {
-    let Some(engine) = engines::find(&study.engine).filter(|_| measures_users_server(study)) else {
+    let Some(engine) = engines::find(&study.engine).filter(|_| study.is_users_server()) else {
         return Ok(None);
     };
     let limits = engine.limits(&study.engine_options).map_err(AppError::failed)?;

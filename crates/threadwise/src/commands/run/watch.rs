@@ -69,12 +69,14 @@ pub fn measure(
 fn settings(job: &Job, args: &RunArgs) -> Settings {
     let mut settings = Settings::new(job.program.worker.clone());
     settings.queries.clone_from(&job.program.queries);
-    settings.users_server = engines::find(&job.study.engine).filter(|_| job.measures_users_server());
+    settings.users_server = engines::find(&job.study.engine).filter(|_| job.study.is_users_server());
+    settings.started_programs = engines::started_programs();
     // Our own program cleans up after us; without it the next start does.
     settings.janitor = std::env::current_exe().ok().map(|program| Worker {
         program,
         args: vec!["janitor".to_owned()],
         environment: Vec::new(),
+        withheld: Vec::new(),
     });
     if let Some(folder) = &args.data_dir {
         settings.data_root.clone_from(folder);

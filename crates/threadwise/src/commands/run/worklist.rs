@@ -1,4 +1,4 @@
-//! `threadwise run reload`: chain and list from the command line, and what is shown of a work list before it
+//! `threadwise run reload`: recipe and list from the command line, and what is shown of a work list before it
 //! is done.
 
 use super::command;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use threadwise_machine::text::escaped;
 use threadwise_machine::words::bytes;
 use threadwise_runner::Deadlines;
-use threadwise_study::worklist::{Feed, Order, WORKLOAD, WorklistOptions};
+use threadwise_study::worklist::{Feed, Order, RECIPE, RECIPE_STORED, WORKLOAD, WorklistOptions};
 use threadwise_study::{OptionValue, Options, Study};
-use threadwise_worklist::chain;
+use threadwise_worklist::recipe;
 
 /// Preset that is meant where a list or numbers of jobs are given and no study.
 pub const PRESET: &str = "reload";
@@ -51,10 +51,10 @@ pub fn is_asked_for(args: &RunArgs) -> bool {
 }
 
 /// Workload options that `--engine` and `--list` give to a work list: its engine is always the same, and
-/// what is named is its chain.
+/// what is named is its recipe.
 ///
 /// # Errors
-/// There is no such chain or list, or the study is of another workload.
+/// There is no such recipe or list, or the study is of another workload.
 pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
     let mut options = Options::new();
     if workload != WORKLOAD {
@@ -68,20 +68,28 @@ pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
     }
     if let Some(name) = args.engine.as_deref().filter(|name| *name != WORKLOAD) {
         if name.contains("://") {
-            let why = "a work list has a private server; give the chain's name, such as postgres or mariadb";
+            let why = "a work list has a private server; give the recipe's name, such as postgres or mariadb";
             return Err(AppError::Input(format!("--engine: {why}")));
         }
-        let chain = chain::find(name).map_err(|error| {
-            let meant = suggest::nearest(name, &chain::names());
+        let recipe = recipe::find(name).map_err(|error| {
+            let meant = suggest::nearest(name, &recipe::names());
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             AppError::Input(format!("--engine: {error}{meant}"))
         })?;
-        options.insert("chain".to_owned(), OptionValue::Text(chain.name));
+        options.insert(RECIPE_STORED.to_owned(), OptionValue::Text(recipe.name));
     }
     if let Some(list) = &args.list {
         options.insert("list".to_owned(), OptionValue::Text(path(list)?));
     }
     Ok(options)
+}
+
+/// An option of `--set` by the name that it is stored by.
+pub fn stored((key, value): (String, OptionValue), workload: &str) -> (String, OptionValue) {
+    match key == RECIPE && workload == WORKLOAD {
+        true => (RECIPE_STORED.to_owned(), value),
+        false => (key, value),
+    }
 }
 
 /// A list's full path.
@@ -108,7 +116,7 @@ fn read(options: &Options) -> Result<WorklistOptions, AppError> {
     WorklistOptions::read(options).map_err(AppError::input)
 }
 
-/// The list, the chain and its schedule, for people; nothing of another workload.
+/// The list, the recipe and its schedule, for people; nothing of another workload.
 pub fn shown(study: &Study) -> String {
     if study.workload != WORKLOAD {
         return String::new();
@@ -136,8 +144,8 @@ fn items(own: &WorklistOptions) -> String {
 }
 
 fn chain_words(own: &WorklistOptions) -> String {
-    let about = chain::find(&own.chain).map_or_else(|_| "your own command".to_owned(), |found| found.about);
-    format!("chain {}: {about}", own.chain)
+    let about = recipe::find(&own.recipe).map_or_else(|_| "your own command".to_owned(), |found| found.about);
+    format!("recipe {}: {about}", own.recipe)
 }
 
 fn schedule(own: &WorklistOptions) -> String {
@@ -185,16 +193,25 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_is_the_chain_of_a_work_list_and_a_list_has_its_full_path() {
+    fn an_engine_is_the_recipe_of_a_work_list_and_a_list_has_its_full_path() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("a list");
         std::fs::write(&list, "x\n").unwrap();
         let found = options(&args(Some("firebird"), Some(&list)), WORKLOAD).unwrap();
         let text = |text: &str| OptionValue::Text(text.to_owned());
-        let expected = [("chain", text("firebird")), ("list", text(list.to_str().unwrap()))];
+        let expected = [(RECIPE_STORED, text("firebird")), ("list", text(list.to_str().unwrap()))];
         assert_eq!(found, BTreeMap::from(expected.map(|(key, value)| (key.to_owned(), value))));
         assert_eq!(options(&args(Some(WORKLOAD), None), WORKLOAD).unwrap(), Options::new());
         assert_eq!(options(&args(Some("postgres"), None), "insert").unwrap(), Options::new());
+    }
+
+    #[test]
+    fn a_recipe_has_one_stored_name_in_work_lists_and_none_elsewhere() {
+        let noop = || OptionValue::Text("noop".to_owned());
+        for name in ["recipe", "chain"] {
+            assert_eq!(stored((name.to_owned(), noop()), WORKLOAD), ("chain".to_owned(), noop()));
+        }
+        assert_eq!(stored(("recipe".to_owned(), noop()), "insert").0, "recipe");
     }
 
     #[test]
@@ -203,7 +220,7 @@ mod tests {
         let why = |engine: Option<&str>, list: Option<&Path>, workload: &str| {
             options(&args(engine, list), workload).unwrap_err().to_string()
         };
-        assert!(why(Some("oracle"), None, WORKLOAD).contains("chains are sqlite, firebird"));
+        assert!(why(Some("oracle"), None, WORKLOAD).contains("recipes are sqlite, firebird"));
         assert!(why(Some("postgres://me@db/x"), None, WORKLOAD).contains("private server"));
         assert!(why(None, Some(Path::new("/no/such/list")), WORKLOAD).contains("--list /no/such/list: "));
         assert!(why(None, Some(folder.path()), WORKLOAD).contains("not a file"));

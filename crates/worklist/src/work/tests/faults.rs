@@ -119,7 +119,7 @@ fn an_item_that_vanishes_is_a_fault_of_its_own() {
     let (first, second) = (path("first"), path("second"));
     fs::write(&first, "1").unwrap();
     fs::write(&second, "2").unwrap();
-    // The first item's chain removes the second item.
+    // The first item's recipe removes the second item.
     let mut plan = lab.plan(
         &[&first, &second],
         &[("copy", &["cp", "{item}", "{work}/copy"]), ("remove", &["rm", "-f", &second])],

@@ -1,4 +1,4 @@
-//! The chains, which are data: `chains/*.toml`, one file each. A chain says what its items are, which
+//! The recipes, which are data: `recipes/*.toml`, one file each. A recipe says what its items are, which
 //! programs it needs, and which commands are done for one item.
 //!
 //! Placeholders are filled in twice: those of a run (`{gbak}`, `{page_size}`) once by [`prepared`], when a
@@ -7,27 +7,27 @@
 use crate::plan::Step;
 use serde::Deserialize;
 
-/// Name and text of each chain, in the order in which they are shown.
-const CHAINS: [(&str, &str); 5] = [
-    ("sqlite", include_str!("../chains/sqlite.toml")),
-    ("firebird", include_str!("../chains/firebird.toml")),
-    ("postgres", include_str!("../chains/postgres.toml")),
-    ("mariadb", include_str!("../chains/mariadb.toml")),
-    ("noop", include_str!("../chains/noop.toml")),
+/// Name and text of each recipe, in the order in which they are shown.
+const RECIPES: [(&str, &str); 5] = [
+    ("sqlite", include_str!("../recipes/sqlite.toml")),
+    ("firebird", include_str!("../recipes/firebird.toml")),
+    ("postgres", include_str!("../recipes/postgres.toml")),
+    ("mariadb", include_str!("../recipes/mariadb.toml")),
+    ("noop", include_str!("../recipes/noop.toml")),
 ];
 
-/// Name of a chain that is the user's own command.
+/// Name of a recipe that is the user's own command.
 pub const OWN: &str = "command";
 
 /// Placeholders of an item: its text, its name, its place in the list from 0, a folder of its own, and
 /// its job from 0.
 pub const OF_ITEMS: [&str; 5] = ["item", "name", "index", "work", "job"];
 
-/// Placeholders of a run, besides the names of a chain's programs: the path of this program, the page
+/// Placeholders of a run, besides the names of a recipe's programs: the path of this program, the page
 /// size of what is restored, and the option file of a private server.
 pub const OF_RUNS: [&str; 3] = ["threadwise", "page_size", "defaults"];
 
-/// What the items of a chain are.
+/// What the items of a recipe are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -43,10 +43,10 @@ pub enum Kind {
     Text,
 }
 
-/// One chain.
+/// One recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Chain {
+pub struct Recipe {
     /// Its name.
     pub name: String,
     /// One line for people: what is done for one item.
@@ -59,16 +59,16 @@ pub struct Chain {
     /// Its commands, in order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
-    /// File that the chain must leave, not empty.
+    /// File that the recipe must leave, not empty.
     pub result: Option<String>,
 }
 
-/// Why a chain cannot be had.
+/// Why a recipe cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChainError {
+pub enum RecipeError {
     /// There is none of this name.
     #[error(
-        "there is no chain '{name}': chains are {known}; a command of your own stands after -- on the \
+        "there is no recipe '{name}': recipes are {known}; a command of your own stands after -- on the \
          command line"
     )]
     Unknown {
@@ -78,7 +78,7 @@ pub enum ChainError {
         known: String,
     },
     /// Its file, which is part of the program, is not of the form that it has to be.
-    #[error("the chain '{name}' that comes with threadwise is broken: {message}")]
+    #[error("the recipe '{name}' that comes with threadwise is broken: {message}")]
     Broken {
         /// The name.
         name: String,
@@ -87,48 +87,49 @@ pub enum ChainError {
     },
 }
 
-/// Names of all chains, in the order in which they are shown.
+/// Names of all recipes, in the order in which they are shown.
 pub fn names() -> Vec<&'static str> {
-    CHAINS.iter().map(|(name, _)| *name).collect()
+    RECIPES.iter().map(|(name, _)| *name).collect()
 }
 
-/// All chains, in the order in which they are shown.
+/// All recipes, in the order in which they are shown.
 ///
 /// # Errors
-/// [`ChainError::Broken`].
-pub fn all() -> Result<Vec<Chain>, ChainError> {
-    CHAINS.iter().map(|(name, text)| read(name, text)).collect()
+/// [`RecipeError::Broken`].
+pub fn all() -> Result<Vec<Recipe>, RecipeError> {
+    RECIPES.iter().map(|(name, text)| read(name, text)).collect()
 }
 
-/// The chain of this name.
+/// The recipe of this name.
 ///
 /// # Errors
-/// [`ChainError`]: there is none, or it is broken.
-pub fn find(name: &str) -> Result<Chain, ChainError> {
-    let known = CHAINS.iter().find(|(known, _)| *known == name);
+/// [`RecipeError`]: there is none, or it is broken.
+pub fn find(name: &str) -> Result<Recipe, RecipeError> {
+    let known = RECIPES.iter().find(|(known, _)| *known == name);
     let (name, text) =
-        known.ok_or_else(|| ChainError::Unknown { name: name.to_owned(), known: names().join(", ") })?;
+        known.ok_or_else(|| RecipeError::Unknown { name: name.to_owned(), known: names().join(", ") })?;
     read(name, text)
 }
 
-fn read(name: &str, text: &str) -> Result<Chain, ChainError> {
-    let broken = |message: String| ChainError::Broken { name: name.to_owned(), message };
-    let chain: Chain = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
-    if chain.name != name {
-        return Err(broken(format!("it calls itself '{}'", chain.name)));
+fn read(name: &str, text: &str) -> Result<Recipe, RecipeError> {
+    let broken = |message: String| RecipeError::Broken { name: name.to_owned(), message };
+    let recipe: Recipe = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
+    if recipe.name != name {
+        return Err(broken(format!("it calls itself '{}'", recipe.name)));
     }
-    agree(&chain).map_err(broken)?;
-    Ok(chain)
+    agree(&recipe).map_err(broken)?;
+    Ok(recipe)
 }
 
-/// What is wrong with a chain that can be read.
-fn agree(chain: &Chain) -> Result<(), String> {
-    if chain.steps.is_empty() {
+/// What is wrong with a recipe that can be read.
+fn agree(recipe: &Recipe) -> Result<(), String> {
+    if recipe.steps.is_empty() {
         return Err("it has no step".to_owned());
     }
-    let known: Vec<&str> = chain.programs.iter().map(String::as_str).chain(OF_RUNS).chain(OF_ITEMS).collect();
+    let known: Vec<&str> =
+        recipe.programs.iter().map(String::as_str).chain(OF_RUNS).chain(OF_ITEMS).collect();
     let mut used = Vec::new();
-    for text in texts(&chain.steps, chain.result.as_deref()) {
+    for text in texts(&recipe.steps, recipe.result.as_deref()) {
         for piece in pieces(text)? {
             match piece {
                 Piece::Placeholder(name) if !known.contains(&name) => return Err(unknown(name, &known)),
@@ -137,16 +138,16 @@ fn agree(chain: &Chain) -> Result<(), String> {
             }
         }
     }
-    if let Some(step) = chain.steps.iter().find(|step| step.command.is_empty()) {
+    if let Some(step) = recipe.steps.iter().find(|step| step.command.is_empty()) {
         return Err(format!("step '{}' has no command", step.name));
     }
-    match chain.programs.iter().find(|name| !used.contains(&name.as_str())) {
+    match recipe.programs.iter().find(|name| !used.contains(&name.as_str())) {
         Some(idle) => Err(format!("it names the program '{idle}', which no step uses")),
         None => Ok(()),
     }
 }
 
-/// Every text of a chain in which placeholders may stand.
+/// Every text of a recipe in which placeholders may stand.
 pub fn texts<'a>(steps: &'a [Step], result: Option<&'a str>) -> impl Iterator<Item = &'a str> {
     let of_steps = steps.iter().flat_map(|step| step.command.iter().chain(&step.stdin).map(String::as_str));
     of_steps.chain(result)
@@ -257,47 +258,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_chain_can_be_read_and_has_the_name_of_its_file() {
-        let chains = all().unwrap();
-        assert_eq!(chains.iter().map(|chain| chain.name.as_str()).collect::<Vec<_>>(), names());
-        for chain in &chains {
-            assert!(!chain.about.is_empty() && !chain.about.contains('\n'), "{}", chain.name);
-            assert_ne!(chain.name, OWN);
-            assert_eq!(find(&chain.name).as_ref(), Ok(chain));
-            let mut steps: Vec<&str> = chain.steps.iter().map(|step| step.name.as_str()).collect();
+    fn every_recipe_can_be_read_and_has_the_name_of_its_file() {
+        let recipes = all().unwrap();
+        assert_eq!(recipes.iter().map(|recipe| recipe.name.as_str()).collect::<Vec<_>>(), names());
+        for recipe in &recipes {
+            assert!(!recipe.about.is_empty() && !recipe.about.contains('\n'), "{}", recipe.name);
+            assert_ne!(recipe.name, OWN);
+            assert_eq!(find(&recipe.name).as_ref(), Ok(recipe));
+            let mut steps: Vec<&str> = recipe.steps.iter().map(|step| step.name.as_str()).collect();
             steps.dedup();
-            assert_eq!(steps.len(), chain.steps.len(), "{}", chain.name);
+            assert_eq!(steps.len(), recipe.steps.len(), "{}", recipe.name);
         }
         let said = find("oracle").unwrap_err().to_string();
         assert!(said.contains("sqlite, firebird, postgres, mariadb, noop"), "{said}");
     }
 
     #[test]
-    fn every_program_of_a_chain_is_a_placeholder_and_no_bare_name() {
-        for chain in all().unwrap() {
-            for step in &chain.steps {
+    fn every_program_of_a_recipe_is_a_placeholder_and_no_bare_name() {
+        for recipe in all().unwrap() {
+            for step in &recipe.steps {
                 let program = step.command[0].trim_matches(['{', '}']);
-                assert_eq!(step.command[0], format!("{{{program}}}"), "{}", chain.name);
-                let known = chain.programs.iter().any(|name| name == program);
-                assert!(known || program == "threadwise", "{}: {program}", chain.name);
+                assert_eq!(step.command[0], format!("{{{program}}}"), "{}", recipe.name);
+                let known = recipe.programs.iter().any(|name| name == program);
+                assert!(known || program == "threadwise", "{}: {program}", recipe.name);
             }
         }
     }
 
     #[test]
-    fn a_broken_chain_is_refused_with_what_is_wrong() {
+    fn a_broken_recipe_is_refused_with_what_is_wrong() {
         let refused = |text: &str| read("x", text).unwrap_err().to_string();
-        let chain = |rest: &str| format!("name = 'x'\nabout = 'a'\nitems = 'text'\n{rest}");
+        let recipe = |rest: &str| format!("name = 'x'\nabout = 'a'\nitems = 'text'\n{rest}");
         let step = |command: &str| format!("[[step]]\nname = 's'\ncommand = {command}\n");
-        assert!(read("x", &chain(&step("['{item}']"))).is_ok());
-        assert!(refused(&chain("step = []")).contains("no step"));
-        assert!(refused(&chain(&step("[]"))).contains("step 's' has no command"));
-        assert!(refused(&chain(&step("['{gbak}']"))).contains("{gbak} is no placeholder"));
-        assert!(refused(&chain(&step("['a{']"))).contains("a brace stands alone"));
-        assert!(refused(&chain(&format!("programs = ['p']\n{}", step("['x']")))).contains("'p'"));
-        assert!(refused(&chain(&format!("result = '{{out}}'\n{}", step("['x']")))).contains("{out}"));
-        assert!(refused(&chain(&format!("{}stdin = '{{in}}'", step("['x']")))).contains("{in}"));
-        assert!(refused(&chain(&format!("colour = 1\n{}", step("['x']")))).contains("colour"));
+        assert!(read("x", &recipe(&step("['{item}']"))).is_ok());
+        assert!(refused(&recipe("step = []")).contains("no step"));
+        assert!(refused(&recipe(&step("[]"))).contains("step 's' has no command"));
+        assert!(refused(&recipe(&step("['{gbak}']"))).contains("{gbak} is no placeholder"));
+        assert!(refused(&recipe(&step("['a{']"))).contains("a brace stands alone"));
+        assert!(refused(&recipe(&format!("programs = ['p']\n{}", step("['x']")))).contains("'p'"));
+        assert!(refused(&recipe(&format!("result = '{{out}}'\n{}", step("['x']")))).contains("{out}"));
+        assert!(refused(&recipe(&format!("{}stdin = '{{in}}'", step("['x']")))).contains("{in}"));
+        assert!(refused(&recipe(&format!("colour = 1\n{}", step("['x']")))).contains("colour"));
         assert!(refused("name = 'y'\nabout = 'a'\nitems = 'text'\nstep = []").contains("itself 'y'"));
     }
 

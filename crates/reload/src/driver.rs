@@ -6,8 +6,8 @@
 //! stage it calls `release` with `swapped = false`, which must put everything back. A killed process's
 //! database is put back by `recover`.
 //!
-//! Each chain's module has `pub fn chain(settings: &Settings) -> Box<dyn Chain>`, which touches nothing;
-//! `crate::chain` finds it by name. `crate::holders` says which processes have a file open.
+//! Each driver's module has `pub fn driver(settings: &Settings) -> Box<dyn Driver>`, which touches nothing;
+//! `crate::driver` finds it by name. `crate::holders` says which processes have a file open.
 
 use crate::error::{ItemError, ReloadError};
 use crate::state::StateFile;
@@ -25,7 +25,7 @@ pub struct Settings {
     pub page_size_bytes: Option<u32>,
     /// How long to wait for others who use a database before it is skipped as in use.
     pub wait: Duration,
-    /// Options of the engine, such as `bin` for a folder of programs; a chain's `prepare` refuses what
+    /// Options of the engine, such as `bin` for a folder of programs; a driver's `prepare` refuses what
     /// it does not know.
     pub engine: BTreeMap<String, String>,
     /// How to start this program so that it calls `apart::serve`: as root, files of another user's are left
@@ -140,7 +140,7 @@ pub struct Checked {
 }
 
 /// How one engine's databases are held, copied, checked and sealed.
-pub trait Chain: Send + Sync {
+pub trait Driver: Send + Sync {
     /// The engine's name, as on the command line and in the state file.
     fn name(&self) -> &'static str;
 

@@ -1,0 +1,32 @@
+//! What a worker says of its engine before anything else.
+
+use threadwise_engine::protocol::{self, ProtocolError, WireProperties};
+use threadwise_study::engine::Properties;
+
+/// The engine of a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// Version of the engine.
+    pub version: String,
+    /// What the engine is like.
+    pub properties: Properties,
+}
+
+impl Hello {
+    /// Checks the parts of the message.
+    ///
+    /// # Errors
+    /// Another version of the protocol, or properties that cannot be.
+    pub(super) fn checked(
+        protocol: u32,
+        version: String,
+        properties: Option<WireProperties>,
+    ) -> Result<Self, ProtocolError> {
+        protocol::check_version(protocol)?;
+        let properties = Properties::from(properties.unwrap_or_default());
+        match properties.fault() {
+            Some(why) => Err(ProtocolError::Value { what: "properties of hello".into(), why }),
+            None => Ok(Self { version, properties }),
+        }
+    }
+}
