@@ -19,7 +19,10 @@ const NARROW_SHARE: f64 = 0.01;
 /// A value in a unit, as `10.2 s`, `35.8 MiB`, `8.9%`, `477.9k`, `1.27x`. Units that are known: `ns`, `s`, `bytes`,
 /// `share`, `ratio`; of any other the number alone, since its column names it.
 pub fn value(value: f64, unit: &str) -> String {
-    Scale::of(value, unit, 3).with_unit(value)
+    match unit {
+        "bytes" if value.is_finite() => whole_bytes(value),
+        _ => Scale::of(value, unit, 3).with_unit(value),
+    }
 }
 
 /// A value and the ends of its interval with as many decimals, the unit once: `10.2 s` and `[10.1, 10.3]`. No
@@ -45,13 +48,18 @@ impl Scale {
         match unit {
             "share" => return Self::Each(bare_percent, "%"),
             "ratio" => return Self::Each(ratio, "x"),
-            "bytes" => return Self::Each(whole_bytes, ""),
-            "s" if (99.95..LONG).contains(&size) => return Self::Each(clock, ""),
             _ => {}
         }
         let scales: &[(f64, &'static str)] = match unit {
             "ns" => &[(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")],
             "s" => &[(1.0, " s"), (1e-3, " ms"), (1e-6, " µs"), (1e-9, " ns")],
+            "bytes" => &[
+                (1.099511627776e12, " TiB"),
+                (1_073_741_824.0, " GiB"),
+                (1_048_576.0, " MiB"),
+                (1024.0, " KiB"),
+                (1.0, " bytes"),
+            ],
             _ => &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")],
         };
         // 999.96 of a unit would be printed as a thousand of it.
@@ -73,7 +81,11 @@ impl Scale {
                 unit: words,
                 each: words.len() == 1,
             },
-            false => Self::Each(exponent, words),
+            // An exponent is of the unit itself: 1.00e300 and not 1.00e288T.
+            false => Self::Each(
+                exponent,
+                scales.iter().find(|(factor, _)| *factor == 1.0).map_or("", |(_, unit)| unit),
+            ),
         }
     }
 
@@ -225,21 +237,9 @@ pub fn nanoseconds(ns: f64) -> String {
     value(ns, "ns")
 }
 
-/// A duration from seconds: `8.32 s`, from 100 s on `18:03` or `1:02:09`.
+/// A duration from seconds: `8.32 s`, `1083 s`, `12.3 ms`.
 pub fn seconds(s: f64) -> String {
     value(s, "s")
-}
-
-fn clock(seconds: f64) -> String {
-    if seconds < 0.0 {
-        return format!("-{}", clock(-seconds));
-    }
-    let whole = seconds.round() as u64;
-    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
-    match hours {
-        0 => format!("{minutes}:{rest:02}"),
-        _ => format!("{hours}:{minutes:02}:{rest:02}"),
-    }
 }
 
 /// A size: `35.8 MiB`, `32 KiB`, `12 bytes`.
@@ -324,7 +324,7 @@ mod tests {
         let ns = [812.0, 2_412.0, 13.04e6, 1.5e9, 0.0].map(|ns| value(ns, "ns"));
         assert_eq!(ns, ["812 ns", "2.41 µs", "13.0 ms", "1.50 s", "0 ns"]);
         let s = [0.0, 9.16e-5, 0.0123, 8.32, 99.94, 99.96, 1083.0, 3729.4, f64::INFINITY].map(seconds);
-        assert_eq!(s, ["0 s", "91.6 µs", "12.3 ms", "8.32 s", "99.9 s", "1:40", "18:03", "1:02:09", "n/a"]);
+        assert_eq!(s, ["0 s", "91.6 µs", "12.3 ms", "8.32 s", "99.9 s", "100 s", "1083 s", "3729 s", "n/a"]);
         let rest =
             [value(37_500_000.0, "bytes"), value(477_875.0, "1/s"), value(12.0, "tx"), value(1.271, "ratio")];
         assert_eq!(rest, ["35.8 MiB", "478k", "12.0", "1.27x"]);
@@ -340,7 +340,9 @@ mod tests {
         assert_eq!(both(22.41, 22.30, 22.52, "s/item"), "22.41 [22.30, 22.52]");
         assert_eq!(both(477_875.0, 470_000.0, 485_000.0, "1/s"), "478k [470k, 485k]");
         assert_eq!(both(0.089, 0.085, 0.093, "share"), "8.9% [8.5, 9.3]");
-        assert_eq!(both(3600.0, 3500.0, 3700.0, "s"), "1:00:00 [58:20, 1:01:40]");
+        assert_eq!(both(3600.0, 3500.0, 3700.0, "s"), "3600 s [3500, 3700]");
+        assert_eq!(both(37.5e6, 37.0e6, 38.0e6, "bytes"), "35.8 MiB [35.3, 36.2]");
+        assert_eq!(both(1e300, 1e299, 2e300, "1/s"), "1.00e300 [1.00e299, 2.00e300]");
         assert_eq!(both(5.0, f64::NEG_INFINITY, f64::INFINITY, "1"), "5.00");
     }
 
