@@ -197,6 +197,11 @@ impl Table {
         self
     }
 
+    /// Places of the columns that a medium shows.
+    pub fn places(&self, shows: fn(Shown) -> bool) -> Vec<usize> {
+        (0..self.columns.len()).filter(|at| shows(self.columns[*at].shown)).collect()
+    }
+
     /// Rows of cells, without the headings between them.
     pub fn cells(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.rows.iter().filter_map(|row| if let Row::Cells(cells) = row { Some(cells) } else { None })

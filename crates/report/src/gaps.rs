@@ -3,26 +3,26 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use threadwise_document::{Cell, Row, Shown, Table};
+use threadwise_document::{Cell, Row, Table};
 
-/// The table as it is shown, and the reasons of its dashes in columns that are `shown`: `p99 -: too few steps`. Where a
-/// column has several, dashes have letters, and reasons too: `- a: not asked`.
-pub fn explained(table: &Table, shown: fn(Shown) -> bool) -> (Cow<'_, Table>, Vec<String>) {
-    let columns = table.columns.iter().enumerate().filter(|(_, column)| shown(column.shown));
+/// The table as it is shown, and the reasons of its dashes in the columns that are shown, by their places:
+/// `p99 -: too few steps`. Where a column has several, dashes have letters, and reasons too: `- a: not asked`.
+pub fn explained<'a>(table: &'a Table, shown: &[usize]) -> (Cow<'a, Table>, Vec<String>) {
     let mut lines: Vec<String> = Vec::new();
-    for (at, column) in columns {
-        let own: BTreeSet<&str> = table.cells().filter_map(|cells| reason(cells.get(at)?)).collect();
-        if own.len() > 1 {
-            return lettered(table);
+    for &at in shown {
+        let reasons: BTreeSet<&str> = table.cells().filter_map(|cells| reason(cells.get(at)?)).collect();
+        if reasons.len() > 1 {
+            return lettered(table, shown);
         }
-        lines.extend(own.iter().map(|why| format!("{} -: {why}", column.name)));
+        lines.extend(reasons.iter().map(|why| format!("{} -: {why}", table.columns[at].name)));
     }
     (Cow::Borrowed(table), lines)
 }
 
-fn lettered(table: &Table) -> (Cow<'_, Table>, Vec<String>) {
+fn lettered<'a>(table: &'a Table, shown: &[usize]) -> (Cow<'a, Table>, Vec<String>) {
     let mut reasons: Vec<&str> = Vec::new();
-    for why in table.cells().flatten().filter_map(reason) {
+    let cells = table.cells().flat_map(|cells| shown.iter().filter_map(|at| cells.get(*at)));
+    for why in cells.filter_map(reason) {
         if !reasons.contains(&why) {
             reasons.push(why);
         }
@@ -71,10 +71,12 @@ mod tests {
     #[test]
     fn dashes_have_letters_where_a_column_has_two_reasons() {
         let one = table(&[&["far", "late"], &["far", ""]]);
-        let (shown, reasons) = explained(&one, Shown::on_page);
+        let (shown, reasons) = explained(&one, &[0, 1, 2]);
         assert_eq!((&*shown, reasons), (&one, vec!["x -: far".to_owned(), "y -: late".to_owned()]));
         let two = table(&[&["far", "late"], &["late", ""]]);
-        let (shown, reasons) = explained(&two, Shown::on_page);
+        let (_, reasons) = explained(&two, &[0, 2]);
+        assert_eq!(reasons, ["y -: late"], "of the columns that are left");
+        let (shown, reasons) = explained(&two, &[0, 1, 2]);
         assert_eq!(reasons, ["- a: far", "- b: late"]);
         let texts: Vec<&Cell> = shown.cells().flatten().filter(|cell| **cell != Cell::text("row")).collect();
         assert_eq!(texts, [&Cell::text("- a"), &Cell::text("- b"), &Cell::text("- b"), &Cell::none()]);

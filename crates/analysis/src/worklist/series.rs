@@ -5,7 +5,7 @@ use super::{ITEM_S, Pair, Point, Series, Step};
 use crate::activity::Setting;
 use crate::commands::{Commands, ELAPSED};
 use crate::estimate::Observed;
-use crate::{Analysis, Direction, Estimate, Interval, Ratio};
+use crate::{Analysis, Direction, Estimate, Ratio};
 use threadwise_study::{Comparison, Role, Run, Study, Treatment};
 
 /// Factors that are a schedule.
@@ -92,18 +92,12 @@ fn point(
         Role::Compared => analysis.treatments.get(at)?.metrics.get(metric),
         _ => commands.baseline(&own.group, metric),
     };
-    let seconds = |ns: &Interval| Interval {
-        mean: ns.mean / 1e9,
-        low: ns.low / 1e9,
-        high: ns.high / 1e9,
-        unit: "s".to_owned(),
-    };
     Some(Point {
         treatment: own.name.clone(),
         jobs: own.sessions,
         item_s: figure(ITEM_S)?.clone(),
-        total_s: figure(ELAPSED).map(seconds),
-        idle_share: figure(super::IDLE_SHARE).cloned(),
+        total_s: figure(ELAPSED).map(|ns| ns.scaled(1e-9, "s")),
+        idle_share: figure(super::IDLE_SHARE).map(|share| share.scaled(1.0, "share")),
         computed: Runs::of(observed, runs, &alike(study, at)).computed(own.sessions, setting.alpha),
     })
 }

@@ -307,7 +307,7 @@ fn the_verdict_of_a_work_list() {
             "CPU per run: 16.00 s [15.98, 16.02] on all j1; all j2 0.63x [0.62, 0.63], better; all j4 0.62x \
              [0.62, 0.63], better; no-smt j1 1.10x [1.10, 1.10], worse; no-smt j2 0.69x [0.69, 0.69], better; 1 more \
              in the table. Logical CPUs kept busy: 1.00 of 2 on all j1; 1.00 of 2 on all j2; 1.00 of 2 on all j4; \
-             1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50 MiB [50 MiB, 50 MiB] on all j1; no \
+             1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50.00 MiB [50.00, 50.00] on all j1; no \
              difference shown in 5 comparisons.",
             "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; no difference shown in 2 of 10 comparisons.",

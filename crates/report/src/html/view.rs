@@ -220,7 +220,8 @@ fn blocks(all: &[Block], charts: &mut Charts) -> Result<Vec<BlockView>, ReportEr
                 BlockView::Legend { lines: lines.iter().map(parts).collect() }
             }
             Block::Table(own) if own.shown.on_page() => {
-                let (own, reasons) = explained(own, Shown::on_page);
+                let shown = own.places(Shown::on_page);
+                let (own, reasons) = explained(own, &shown);
                 let view = BlockView::Table { table: table(&own) };
                 if reasons.is_empty() {
                     view
@@ -289,8 +290,7 @@ fn sides(sides: &Sides) -> SidesView {
 }
 
 fn table(table: &Table) -> TableView {
-    let shown: Vec<usize> =
-        (0..table.columns.len()).filter(|at| table.columns[*at].shown.on_page()).collect();
+    let shown = table.places(Shown::on_page);
     let cell = |cells: &[Cell], at: usize| CellView {
         is_figure: table.columns[at].is_figure,
         why: match cells.get(at) {

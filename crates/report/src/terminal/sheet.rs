@@ -24,25 +24,22 @@ const MAX_HEADING: usize = 14;
 
 /// A table below its caption, with the reasons of its gaps below it.
 pub fn table(table: &Table, style: Style) -> String {
-    let (table, reasons) = explained(table, Shown::on_terminal);
-    let reasons: Vec<String> = reasons.iter().map(|why| plain(why, style.unicode)).collect();
-    laid_out(&table, &reasons, style)
-}
-
-fn laid_out(table: &Table, gaps: &[String], style: Style) -> String {
     let mut text = String::new();
     let mut put = |line: &str| text.push_str(&format!("{line}\n"));
     wrap(&plain(&table.caption.to_string(), style.unicode), style.width)
         .iter()
         .filter(|line| !line.is_empty())
         .for_each(|line| put(line));
-    let shown: Vec<usize> =
-        (0..table.columns.len()).filter(|at| table.columns[*at].shown.on_terminal()).collect();
+    let shown = table.places(Shown::on_terminal);
     let steps =
         table.columns.iter().map(|own| own.narrow.shorten_at.max(own.narrow.drop_at)).max().unwrap_or(0);
     let mut sheets = (0..=steps).map(|step| Sheet::new(table, &shown, step, style));
-    match sheets.find(|sheet| sheet.least_width() <= style.width) {
+    let fitting = sheets.find(|sheet| sheet.least_width() <= style.width);
+    let left = fitting.as_ref().map_or(&shown, |sheet| &sheet.at);
+    let (explained, reasons) = explained(table, left);
+    match &fitting {
         Some(sheet) => {
+            let sheet = Sheet::new(&explained, &shown, sheet.step, style);
             flow(&sheet.keys, style.width).iter().for_each(|line| put(line));
             sheet.lines(style).iter().for_each(|line| put(line));
             if sheet.at.len() < shown.len() && !table.when_narrow.is_empty() {
@@ -50,9 +47,10 @@ fn laid_out(table: &Table, gaps: &[String], style: Style) -> String {
                 wrap(&note, style.width).iter().for_each(|line| put(line));
             }
         }
-        None => list(table, &shown, style).iter().for_each(|line| put(line)),
+        None => list(&explained, &shown, style).iter().for_each(|line| put(line)),
     }
-    flow(gaps, style.width).iter().for_each(|line| put(&style.paint(DIM, line)));
+    let reasons: Vec<String> = reasons.iter().map(|why| plain(why, style.unicode)).collect();
+    flow(&reasons, style.width).iter().for_each(|line| put(&style.paint(DIM, line)));
     sign::painted(&text, style)
 }
 
@@ -64,6 +62,8 @@ enum Line {
 
 /// The texts of a table after a step of narrowing.
 struct Sheet<'a> {
+    /// Steps of narrowing that were taken.
+    step: u8,
     /// The columns that are left, by their place in the table.
     at: Vec<usize>,
     columns: &'a [Column],
@@ -110,7 +110,7 @@ impl<'a> Sheet<'a> {
             true => vec![String::new(); at.len()],
             false => at.iter().map(heading).collect(),
         };
-        Self { at, columns: &table.columns, headings, keys, body }
+        Self { step, at, columns: &table.columns, headings, keys, body }
     }
 
     fn rows(&self) -> impl Iterator<Item = &Vec<String>> {
@@ -194,7 +194,10 @@ fn list(table: &Table, shown: &[usize], style: Style) -> Vec<String> {
             }
             Row::Cells(cells) => cells,
         };
-        let text = |&at: &usize| cells.get(at).map_or_else(String::new, |cell| cell_text(cell, true, style));
+        // The name has a line of its own, and room for what explains it.
+        let text = |&at: &usize| {
+            cells.get(at).map_or_else(String::new, |cell| cell_text(cell, Some(&at) != shown.first(), style))
+        };
         let mut texts = shown.iter().map(|at| (*at, text(at)));
         lines.extend(texts.next().into_iter().flat_map(|(_, name)| wrap(&name, style.width)));
         let named = texts.filter(|(_, text)| !text.is_empty());

@@ -232,7 +232,7 @@ fn a_page_has_the_picture_and_the_tables() {
         "Fixed work, elapsed from the common start to the last session&#x27;s end",
         "does its fixed amount of work once",
         "the clock was not measured: the study has no probe",
-        "<td>wal_bytes</td><td class=\"n\">187 bytes<span class=\"interval\"> [168 bytes, 206 bytes]</span></td>",
+        "<td>wal_bytes</td><td class=\"n\">187 bytes<span class=\"interval\"> [168, 206]</span></td>",
     ] {
         assert!(page.contains(text), "{text}");
     }

@@ -153,12 +153,12 @@ fn run(id: u64, block: u32, at: usize, (elapsed_s, cpu_s): (f64, f64), said: [f6
 fn a_terminal_shows_elapsed_first_and_every_metric() {
     let fixture = fixture(8, &[]);
     insta::assert_snapshot!(sections(&fixture.document(), UNICODE), @r"
-    treatment        elapsed  ratio to alone               CPU/run  busy CPUs   memory         runs
-    ───────────────────────────────────────────────────────────────────────────────────────────────
-    alone      12.00 s ±0.1%  baseline, twice              11.87 s     0.9897  120 MiB           16
-    same-core  9.483 s ±0.3%  ▼ 0.79x [0.79, 0.79] better  11.91 s      1.256  120 MiB            8
-    two        6.238 s ±0.3%  ▼ 0.52x [0.52, 0.52] better  11.92 s      1.910  120 MiB            8
-    all        6.134 s ±0.4%  ▼ 0.51x [0.51, 0.51] better  11.90 s      1.941  120 MiB  7, 1 failed
+    treatment        elapsed  ratio to alone               CPU/run  busy CPUs     memory         runs
+    ─────────────────────────────────────────────────────────────────────────────────────────────────
+    alone      12.00 s ±0.1%  baseline, twice              11.87 s     0.9897  120.0 MiB           16
+    same-core  9.483 s ±0.3%  ▼ 0.79x [0.79, 0.79] better  11.91 s      1.256  120.0 MiB            8
+    two        6.238 s ±0.3%  ▼ 0.52x [0.52, 0.52] better  11.92 s      1.910  120.0 MiB            8
+    all        6.134 s ±0.4%  ▼ 0.51x [0.51, 0.51] better  11.90 s      1.941  120.0 MiB  7, 1 failed
     comparisons
       all : two  ▼ 0.98x [0.98, 0.99] better
     errors (lower is better, noise floor unknown)
@@ -188,10 +188,10 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
       two        11.92 s [11.87, 11.96]  = 1.00x [1.00, 1.01]
       all        11.90 s [11.85, 11.96]  = 1.00x [1.00, 1.01]
     peak memory (lower is better, noise floor ±0%)
-      alone      120 MiB [120 MiB, 120 MiB]  baseline, twice
-      same-core  120 MiB [120 MiB, 120 MiB]  = 1.00x [1.00, 1.00]
-      two        120 MiB [120 MiB, 120 MiB]  = 1.00x [1.00, 1.00]
-      all        120 MiB [120 MiB, 120 MiB]  = 1.00x [1.00, 1.00]
+      alone      120.0 MiB [120.0, 120.0]  baseline, twice
+      same-core  120.0 MiB [120.0, 120.0]  = 1.00x [1.00, 1.00]
+      two        120.0 MiB [120.0, 120.0]  = 1.00x [1.00, 1.00]
+      all        120.0 MiB [120.0, 120.0]  = 1.00x [1.00, 1.00]
     ±, [low, high]: 95% interval over 8 blocks, a run of each treatment in each.
     CPU/run: CPU time of one run of the command; busy CPUs: CPU time over elapsed time.  ▲ higher
     ▼ lower  = no effect shown  ? inconclusive  better and worse: by what each quantity's heading says.
@@ -278,7 +278,7 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
         "<h3>tps, tx&#x2f;s</h3>",
         "of: errors (0 in block 0 of same-core, and 0 in block 0 of two, and 1 more).",
         "Elapsed of each block&#x27;s run, seconds",
-        "120 MiB",
+        "120.0 MiB",
         "connection refused",
     ] {
         assert!(page.contains(text), "{text}");

@@ -171,11 +171,11 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
         text.lines().skip(skip).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(ends(50, 58), @r"
-    sessions-4
+    sessions-4 (spread:4)
         sessions 4  rows/s 712k ±2.3%
         ratio to alone ▲ 3.54x ±2.0%  p99 506 µs
         CPU/row 5.62 µs  runs 8
-    sessions-7
+    sessions-7 (spread:7)
         sessions 7  rows/s 1.01M ±2.1%
         ratio to alone ▲ 5.02x ±2.6%  p99 355 µs
         CPU/row 3.95 µs  runs 7, 1 failed

@@ -26,16 +26,16 @@ fn a_terminal_shows_the_published_table_first() {
     insta::assert_snapshot!(screen_of(&fixture(8), 140), @r"
     work list: firebird, 40 items
     Seconds per item by number of jobs
-    jobs                s/item                  list             idle  step
-    ───────────────────────────────────────────────────────────────────────────────────────
+    jobs                s/item                    list             idle  step
+    ─────────────────────────────────────────────────────────────────────────────────────────
     no-smt
-      1   22.41 [22.19, 22.63]  14:56 [14:47, 15:05]        0% [0, 0]  -
-      2      12.2 [12.1, 12.4]     8:10 [8:05, 8:14]  2.0% [1.8, 2.2]  ▲ 1.83x [1.79, 1.87]
-      4   10.77 [10.66, 10.88]     7:11 [7:06, 7:15]  6.0% [5.4, 6.6]  ▲ 1.14x [1.11, 1.16]
+      1   22.41 [22.19, 22.63]        896 s [887, 905]        0% [0, 0]  -
+      2      12.2 [12.1, 12.4]        490 s [485, 494]  2.0% [1.8, 2.2]  ▲ 1.83x [1.79, 1.87]
+      4   10.77 [10.66, 10.88]  430.8 s [426.5, 435.1]  6.0% [5.4, 6.6]  ▲ 1.14x [1.11, 1.16]
     all
-      1      22.9 [22.7, 23.2]  15:18 [15:09, 15:27]        0% [0, 0]  -
-      2      12.6 [12.4, 12.7]     8:23 [8:18, 8:28]  2.0% [1.8, 2.2]  ▲ 1.83x [1.79, 1.86]
-      4   9.560 [9.464, 9.656]     6:22 [6:19, 6:26]  6.0% [5.4, 6.6]  ▲ 1.31x [1.29, 1.34]
+      1      22.9 [22.7, 23.2]  918.0 s [908.8, 927.2]        0% [0, 0]  -
+      2      12.6 [12.4, 12.7]        503 s [498, 508]  2.0% [1.8, 2.2]  ▲ 1.83x [1.79, 1.86]
+      4   9.560 [9.464, 9.656]        382 s [379, 386]  6.0% [5.4, 6.6]  ▲ 1.31x [1.29, 1.34]
     Speed at the same number of jobs
     compared         jobs  speed
     ───────────────────────────────────────────
@@ -43,31 +43,31 @@ fn a_terminal_shows_the_published_table_first() {
     all over no-smt     2  = 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
     The whole list by other schedules: computed from the same runs' items, not run
-    jobs            schedule                            list  time over the run's
-    ─────────────────────────────────────────────────────────────────────────────
-    no-smt, 2 jobs  queue, as given        8:15 [8:10, 8:20]   1.01x [1.00, 1.02]
-    no-smt, 2 jobs  fixed parts, as given  8:49 [8:43, 8:54]   1.08x [1.07, 1.09]
-    no-smt, 4 jobs  queue, as given        7:25 [7:21, 7:29]   1.03x [1.03, 1.04]
-    no-smt, 4 jobs  fixed parts, as given  8:54 [8:49, 9:00]   1.24x [1.23, 1.25]
-    all, 2 jobs     queue, as given        8:28 [8:23, 8:33]   1.01x [1.00, 1.02]
-    all, 2 jobs     fixed parts, as given  9:03 [8:58, 9:08]   1.08x [1.07, 1.09]
-    all, 4 jobs     queue, as given        6:35 [6:31, 6:39]   1.03x [1.03, 1.04]
-    all, 4 jobs     fixed parts, as given  7:54 [7:49, 7:59]   1.24x [1.23, 1.25]
+    jobs            schedule                                 list  time over the run's
+    ──────────────────────────────────────────────────────────────────────────────────
+    no-smt, 2 jobs  queue, as given              495 s [490, 500]   1.01x [1.00, 1.02]
+    no-smt, 2 jobs  fixed parts, as given        529 s [523, 534]   1.08x [1.07, 1.09]
+    no-smt, 4 jobs  queue, as given        445.0 s [440.6, 449.5]   1.03x [1.03, 1.04]
+    no-smt, 4 jobs  fixed parts, as given  534.2 s [528.9, 539.5]   1.24x [1.23, 1.25]
+    all, 2 jobs     queue, as given        508.3 s [503.2, 513.4]   1.01x [1.00, 1.02]
+    all, 2 jobs     fixed parts, as given        543 s [538, 548]   1.08x [1.07, 1.09]
+    all, 4 jobs     queue, as given              395 s [391, 399]   1.03x [1.03, 1.04]
+    all, 4 jobs     fixed parts, as given  474.2 s [469.4, 478.9]   1.24x [1.23, 1.25]
     list: time of the whole list  idle: share of the jobs' time in which nothing was left to do  step: speed over the row above
     ");
     insta::assert_snapshot!(screen_of(&fixture(8), 80), @r"
     work list: firebird, 40 items
     Seconds per item by number of jobs
-    jobs       s/item         list       idle  step
-    ───────────────────────────────────────────────────────────────
+    jobs       s/item           list       idle  step
+    ─────────────────────────────────────────────────────────────────
     no-smt
-      1   22.41 ±1.0%  14:56 ±1.0%         0%  -
-      2    12.2 ±1.0%   8:10 ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.87]
-      4   10.77 ±1.0%   7:11 ±1.0%  6.0% ±10%  ▲ 1.14x [1.11, 1.16]
+      1   22.41 ±1.0%    896 s ±1.0%         0%  -
+      2    12.2 ±1.0%    490 s ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.87]
+      4   10.77 ±1.0%  430.8 s ±1.0%  6.0% ±10%  ▲ 1.14x [1.11, 1.16]
     all
-      1    22.9 ±1.0%  15:18 ±1.0%         0%  -
-      2    12.6 ±1.0%   8:23 ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.86]
-      4   9.560 ±1.0%   6:22 ±1.0%  6.0% ±10%  ▲ 1.31x [1.29, 1.34]
+      1    22.9 ±1.0%  918.0 s ±1.0%         0%  -
+      2    12.6 ±1.0%    503 s ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.86]
+      4   9.560 ±1.0%    382 s ±1.0%  6.0% ±10%  ▲ 1.31x [1.29, 1.34]
     Speed at the same number of jobs
     compared         jobs  speed
     ───────────────────────────────────────────
@@ -75,16 +75,16 @@ fn a_terminal_shows_the_published_table_first() {
     all over no-smt     2  = 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
     The whole list by other schedules: computed from the same runs' items, not run
-    jobs            schedule                            list  time over the run's
-    ─────────────────────────────────────────────────────────────────────────────
-    no-smt, 2 jobs  queue, as given        8:15 [8:10, 8:20]   1.01x [1.00, 1.02]
-    no-smt, 2 jobs  fixed parts, as given  8:49 [8:43, 8:54]   1.08x [1.07, 1.09]
-    no-smt, 4 jobs  queue, as given        7:25 [7:21, 7:29]   1.03x [1.03, 1.04]
-    no-smt, 4 jobs  fixed parts, as given  8:54 [8:49, 9:00]   1.24x [1.23, 1.25]
-    all, 2 jobs     queue, as given        8:28 [8:23, 8:33]   1.01x [1.00, 1.02]
-    all, 2 jobs     fixed parts, as given  9:03 [8:58, 9:08]   1.08x [1.07, 1.09]
-    all, 4 jobs     queue, as given        6:35 [6:31, 6:39]   1.03x [1.03, 1.04]
-    all, 4 jobs     fixed parts, as given  7:54 [7:49, 7:59]   1.24x [1.23, 1.25]
+    jobs            schedule                        list  time over the run's
+    ─────────────────────────────────────────────────────────────────────────
+    no-smt, 2 jobs  queue, as given          495 s ±1.0%          1.01x ±0.6%
+    no-smt, 2 jobs  fixed parts, as given    529 s ±1.0%          1.08x ±0.6%
+    no-smt, 4 jobs  queue, as given        445.0 s ±1.0%          1.03x ±0.6%
+    no-smt, 4 jobs  fixed parts, as given  534.2 s ±1.0%          1.24x ±0.6%
+    all, 2 jobs     queue, as given        508.3 s ±1.0%          1.01x ±0.6%
+    all, 2 jobs     fixed parts, as given    543 s ±1.0%          1.08x ±0.6%
+    all, 4 jobs     queue, as given          395 s ±1.0%          1.03x ±0.6%
+    all, 4 jobs     fixed parts, as given  474.2 s ±1.0%          1.24x ±0.6%
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
@@ -92,16 +92,16 @@ fn a_terminal_shows_the_published_table_first() {
     insta::assert_snapshot!(screen_of(&fixture(8), 60), @r"
     work list: firebird, 40 items
     Seconds per item by number of jobs
-    jobs       s/item         list       idle  step
-    ────────────────────────────────────────────────────────
+    jobs       s/item           list       idle  step
+    ──────────────────────────────────────────────────────────
     no-smt
-      1   22.41 ±1.0%  14:56 ±1.0%         0%  -
-      2    12.2 ±1.0%   8:10 ±1.0%  2.0% ±10%  ▲ 1.83x ±2.0%
-      4   10.77 ±1.0%   7:11 ±1.0%  6.0% ±10%  ▲ 1.14x ±2.0%
+      1   22.41 ±1.0%    896 s ±1.0%         0%  -
+      2    12.2 ±1.0%    490 s ±1.0%  2.0% ±10%  ▲ 1.83x ±2.0%
+      4   10.77 ±1.0%  430.8 s ±1.0%  6.0% ±10%  ▲ 1.14x ±2.0%
     all
-      1    22.9 ±1.0%  15:18 ±1.0%         0%  -
-      2    12.6 ±1.0%   8:23 ±1.0%  2.0% ±10%  ▲ 1.83x ±2.0%
-      4   9.560 ±1.0%   6:22 ±1.0%  6.0% ±10%  ▲ 1.31x ±2.0%
+      1    22.9 ±1.0%  918.0 s ±1.0%         0%  -
+      2    12.6 ±1.0%    503 s ±1.0%  2.0% ±10%  ▲ 1.83x ±2.0%
+      4   9.560 ±1.0%    382 s ±1.0%  6.0% ±10%  ▲ 1.31x ±2.0%
     Speed at the same number of jobs
     compared         jobs  speed
     ───────────────────────────────────────────
@@ -111,28 +111,28 @@ fn a_terminal_shows_the_published_table_first() {
     The whole list by other schedules: computed from the same
     runs' items, not run
     no-smt, 2 jobs
-        schedule queue, as given  list 8:15 ±1.0%
+        schedule queue, as given  list 495 s ±1.0%
         time over the run's 1.01x ±0.6%
     no-smt, 2 jobs
-        schedule fixed parts, as given  list 8:49 ±1.0%
+        schedule fixed parts, as given  list 529 s ±1.0%
         time over the run's 1.08x ±0.6%
     no-smt, 4 jobs
-        schedule queue, as given  list 7:25 ±1.0%
+        schedule queue, as given  list 445.0 s ±1.0%
         time over the run's 1.03x ±0.6%
     no-smt, 4 jobs
-        schedule fixed parts, as given  list 8:54 ±1.0%
+        schedule fixed parts, as given  list 534.2 s ±1.0%
         time over the run's 1.24x ±0.6%
     all, 2 jobs
-        schedule queue, as given  list 8:28 ±1.0%
+        schedule queue, as given  list 508.3 s ±1.0%
         time over the run's 1.01x ±0.6%
     all, 2 jobs
-        schedule fixed parts, as given  list 9:03 ±1.0%
+        schedule fixed parts, as given  list 543 s ±1.0%
         time over the run's 1.08x ±0.6%
     all, 4 jobs
-        schedule queue, as given  list 6:35 ±1.0%
+        schedule queue, as given  list 395 s ±1.0%
         time over the run's 1.03x ±0.6%
     all, 4 jobs
-        schedule fixed parts, as given  list 7:54 ±1.0%
+        schedule fixed parts, as given  list 474.2 s ±1.0%
         time over the run's 1.24x ±0.6%
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to
@@ -151,16 +151,16 @@ fn one_series_and_one_block_are_a_table_too() {
     jobs  s/item   list  idle  step
     ──────────────────────────────────
     no-smt
-      1     22.4  14:56    0%  -
-      2     12.2   8:10  2.0%  ? 1.83x
-      4     10.8   7:11  6.0%  ? 1.14x
+      1     22.4  896 s    0%  -
+      2     12.2  490 s  2.0%  ? 1.83x
+      4     10.8  431 s  6.0%  ? 1.14x
     The whole list by other schedules: computed from the same runs' items, not run
-    jobs            schedule               list  time over the run's
-    ────────────────────────────────────────────────────────────────
-    no-smt, 2 jobs  queue, as given        8:15                1.01x
-    no-smt, 2 jobs  fixed parts, as given  8:49                1.08x
-    no-smt, 4 jobs  queue, as given        7:25                1.03x
-    no-smt, 4 jobs  fixed parts, as given  8:54                1.24x
+    jobs            schedule                list  time over the run's
+    ─────────────────────────────────────────────────────────────────
+    no-smt, 2 jobs  queue, as given        495 s                1.01x
+    no-smt, 2 jobs  fixed parts, as given  529 s                1.08x
+    no-smt, 4 jobs  queue, as given        445 s                1.03x
+    no-smt, 4 jobs  fixed parts, as given  534 s                1.24x
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to do
     step: speed over the row above
@@ -168,27 +168,27 @@ fn one_series_and_one_block_are_a_table_too() {
     insta::assert_snapshot!(screen_of(&schedules(), 80), @r"
     work list: firebird, 40 items
     Seconds per item by number of jobs
-    jobs                s/item               list             idle
-    ──────────────────────────────────────────────────────────────
+    jobs                s/item              list             idle
+    ─────────────────────────────────────────────────────────────
     all
-      4   9.560 [9.464, 9.656]  6:22 [6:19, 6:26]  6.0% [5.4, 6.6]
+      4   9.560 [9.464, 9.656]  382 s [379, 386]  6.0% [5.4, 6.6]
     all, as given
-      4   9.560 [9.464, 9.656]  6:22 [6:19, 6:26]  6.0% [5.4, 6.6]
+      4   9.560 [9.464, 9.656]  382 s [379, 386]  6.0% [5.4, 6.6]
     all, split
-      4   9.560 [9.464, 9.656]  6:22 [6:19, 6:26]  6.0% [5.4, 6.6]
+      4   9.560 [9.464, 9.656]  382 s [379, 386]  6.0% [5.4, 6.6]
     Speed at the same number of jobs
     compared                jobs  speed
     ──────────────────────────────────────────────────
     all over all, as given     4  ▲ 1.13x [1.10, 1.15]
     The whole list by other schedules: computed from the same runs' items, not run
-    jobs                   schedule                     list  time over the run's
-    ─────────────────────────────────────────────────────────────────────────────
-    all, 4 jobs            queue, as given        6:35 ±1.0%          1.03x ±0.6%
-    all, 4 jobs            fixed parts, as given  7:54 ±1.0%          1.24x ±0.6%
-    all, as given, 4 jobs  queue, as given        6:35 ±1.0%          1.03x ±0.6%
-    all, as given, 4 jobs  fixed parts, as given  7:54 ±1.0%          1.24x ±0.6%
-    all, split, 4 jobs     queue, as given        6:35 ±1.0%          1.03x ±0.6%
-    all, split, 4 jobs     fixed parts, as given  7:54 ±1.0%          1.24x ±0.6%
+    jobs                   schedule                        list  time over the run's
+    ────────────────────────────────────────────────────────────────────────────────
+    all, 4 jobs            queue, as given          395 s ±1.0%          1.03x ±0.6%
+    all, 4 jobs            fixed parts, as given  474.2 s ±1.0%          1.24x ±0.6%
+    all, as given, 4 jobs  queue, as given          395 s ±1.0%          1.03x ±0.6%
+    all, as given, 4 jobs  fixed parts, as given  474.2 s ±1.0%          1.24x ±0.6%
+    all, split, 4 jobs     queue, as given          395 s ±1.0%          1.03x ±0.6%
+    all, split, 4 jobs     fixed parts, as given  474.2 s ±1.0%          1.24x ±0.6%
     list: time of the whole list
     idle: share of the jobs' time in which nothing was left to do
     ");

@@ -62,7 +62,11 @@ fn ratios(found: Found<'_>, group: &str, members: &[&TreatmentQueries]) -> Table
     let words = found.facts.group_words(group);
     let place = if words.is_empty() { words } else { format!(" {words}") };
     let against = found.facts.baseline_label(group);
-    let caption = prose!("Query by query, speed against {}{}; {}: another plan", against, place, PLAN_SIGN);
+    let sign = match others.iter().any(|own| !own.plans_changed().is_empty()) {
+        true => format!("; {PLAN_SIGN}: another plan"),
+        false => String::new(),
+    };
+    let caption = prose!("Query by query, speed against {}{}{}", against, place, sign);
     Table {
         when_narrow: prose!("The treatments of the highest DOP; all of them: HTML report, --json."),
         ..Table::new(caption, columns, rows)

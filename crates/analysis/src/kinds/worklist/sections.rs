@@ -130,13 +130,12 @@ fn every_row(lists: &Worklist) -> Table {
     for series in &lists.series {
         table.rows.push(Row::Group(series.label.clone()));
         for point in &series.points {
-            let idle = point.idle_share.as_ref().map(|share| share.scaled(1.0, "share"));
             let mut cells = vec![
                 Cell::Count(point.jobs.into()),
                 Cell::text(&point.treatment),
                 Cell::Interval(point.item_s.clone()),
                 Cell::interval(point.total_s.as_ref()),
-                Cell::interval(idle.as_ref()),
+                Cell::interval(point.idle_share.as_ref()),
             ];
             cells.extend(is_sweep(lists).then(|| Cell::ratio(step(series, point), Says::Faster)));
             table.rows.push(Row::Cells(cells));

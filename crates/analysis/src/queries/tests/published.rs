@@ -54,7 +54,7 @@ fn cpu_seconds_are_put_right() {
     let text = findings.iter().find(|one| one.kind == "core-seconds").unwrap().text();
     assert_eq!(
         text,
-        "CPU against ht-off (37:33): no difference shown (1 block, no interval): ht-on 1.50x (56:14). Physical \
-         core-seconds of ht-on 28:07 to 37:16 on 4 cores against 37:33 on 4: the cores' own time did not rise."
+        "CPU against ht-off (2253 s): no difference shown (1 block, no interval): ht-on 1.50x (3374 s). Physical \
+         core-seconds of ht-on 1687 s to 2236 s on 4 cores against 2253 s on 4: the cores' own time did not rise."
     );
 }
