@@ -162,6 +162,15 @@ pub fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).clamp(0, 6) as usize)
 }
 
+/// A number that somebody set, with three significant digits at most and no zeros behind them: `0.01`, `2.5`.
+pub fn set_number(value: f64) -> String {
+    let text = significant(value, 3);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// A number with so many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`.
 pub fn compact(value: f64, digits: usize) -> String {
     Scale::of(value, "1", digits).with_unit(value)
@@ -357,6 +366,7 @@ mod tests {
             ["<0.1%", "8.9%", "12%", "100%", "1250%", "0%"]
         );
         assert_eq!([set_percent(0.07), set_percent(0.995)], ["7%", "99.5%"]);
+        assert_eq!([0.01, 2.5, 300.0, 1e-7].map(set_number), ["0.01", "2.5", "300", "1.00e-7"]);
         assert_eq!(
             [1.57, 0.968, 1.0001, 0.9999, f64::INFINITY].map(change),
             ["+57%", "-3.2%", "+0.0%", "0.0%", "n/a"]

@@ -340,7 +340,7 @@ fn cell_parts(cell: &Cell) -> Vec<Part> {
         Cell::Named { name, about } => words(format!("{name} ({about})")),
         Cell::Count(count) => words(numbers::grouped(*count)),
         Cell::Value { value, unit } => words(numbers::value(*value, unit)),
-        Cell::Mean(interval) => words(numbers::interval(interval).0),
+        Cell::Mean(interval) => words(numbers::value(interval.mean, &interval.unit)),
         Cell::Interval(interval) => with_ends(interval),
         Cell::Ratio(ratio, says) => {
             let mut parts = ratio_parts(ratio);

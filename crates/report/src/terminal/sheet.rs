@@ -19,7 +19,8 @@ const GAP: usize = 2;
 /// What stands where there is no figure.
 const NONE: &str = "-";
 
-/// A longer heading without a space gets a letter, explained above the table: it would widen its column.
+/// A longer heading without a space gets a letter where there is little room, explained above the table: it widens its
+/// column.
 const MAX_HEADING: usize = 14;
 
 /// A table below its caption, with the reasons of its gaps below it.
@@ -31,8 +32,13 @@ pub fn table(table: &Table, style: Style) -> String {
         .filter(|line| !line.is_empty())
         .for_each(|line| put(line));
     let shown = table.places(Shown::on_terminal);
-    let steps =
-        table.columns.iter().map(|own| own.narrow.shorten_at.max(own.narrow.drop_at)).max().unwrap_or(0);
+    let steps = table
+        .columns
+        .iter()
+        .map(|own| own.narrow.shorten_at.max(own.narrow.drop_at))
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let mut sheets = (0..=steps).map(|step| Sheet::new(table, &shown, step, style));
     let fitting = sheets.find(|sheet| sheet.least_width() <= style.width);
     let left = fitting.as_ref().map_or(&shown, |sheet| &sheet.at);
@@ -97,7 +103,7 @@ impl<'a> Sheet<'a> {
         let mut keys = Vec::new();
         let heading = |&at: &usize| {
             let name = plain(&table.columns[at].name, style.unicode);
-            match columns(&name) > MAX_HEADING && !name.contains(' ') && at > 0 {
+            match step > 0 && columns(&name) > MAX_HEADING && !name.contains(' ') && at > 0 {
                 true => {
                     let letter = letter(keys.len());
                     keys.push(format!("{letter}: {name}"));
@@ -221,7 +227,7 @@ fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
         Cell::Named { name, about } => format!("{name} ({about})"),
         Cell::Count(count) => numbers::grouped(*count),
         Cell::Value { value, unit } => numbers::value(*value, unit),
-        Cell::Mean(interval) => numbers::interval(interval).0,
+        Cell::Mean(interval) => numbers::value(interval.mean, &interval.unit),
         Cell::Interval(interval) => {
             let (figure, ends) = numbers::interval(interval);
             let side = interval.half_share().map(|half| format!("±{}", numbers::percent(half)));

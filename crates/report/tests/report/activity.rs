@@ -90,12 +90,11 @@ fn a_terminal_shows_subject_by_subject() {
     let (_, own) = text.split_once("waits, shares").unwrap();
     insta::assert_snapshot!(format!("waits, shares{own}"), @r"
     waits, shares of samples
-    a: LWLock:WALWrite
-    treatment   samples       running             a    IO:WALSync          other
-    ────────────────────────────────────────────────────────────────────────────
-    alone/l2     12,340  50% [45, 55]  34% [31, 37]  16% [14, 18]      0% [0, 0]
-    alone'/l2    12,340  20% [18, 22]  70% [63, 77]     0% [0, 0]  10% [9.0, 11]
-    one-cpu/l2       37             -             -             -              -
+    treatment   samples       running  LWLock:WALWrite    IO:WALSync          other
+    ───────────────────────────────────────────────────────────────────────────────
+    alone/l2     12,340  50% [45, 55]     34% [31, 37]  16% [14, 18]      0% [0, 0]
+    alone'/l2    12,340  20% [18, 22]     70% [63, 77]     0% [0, 0]  10% [9.0, 11]
+    one-cpu/l2       37             -                -             -              -
     running -: too few samples  LWLock:WALWrite -: too few samples  IO:WALSync -: too few samples
     other -: too few samples
     Fixed work, elapsed from the common start to the last session's end

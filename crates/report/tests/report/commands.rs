@@ -153,12 +153,12 @@ fn run(id: u64, block: u32, at: usize, (elapsed_s, cpu_s): (f64, f64), said: [f6
 fn a_terminal_shows_elapsed_first_and_every_metric() {
     let fixture = fixture(8, &[]);
     insta::assert_snapshot!(sections(&fixture.document(), UNICODE), @r"
-    treatment        elapsed  ratio to alone               CPU/run  busy CPUs     memory         runs
-    ─────────────────────────────────────────────────────────────────────────────────────────────────
-    alone      12.00 s ±0.1%  baseline, twice              11.87 s     0.9897  120.0 MiB           16
-    same-core  9.483 s ±0.3%  ▼ 0.79x [0.79, 0.79] better  11.91 s      1.256  120.0 MiB            8
-    two        6.238 s ±0.3%  ▼ 0.52x [0.52, 0.52] better  11.92 s      1.910  120.0 MiB            8
-    all        6.134 s ±0.4%  ▼ 0.51x [0.51, 0.51] better  11.90 s      1.941  120.0 MiB  7, 1 failed
+    treatment        elapsed  ratio to alone               CPU/run  busy CPUs   memory         runs
+    ───────────────────────────────────────────────────────────────────────────────────────────────
+    alone      12.00 s ±0.1%  baseline, twice               11.9 s      0.990  120 MiB           16
+    same-core  9.483 s ±0.3%  ▼ 0.79x [0.79, 0.79] better   11.9 s       1.26  120 MiB            8
+    two        6.238 s ±0.3%  ▼ 0.52x [0.52, 0.52] better   11.9 s       1.91  120 MiB            8
+    all        6.134 s ±0.4%  ▼ 0.51x [0.51, 0.51] better   11.9 s       1.94  120 MiB  7, 1 failed
     comparisons
       all : two  ▼ 0.98x [0.98, 0.99] better
     errors (lower is better, noise floor unknown)

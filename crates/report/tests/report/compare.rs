@@ -91,7 +91,10 @@ fn a_narrow_terminal_gets_a_list() {
 
 #[test]
 fn a_page_of_studies_side_by_side_is_accessible() {
-    assert_accessible("studies side by side", &render(&compare::document(&named(&fixtures()), "0.1.0")).unwrap());
+    assert_accessible(
+        "studies side by side",
+        &render(&compare::document(&named(&fixtures()), "0.1.0")).unwrap(),
+    );
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
         [one] => prose!(
             "scale factor {}, {} GB of rows as text",
             scale(one),
-            numbers::significant(one.logical_bytes / 1e9, 3)
+            numbers::set_number(one.logical_bytes / 1e9)
         ),
         [low, high] => prose!("scale factors {} and {} ({})", scale(low), scale(high), each),
         all => prose!("{} scale factors, {} to {} ({})", all.len(), scale(least), scale(most), each),

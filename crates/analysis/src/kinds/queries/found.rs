@@ -130,7 +130,7 @@ pub fn data_words(queries: &Queries) -> Option<String> {
     };
     let words = queries.data.iter().map(|own| {
         let bytes = own.logical_bytes;
-        let gigabytes = numbers::significant(bytes / 1e9, 3);
+        let gigabytes = numbers::set_number(bytes / 1e9);
         let [memory, llc] = [size(bytes, own.memory_bytes, "memory"), size(bytes, own.llc_bytes, "the LLC")];
         format!("scale {}: {gigabytes} GB of data, {memory}, {llc}", own.scale)
     });

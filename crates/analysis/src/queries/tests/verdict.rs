@@ -43,7 +43,7 @@ fn a_sweep_of_dops_on_a_small_guest() {
     );
     assert_eq!(
         of_kind(&findings, "data-size"),
-        "Data: scale factor 1, 1.00 GB of rows as text: 0.058x memory (16 GiB), 30x the last-level caches (32 MiB)."
+        "Data: scale factor 1, 1 GB of rows as text: 0.058x memory (16 GiB), 30x the last-level caches (32 MiB)."
     );
     // The only step is what the totals tell, and one DOP above 1 makes no plateau.
     assert_eq!(

@@ -61,7 +61,7 @@ fn treatments_queries_and_plan_changes() {
     ▲ higher  ▼ lower  = no effect shown  ? inconclusive  P another plan than serial
     CPU: CPU seconds against the baseline's, above 1 is more
     core-s: seconds in which a physical core worked for the queries with one thread at least; two
-    figures are bounds  Data: scale 1: 1.00 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
+    figures are bounds  Data: scale 1: 1 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
     ");
 }
 
