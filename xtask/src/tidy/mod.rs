@@ -42,11 +42,14 @@ impl Violation {
 pub fn run() -> Result<(), String> {
     let paths = project_files()?;
     let names = engines::names(paths.iter().map(String::as_str));
-    let mut found = Vec::new();
-    for path in &paths {
-        let bytes = std::fs::read(path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
-        found.extend(check(path, &bytes, &names));
+    let mut tree = Vec::new();
+    for path in paths {
+        let bytes = std::fs::read(&path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
+        tree.push((path, bytes));
     }
+    let mut found: Vec<Violation> =
+        tree.iter().flat_map(|(path, bytes)| check(path, bytes, &names)).collect();
+    found.extend(check_tree(&texts(&tree)));
     for violation in &found {
         let word = if violation.warning { "warning" } else { "error" };
         eprintln!("{word}: {}:{}: {}", violation.path, violation.line, violation.what);
@@ -54,7 +57,7 @@ pub fn run() -> Result<(), String> {
     let errors = found.iter().filter(|violation| !violation.warning).count();
     match errors {
         0 => {
-            println!("{} files tidy, {} warnings", paths.len(), found.len());
+            println!("{} files tidy, {} warnings", tree.len(), found.len());
             Ok(())
         }
         errors => Err(format!("violations of the rules in CONTRIBUTING.md: {errors}")),
@@ -76,6 +79,18 @@ fn check(path: &str, bytes: &[u8], engines: &BTreeSet<String>) -> Vec<Violation>
         found.extend(engines::check(&file, engines));
     }
     found
+}
+
+/// Paths with contents that are text.
+fn texts(tree: &[(String, Vec<u8>)]) -> Vec<(&str, &str)> {
+    tree.iter().filter_map(|(path, bytes)| Some((path.as_str(), std::str::from_utf8(bytes).ok()?))).collect()
+}
+
+/// Rules on all files together: paths with their texts.
+fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
+    let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
+    let files: Vec<SourceFile> = rust.map(|(path, text)| SourceFile::new(path, text)).collect();
+    modules::unneeded(&files)
 }
 
 fn project_files() -> Result<Vec<String>, String> {

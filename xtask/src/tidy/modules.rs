@@ -19,8 +19,7 @@ const UNSAFE: [&str; 8] = [
 ];
 
 /// Modules (or folders, with a slash at the end) that may know serde; tests may too.
-const SERDE: [&str; 13] = [
-    "crates/study/src/load.rs",
+const SERDE: [&str; 12] = [
     "crates/study/src/load/",
     "crates/engine/src/engines/command/extract.rs",
     "crates/engine/src/protocol.rs",
@@ -30,10 +29,14 @@ const SERDE: [&str; 13] = [
     "crates/report/src/json.rs",
     "crates/report/src/json/",
     "crates/report/src/html/data.rs",
-    "crates/report/src/html/queries/data.rs",
+    "crates/report/src/html/view.rs",
     "crates/fuzz/src/",
     "xtask/src/licences.rs",
 ];
+
+/// Folders of values that say by serde's derives how they are written; reading and writing is for others, so that
+/// `serde_json` is not for them.
+const SERDE_DERIVES: [&str; 2] = ["crates/analysis/src/", "crates/document/src/"];
 
 /// All rules of this module.
 pub fn check(file: &SourceFile) -> Vec<Violation> {
@@ -89,8 +92,31 @@ fn unsafe_modules(file: &SourceFile) -> Vec<Violation> {
 }
 
 fn serde_modules(file: &SourceFile) -> Vec<Violation> {
-    let at = ["serde", "serde_json"].iter().filter_map(|word| words(&file.shipped, word).next()).min();
+    let first = |word| words(&file.shipped, word).next();
+    if SERDE_DERIVES.iter().any(|folder| file.path.starts_with(folder)) {
+        return restricted(file, &SERDE, first("serde_json"), "serde_json");
+    }
+    let at = ["serde", "serde_json"].into_iter().filter_map(first).min();
     restricted(file, &SERDE, at, "serde")
+}
+
+/// Entries of the lists that no file needs: they would let in what nobody looks at any more.
+pub fn unneeded(files: &[SourceFile]) -> Vec<Violation> {
+    let is_in = |file: &SourceFile, module: &str| {
+        file.path == module || (module.ends_with('/') && file.path.starts_with(module))
+    };
+    let has = |file: &SourceFile, word: &str| words(&file.code, word).next().is_some();
+    let mut found = Vec::new();
+    for (list, what) in [(&UNSAFE[..], ["unsafe", "unsafe_code"]), (&SERDE[..], ["serde", "serde_json"])] {
+        let needs =
+            |file: &SourceFile, module: &str| is_in(file, module) && what.iter().any(|word| has(file, word));
+        let unneeded = list.iter().filter(|module| !files.iter().any(|file| needs(file, module)));
+        found.extend(unneeded.map(|module| {
+            let why = format!("has no {}: take it out of the list in xtask/src/tidy/modules.rs", what[0]);
+            Violation::new(module, 0, why)
+        }));
+    }
+    found
 }
 
 fn restricted(file: &SourceFile, modules: &[&str], at: Option<usize>, what: &str) -> Vec<Violation> {
@@ -162,10 +188,35 @@ mod tests {
     fn serde_is_for_named_modules_and_tests() {
         let text = "//! Purpose.\nuse serde::Serialize;";
         assert_eq!(found("crates/study/src/study.rs", text)[0].0, 2);
-        assert!(found("crates/study/src/load.rs", text).is_empty());
+        assert_eq!(found("crates/study/src/load.rs", text)[0].0, 2);
         assert!(found("crates/study/src/load/toml.rs", text).is_empty());
         assert!(found("crates/threadwise/tests/a.rs", text).is_empty());
         assert!(in_a("#[cfg(test)]\nmod tests { use serde_json::json; }").is_empty());
         assert_eq!(in_a("fn a() { serde_json::to_string(&1); }").len(), 1);
+    }
+
+    #[test]
+    fn values_may_derive_but_not_read_or_write() {
+        let derive = "//! Purpose.\nuse serde::Serialize;";
+        let write = "//! Purpose.\nfn a() { serde_json::to_string(&1); }";
+        for path in ["crates/analysis/src/queries/table.rs", "crates/document/src/chart.rs"] {
+            assert!(found(path, derive).is_empty());
+            assert_eq!(found(path, write)[0].0, 2);
+        }
+    }
+
+    #[test]
+    fn entries_of_the_lists_are_needed() {
+        let all = |text: &'static str| {
+            let files: Vec<SourceFile> = [&UNSAFE[..], &SERDE[..]]
+                .concat()
+                .into_iter()
+                .map(|module| SourceFile::new(module, text))
+                .collect();
+            unneeded(&files).len()
+        };
+        assert_eq!(all("//! Purpose.\nunsafe fn a() { serde::b() }"), 0);
+        assert_eq!(all("//! Purpose of serde.\nunsafe fn a() {}"), SERDE.len());
+        assert_eq!(all("//! Purpose.\nfn a() { serde_json::b() }"), UNSAFE.len());
     }
 }
