@@ -1,94 +1,148 @@
-//! Which crate may depend on which: the table of ARCHITECTURE.md. Tests may use what they like.
+//! Which crate may depend on which: the table "Crates" of ARCHITECTURE.md, which is the only copy. Tests may use
+//! what they like.
 
 use super::Violation;
+use super::graph::{Graph, circles};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Each crate with those that it may depend on. store needs machine for the recorded topology.
-const ARROWS: [(&str, &[&str]); 21] = [
-    ("machine", &[]),
-    ("study", &["machine"]),
-    ("telemetry", &["machine", "study"]),
-    ("probe", &["machine", "study", "telemetry"]),
-    ("doctor", &["machine", "study", "telemetry"]),
-    ("process", &["machine"]),
-    ("tpch", &["study", "process"]),
-    ("engine", &["machine", "study", "process", "tpch"]),
-    ("python", &["study"]),
-    ("reload", &["process"]),
-    ("engine-postgres", &["machine", "study", "engine", "process", "tpch"]),
-    ("engine-mariadb", &["machine", "study", "engine", "process"]),
-    ("engine-firebird", &["machine", "study", "engine", "process"]),
-    ("worklist", &["machine", "study", "engine", "process", "reload", "engine-postgres", "engine-mariadb"]),
-    ("store", &["machine", "study"]),
-    ("analysis", &["machine", "study"]),
-    ("report", &["machine", "study", "analysis"]),
-    ("runner", &["machine", "study", "telemetry", "probe", "engine", "process", "store", "tpch"]),
-    // For development only; nothing depends on it.
-    (
-        "fuzz",
-        &[
-            "machine",
-            "study",
-            "telemetry",
-            "doctor",
-            "process",
-            "engine",
-            "engine-postgres",
-            "reload",
-            "store",
-            "analysis",
-            "report",
-        ],
-    ),
-    (
-        "threadwise",
-        &[
-            "machine",
-            "study",
-            "telemetry",
-            "probe",
-            "doctor",
-            "engine",
-            "engine-postgres",
-            "engine-mariadb",
-            "engine-firebird",
-            "python",
-            "reload",
-            "worklist",
-            "tpch",
-            "store",
-            "analysis",
-            "report",
-            "runner",
-            "process",
-        ],
-    ),
-    ("xtask", &[]),
-];
+/// Where the table stands.
+const TABLE: &str = "ARCHITECTURE.md";
 
-/// Arrows of a manifest that the table does not have.
-pub fn check(path: &str, manifest: &str) -> Vec<Violation> {
-    let arrows = dependencies(manifest);
-    let name = match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["crates", name, "Cargo.toml"] | [name @ "xtask", "Cargo.toml"] => *name,
-        _ => return Vec::new(),
-    };
-    let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
-        return vec![Violation::new(
-            path,
-            0,
-            format!("crate {name} is not in the table of xtask/src/tidy/arrows.rs"),
-        )];
-    };
-    let forbidden = arrows.into_iter().filter(|(_, to)| !allowed.contains(&to.as_str()));
-    forbidden
-        .map(|(line, to)| {
-            Violation::new(path, line, format!("{name} may not depend on {to}; it may on: {}", list(allowed)))
-        })
-        .collect()
+/// The heading above it.
+const HEADING: &str = "## Crates";
+
+/// A crate of the table.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    name: String,
+    line: usize,
+    allowed: Allowed,
 }
 
-fn list(names: &[&str]) -> String {
-    if names.is_empty() { "no crate of ours".to_owned() } else { names.join(", ") }
+#[derive(Debug, PartialEq, Eq)]
+enum Allowed {
+    All,
+    These(BTreeSet<String>),
+}
+
+impl Allowed {
+    fn has(&self, to: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(names) => names.contains(to),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::All => "all".to_owned(),
+            Self::These(names) if names.is_empty() => "no crate of ours".to_owned(),
+            Self::These(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+/// Where the table and the manifests differ, and circles; `texts` are paths with their contents.
+pub fn check(texts: &[(&str, &str)]) -> Vec<Violation> {
+    let (rows, mut found) = rows(texts.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| text));
+    let crates: BTreeMap<&str, (&str, Vec<(usize, String)>)> = texts
+        .iter()
+        .filter_map(|(path, text)| Some((crate_of(path)?, (*path, dependencies(text)))))
+        .collect();
+    for (name, (path, arrows)) in &crates {
+        match rows.iter().find(|row| row.name == *name) {
+            Some(row) => found.extend(differences(row, path, arrows)),
+            None => found.push(Violation::new(path, 0, format!("crate {name} has no row in {TABLE}"))),
+        }
+    }
+    for (index, row) in rows.iter().enumerate() {
+        if rows[..index].iter().any(|other| other.name == row.name) {
+            found.push(Violation::new(TABLE, row.line, format!("{} has two rows", row.name)));
+        }
+        if !crates.contains_key(row.name.as_str()) {
+            found.push(Violation::new(TABLE, row.line, format!("there is no crate {}", row.name)));
+        }
+    }
+    let circle = |set: BTreeSet<String>| {
+        let names: Vec<String> = set.into_iter().collect();
+        Violation::new(TABLE, 0, format!("crates in a circle: {}", names.join(", ")))
+    };
+    found.extend(circles(&graph(&rows)).into_iter().map(circle));
+    found
+}
+
+/// Arrows that only the manifest has, and those that only the row has.
+fn differences(row: &Row, path: &str, arrows: &[(usize, String)]) -> Vec<Violation> {
+    let forbidden = arrows.iter().filter(|(_, to)| !row.allowed.has(to)).map(|(line, to)| {
+        let may = row.allowed.words();
+        Violation::new(
+            path,
+            *line,
+            format!("{} may not depend on {to}; it may on: {may} ({TABLE})", row.name),
+        )
+    });
+    let names = match &row.allowed {
+        Allowed::All => BTreeSet::new(),
+        Allowed::These(names) => names.clone(),
+    };
+    let unused = names.into_iter().filter(|name| arrows.iter().all(|(_, to)| to != name)).map(|name| {
+        let what = format!("{} does not depend on {name}: take the arrow out of the table", row.name);
+        Violation::new(TABLE, row.line, what)
+    });
+    forbidden.chain(unused).collect()
+}
+
+fn graph(rows: &[Row]) -> Graph {
+    let to = |row: &Row| match &row.allowed {
+        Allowed::All => {
+            rows.iter().map(|other| other.name.clone()).filter(|name| *name != row.name).collect()
+        }
+        Allowed::These(names) => names.clone(),
+    };
+    rows.iter().map(|row| (row.name.clone(), to(row))).collect()
+}
+
+/// Name of the crate of a manifest; none for the workspace's.
+fn crate_of(path: &str) -> Option<&str> {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["crates", name, "Cargo.toml"] | [name @ "xtask", "Cargo.toml"] => Some(name),
+        _ => None,
+    }
+}
+
+/// The crates of the table below its heading, one for each name of a row's first cell, and what cannot be read.
+fn rows(text: &str) -> (Vec<Row>, Vec<Violation>) {
+    let (mut rows, mut found, mut inside) = (Vec::new(), Vec::new(), false);
+    for (index, line) in text.lines().enumerate() {
+        if line.starts_with("## ") {
+            inside = line == HEADING;
+        }
+        if !inside || !line.starts_with("| `") {
+            continue;
+        }
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [names, _, allowed] = cells[..] else {
+            found.push(Violation::new(TABLE, index + 1, "a row of this table has three cells"));
+            continue;
+        };
+        for name in list(names) {
+            let allowed = match allowed {
+                "all" => Allowed::All,
+                "–" => Allowed::These(BTreeSet::new()),
+                names => Allowed::These(list(names).collect()),
+            };
+            rows.push(Row { name, line: index + 1, allowed });
+        }
+    }
+    if rows.is_empty() {
+        found.push(Violation::new(TABLE, 0, format!("no table of crates below '{HEADING}'")));
+    }
+    (rows, found)
+}
+
+/// Names between commas, with or without backticks.
+fn list(cell: &str) -> impl Iterator<Item = String> {
+    cell.split(',').map(|name| name.trim().trim_matches('`').to_owned())
 }
 
 /// Our own crates under `[dependencies]` and `[build-dependencies]`, for all targets, with lines.
@@ -123,19 +177,81 @@ fn ships(header: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// A table of these rows, each a name and its third cell; the first row is line 3.
+    fn table(rows: &[(&str, &str)]) -> String {
+        let lines: Vec<String> =
+            rows.iter().map(|(names, allowed)| format!("| {names} | text | {allowed} |\n")).collect();
+        format!("{HEADING}\n| crate | holds | may |\n{}\n## Other\n| `x` | y | z |\n", lines.concat())
+    }
+
+    fn manifest(dependencies: &[&str]) -> String {
+        let lines: Vec<String> =
+            dependencies.iter().map(|name| format!("threadwise-{name}.workspace = true\n")).collect();
+        format!("[dependencies]\n{}", lines.concat())
+    }
+
+    fn found(rows: &[(&str, &str)], crates: &[(&str, &[&str])]) -> Vec<String> {
+        let manifests = crates.iter().map(|(name, to)| (format!("crates/{name}/Cargo.toml"), manifest(to)));
+        let texts: Vec<(String, String)> = manifests.chain([(TABLE.to_owned(), table(rows))]).collect();
+        let texts: Vec<(&str, &str)> = texts.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+        let violations = check(&texts);
+        violations.into_iter().map(|v| format!("{}:{}: {}", v.path, v.line, v.what)).collect()
+    }
+
     #[test]
-    fn a_forbidden_arrow_is_found_with_its_line() {
-        let manifest = "[package]\nname = \"threadwise-analysis\"\n\n[dependencies]\nthreadwise-study.workspace = true\nthreadwise-engine = { path = \"../engine\" }\n";
-        let found = check("crates/analysis/Cargo.toml", manifest);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].line, 6);
-        assert!(found[0].what.contains("analysis may not depend on engine"));
+    fn a_table_that_fits_has_nothing_to_say() {
+        let rows = [("`a`", "–"), ("`b`, `c`", "a"), ("`top`", "all")];
+        assert!(found(&rows, &[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("top", &["b"])]).is_empty());
+    }
+
+    #[test]
+    fn an_arrow_that_the_table_does_not_have_is_found_with_its_line() {
+        let all = found(&[("`a`", "–"), ("`b`", "–")], &[("a", &[]), ("b", &["a"])]);
+        assert_eq!(
+            all,
+            ["crates/b/Cargo.toml:2: b may not depend on a; it may on: no crate of ours (ARCHITECTURE.md)"]
+        );
+    }
+
+    #[test]
+    fn an_arrow_that_no_manifest_has_is_found() {
+        let all = found(&[("`a`", "–"), ("`b`, `c`", "a")], &[("a", &[]), ("b", &["a"]), ("c", &[])]);
+        assert_eq!(all, ["ARCHITECTURE.md:4: c does not depend on a: take the arrow out of the table"]);
+    }
+
+    #[test]
+    fn crates_and_rows_belong_together() {
+        let all = found(&[("`a`", "–"), ("`a`", "–"), ("`gone`", "–")], &[("a", &[]), ("new", &[])]);
+        assert_eq!(
+            all,
+            [
+                "crates/new/Cargo.toml:0: crate new has no row in ARCHITECTURE.md",
+                "ARCHITECTURE.md:4: a has two rows",
+                "ARCHITECTURE.md:5: there is no crate gone",
+            ]
+        );
+        assert_eq!(found(&[], &[]), ["ARCHITECTURE.md:0: no table of crates below '## Crates'"]);
+    }
+
+    #[test]
+    fn circles_are_found_and_all_is_everybody_else() {
+        let crates: [(&str, &[&str]); 2] = [("a", &["b"]), ("b", &["a"])];
+        let circle = ["ARCHITECTURE.md:0: crates in a circle: a, b"];
+        assert_eq!(found(&[("`a`", "b"), ("`b`", "a")], &crates), circle);
+        assert_eq!(found(&[("`a`", "b"), ("`b`", "all")], &crates), circle);
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_read_is_named() {
+        let (rows, found) = rows("## Crates\n| `a` | b |\n");
+        assert!(rows.is_empty());
+        assert_eq!(found[0].line, 2);
     }
 
     #[test]
     fn dev_dependencies_are_free() {
         let manifest = "[dependencies]\nlibc = \"0.2\"\n[dev-dependencies]\nthreadwise-engine.workspace = true\n[dev-dependencies.threadwise-store]\nworkspace = true\n";
-        assert!(check("crates/analysis/Cargo.toml", manifest).is_empty());
+        assert!(dependencies(manifest).is_empty());
     }
 
     #[test]
@@ -145,22 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn new_crates_need_a_row() {
-        assert_eq!(check("crates/novel/Cargo.toml", "[package]\n").len(), 1);
-        assert!(
-            check("Cargo.toml", "[workspace.dependencies]\nthreadwise-machine = { path = \"x\" }\n")
-                .is_empty()
+    fn the_workspace_is_no_crate() {
+        assert_eq!(crate_of("Cargo.toml"), None);
+        assert_eq!(
+            [crate_of("xtask/Cargo.toml"), crate_of("crates/a/Cargo.toml")],
+            [Some("xtask"), Some("a")]
         );
-    }
-
-    #[test]
-    fn the_table_has_no_cycle() {
-        // Every row names rows above itself only (threadwise and runner stand below all others).
-        for (index, (name, allowed)) in ARROWS.iter().enumerate() {
-            for to in *allowed {
-                let position = ARROWS.iter().position(|(from, _)| from == to);
-                assert!(position.is_some_and(|position| position < index), "{name} to {to}");
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ mod arrows;
 mod engines;
 mod files;
 mod functions;
+mod graph;
 mod modules;
 mod source;
 
@@ -69,9 +70,6 @@ fn check(path: &str, bytes: &[u8], engines: &BTreeSet<String>) -> Vec<Violation>
     let mut found = files::size(path, bytes.len());
     let Ok(text) = std::str::from_utf8(bytes) else { return found };
     found.extend(files::machine_paths(path, text));
-    if path.ends_with("Cargo.toml") {
-        found.extend(arrows::check(path, text));
-    }
     if path.ends_with(".rs") {
         let file = SourceFile::new(path, text);
         found.extend(modules::check(&file));
@@ -90,7 +88,7 @@ fn texts(tree: &[(String, Vec<u8>)]) -> Vec<(&str, &str)> {
 fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
     let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
     let files: Vec<SourceFile> = rust.map(|(path, text)| SourceFile::new(path, text)).collect();
-    modules::unneeded(&files)
+    [arrows::check(texts), modules::unneeded(&files)].concat()
 }
 
 fn project_files() -> Result<Vec<String>, String> {
@@ -136,14 +134,19 @@ mod tests {
     fn each_kind_of_file_gets_its_rules() {
         assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() {}\n"), 0);
         assert_eq!(errors("crates/machine/src/a.rs", "fn a() { todo!() }\n"), 2);
-        assert_eq!(
-            errors("crates/machine/Cargo.toml", "[dependencies]\nthreadwise-store.workspace = true\n"),
-            1
-        );
         assert_eq!(errors("docs/a.md", "fn a() { todo!() }\n"), 0);
         assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() { b(\"oracle\") }\n"), 1);
         assert!(check("picture.png", &[0xff, 0xfe], &BTreeSet::new()).is_empty());
         assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1], &BTreeSet::new()).len(), 1);
+    }
+
+    #[test]
+    fn the_tree_gets_the_rules_on_all_files() {
+        let row = "## Crates\n| `a` | text | – |\n";
+        let manifest = "[dependencies]\nthreadwise-b.workspace = true\n";
+        let found = check_tree(&[("ARCHITECTURE.md", row), ("crates/a/Cargo.toml", manifest)]);
+        assert!(found.iter().any(|violation| violation.path == "crates/a/Cargo.toml"));
+        assert!(found.iter().any(|violation| violation.path == "crates/machine/src/pin.rs"));
     }
 
     #[test]
