@@ -26,10 +26,11 @@ pub use estimate::{analyse, analyse_on, analyse_probed, reached};
 pub use facts::Facts;
 pub use threadwise_document::{Direction, Finding, Interval, Ratio};
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What one look at the observations gives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
     /// In study order.
     pub treatments: Vec<TreatmentSummary>,
@@ -44,12 +45,15 @@ pub struct Analysis {
     /// Covariates over the study.
     pub covariates: Covariates,
     /// Whether the results come from a model.
+    #[serde(skip)]
     pub simulated: bool,
     /// Query by query, where the workload has queries.
     pub queries: Option<queries::Queries>,
     /// Elapsed time, CPU, memory and metrics, where the workload is a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<commands::Commands>,
     /// What a study of work lists shows beside that; `None` for another workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub worklist: Option<worklist::Worklist>,
 }
 
@@ -71,7 +75,7 @@ impl Analysis {
 }
 
 /// One treatment's own numbers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreatmentSummary {
     /// Treatment name.
     pub name: String,
@@ -93,11 +97,12 @@ pub struct TreatmentSummary {
     /// `idle_tail_share`, of a command also `cpu_ns`, `busy_cpus`, `peak_rss_bytes`, `metric/NAME`, …
     pub metrics: BTreeMap<String, Interval>,
     /// Waits, engine counters, CPU of engine and client, locks.
+    #[serde(flatten)]
     pub activity: Activity,
 }
 
 /// A ratio of two treatments.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     /// Comparison name.
     pub name: String,
@@ -111,6 +116,7 @@ pub struct Estimate {
     pub metric: String,
     /// Value, interval and judgement. The family of Holm's interval is all comparisons of the same metric; that of
     /// `rows_per_s` is the study's own question. Of a command it is the headline, or all other metrics together.
+    #[serde(flatten, serialize_with = "Ratio::judged")]
     pub ratio: Ratio,
     /// Always `ratio`.
     pub unit: String,
@@ -123,11 +129,24 @@ pub struct Estimate {
     /// Lag-1 correlation of d over blocks.
     pub lag1: f64,
     /// The same estimate without blocks flagged by a covariate, where any was.
-    pub unflagged: Option<(f64, f64, f64, u32)>,
+    pub unflagged: Option<Unflagged>,
+}
+
+/// An estimate without the blocks that a covariate flags.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Unflagged {
+    /// Ratio.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Blocks used.
+    pub blocks: u32,
 }
 
 /// The A/A interval of a group.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseFloor {
     /// Group.
     pub group: String,
@@ -142,7 +161,7 @@ pub struct NoiseFloor {
 }
 
 /// What disturbed the study.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Covariates {
     /// Share of CPU time taken by the hypervisor while slices ran, on the treatments' own CPUs.
     pub steal_share: f64,
@@ -173,7 +192,7 @@ pub struct Covariates {
 }
 
 /// What disturbed one block.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct BlockCovariates {
     /// Its number.
     pub block: u32,

@@ -1,7 +1,8 @@
 //! Values and ratios with their intervals: the types in which the analysis gives its results, and in which a
 //! report shows them.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// A value with its interval over blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -136,7 +137,45 @@ pub struct Ratio {
     pub direction: Direction,
 }
 
+impl Serialize for Ratio {
+    /// What a reader sees of it at a glance.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        json!({
+            "value": self.value, "low": self.low, "high": self.high, "blocks": self.blocks,
+            "effect": self.effect, "floor": self.floor, "mark": self.mark().words(),
+        })
+        .serialize(to)
+    }
+}
+
 impl Ratio {
+    /// For serde: all that decides about it, but for the floor, which estimates have elsewhere.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn judged<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        json!({
+            "value": self.value, "low": self.low, "high": self.high, "holm_low": self.holm_low,
+            "holm_high": self.holm_high, "blocks": self.blocks, "level": self.level,
+            "direction": self.direction, "conclusive": self.conclusive, "effect": self.effect,
+        })
+        .serialize(to)
+    }
+
+    /// For serde: with the adjusted interval beside its mark; `null` for none.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn adjusted<'a, S: Serializer>(ratio: impl Into<Option<&'a Self>>, to: S) -> Result<S::Ok, S::Error> {
+        let fields = ratio.into().map(|own| {
+            json!({
+                "value": own.value, "low": own.low, "high": own.high, "holm_low": own.holm_low,
+                "holm_high": own.holm_high, "effect": own.effect, "mark": own.mark().words(),
+            })
+        });
+        fields.serialize(to)
+    }
+
     /// Whether both ends are known: one block has none.
     pub fn has_ends(&self) -> bool {
         self.low > 0.0 && self.high.is_finite()

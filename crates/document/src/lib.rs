@@ -15,6 +15,7 @@ pub use estimate::{Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
 pub use table::{Cell, Column, Narrow, Row, Shown, Table};
 
+use serde::Serialize;
 use threadwise_machine::{CpuSet, Topology};
 
 /// A report.
@@ -39,7 +40,7 @@ pub struct Document {
 }
 
 /// Something worth saying.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
     /// comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
@@ -49,6 +50,7 @@ pub struct Finding {
     /// `probe-co-runner`, `probe-clock`, `probe-gap`; of studies side by side `caution`.
     pub kind: String,
     /// One line, figures with their intervals.
+    #[serde(rename = "text")]
     pub line: Prose,
     /// Names of the estimates or treatments that it rests on.
     pub evidence: Vec<String>,

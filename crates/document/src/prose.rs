@@ -3,6 +3,7 @@
 
 use crate::numbers;
 use crate::{Interval, Mark, Ratio};
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// What a span is.
@@ -166,6 +167,13 @@ impl fmt::Display for Prose {
             Class::Command => write!(out, "`{}`", span.text),
             _ => out.write_str(&span.text),
         })
+    }
+}
+
+impl Serialize for Prose {
+    /// As its plain text.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Source of the forms: kernel `Documentation/admin-guide/cputopology.rst` (list `0-3,8`, mask
 //! `ffff,ffffffff`, 32 bits a group, highest group first) and `lib/bitmap-str.c` (`0-30:2`).
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// A set of logical CPUs by OS number. Grows as needed; there is no upper limit of 1024.
@@ -213,6 +214,13 @@ impl FromIterator<u32> for CpuSet {
 }
 
 /// The kernel's list form, `0-3,8`; empty for the empty set.
+impl Serialize for CpuSet {
+    /// As the list that it prints.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
 impl fmt::Display for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cpus: Vec<u32> = self.iter().collect();

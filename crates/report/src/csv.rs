@@ -4,100 +4,34 @@
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): result files come by mail, and their names and messages are not ours.
 
+use crate::json::{lines, merged};
 use crate::{Facts, ReportError};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
-use threadwise_analysis::queries::plan_name;
 use threadwise_machine::text::marked_lines;
-use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, Slice, command};
+use threadwise_study::{CpuTimes, Run, SessionSlice, Slice, command};
 
-const RUN_COLUMNS: [&str; 21] = [
-    "run_id",
-    "block",
-    "attempt",
-    "treatment",
-    "group",
-    "placement",
-    "cpus",
-    "sessions",
-    "status",
-    "kind",
-    "message",
-    "started_s",
-    "prepare_ns",
-    "slices",
-    "window_ns",
-    "steps",
-    "rows",
-    "rows_per_s",
-    "cpu_ns",
-    "voluntary_switches",
-    "involuntary_switches",
-];
+/// Columns of every run.
+const RUN_COLUMNS: &str = "\
+    run_id,block,attempt,treatment,group,placement,cpus,sessions,status,kind,message,started_s,prepare_ns,\
+    slices,window_ns,steps,rows,rows_per_s,cpu_ns,voluntary_switches,involuntary_switches";
 
-const SLICE_COLUMNS: [&str; 22] = [
-    "run_id",
-    "block",
-    "attempt",
-    "treatment",
-    "group",
-    "status",
-    "sequence",
-    "round",
-    "start_ns",
-    "window_ns",
-    "sessions",
-    "steps",
-    "rows",
-    "rows_per_s",
-    "cpu_ns",
-    "answers_checked",
-    "answers_wrong",
-    "voluntary_switches",
-    "involuntary_switches",
-    "run_queue_wait_ns",
-    "used_cpus_busy_ns",
-    "used_cpus_steal_ns",
-];
+/// Columns of every slice.
+const SLICE_COLUMNS: &str = "\
+    run_id,block,attempt,treatment,group,status,sequence,round,start_ns,window_ns,sessions,steps,rows,\
+    rows_per_s,cpu_ns,answers_checked,answers_wrong,voluntary_switches,involuntary_switches,\
+    run_queue_wait_ns,used_cpus_busy_ns,used_cpus_steal_ns";
 
-const QUERY_COLUMNS: [&str; 19] = [
-    "run_id",
-    "block",
-    "attempt",
-    "treatment",
-    "group",
-    "status",
-    "placement",
-    "sequence",
-    "round",
-    "stream",
-    "query",
-    "window_start_ns",
-    "started_ns",
-    "elapsed_ns",
-    "planning_ns",
-    "cpu_ns",
-    "dop",
-    "rows",
-    "plan",
-];
+/// Columns of every execution of a query.
+const QUERY_COLUMNS: &str = "\
+    run_id,block,attempt,treatment,group,status,placement,sequence,round,stream,query,window_start_ns,\
+    started_ns,elapsed_ns,planning_ns,cpu_ns,dop,rows,plan";
 
-const ITEM_COLUMNS: [&str; 13] = [
-    "run_id",
-    "block",
-    "attempt",
-    "treatment",
-    "group",
-    "status",
-    "placement",
-    "jobs",
-    "index",
-    "item",
-    "job",
-    "started_ns",
-    "elapsed_ns",
-];
+/// Columns of every item of a work list.
+const ITEM_COLUMNS: &str = "\
+    run_id,block,attempt,treatment,group,status,placement,jobs,index,item,job,started_ns,elapsed_ns";
 
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
@@ -110,19 +44,16 @@ const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 pub fn runs_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let counters = counter_names(facts.runs);
     let metrics = metric_names(facts);
-    let mut writer = ::csv::Writer::from_writer(out);
-    let named =
-        counters.iter().map(|name| guarded(name)).chain(metrics.iter().map(|name| format!("{SAID}{name}")));
-    write(&mut writer, RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(named))?;
-    for run in facts.runs {
-        let sums =
-            counters.iter().map(|name| run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>());
-        let said: BTreeMap<&str, Option<f64>> = crate::items::said(run).collect();
-        let said = metrics.iter().map(|name| known(said.get(name.as_str()).copied().flatten()));
-        let cells = run_cells(facts, run).into_iter().chain(sums.map(|sum| sum.to_string()));
-        write(&mut writer, cells.chain(said))?;
-    }
-    Ok(writer.flush()?)
+    let named = counters.iter().cloned().chain(metrics.iter().map(|name| format!("{SAID}{name}")));
+    let rows = facts.runs.iter().map(|run| {
+        let sums = counters
+            .iter()
+            .map(|name| json!(run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>()));
+        let said: BTreeMap<&str, Option<f64>> = lines::said(run).collect();
+        let said = metrics.iter().map(|name| json!(said.get(name.as_str())));
+        (run_fields(facts, run), sums.chain(said).collect())
+    });
+    table(out, RUN_COLUMNS, named, rows)
 }
 
 /// Names of the metrics that any treatment's command has, or that any run has reported.
@@ -131,7 +62,7 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
         return Vec::new();
     }
     let asked = facts.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
-    let reported = facts.runs.iter().flat_map(crate::items::said).map(|(name, _)| name.to_owned());
+    let reported = facts.runs.iter().flat_map(lines::said).map(|(name, _)| name.to_owned());
     let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(reported).collect();
     names.into_iter().collect()
 }
@@ -142,19 +73,12 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
 /// The writer's.
 pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let counters = counter_names(facts.runs);
-    let mut writer = ::csv::Writer::from_writer(out);
-    write(
-        &mut writer,
-        SLICE_COLUMNS.iter().map(|name| (*name).to_owned()).chain(counters.iter().map(|name| guarded(name))),
-    )?;
-    for run in facts.runs {
-        let head = slice_head(facts, run);
-        for slice in &run.slices {
-            let sums = counters.iter().map(|name| slice.counter(name).to_string());
-            write(&mut writer, head.iter().cloned().chain(slice_cells(run, slice)).chain(sums))?;
-        }
-    }
-    Ok(writer.flush()?)
+    let slices = facts.runs.iter().flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
+    let rows = slices.map(|(run, slice)| {
+        let fields = merged(merged(lines::head(run), planned(facts, run)), slice_sums(run, slice));
+        (fields, counters.iter().map(|name| json!(slice.counter(name))).collect())
+    });
+    table(out, SLICE_COLUMNS, counters.iter().cloned(), rows)
 }
 
 /// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
@@ -165,23 +89,16 @@ pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportEr
 /// # Errors
 /// The writer's.
 pub fn queries_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = query_counter_names(facts.runs);
-    let mut writer = ::csv::Writer::from_writer(out);
-    let fixed = QUERY_COLUMNS.iter().chain(&QUERY_COUNTERS).map(|name| (*name).to_owned());
-    write(&mut writer, fixed.chain(counters.iter().map(|name| guarded(name))))?;
-    for run in facts.runs {
-        let head = slice_head(facts, run);
-        let placement = facts.study.treatment(&run.treatment).map(|(_, treatment)| &treatment.placement);
-        let placement = guarded(placement.map_or("", |placement| placement));
-        for (slice, stream, query) in executions(run) {
-            let own = query_cells(slice, stream, query);
-            let names = QUERY_COUNTERS.into_iter().chain(counters.iter().map(String::as_str));
-            let counted = names.map(|name| known(query.counters.get(name).copied()));
-            let cells = head.iter().cloned().chain([placement.clone()]).chain(own);
-            write(&mut writer, cells.chain(counted))?;
-        }
-    }
-    Ok(writer.flush()?)
+    let counted = facts.runs.iter().flat_map(lines::executions).flat_map(|(_, query)| query.counters.keys());
+    let mut names: BTreeSet<&str> = counted.map(String::as_str).collect();
+    names.retain(|name| !QUERY_COUNTERS.contains(name));
+    let names: Vec<&str> = QUERY_COUNTERS.into_iter().chain(names).collect();
+    let executed = facts.runs.iter().flat_map(|run| lines::executions(run).map(move |one| (run, one)));
+    let rows = executed.map(|(run, (fields, query))| {
+        let counts = names.iter().map(|name| json!(query.counters.get(*name)));
+        (merged(fields, planned(facts, run)), counts.collect())
+    });
+    table(out, QUERY_COLUMNS, names.iter().map(|name| (*name).to_owned()), rows)
 }
 
 /// Every item of a work list in every run, failed and superseded ones too, as far as it was reported.
@@ -191,77 +108,49 @@ pub fn queries_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
 /// # Errors
 /// The writer's.
 pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    let items = facts.runs.iter().flat_map(|run| lines::items(run).map(move |item| (run, item)));
+    let rows = items.map(|(run, item)| (merged(item, planned(facts, run)), Vec::new()));
+    table(out, ITEM_COLUMNS, std::iter::empty(), rows)
+}
+
+/// A line a row: its fields by the names of the fixed columns, then its other cells.
+fn table(
+    out: &mut dyn Write,
+    fixed: &str,
+    named: impl Iterator<Item = String>,
+    mut rows: impl Iterator<Item = (Value, Vec<Value>)>,
+) -> Result<(), ReportError> {
     let mut writer = ::csv::Writer::from_writer(out);
-    write(&mut writer, ITEM_COLUMNS.iter().map(|name| (*name).to_owned()))?;
-    for run in facts.runs {
-        let head = slice_head(facts, run);
-        let treatment = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
-        let of_treatment = [
-            guarded(treatment.map_or("", |own| &own.placement)),
-            treatment.map_or(String::new(), |own| own.sessions.to_string()),
-        ];
-        for item in crate::items::items(run) {
-            let own = [
-                known(item.index),
-                guarded(item.name),
-                known(item.job),
-                item.started_ns.to_string(),
-                item.elapsed_ns.to_string(),
-            ];
-            write(&mut writer, head.iter().chain(&of_treatment).cloned().chain(own))?;
-        }
-    }
+    let mut write = |cells: &mut dyn Iterator<Item = String>| {
+        let cells = cells.map(|cell| marked_lines(&cell).into_owned().into_bytes());
+        writer.write_record(cells).map_err(|error| match error.into_kind() {
+            ::csv::ErrorKind::Io(error) => ReportError::Write(error),
+            other => ReportError::Write(std::io::Error::other(format!("{other:?}"))),
+        })
+    };
+    write(&mut fixed.split(',').map(str::to_owned).chain(named.map(|name| guarded(&name))))?;
+    rows.try_for_each(|(row, more)| {
+        write(&mut fixed.split(',').map(|name| &row[name]).chain(&more).map(cell))
+    })?;
     Ok(writer.flush()?)
 }
 
-/// Every execution of a run with its slice and the number of its stream, in the order of storing.
-pub(crate) fn executions(run: &Run) -> impl Iterator<Item = (&Slice, usize, &QueryExecution)> {
-    run.slices.iter().flat_map(|slice| {
-        let streams = slice.sessions.iter().enumerate();
-        streams.flat_map(move |(stream, session)| {
-            session.queries.iter().map(move |query| (slice, stream, query))
-        })
-    })
-}
-
-/// Counters of executions that have no fixed column.
-fn query_counter_names(runs: &[Run]) -> Vec<String> {
-    let names: BTreeSet<&String> =
-        runs.iter().flat_map(executions).flat_map(|(_, _, query)| query.counters.keys()).collect();
-    names.into_iter().filter(|name| !QUERY_COUNTERS.contains(&name.as_str())).cloned().collect()
-}
-
 /// Empty where a figure is not known.
-fn known(value: Option<impl ToString>) -> String {
-    value.map_or(String::new(), |value| value.to_string())
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => guarded(text),
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(String::new, |own| own.to_string())
+        }
+        other => other.to_string(),
+    }
 }
 
-fn query_cells(slice: &Slice, stream: usize, query: &QueryExecution) -> [String; 12] {
-    [
-        slice.sequence.to_string(),
-        slice.round.to_string(),
-        stream.to_string(),
-        query.query.to_string(),
-        slice.start_ns.to_string(),
-        query.started_ns.to_string(),
-        query.elapsed_ns.to_string(),
-        known(query.planning_ns),
-        known(query.cpu_ns),
-        known(query.dop),
-        query.rows.to_string(),
-        known(query.plan.as_deref().and_then(plan_name)),
-    ]
-}
-
-fn write(
-    writer: &mut ::csv::Writer<&mut dyn Write>,
-    cells: impl Iterator<Item = String>,
-) -> Result<(), ReportError> {
-    let cells = cells.map(|cell| marked_lines(&cell).into_owned().into_bytes());
-    writer.write_record(cells).map_err(|error| match error.into_kind() {
-        ::csv::ErrorKind::Io(error) => ReportError::Write(error),
-        other => ReportError::Write(std::io::Error::other(format!("{other:?}"))),
-    })
+/// A text cell that no spreadsheet runs.
+fn guarded(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    if formula { format!("'{text}") } else { text.to_owned() }
 }
 
 fn counter_names(runs: &[Run]) -> Vec<String> {
@@ -272,100 +161,57 @@ fn counter_names(runs: &[Run]) -> Vec<String> {
     names.into_iter().cloned().collect()
 }
 
-/// Status, kind and message of a run.
-pub(crate) fn status_words(status: &RunStatus) -> (&'static str, &str, &str) {
-    match status {
-        RunStatus::Valid => ("valid", "", ""),
-        RunStatus::Failed { kind, message } => ("failed", kind, message),
-        RunStatus::Invalid { kind, message } => ("invalid", kind, message),
-        RunStatus::Superseded => ("superseded", "", ""),
-    }
+/// What lines of a run have beside those of JSON: its number, and what was planned.
+fn planned(facts: &Facts<'_>, run: &Run) -> Value {
+    let planned = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
+    json!({
+        "run_id": run.id, "group": planned.map(|own| &own.group),
+        "placement": planned.map(|own| &own.placement), "jobs": planned.map(|own| own.sessions),
+    })
 }
 
-/// A text cell that no spreadsheet runs.
-fn guarded(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
-    if formula { format!("'{text}") } else { text.to_owned() }
-}
-
-fn of_sessions(run: &Run, value: fn(&SessionSlice) -> u64) -> u64 {
-    run.slices.iter().flat_map(|slice| &slice.sessions).map(value).sum()
-}
-
-fn run_cells(facts: &Facts<'_>, run: &Run) -> Vec<String> {
-    let treatment = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
-    let (status, kind, message) = status_words(&run.status);
+fn run_fields(facts: &Facts<'_>, run: &Run) -> Value {
     let window_ns: u64 = run.slices.iter().map(|slice| slice.window_ns).sum();
     let rows: u64 = run.slices.iter().map(Slice::rows).sum();
     let cpus: Vec<String> = run.cpus.iter().map(u32::to_string).collect();
-    vec![
-        run.id.to_string(),
-        run.block.to_string(),
-        run.attempt.to_string(),
-        guarded(&run.treatment),
-        guarded(treatment.map_or("", |treatment| &treatment.group)),
-        guarded(treatment.map_or("", |treatment| &treatment.placement)),
-        cpus.join(" "),
-        treatment.map_or(String::new(), |treatment| treatment.sessions.to_string()),
-        status.to_owned(),
-        guarded(kind),
-        guarded(message),
-        format!("{:.6}", run.started_s),
-        run.prepare_ns.to_string(),
-        run.slices.len().to_string(),
-        window_ns.to_string(),
-        of_sessions(run, |session| session.steps).to_string(),
-        rows.to_string(),
-        per_second(rows, window_ns),
-        of_sessions(run, |session| session.cpu_ns).to_string(),
-        of_sessions(run, |session| session.voluntary_switches).to_string(),
-        of_sessions(run, |session| session.involuntary_switches).to_string(),
-    ]
+    let planned = planned(facts, run);
+    let sessions = run.slices.iter().flat_map(|slice| &slice.sessions);
+    let sums = json!({
+        "cpus": cpus.join(" "), "sessions": planned["jobs"], "started_s": format!("{:.6}", run.started_s),
+        "prepare_ns": run.prepare_ns, "slices": run.slices.len(), "window_ns": window_ns, "rows": rows,
+        "rows_per_s": per_second(rows, window_ns),
+    });
+    merged(merged(lines::ended(run), planned), merged(session_sums(sessions), sums))
 }
 
-/// Empty where there was no window to divide by.
-fn per_second(rows: u64, window_ns: u64) -> String {
-    match window_ns {
-        0 => String::new(),
-        _ => format!("{:.3}", rows as f64 * 1e9 / window_ns as f64),
-    }
+/// `null` where there was no window to divide by.
+fn per_second(rows: u64, window_ns: u64) -> Option<String> {
+    (window_ns > 0).then(|| format!("{:.3}", rows as f64 * 1e9 / window_ns as f64))
 }
 
-fn slice_head(facts: &Facts<'_>, run: &Run) -> [String; 6] {
-    let treatment = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
-    [
-        run.id.to_string(),
-        run.block.to_string(),
-        run.attempt.to_string(),
-        guarded(&run.treatment),
-        guarded(treatment.map_or("", |treatment| &treatment.group)),
-        status_words(&run.status).0.to_owned(),
-    ]
+fn session_sums<'a>(sessions: impl Iterator<Item = &'a SessionSlice> + Clone) -> Value {
+    let sum = |value: fn(&SessionSlice) -> u64| sessions.clone().map(value).sum::<u64>();
+    json!({
+        "steps": sum(|own| own.steps), "cpu_ns": sum(|own| own.cpu_ns),
+        "answers_checked": sum(|own| own.answers_checked), "answers_wrong": sum(|own| own.answers_wrong),
+        "voluntary_switches": sum(|own| own.voluntary_switches),
+        "involuntary_switches": sum(|own| own.involuntary_switches),
+    })
 }
 
-fn slice_cells(run: &Run, slice: &Slice) -> [String; 16] {
-    let sum = |value: fn(&SessionSlice) -> u64| slice.sessions.iter().map(value).sum::<u64>().to_string();
+fn slice_sums(run: &Run, slice: &Slice) -> Value {
     let waits: Option<u64> = slice.sessions.iter().map(|session| session.run_queue_wait_ns).sum();
-    let used = || slice.cpu_times.iter().filter(|times| run.cpus.contains(&times.cpu));
-    let known = |value: u64| if used().next().is_some() { value.to_string() } else { String::new() };
-    [
-        slice.sequence.to_string(),
-        slice.round.to_string(),
-        slice.start_ns.to_string(),
-        slice.window_ns.to_string(),
-        slice.sessions.len().to_string(),
-        sum(|session| session.steps),
-        slice.rows().to_string(),
-        per_second(slice.rows(), slice.window_ns),
-        sum(|session| session.cpu_ns),
-        sum(|session| session.answers_checked),
-        sum(|session| session.answers_wrong),
-        sum(|session| session.voluntary_switches),
-        sum(|session| session.involuntary_switches),
-        waits.map_or(String::new(), |wait| wait.to_string()),
-        known(used().map(|times| times.busy_ns).sum()),
-        known(used().map(|times| times.steal_ns).sum()),
-    ]
+    let used: Vec<&CpuTimes> = slice.cpu_times.iter().filter(|times| run.cpus.contains(&times.cpu)).collect();
+    let sum = |value: fn(&CpuTimes) -> u64| {
+        (!used.is_empty()).then(|| used.iter().map(|times| value(times)).sum::<u64>())
+    };
+    let sums = json!({
+        "sequence": slice.sequence, "round": slice.round, "start_ns": slice.start_ns,
+        "window_ns": slice.window_ns, "sessions": slice.sessions.len(), "rows": slice.rows(),
+        "rows_per_s": per_second(slice.rows(), slice.window_ns), "run_queue_wait_ns": waits,
+        "used_cpus_busy_ns": sum(|times| times.busy_ns), "used_cpus_steal_ns": sum(|times| times.steal_ns),
+    });
+    merged(session_sums(slice.sessions.iter()), sums)
 }
 
 #[cfg(test)]

@@ -11,12 +11,10 @@ pub mod drawing;
 mod gaps;
 pub mod hardware;
 pub mod html;
-mod items;
 pub mod json;
 pub mod layout;
 pub mod terminal;
 pub mod text;
-mod words;
 
 pub use threadwise_analysis::Facts;
 pub use threadwise_document::Document;

@@ -1,5 +1,6 @@
 //! What was seen: runs, slices, sessions, readings. Raw; nothing here is an estimate.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Engine counters by name with the unit last (`logical_reads`, `physical_reads`).
@@ -62,7 +63,7 @@ impl RunStatus {
 }
 
 /// One measured window of one treatment.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slice {
     /// Number in the study's order of execution, from 0.
     pub sequence: u64,
@@ -73,6 +74,7 @@ pub struct Slice {
     /// Length of the window.
     pub window_ns: u64,
     /// One entry per session, in session order.
+    #[serde(skip)]
     pub sessions: Vec<SessionSlice>,
     /// Counters of the engine that belong to no session. `waits/NAME` are samples of what sessions
     /// waited for (state of one session at one moment each), `waits_sampled` their number.
@@ -82,7 +84,7 @@ pub struct Slice {
 }
 
 /// What one session did in one window.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SessionSlice {
     /// Steps that ended inside the window.
     pub steps: u64,
@@ -104,17 +106,21 @@ pub struct SessionSlice {
     pub counters: Counters,
     /// Step latencies in nanoseconds, HdrHistogram V2 bytes (not base64); empty where the engine
     /// has no steps of its own.
+    #[serde(skip)]
     pub latency: Vec<u8>,
     /// For a fixed amount of work: nanoseconds from the window's start to the end of this session's
     /// part; the window is then as long as the longest of them. `None` for a fixed time.
     pub finished_ns: Option<u64>,
     /// Queries that it executed, in order; empty where the workload has no queries.
+    #[serde(skip)]
     pub queries: Vec<QueryExecution>,
     /// What a command's output said, by the metric's name ([`crate::command`]), until the runner has
     /// made readings of it; never stored.
+    #[serde(skip)]
     pub metrics: BTreeMap<String, f64>,
     /// What became of each item of a work list ([`crate::worklist`]), until the runner has made readings
     /// of it; never stored.
+    #[serde(skip)]
     pub items: Vec<ItemSpan>,
 }
 
@@ -137,7 +143,7 @@ pub struct ItemSpan {
 pub type Answer = Vec<Vec<Option<String>>>;
 
 /// One execution of one query of the workload `tpch`.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct QueryExecution {
     /// Its number, 1 to 22.
     pub query: u8,
@@ -159,11 +165,12 @@ pub struct QueryExecution {
     /// The engine's counters over it, unit last: `read_bytes`, `spill_bytes`.
     pub counters: Counters,
     /// Its answer, until the runner has compared it; never stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
 }
 
 /// Times of one logical CPU between two readings of /proc/stat.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct CpuTimes {
     /// OS number.
     pub cpu: u32,
@@ -176,7 +183,7 @@ pub struct CpuTimes {
 }
 
 /// One number that a sampler took, or the reason why there is none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reading {
     /// Sampler name.
     pub sampler: String,

@@ -3,10 +3,11 @@
 //!
 //! Source of the methods: docs/PROBE.md.
 
+use serde::Serialize;
 use threadwise_machine::CpuSet;
 
 /// One probe of a machine.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Probe {
     /// How much was asked.
     pub form: ProbeForm,
@@ -33,7 +34,8 @@ pub struct Probe {
 }
 
 /// How much is probed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ProbeForm {
     /// What `run` does first, under 10 s on 2 logical CPUs.
     Short,
@@ -61,7 +63,8 @@ impl ProbeForm {
 }
 
 /// What two logical CPUs share, as measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// One logical CPU under two names: stacked, or one time-sliced by the hypervisor.
     SameCpu,
@@ -99,7 +102,7 @@ impl Sharing {
 }
 
 /// A ratio over rounds: median and the range of its middle half.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Slowdown {
     /// Median of time together over time alone; 1 is no slowdown.
     pub median: f64,
@@ -110,7 +113,7 @@ pub struct Slowdown {
 }
 
 /// Two logical CPUs under interference.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairSharing {
     /// The lower OS number.
     pub a: u32,
@@ -137,7 +140,7 @@ pub struct PairSharing {
 }
 
 /// Many logical CPUs running the wide kernel at once.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SetTest {
     /// Who ran.
     pub ran: CpuSet,
@@ -146,7 +149,7 @@ pub struct SetTest {
 }
 
 /// Whether somebody else was busy on the other threads of a logical CPU's core.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CoRunner {
     /// OS number.
     pub cpu: u32,
@@ -167,7 +170,7 @@ pub struct CoRunner {
 }
 
 /// Cache-line latency of a pair by two methods; one-way times in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairLatency {
     /// The lower OS number.
     pub a: u32,
@@ -182,7 +185,7 @@ pub struct PairLatency {
 }
 
 /// Figures of one method.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LatencyFigures {
     /// Smallest sample.
     pub min_ns: f64,
@@ -195,7 +198,7 @@ pub struct LatencyFigures {
 }
 
 /// A cluster of latencies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LatencyLevel {
     /// What the declared topology calls most of its pairs: `same core`, `same LLC`, `same package`,
     /// `other package`; `None` where nothing is declared.
@@ -210,7 +213,8 @@ pub struct LatencyLevel {
 }
 
 /// Where a clock figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ClockSource {
     /// APERF, MPERF and TSC by the perf `msr` PMU.
     Perf,
@@ -237,7 +241,7 @@ impl ClockSource {
 }
 
 /// The clock of one logical CPU over one window. Terms are turbostat's (its manual page).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClockReading {
     /// OS number.
     pub cpu: u32,

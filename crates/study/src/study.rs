@@ -1,5 +1,6 @@
 //! A resolved study: everything that was decided before the first measurement.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use threadwise_machine::placement::Service;
@@ -12,7 +13,8 @@ use crate::{command, tpch, worklist};
 pub type Options = BTreeMap<String, OptionValue>;
 
 /// One option's value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum OptionValue {
     /// Text, such as `l2`.
     Text(String),
@@ -89,7 +91,8 @@ pub struct Treatment {
 }
 
 /// What a treatment is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// A, the baseline of its group: one session alone.
     Baseline,
@@ -113,7 +116,7 @@ pub struct Comparison {
 }
 
 /// How the study is spread over time. All durations in nanoseconds or seconds, as named.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Design {
     /// Rounds in a block; at least 20 for sliced workloads, 1 for whole runs.
     pub rounds: u32,
@@ -130,7 +133,8 @@ pub struct Design {
 }
 
 /// When the study ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Stopping {
     /// As many blocks as fit into the budget, fixed after the first (calibration) block from its
     /// duration alone; never fewer than 8; one look.

@@ -18,13 +18,14 @@ pub use waits::{MAX_WAITS, MIN_SAMPLES, OTHER, RUNNING};
 
 use crate::Interval;
 use crate::statistics::MeanEstimate;
+use serde::Serialize;
 use sums::Sums;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 use threadwise_study::probe::Probe;
 
 /// What a treatment's sessions did beside their rows. Empty where the engine tells nothing of it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Activity {
     /// What they waited for; `None` where nobody sampled.
     pub waits: Option<Waits>,
@@ -36,11 +37,12 @@ pub struct Activity {
     pub locks: Option<Locks>,
     /// Whether the sessions' loop runs inside a server: a client is told apart, and no step has a
     /// latency.
+    #[serde(rename = "loop_in_server")]
     pub server_loop: bool,
 }
 
 /// Samples of what sessions waited for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Waits {
     /// Samples of all blocks: one session at one moment each.
     pub samples: u64,
@@ -54,16 +56,17 @@ pub struct Waits {
 }
 
 /// Share of one state.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WaitShare {
     /// The engine's name of it.
     pub name: String,
     /// Share of samples.
+    #[serde(flatten)]
     pub share: Interval,
 }
 
 /// One engine counter.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CounterRate {
     /// The engine's name, unit last.
     pub name: String,
@@ -76,7 +79,7 @@ pub struct CounterRate {
 }
 
 /// CPU time of engine and client.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuUse {
     /// The engine's sessions, nanoseconds a row; `None` where it is unknown (a server elsewhere).
     pub engine_ns_per_row: Option<Interval>,
@@ -87,7 +90,7 @@ pub struct CpuUse {
 }
 
 /// What spinning cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Locks {
     /// Spins a row.
     pub spins_per_row: Option<Interval>,

@@ -18,6 +18,7 @@ pub use figures::elapsed_ns;
 use crate::activity::Setting;
 use crate::estimate::Observed;
 use crate::{Analysis, Direction, Interval, NoiseFloor};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_study::command::{self, Better, Each, MetricSpec};
 use threadwise_study::{OptionValue, Role, Run, Study, worklist};
@@ -38,30 +39,43 @@ pub const MEMORY: &str = command::PEAK_RSS_BYTES;
 pub const SAID: &str = "metric/";
 
 /// A study of commands at one look. `None` in [`Analysis::commands`] where the workload is another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Commands {
     /// The command, as its words were given; of several the first.
     pub command: String,
     /// Whether treatments run different commands.
     pub differs: bool,
     /// Whether every session is a process of its own.
+    #[serde(rename = "process_per_session")]
     pub is_per_session: bool,
     /// Whether a server is bound with the command, whose CPU time counts with the command's.
+    #[serde(skip)]
     pub has_server: bool,
     /// Everything that is compared, the headline first.
     pub quantities: Vec<Quantity>,
-    /// One per group: the baseline and its twin together, by metric name, in the order of groups.
-    pub baselines: Vec<(String, BTreeMap<String, Interval>)>,
+    /// One per group, in the order of groups.
+    pub baselines: Vec<Baseline>,
     /// A/A intervals of every quantity, group by group.
+    #[serde(rename = "noise_floors")]
     pub floors: Vec<NoiseFloor>,
     /// Comparisons of which there is no ratio.
     pub gaps: Vec<Gap>,
     /// Logical CPUs of each treatment, as far as they are known, in study order.
+    #[serde(skip)]
     pub cpus: Vec<Option<u32>>,
 }
 
+/// The baseline and its twin of a group together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Baseline {
+    /// Group.
+    pub group: String,
+    /// By metric name.
+    pub metrics: BTreeMap<String, Interval>,
+}
+
 /// Something that every run has one number of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quantity {
     /// Metric name in estimates and summaries: [`ELAPSED`], [`CPU`], [`MEMORY`] or `metric/NAME`.
     pub metric: String,
@@ -70,15 +84,18 @@ pub struct Quantity {
     /// Unit of the values: `ns`, `bytes`, `1/s`, or the metric's own.
     pub unit: String,
     /// What is better.
+    #[serde(rename = "direction")]
     pub better: Better,
     /// Whether it was read from the command's output.
+    #[serde(rename = "from_output")]
     pub is_said: bool,
 }
 
 /// Why there is no ratio.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Gap {
     /// Comparison name.
+    #[serde(rename = "name")]
     pub comparison: String,
     /// Treatment on top.
     pub treatment: String,
@@ -106,7 +123,7 @@ impl Commands {
 
     /// The baseline and its twin of a group together.
     pub fn baseline(&self, group: &str, metric: &str) -> Option<&Interval> {
-        self.baselines.iter().find(|(name, _)| name == group)?.1.get(metric)
+        self.baselines.iter().find(|own| own.group == group)?.metrics.get(metric)
     }
 
     /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not reported by runs of
@@ -179,7 +196,10 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         is_per_session,
         has_server: study.treatments.iter().any(cpu::has_server),
         baselines: groups
-            .map(|(group, name)| (name.clone(), table.summary(&table.baselines(group), setting.alpha)))
+            .map(|(group, name)| Baseline {
+                group: name.clone(),
+                metrics: table.summary(&table.baselines(group), setting.alpha),
+            })
             .collect(),
         cpus: (0..study.treatments.len()).map(|at| table.cpus(at)).collect(),
         quantities,

@@ -4,7 +4,7 @@
 
 use super::comparisons::{Judgement, judge};
 use crate::statistics::{MeanEstimate, sign_flip_p, variance_inflation};
-use crate::{Direction, Estimate};
+use crate::{Direction, Estimate, Unflagged};
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::{Comparison, Study};
 
@@ -51,8 +51,7 @@ pub struct Member<'a> {
     series: Series,
     mean: MeanEstimate,
     floor: f64,
-    /// Value, low, high and number of blocks without flagged ones.
-    unflagged: Option<(f64, f64, f64, u32)>,
+    unflagged: Option<Unflagged>,
 }
 
 impl<'a> Member<'a> {
@@ -136,7 +135,7 @@ pub fn sides(study: &Study, comparison: &Comparison) -> Option<(usize, Vec<usize
 
 /// Value, interval and number of blocks without flagged ones; `None` where none was flagged or
 /// fewer than half of the fewest blocks of a study remain.
-fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<(f64, f64, f64, u32)> {
+fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<Unflagged> {
     let pairs = series.blocks.iter().zip(&series.d);
     let rest: Vec<f64> = pairs.filter(|(block, _)| !flagged.contains(block)).map(|(_, d)| *d).collect();
     if rest.len() == series.d.len() || rest.len() < (MIN_BLOCKS / 2) as usize {
@@ -144,7 +143,7 @@ fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<(f64,
     }
     let mean = MeanEstimate::of(&rest)?;
     let (low, high) = mean.interval(alpha);
-    Some((mean.mean.exp(), low.exp(), high.exp(), rest.len() as u32))
+    Some(Unflagged { value: mean.mean.exp(), low: low.exp(), high: high.exp(), blocks: rest.len() as u32 })
 }
 
 fn plural(count: u32, word: &str) -> String {

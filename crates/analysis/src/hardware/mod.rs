@@ -19,13 +19,14 @@ use crate::Finding;
 use crate::findings::finding;
 use crate::findings::words::MAX_LISTED;
 use cores::Cores;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::Probe;
 
 /// What a probe says about a declared machine.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Hardware {
     /// The probed logical CPUs as the system groups them into cores, ascending by first member.
     pub declared_cores: Vec<CpuSet>,
@@ -36,6 +37,7 @@ pub struct Hardware {
     /// moving, unclear or not measured, or contradict each other.
     pub undecided: CpuSet,
     /// Pairs of probed logical CPUs by how they compare.
+    #[serde(rename = "pair_counts")]
     pub pairs: PairCounts,
     /// Where declaration and measurement differ, the first [`MAX_DIFFERENCES`]; those about cores
     /// come before those about latencies.
@@ -52,7 +54,7 @@ pub struct Hardware {
 pub const MAX_DIFFERENCES: usize = 100;
 
 /// Pairs of probed logical CPUs. The counts add up to all pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PairCounts {
     /// Measured as declared.
     pub agree: u64,
@@ -69,9 +71,10 @@ pub struct PairCounts {
 }
 
 /// Logical CPUs of which declaration and measurement say different things.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Difference {
     /// A pair, or a set of which it holds.
+    #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
     /// What the system declares, such as `two cores`.
     pub declared: String,

@@ -131,15 +131,17 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
     let first = |of: fn(&(f64, f64, f64)) -> f64| {
         known.iter().find(|(_, d)| of(d) >= -floor).map_or(best_dop, |(dop, _)| *dop)
     };
-    let (dop, range) = (first(|d| d.0), (first(|d| d.2), first(|d| d.1)));
+    let (dop, low, high) = (first(|d| d.0), first(|d| d.2), first(|d| d.1));
     let streams = table.study.treatments[best].sessions;
     let percent = |dop: u32, cores: u32| 100.0 * f64::from(dop) * f64::from(streams) / f64::from(cores);
     Some(Plateau {
         streams,
         best_dop,
         dop,
-        dop_range: range,
+        dop_low: low,
+        dop_high: high,
         percent_of_cores: cores.map(|cores| percent(dop, cores)),
-        percent_range: cores.map(|cores| (percent(range.0, cores), percent(range.1, cores))),
+        percent_low: cores.map(|cores| percent(low, cores)),
+        percent_high: cores.map(|cores| percent(high, cores)),
     })
 }

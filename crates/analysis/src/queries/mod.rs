@@ -24,13 +24,15 @@ use crate::{Interval, Ratio};
 pub(crate) use build::queries;
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
 pub use plans::{change, plan_name, side_by_side};
+use serde::{Serialize, Serializer};
 use threadwise_document::Prose;
 pub use words::{short, short_reason};
 
 /// A study of queries at one look. `None` in [`crate::Analysis::queries`] where the workload has none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queries {
     /// Whether each treatment ran whole streams (`throughput`) or query by query (`power`).
+    #[serde(rename = "test", serialize_with = "test_word")]
     pub is_throughput: bool,
     /// Numbers of the queries, ascending.
     pub numbers: Vec<u8>,
@@ -43,6 +45,7 @@ pub struct Queries {
     /// Every plan that was seen, by first appearance; others refer to them by index.
     pub plans: Vec<Plan>,
     /// Queries whose plan differs between treatments.
+    #[serde(rename = "plan_changes")]
     pub changes: Vec<PlanChange>,
     /// Executions and queries that stand out, with the likeliest reason: single executions by the share
     /// of their block's time that was lost, then queries by how far they are apart. At most 20.
@@ -51,14 +54,42 @@ pub struct Queries {
     pub outliers_left_out: usize,
     /// Throughput over DOP and streams; one map per placement (and variant) that has more than one
     /// DOP, also where it has one number of streams only.
+    #[serde(rename = "heat_maps")]
     pub heat: Vec<HeatMap>,
     /// How large the data is, ascending; one per scale factor of the study.
     pub data: Vec<DataSize>,
 }
 
+/// What each treatment ran, in a word.
+fn test_word<S: Serializer>(is_throughput: &bool, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(if *is_throughput { "throughput" } else { "power" })
+}
+
+/// Queries as a list, each with its number, and which of them have another plan than the baseline's.
+fn by_number<S: Serializer>(queries: &BTreeMap<u8, QueryEstimates>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Numbered<'a> {
+        query: u8,
+        #[serde(flatten)]
+        estimates: &'a QueryEstimates,
+    }
+    #[derive(Serialize)]
+    struct All<'a> {
+        queries: Vec<Numbered<'a>>,
+        plans_changed: Vec<u8>,
+    }
+    let numbered = queries.iter().map(|(&query, estimates)| Numbered { query, estimates });
+    All { queries: numbered.collect(), plans_changed: plans_changed(queries) }.serialize(to)
+}
+
+fn plans_changed(queries: &BTreeMap<u8, QueryEstimates>) -> Vec<u8> {
+    let other = queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
+    other.map(|(number, _)| *number).collect()
+}
+
 /// The baseline of a group, from its two runs in every block: what is below in every ratio, so that a
 /// figure of it divided by a treatment's is the ratio beside them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
     /// Group of treatments.
     pub group: String,
@@ -89,7 +120,7 @@ impl Queries {
 }
 
 /// How large the data is beside what the machine has to hold it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataSize {
     /// Scale factor.
     pub scale: f64,
@@ -103,7 +134,7 @@ pub struct DataSize {
 }
 
 /// One treatment, query by query.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreatmentQueries {
     /// Treatment name.
     pub treatment: String,
@@ -117,23 +148,24 @@ pub struct TreatmentQueries {
     /// Blocks that count.
     pub blocks: u32,
     /// By query number.
+    #[serde(flatten, serialize_with = "by_number")]
     pub queries: BTreeMap<u8, QueryEstimates>,
     /// All queries together.
     pub total: TotalEstimates,
     /// CPU seconds beside physical core-seconds.
+    #[serde(rename = "core_seconds")]
     pub cores: Option<CoreSeconds>,
 }
 
 impl TreatmentQueries {
     /// Numbers of the queries whose plan is another one than the baseline's, ascending.
     pub fn plans_changed(&self) -> Vec<u8> {
-        let other = self.queries.iter().filter(|(_, query)| query.plan_change == Change::Different);
-        other.map(|(number, _)| *number).collect()
+        plans_changed(&self.queries)
     }
 }
 
 /// One query under one treatment.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryEstimates {
     /// Execution in milliseconds, geometric mean over blocks.
     pub elapsed_ms: Interval,
@@ -146,8 +178,10 @@ pub struct QueryEstimates {
     pub speed: Option<Ratio>,
     /// CPU time over that of the baseline; above 1 is more.
     pub cpu: Option<Ratio>,
-    /// Observed DOP, smallest and largest over its executions.
-    pub dop: Option<(u32, u32)>,
+    /// Smallest observed DOP over its executions.
+    pub dop_min: Option<u32>,
+    /// Largest one.
+    pub dop_max: Option<u32>,
     /// Index of the plan most of its executions had.
     pub plan: Option<usize>,
     /// How many different plans its executions had; 0 where none is known.
@@ -159,7 +193,8 @@ pub struct QueryEstimates {
 }
 
 /// How two plans differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Not known: a plan is missing.
     Unknown,
@@ -172,7 +207,7 @@ pub enum Change {
 }
 
 /// All queries of a treatment together. A block counts where every query of it was executed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TotalEstimates {
     /// Power: sum of the executions; throughput: from the common start to the last end. Seconds.
     pub elapsed_s: Option<Interval>,
@@ -197,7 +232,7 @@ pub struct TotalEstimates {
 
 /// What the physical cores of a treatment's placement did while its queries were executed, per block:
 /// all queries once. Times are geometric means over blocks, those of stragglers arithmetic ones.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CoreSeconds {
     /// Physical cores of the placement.
     pub cores: u32,
@@ -224,7 +259,7 @@ pub struct CoreSeconds {
 }
 
 /// One step of DOP under one placement.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DopStep {
     /// Placement text.
     pub placement: String,
@@ -243,26 +278,29 @@ pub struct DopStep {
     /// Speed-up: elapsed of the lower over that of the higher.
     pub speed: Ratio,
     /// What is to be said of it.
+    #[serde(rename = "step_mark")]
     pub mark: StepMark,
     /// How the two plans differ.
     pub plan_change: Change,
 }
 
 /// What is said of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StepMark {
-    /// Nothing.
-    None,
     /// Better than linear: the interval of its distance to the ratio of the DOPs, adjusted for all
     /// steps and queries, lies above 0, and it exceeds the noise floor.
     SuperScaling,
     /// This step gained little (interval below 1.25 for a doubling), and the next one much (above
     /// 1.5). For a step by another factor these are raised to its binary logarithm.
     PoorThenGood,
+    /// Nothing.
+    #[serde(untagged)]
+    None,
 }
 
 /// One plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// Short stable name: eight hexadecimal digits of a hash of the text.
     pub name: String,
@@ -273,17 +311,20 @@ pub struct Plan {
 }
 
 /// A query that had different plans.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanChange {
     /// Query number.
     pub query: u8,
     /// Index of the baseline's plan.
+    #[serde(rename = "baseline_plan")]
     pub baseline: usize,
     /// Index of the other plan.
+    #[serde(rename = "other_plan")]
     pub other: usize,
     /// Treatments that had it.
     pub treatments: Vec<String>,
     /// [`Change::Different`] or [`Change::ParallelOnly`].
+    #[serde(rename = "plan_change")]
     pub change: Change,
     /// The two plans side by side: lines of either, aligned. Lines are matched without their
     /// indentation, so that an operator above moves none. Where different lines stand in the same place,
@@ -320,7 +361,7 @@ impl PlanChange {
 }
 
 /// Something that stands out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlier {
     /// Query number.
     pub query: u8,
@@ -335,44 +376,34 @@ pub struct Outlier {
     pub reason: Reason,
     /// The same in a few words without figures (`steal`, `others busy on the same logical CPUs`): equal where
     /// the cause is of the same kind.
+    #[serde(skip)]
     pub cause: &'static str,
     /// One sentence with the figures that it rests on.
     pub text: Prose,
 }
 
 /// Why something stands out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Another plan.
     Plan,
     /// The clock was lower or higher.
     Clock,
     /// It read from storage, or spilled.
+    #[serde(rename = "I/O")]
     Io,
     /// Steal, a co-runner on a sibling, or others busy on the same CPUs.
     Neighbour,
     /// Fewer threads or processes took part than usual, or than were asked for.
+    #[serde(rename = "parallelism")]
     Dop,
     /// Nothing that was measured explains it.
     Unexplained,
 }
 
-impl Reason {
-    /// One word of it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Clock => "clock",
-            Self::Io => "I/O",
-            Self::Neighbour => "neighbour",
-            Self::Dop => "parallelism",
-            Self::Unexplained => "unexplained",
-        }
-    }
-}
-
 /// Throughput over DOP and streams.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatMap {
     /// Placement text.
     pub placement: String,
@@ -392,7 +423,7 @@ pub struct HeatMap {
 }
 
 /// One pair of DOP and streams.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatCell {
     /// Requested DOP.
     pub dop: u32,
@@ -405,7 +436,7 @@ pub struct HeatCell {
 }
 
 /// Where more parallelism stops to give more.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plateau {
     /// Streams.
     pub streams: u32,
@@ -413,10 +444,14 @@ pub struct Plateau {
     pub best_dop: u32,
     /// Smallest DOP within the noise floor of it.
     pub dop: u32,
-    /// Smallest and largest DOP that it may be, by the intervals.
-    pub dop_range: (u32, u32),
+    /// Smallest DOP that it may be, by the intervals.
+    pub dop_low: u32,
+    /// Largest one.
+    pub dop_high: u32,
     /// DOP times streams in percent of the physical cores, where they are known.
     pub percent_of_cores: Option<f64>,
-    /// The same for the ends of the range.
-    pub percent_range: Option<(f64, f64)>,
+    /// The same of `dop_low`.
+    pub percent_low: Option<f64>,
+    /// The same of `dop_high`.
+    pub percent_high: Option<f64>,
 }

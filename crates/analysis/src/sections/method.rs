@@ -1,6 +1,6 @@
 //! How the figures were made, how far to trust them, and what was set.
 
-use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, kinds};
+use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, Unflagged, kinds};
 use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
 use threadwise_study::{Design, Stopping};
@@ -245,7 +245,7 @@ fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
 
 fn unflagged(facts: &Facts<'_>) -> Option<Table> {
     let rows = facts.throughput().filter_map(|estimate| {
-        let (value, low, high, blocks) = estimate.unflagged?;
+        let Unflagged { value, low, high, blocks } = estimate.unflagged?;
         let without = Ratio { value, low, high, blocks, ..estimate.ratio.clone() };
         let rest =
             [Cell::BareRatio(estimate.ratio.clone()), Cell::BareRatio(without), Cell::Count(blocks.into())];

@@ -15,6 +15,7 @@ mod tests;
 use crate::activity::Setting;
 use crate::estimate::Observed;
 use crate::{Analysis, Interval, Ratio};
+use serde::Serialize;
 use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
 use threadwise_study::{Role, Run, Study};
 
@@ -24,7 +25,7 @@ pub const ITEM_S: &str = "metric/item_s";
 pub const IDLE_SHARE: &str = "metric/idle_share";
 
 /// A study of work lists at one look. `None` in `Analysis::worklist` where the workload is another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Worklist {
     /// The recipe's name.
     pub recipe: String,
@@ -40,7 +41,7 @@ pub struct Worklist {
 }
 
 /// Treatments that differ in their number of jobs alone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
     /// What tells it from the others: `all`, `no-smt, fixed parts`.
     pub label: String,
@@ -53,7 +54,7 @@ pub struct Series {
 }
 
 /// One treatment, or the baseline and its twin.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     /// Treatment; of the baseline the first of both.
     pub treatment: String,
@@ -71,7 +72,7 @@ pub struct Point {
 }
 
 /// A schedule that was not run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Computed {
     /// `queue, largest first`, `queue, as given`, `fixed parts, as given`.
     pub schedule: String,
@@ -82,18 +83,21 @@ pub struct Computed {
 }
 
 /// From one number of jobs to the next.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// Fewer jobs.
+    #[serde(rename = "from_jobs")]
     pub from: u32,
     /// More jobs.
+    #[serde(rename = "to_jobs")]
     pub to: u32,
     /// Speed of the more over the fewer; `None` where the study does not have it.
+    #[serde(serialize_with = "Ratio::adjusted")]
     pub speed: Option<Ratio>,
 }
 
 /// Two treatments with the same number of jobs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
     /// What differs: `placement` or `schedule`.
     pub kind: String,
@@ -104,22 +108,24 @@ pub struct Pair {
     /// Number of jobs.
     pub jobs: u32,
     /// Speed of the first over the second.
+    #[serde(serialize_with = "Ratio::adjusted")]
     pub speed: Ratio,
 }
 
 /// The items of one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Timeline {
     /// Treatment.
     pub treatment: String,
     /// Block of the run.
     pub block: u32,
     /// Its items, in the order of the list.
+    #[serde(rename = "items")]
     pub bars: Vec<Bar>,
 }
 
 /// One item.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     /// Its name.
     pub name: String,

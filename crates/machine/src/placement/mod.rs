@@ -94,7 +94,8 @@ pub enum Level {
 }
 
 /// How sessions are bound inside a placement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pin {
     /// Session i on its own logical CPU, round robin.
     #[default]

@@ -19,7 +19,8 @@ mod tree;
 pub use capture::{CaptureSummary, capture};
 
 use crate::CpuSet;
-use std::path::PathBuf;
+use serde::{Serialize, Serializer};
+use std::path::{Path, PathBuf};
 
 /// A machine as declared below a root. All ids are dense, machine-wide and ordered by the lowest
 /// logical CPU of the thing; the number that the system gave stands beside as `os_id`.
@@ -54,7 +55,7 @@ pub struct Topology {
 }
 
 /// One logical CPU (hwloc: PU).
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct LogicalCpu {
     /// The operating system's number.
     pub os_id: u32,
@@ -82,11 +83,12 @@ pub struct LogicalCpu {
 }
 
 /// A physical core.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Core {
     /// The system's `core_id`, unique only within a package; `None` where it declares none.
     pub os_id: Option<i64>,
     /// Its allowed, online logical CPUs.
+    #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
     /// Index into [`Topology::packages`].
     pub package: Option<u32>,
@@ -95,27 +97,29 @@ pub struct Core {
 }
 
 /// A package, die, cluster or LLC domain.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Group {
     /// The system's number for it, where it has one.
     pub os_id: Option<i64>,
     /// Its allowed, online logical CPUs.
+    #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
 }
 
 /// A NUMA node.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct NumaNode {
     /// The system's node number.
     pub os_id: Option<i64>,
     /// Its allowed, online logical CPUs; empty for memory alone.
+    #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
     /// Its memory in bytes, where known.
     pub memory_bytes: Option<u64>,
 }
 
 /// A cache instance.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Cache {
     /// 1, 2, 3…
     pub level: u32,
@@ -124,22 +128,24 @@ pub struct Cache {
     /// Size in bytes, where known.
     pub size_bytes: Option<u64>,
     /// The allowed, online logical CPUs that share it.
+    #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
 }
 
 /// Cores of the same kind on a hybrid machine.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct CoreKind {
     /// `P-core`, `E-core`, … or `core` where there is one kind.
     pub name: String,
     /// What told the kinds apart (`cpu_core`/`cpu_atom` PMU, `cpu_capacity`, highest frequency).
     pub evidence: String,
     /// Its allowed, online logical CPUs.
+    #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
 }
 
 /// What keeps the process from some of the machine.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Limits {
     /// CPUs of the cpuset (cgroup v1 or v2) that the process is in, where there is one.
     pub cpuset: Option<CpuSet>,
@@ -148,13 +154,14 @@ pub struct Limits {
     /// CPU quota in CPUs (1.5 = 150 ms a period of 100 ms), the tightest on the path to the root.
     pub quota_cpus: Option<f64>,
     /// The file that set the quota, relative to the root.
+    #[serde(serialize_with = "as_text")]
     pub quota_source: Option<PathBuf>,
     /// Memory limit of the cgroup in bytes.
     pub memory_bytes: Option<u64>,
 }
 
 /// What kind of machine it is, without anything that names the individual machine.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Identity {
     /// Processor model from /proc/cpuinfo.
     pub cpu_model: Option<String>,
@@ -168,6 +175,11 @@ pub struct Identity {
     pub kernel: Option<String>,
     /// Memory in bytes from /proc/meminfo.
     pub memory_bytes: Option<u64>,
+}
+
+/// A path as text, since it need not be UTF-8.
+fn as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(Path::to_string_lossy).serialize(to)
 }
 
 /// Why a topology could not be read.

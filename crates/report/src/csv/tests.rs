@@ -1,9 +1,10 @@
 //! The export of executions; those of runs and slices are tested in tests/.
 
 use super::*;
+use threadwise_analysis::queries::plan_name;
 use threadwise_analysis::{Analysis, Covariates};
 use threadwise_machine::{Pin, Topology};
-use threadwise_study::{Design, Role, Stopping, Study, Treatment};
+use threadwise_study::{Design, QueryExecution, Role, RunStatus, Stopping, Study, Treatment};
 
 fn study() -> Study {
     let treatment = Treatment {

@@ -1,9 +1,9 @@
 //! Several studies side by side.
 
-use super::{VERSION, merged, metric_name, noise_floor, pretty};
+use super::{VERSION, merged, noise_floor, pretty};
 use serde_json::{Value, json};
-use threadwise_analysis::Facts;
 use threadwise_analysis::compare::{self, Cell};
+use threadwise_analysis::{Facts, kinds};
 
 /// `{"version", "studies", "rows", "cautions", "note"}`; a row's cells are in the order of the studies.
 pub fn compare(documents: &[Facts<'_>]) -> String {
@@ -37,7 +37,8 @@ fn study(facts: &Facts<'_>) -> Value {
 /// A metric as the reports of the studies name it.
 fn name_of(documents: &[Facts<'_>], metric: &str) -> String {
     let with_commands = documents.iter().find(|facts| facts.study.runs_whole());
-    with_commands.map_or_else(|| metric.to_owned(), |facts| metric_name(facts.study, metric))
+    with_commands
+        .map_or_else(|| metric.to_owned(), |facts| kinds::of(facts.study).metric_name(facts.study, metric))
 }
 
 /// A cell that says which side of 1 is better.

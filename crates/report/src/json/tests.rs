@@ -2,8 +2,13 @@
 
 use super::*;
 use threadwise_analysis::hardware::compare;
+use threadwise_analysis::{BlockCovariates, Covariates};
 use threadwise_machine::topology::LogicalCpu;
-use threadwise_study::probe::{ClockReading, ClockSource, CoRunner, LatencyLevel, SetTest};
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::probe::{
+    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
+    SetTest, Sharing, Slowdown,
+};
 
 fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
@@ -104,8 +109,9 @@ fn every_field_of_a_probe_is_documented() {
     let text = include_str!("../../../../docs/JSON.md");
     let (value, mut fields) = (probed(), Vec::new());
     names(&value, &mut fields);
-    let covariates =
-        covariates(&Covariates { blocks: vec![BlockCovariates::default()], ..Covariates::default() });
+    let mut covariates =
+        json!(Covariates { blocks: vec![BlockCovariates::default()], ..Covariates::default() });
+    old_names::beside(&mut covariates);
     names(&covariates, &mut fields);
     assert!(fields.len() > 90, "{}", fields.len());
     for field in fields {

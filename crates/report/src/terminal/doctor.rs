@@ -4,11 +4,12 @@ use super::{DIM, GREEN, RED, Style, YELLOW, columns, wrap};
 use crate::text::{counted, plain};
 
 /// One check as plain texts, so that this crate need not know who checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct DoctorRow<'a> {
     /// Short stable name, such as `governor`.
     pub name: &'a str,
     /// `ok`, `unknown`, `warning` or `problem`.
+    #[serde(rename = "outcome")]
     pub outcome_word: &'a str,
     /// What was found, in one line.
     pub found: &'a str,

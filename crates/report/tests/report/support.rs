@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use threadwise_analysis::hardware::Hardware;
 use threadwise_analysis::{
     Analysis, Covariates, Direction, Estimate, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
+    Unflagged,
 };
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Pin, Topology};
@@ -439,7 +440,12 @@ fn estimate(comparison: &Comparison, rates: &BTreeMap<&str, BTreeMap<u32, f64>>,
         p_t: 0.0004,
         p_sign_flip: 0.0078,
         lag1: 0.12,
-        unflagged: Some((d.mean.exp(), d.low.exp(), d.high.exp(), blocks - 1)),
+        unflagged: Some(Unflagged {
+            value: d.mean.exp(),
+            low: d.low.exp(),
+            high: d.high.exp(),
+            blocks: blocks - 1,
+        }),
     }
 }
 

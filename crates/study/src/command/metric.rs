@@ -5,13 +5,16 @@
 use threadwise_machine::text::is_deceptive;
 
 /// Whether more is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub enum Better {
     /// More is better.
+    #[serde(rename = "higher-is-better")]
     Higher,
     /// Less is better.
+    #[serde(rename = "lower-is-better")]
     Lower,
     /// Neither.
+    #[serde(rename = "neither")]
     None,
 }
 

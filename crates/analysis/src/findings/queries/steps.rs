@@ -126,15 +126,15 @@ fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> Prose {
         true => format!("with {} ", counted(plateau.streams as usize, "stream")),
         false => String::new(),
     };
-    let (low, high) = plateau.dop_range;
+    let (low, high) = (plateau.dop_low, plateau.dop_high);
     let is_certain = low == high;
     let range = if is_certain { String::new() } else { format!(" ({low} to {high})") };
     let figure = |percentage: f64| Prose::figure(percent(percentage / 100.0));
     let mut text = prose!("{}on {}{} {}{}", streams, map.placement.trim(), variant, plateau.dop, range);
-    if let Some((own, (low, high))) = plateau.percent_of_cores.zip(plateau.percent_range) {
-        let ends = match is_certain {
-            true => Prose::default(),
-            false => prose!(" ({} to {})", figure(low), figure(high)),
+    if let Some(own) = plateau.percent_of_cores {
+        let ends = match plateau.percent_low.zip(plateau.percent_high).filter(|_| !is_certain) {
+            None => Prose::default(),
+            Some((low, high)) => prose!(" ({} to {})", figure(low), figure(high)),
         };
         text.push(prose!(", asking for {}{} of its cores", figure(own), ends));
     }

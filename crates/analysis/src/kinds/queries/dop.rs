@@ -81,7 +81,7 @@ fn place_words(map: &HeatMap) -> String {
 /// Where more parallelism stops to give more, as a sentence.
 fn plateau_words(map: &HeatMap, plateau: &Plateau) -> Prose {
     let ends = |low: String, high: String| Prose::of(Class::Interval, format!("[{low}, {high}]"));
-    let (low, high) = plateau.dop_range;
+    let (low, high) = (plateau.dop_low, plateau.dop_high);
     let mut line = prose!(
         "{}, {}: DOP {} {} is the smallest within the noise floor of the best, DOP {}",
         place_words(map),
@@ -92,7 +92,7 @@ fn plateau_words(map: &HeatMap, plateau: &Plateau) -> Prose {
     );
     if let Some(share) = plateau.percent_of_cores {
         line.push(prose!(": {}", Prose::figure(percent(share / 100.0))));
-        if let Some((low, high)) = plateau.percent_range {
+        if let Some((low, high)) = plateau.percent_low.zip(plateau.percent_high) {
             line.push(prose!(" {}", ends(percent(low / 100.0), percent(high / 100.0))));
         }
         let cores = map.cores.map(|cores| counted(cores as usize, "physical core"));

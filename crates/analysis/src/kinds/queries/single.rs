@@ -123,7 +123,7 @@ fn fold(found: Found<'_>, own: &TreatmentQueries) -> Fold {
 }
 
 fn fold_row(found: Found<'_>, number: u8, query: &QueryEstimates, is_base: bool) -> Vec<Cell> {
-    let dop = query.dop.map(|(least, most)| match least == most {
+    let dop = query.dop_min.zip(query.dop_max).map(|(least, most)| match least == most {
         true => Cell::Count(least.into()),
         false => Cell::text(format!("{least}–{most}")),
     });

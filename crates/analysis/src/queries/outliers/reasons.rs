@@ -331,8 +331,8 @@ pub fn of_query(
 
 /// A slow query on fewer threads than its treatment asked for, where others had them.
 fn serial(numbers: &QueryEstimates, own: &TreatmentQueries, times: f64) -> Option<Why> {
-    let (asked, (_, most)) = own.dop.zip(numbers.dop)?;
-    let others_had_more = own.queries.values().any(|other| other.dop.is_some_and(|(_, other)| other > most));
+    let (asked, most) = own.dop.zip(numbers.dop_max)?;
+    let others_had_more = own.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
     let text = || format!("at most {most} of the {asked} that were asked for took part");
     (times < 1.0 && most < asked && others_had_more)
         .then(|| Why::new(Reason::Dop, "fewer threads took part than were asked for", text()))

@@ -42,12 +42,12 @@ fn a_known_plateau_is_found() {
     );
     assert_eq!(map.cells.len(), 10);
     let [one, two] = map.plateaus.as_slice() else { panic!("{:?}", map.plateaus) };
-    assert_eq!((one.streams, one.dop, one.dop_range.0), (1, 6, 6), "{one:?}");
-    assert_eq!((one.percent_of_cores, one.percent_range.unwrap().0), (Some(150.0), 150.0));
-    assert_eq!((two.streams, two.dop, two.dop_range.0), (2, 4, 4), "{two:?}");
+    assert_eq!((one.streams, one.dop, one.dop_low), (1, 6, 6), "{one:?}");
+    assert_eq!((one.percent_of_cores, one.percent_low), (Some(150.0), Some(150.0)));
+    assert_eq!((two.streams, two.dop, two.dop_low), (2, 4, 4), "{two:?}");
     assert_eq!(two.percent_of_cores, Some(200.0));
     // The upper end is where it is shown to be within the floor: the best one's at the most.
-    assert!(map.plateaus.iter().all(|own| own.dop <= own.dop_range.1 && own.dop_range.1 <= own.best_dop));
+    assert!(map.plateaus.iter().all(|own| own.dop <= own.dop_high && own.dop_high <= own.best_dop));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_open_plateau_has_a_range() {
     });
     let found = look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap();
     for plateau in &found.heat[0].plateaus {
-        let (low, high) = plateau.dop_range;
+        let (low, high) = (plateau.dop_low, plateau.dop_high);
         assert!(low <= plateau.dop && plateau.dop <= high && high <= plateau.best_dop, "{plateau:?}");
         assert!(low >= 4, "half of the throughput is no part of it: {plateau:?}");
     }

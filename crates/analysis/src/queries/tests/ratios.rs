@@ -48,7 +48,7 @@ fn known_ratios_are_found() {
         "plans are equal"
     );
     assert!((own.queries[&1].planning_ms.as_ref().unwrap().mean - 1.0).abs() < 1e-9);
-    assert_eq!(own.queries[&1].dop, Some((1, 1)));
+    assert_eq!((own.queries[&1].dop_min, own.queries[&1].dop_max), (Some(1), Some(1)));
 }
 
 #[test]

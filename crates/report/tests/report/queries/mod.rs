@@ -72,8 +72,8 @@ fn bare() -> Fixture {
         total.elapsed_s.iter_mut().for_each(|own| (own.low, own.high) = (f64::NEG_INFINITY, f64::INFINITY));
         for query in own.queries.values_mut() {
             query.speed.iter_mut().for_each(infinite);
-            (query.cpu, query.cpu_ms, query.planning_ms, query.dop, query.plan) =
-                (None, None, None, None, None);
+            (query.cpu, query.cpu_ms, query.planning_ms, query.plan) = (None, None, None, None);
+            (query.dop_min, query.dop_max) = (None, None);
             query.plan_change = threadwise_analysis::queries::Change::Unknown;
             query.elapsed_ms.high = f64::INFINITY;
         }

@@ -1,0 +1,109 @@
+//! A machine as declared, and what was measured of it.
+
+use super::{VERSION, findings, list, merged, old_names, pretty};
+use crate::layout::{CpuState, in_state};
+use serde::Serialize;
+use serde_json::{Value, json};
+use threadwise_analysis::hardware::Hardware;
+use threadwise_machine::topology::Group;
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::probe::{PairSharing, Probe, Sharing};
+
+/// The machine: counts over allowed and online logical CPUs, lists over all.
+pub fn topology(topology: &Topology) -> String {
+    let ids = Ids(topology);
+    let cpus = topology.logical_cpus.iter().enumerate();
+    let cpus = cpus.map(|(id, cpu)| merged(json!(cpu), json!({"id": id, "siblings": ids.of(&cpu.siblings)})));
+    let groups = |groups: &[Group]| ids.numbered(groups, |group| &group.cpus);
+    pretty(&json!({
+        "version": VERSION,
+        "counts": counts(topology),
+        "logical_cpus": cpus.collect::<Value>(),
+        "cores": ids.numbered(&topology.cores, |core| &core.cpus),
+        "packages": groups(&topology.packages),
+        "dies": groups(&topology.dies),
+        "clusters": groups(&topology.clusters),
+        "numa_nodes": ids.numbered(&topology.numa_nodes, |node| &node.cpus),
+        "llc_domains": groups(&topology.llc_domains),
+        "caches": list(&topology.caches, |cache| ids.members(&cache.cpus)),
+        "kinds": ids.numbered(&topology.kinds, |kind| &kind.cpus),
+        "limits": topology.limits,
+        "identity": topology.identity,
+    }))
+}
+
+/// A probe: raw figures, what is declared beside what was measured, and the verdict.
+pub fn probe(topology: &Topology, probe: &Probe, hardware: &Hardware) -> String {
+    let head = json!({"version": VERSION, "machine": machine(topology)});
+    pretty(&merged(head, probed(topology, probe, Some(hardware))))
+}
+
+/// What was measured, beside what is declared.
+pub(super) fn probed(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -> Value {
+    let ids = Ids(topology);
+    let pairs = list(&probe.pairs, |pair| json!({"declared": declared(topology, pair)}));
+    let mut figures = merged(json!(probe), json!({"pairs": pairs}));
+    old_names::beside(&mut figures);
+    let Some(hardware) = hardware else { return figures };
+    let cores = |cores: &[CpuSet]| cores.iter().map(|core| ids.members(core)).collect::<Value>();
+    let located = json!({
+        "declared_cores": cores(&hardware.declared_cores), "measured_cores": cores(&hardware.measured_cores),
+        "undecided": ids.members(&hardware.undecided),
+        "differences": list(&hardware.differences, |difference| ids.members(&difference.cpus)),
+        "verdict": findings(&hardware.verdict),
+    });
+    merged(merged(figures, json!(hardware)), located)
+}
+
+/// What the system says of a pair.
+fn declared(topology: &Topology, pair: &PairSharing) -> Option<Sharing> {
+    let (a, b) = topology.cpu(pair.a).zip(topology.cpu(pair.b))?;
+    let is_known = !a.siblings.is_empty() && !b.siblings.is_empty();
+    is_known.then_some(match a.siblings.contains(b.os_id) {
+        true => Sharing::SameCore,
+        false => Sharing::DifferentCores,
+    })
+}
+
+fn counts(topology: &Topology) -> Value {
+    json!({
+        "packages": topology.packages.len(), "dies": topology.dies.len(),
+        "clusters": topology.clusters.len(), "numa_nodes": topology.numa_nodes.len(),
+        "llc_domains": topology.llc_domains.len(), "cores": topology.cores.len(),
+        "logical_cpus": topology.allowed().len(), "max_threads_per_core": topology.max_threads_per_core(),
+    })
+}
+
+/// A machine in a few fields.
+pub(super) fn machine(topology: &Topology) -> Value {
+    let more = json!({
+        "counts": counts(topology), "limits": topology.limits, "allowed_cpus": topology.allowed(),
+        "not_allowed_cpus": in_state(topology, CpuState::NotAllowed),
+        "offline_cpus": in_state(topology, CpuState::Offline),
+    });
+    merged(json!(topology.identity), more)
+}
+
+/// Dense ids of logical CPUs: their places in `Topology::logical_cpus`.
+struct Ids<'a>(&'a Topology);
+
+impl Ids<'_> {
+    fn of(&self, cpus: &CpuSet) -> Vec<usize> {
+        let cpus_by_id = &self.0.logical_cpus;
+        cpus.iter()
+            .filter_map(|os_id| cpus_by_id.binary_search_by_key(&os_id, |cpu| cpu.os_id).ok())
+            .collect()
+    }
+
+    /// Members both ways: as ids, and as a list of OS numbers that taskset(1) takes.
+    fn members(&self, cpus: &CpuSet) -> Value {
+        json!({"logical_cpus": self.of(cpus), "os_cpus": cpus})
+    }
+
+    /// A list of things with their places in it as ids, and their members.
+    fn numbered<T: Serialize>(&self, things: &[T], cpus: fn(&T) -> &CpuSet) -> Value {
+        let mut all = list(things, |thing| self.members(cpus(thing)));
+        all.as_array_mut().into_iter().flatten().enumerate().for_each(|(id, thing)| thing["id"] = json!(id));
+        all
+    }
+}
