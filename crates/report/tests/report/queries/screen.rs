@@ -179,7 +179,8 @@ fn what_the_analysis_finds_is_shown() {
     let queries = own.analysis.queries.as_ref().unwrap();
     assert_eq!(queries.changed(), super::fixture::CHANGED);
     let speed = queries.treatments[3].total.speed.as_ref().unwrap();
-    let figures = threadwise_report::text::ratio_interval(speed.value, speed.low, speed.high);
+    let [value, low, high] = [speed.value, speed.low, speed.high].map(threadwise_report::text::ratio);
+    let figures = format!("{value}x [{low}, {high}]");
     let row = text.lines().find(|line| line.starts_with("no-smt d4  ")).unwrap();
     assert!(row.contains(&figures), "{row}");
     for part in ["  Q15: HASH_JOIN", "only run in parallel: Q1–Q22", "Without Q2, Q15, whose plan", "▼ 0.6"]
