@@ -12,17 +12,12 @@ use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_machine::text::one_line;
+use threadwise_study::engine::Properties;
 use threadwise_study::{ItemSpan, OptionValue, Options, QueryExecution, SessionSlice};
 
-mod items;
 mod limits;
-mod properties;
-mod query;
 
 use crate::{LoadRequest, Placed, latency};
-pub use items::WireItem;
-pub use properties::WireProperties;
-pub use query::WireQuery;
 
 /// Version of the protocol; a worker of another major version is refused.
 pub const VERSION: u32 = 1;
@@ -33,23 +28,6 @@ pub const REPLY_FD: &str = "THREADWISE_REPLY_FD";
 /// Longest line that either side accepts, bytes.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// An option value on the wire.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum WireValue {
-    /// Yes or no.
-    Flag(bool),
-    /// Whole number.
-    Integer(i64),
-    /// Any number.
-    Number(f64),
-    /// Text.
-    Text(String),
-}
-
-/// Options on the wire.
-pub type WireOptions = BTreeMap<String, WireValue>;
-
 /// What the data of a treatment is made from (mirrors `LoadRequest`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,9 +35,9 @@ pub struct WireLoad {
     /// Workload name.
     pub workload: String,
     /// Workload options of the treatment.
-    pub options: WireOptions,
+    pub options: Options,
     /// Engine options.
-    pub engine_options: WireOptions,
+    pub engine_options: Options,
     /// Folder for the data.
     pub data_dir: String,
     /// Treatment name.
@@ -142,7 +120,7 @@ pub enum Reply {
         version: String,
         /// What the engine is like; workers from before there was such a field leave it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        properties: Option<WireProperties>,
+        properties: Option<Properties>,
     },
     /// Data is made.
     Loaded {
@@ -244,13 +222,13 @@ pub struct WireSessionSlice {
     pub finished_ns: Option<u64>,
     /// Queries that were executed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::queries")]
-    pub queries: Vec<WireQuery>,
+    pub queries: Vec<QueryExecution>,
     /// What a command's output said, by the metric's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "limits::counters")]
     pub metrics: BTreeMap<String, f64>,
     /// Items of a work list.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::items")]
-    pub items: Vec<WireItem>,
+    pub items: Vec<ItemSpan>,
 }
 
 /// Why a message could not be written, read or understood.
@@ -382,45 +360,16 @@ pub fn check_version(theirs: u32) -> Result<(), ProtocolError> {
     if theirs == VERSION { Ok(()) } else { Err(ProtocolError::Version { theirs }) }
 }
 
-impl From<&OptionValue> for WireValue {
-    fn from(value: &OptionValue) -> Self {
-        match value {
-            OptionValue::Flag(value) => Self::Flag(*value),
-            OptionValue::Integer(value) => Self::Integer(*value),
-            OptionValue::Number(value) => Self::Number(*value),
-            OptionValue::Text(value) => Self::Text(value.clone()),
-        }
-    }
-}
-
-impl From<WireValue> for OptionValue {
-    fn from(value: WireValue) -> Self {
-        match value {
-            WireValue::Flag(value) => Self::Flag(value),
-            WireValue::Integer(value) => Self::Integer(value),
-            WireValue::Number(value) => Self::Number(value),
-            WireValue::Text(value) => Self::Text(value),
-        }
-    }
-}
-
 /// Options for the wire. JSON has no infinity and no NaN, so those are refused here.
-fn wire_options(options: &Options) -> Result<WireOptions, ProtocolError> {
-    let mut wire = WireOptions::new();
-    for (name, value) in options {
-        if matches!(value, OptionValue::Number(number) if !number.is_finite()) {
-            return Err(ProtocolError::Value {
-                what: format!("option '{name}'"),
-                why: format!("{value} is not a number that JSON can carry"),
-            });
-        }
-        wire.insert(name.clone(), value.into());
+fn wire_options(options: &Options) -> Result<Options, ProtocolError> {
+    let lacks = |value: &OptionValue| matches!(value, OptionValue::Number(number) if !number.is_finite());
+    match options.iter().find(|(_, value)| lacks(value)) {
+        None => Ok(options.clone()),
+        Some((name, value)) => Err(ProtocolError::Value {
+            what: format!("option '{name}'"),
+            why: format!("{value} is not a number that JSON can carry"),
+        }),
     }
-    Ok(wire)
-}
-
-fn study_options(wire: WireOptions) -> Options {
-    wire.into_iter().map(|(name, value)| (name, value.into())).collect()
 }
 
 impl TryFrom<&LoadRequest> for WireLoad {
@@ -447,8 +396,8 @@ impl From<WireLoad> for LoadRequest {
     fn from(wire: WireLoad) -> Self {
         Self {
             workload: wire.workload,
-            options: study_options(wire.options),
-            engine_options: study_options(wire.engine_options),
+            options: wire.options,
+            engine_options: wire.engine_options,
             data_dir: PathBuf::from(wire.data_dir),
             treatment: wire.treatment,
             sessions: wire.sessions,
@@ -493,15 +442,15 @@ impl From<SessionSlice> for WireSessionSlice {
             counters: slice.counters,
             latency: STANDARD.encode(slice.latency),
             finished_ns: slice.finished_ns,
-            queries: slice.queries.into_iter().map(WireQuery::from).collect(),
+            queries: slice.queries,
             metrics: slice.metrics,
-            items: slice.items.into_iter().map(WireItem::from).collect(),
+            items: slice.items,
         }
     }
 }
 
 /// Checks what a worker says of a session: the histogram must be whole, and hold one latency per
-/// step where there is one at all.
+/// step where there is one at all; no query has more counters than a session may have.
 impl TryFrom<WireSessionSlice> for SessionSlice {
     type Error = ProtocolError;
 
@@ -513,6 +462,7 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
         if !latency.is_empty() && held != wire.steps {
             return Err(refuse(format!("{held} latencies for {} steps", wire.steps)));
         }
+        limits::check_counters(&wire.queries)?;
         Ok(Self {
             steps: wire.steps,
             rows: wire.rows,
@@ -525,9 +475,9 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
             counters: wire.counters,
             latency,
             finished_ns: wire.finished_ns,
-            queries: wire.queries.into_iter().map(QueryExecution::from).collect(),
+            queries: wire.queries,
             metrics: wire.metrics,
-            items: wire.items.into_iter().map(ItemSpan::from).collect(),
+            items: wire.items,
         })
     }
 }

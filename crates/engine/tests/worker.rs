@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use threadwise_engine::engines;
-use threadwise_engine::protocol::{self, Reply, Request, VERSION, WireLoad, WireSession, WireValue};
+use threadwise_engine::protocol::{self, Reply, Request, VERSION, WireLoad, WireSession};
 use threadwise_engine::worker::{self, WorkerError};
 use threadwise_engine::{LoadRequest, clock};
 use threadwise_machine::pin::{current_affinity, thread_affinity};
@@ -118,9 +118,9 @@ fn inserts_are_checked_and_put_back_at_the_end() {
     let mut load = load(folder.path(), 2, &[]);
     load.workload = "insert".into();
     load.options = [("seed_rows", 500), ("rows_per_session", 300)]
-        .map(|(name, value)| (name.to_owned(), WireValue::Integer(value)))
+        .map(|(name, value)| (name.to_owned(), OptionValue::Integer(value)))
         .into();
-    load.options.insert("file".into(), WireValue::Text("shared".into()));
+    load.options.insert("file".into(), OptionValue::Text("shared".into()));
     let long =
         Request::Go { sequence: 0, warmup_ns: 1_000_000, window_ns: 3_600_000_000_000, queries: Vec::new() };
     let requests = [load_request(&load), prepare(&load), long, Request::Stop];
@@ -224,7 +224,7 @@ fn faults_of_the_engine_end_the_worker_with_their_kind() {
     let (replies, _) = converse("simulated", &lines(&[prepare(&wrong), go(0)]));
     assert_eq!(slices(&replies)[0][0].answers_wrong, 1);
     let mut unknown = load(folder.path(), 1, &[]);
-    unknown.options.insert("sclae".into(), WireValue::Integer(1));
+    unknown.options.insert("sclae".into(), OptionValue::Integer(1));
     let (replies, _) = converse("sqlite", &lines(&[load_request(&unknown)]));
     let (kind, message) = failure(&replies);
     assert!(kind == "option" && message.contains("allowed: blocks"), "{message}");

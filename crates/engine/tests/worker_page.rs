@@ -3,11 +3,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use threadwise_engine::protocol::{
-    self, REPLY_FD, Reply, Request, VERSION, WireLoad, WireSession, WireValue,
-};
+use threadwise_engine::protocol::{self, REPLY_FD, Reply, Request, VERSION, WireLoad, WireSession};
 use threadwise_machine::pin::{current_affinity, thread_affinity};
-use threadwise_study::SessionSlice;
+use threadwise_study::{OptionValue, SessionSlice};
 
 const PAGE: &str = include_str!("../../../docs/WORKER.md");
 
@@ -44,7 +42,7 @@ fn the_python_worker_keeps_to_the_protocol() {
     let cpus: Vec<u32> = current_affinity().unwrap().iter().collect();
     let load = WireLoad {
         workload: "logical-io".into(),
-        options: [("blocks".to_owned(), WireValue::Integer(500))].into(),
+        options: [("blocks".to_owned(), OptionValue::Integer(500))].into(),
         engine_options: Default::default(),
         data_dir: "/nonexistent".into(),
         treatment: "pair".into(),

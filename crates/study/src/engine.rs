@@ -3,6 +3,8 @@
 //! An engine of this program gives it by `Engine::properties` of the crate `engine`, a worker program in
 //! another language by its `hello` (docs/WORKER.md). It is stored with the study.
 
+use serde::{Deserialize, Serialize};
+
 /// Most bytes of a block.
 const MAX_BLOCK_BYTES: u64 = 16 << 20;
 
@@ -16,7 +18,8 @@ const MAX_DIALECT_CHARS: usize = 100;
 pub const URL: &str = "url";
 
 /// What an engine is like. The default is what is assumed of an engine that says nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Properties {
     /// Whether its results come from a model and not from a machine.
     pub simulated: bool,
@@ -25,6 +28,7 @@ pub struct Properties {
     /// Whether it has service threads (log writer, checkpointer, …) that a study can place.
     pub service_threads: bool,
     /// Dialect of SQL of its queries, by the name of its texts in the crate `tpch`; `None` where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
     /// Whether it reads a data set's own files, unless the workload option `storage` says otherwise. Others
     /// load the data set into tables.

@@ -1,6 +1,6 @@
 //! What was seen: runs, slices, sessions, readings. Raw; nothing here is an estimate.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Engine counters by name with the unit last (`logical_reads`, `physical_reads`).
@@ -125,7 +125,7 @@ pub struct SessionSlice {
 }
 
 /// One item of a work list in one run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ItemSpan {
     /// Its place in the list as given, from 0.
     pub index: u32,
@@ -143,7 +143,7 @@ pub struct ItemSpan {
 pub type Answer = Vec<Vec<Option<String>>>;
 
 /// One execution of one query of the workload `tpch`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct QueryExecution {
     /// Its number, 1 to 22.
     pub query: u8,
@@ -163,6 +163,7 @@ pub struct QueryExecution {
     /// that only move rows between threads or processes (docs/WORKER.md).
     pub plan: Option<String>,
     /// The engine's counters over it, unit last: `read_bytes`, `spill_bytes`.
+    #[serde(default)]
     pub counters: Counters,
     /// Its answer, until the runner has compared it; never stored.
     #[serde(skip_serializing_if = "Option::is_none")]

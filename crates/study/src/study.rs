@@ -1,6 +1,6 @@
 //! A resolved study: everything that was decided before the first measurement.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use threadwise_machine::placement::Service;
@@ -13,7 +13,7 @@ use crate::{command, tpch, worklist};
 pub type Options = BTreeMap<String, OptionValue>;
 
 /// One option's value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OptionValue {
     /// Text, such as `l2`.

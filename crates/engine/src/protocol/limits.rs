@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use threadwise_study::QueryExecution;
 use threadwise_study::load::MAX_SESSIONS;
 use threadwise_study::worklist::MAX_ITEMS;
 
@@ -66,6 +67,17 @@ pub(super) fn counters<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
     from: D,
 ) -> Result<BTreeMap<String, V>, D::Error> {
     from.deserialize_map(Named(PhantomData))
+}
+
+/// Refuses an execution of a query with too many counters.
+pub(super) fn check_counters(queries: &[QueryExecution]) -> Result<(), ProtocolError> {
+    match queries.iter().find(|query| query.counters.len() > COUNTERS) {
+        None => Ok(()),
+        Some(query) => Err(ProtocolError::Value {
+            what: format!("query {}", query.query),
+            why: format!("more than {COUNTERS} counters"),
+        }),
+    }
 }
 
 /// A list of `most` elements at the most.

@@ -91,6 +91,17 @@ fn slices_that_contradict_themselves_are_refused() {
 }
 
 #[test]
+fn a_query_has_a_bounded_number_of_counters() {
+    let with = |number: u64| {
+        let counters = (0..number).map(|at| (format!("c{at}"), at)).collect();
+        let queries = vec![QueryExecution { query: 6, counters, ..QueryExecution::default() }];
+        SessionSlice::try_from(WireSessionSlice { queries, ..WireSessionSlice::default() })
+    };
+    assert!(with(256).is_ok());
+    assert_eq!(with(257).unwrap_err().to_string(), "query 6: more than 256 counters");
+}
+
+#[test]
 fn lines_are_bounded_and_whole() {
     let read = |text: &str| read_line_within(&mut Cursor::new(text), 8);
     assert_eq!(read(""), Ok(None));

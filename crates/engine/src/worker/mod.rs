@@ -114,7 +114,7 @@ fn serve(
     let engine = engines::find_in(engines, engine_name)?;
     // Which server it will be is not known yet; for the others there is nothing to ask.
     let version = engine.version(&Options::new()).unwrap_or_else(|_| "unknown".to_owned());
-    let properties = Some(engine.properties().into());
+    let properties = Some(engine.properties());
     let hello = Reply::Hello { protocol: VERSION, engine: engine.name().to_owned(), version, properties };
     send(output, &hello)?;
     let mut held = Held::default();

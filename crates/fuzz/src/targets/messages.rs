@@ -8,12 +8,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::io::BufReader;
-use threadwise_engine::protocol::{
-    self, Reply, Request, WireItem, WirePlaced, WireProperties, WireQuery, WireSessionSlice,
-};
+use threadwise_engine::protocol::{self, Reply, Request, WirePlaced, WireSessionSlice};
 use threadwise_engine::{LoadRequest, Placed, latency};
 use threadwise_machine::text::{is_deceptive, one_line};
-use threadwise_study::{QueryExecution, SessionSlice};
+use threadwise_study::engine::Properties;
+use threadwise_study::{ItemSpan, QueryExecution, SessionSlice};
 
 struct Messages {
     corpus: Vec<Value>,
@@ -61,8 +60,8 @@ fn session() -> Result<WireSessionSlice, String> {
     };
     let mut wire = WireSessionSlice::from(slice);
     wire.metrics = [("tps".to_owned(), 1414.25)].into();
-    wire.items = vec![WireItem { index: 0, name: "a.db".to_owned(), job: 1, started_ns: 5, elapsed_ns: 9 }];
-    wire.queries = vec![WireQuery::from(QueryExecution {
+    wire.items = vec![ItemSpan { index: 0, name: "a.db".to_owned(), job: 1, started_ns: 5, elapsed_ns: 9 }];
+    wire.queries = vec![QueryExecution {
         query: 1,
         elapsed_ns: 5_000_000,
         dop: Some(2),
@@ -70,7 +69,7 @@ fn session() -> Result<WireSessionSlice, String> {
         plan: Some("HASH_JOIN\n  ~ SCAN lineitem".to_owned()),
         answer: Some(vec![vec![Some("1.5".to_owned()), None]]),
         ..QueryExecution::default()
-    })];
+    }];
     Ok(wire)
 }
 
@@ -82,10 +81,7 @@ fn replies() -> Result<Vec<Reply>, String> {
             protocol: 1,
             engine: "sqlite".to_owned(),
             version: "3.50".to_owned(),
-            properties: Some(WireProperties {
-                dialect: Some("sqlite".to_owned()),
-                ..WireProperties::default()
-            }),
+            properties: Some(Properties { dialect: Some("sqlite".to_owned()), ..Properties::default() }),
         },
         Reply::Loaded {
             bytes_per_session: 1 << 20,

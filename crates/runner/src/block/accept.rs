@@ -2,8 +2,8 @@
 
 use crate::clock::Clock;
 use crate::worker_process::Failure;
-use threadwise_engine::protocol::{Reply, WireQuery, WireSessionSlice};
-use threadwise_study::{SessionSlice, Slice};
+use threadwise_engine::protocol::{Reply, WireSessionSlice};
+use threadwise_study::{QueryExecution, SessionSlice, Slice};
 
 /// What the result file holds at most as a count or duration; more is damage.
 const MOST_COUNT: u64 = (1 << 50) - 1;
@@ -59,7 +59,7 @@ fn other_queries(sessions: &[SessionSlice], scripts: &[Vec<u8>]) -> Option<Strin
     })
 }
 
-fn check_query(query: &WireQuery) -> Result<(), String> {
+fn check_query(query: &QueryExecution) -> Result<(), String> {
     let counts = [
         query.started_ns,
         query.elapsed_ns,
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_queries_must_be_those_that_were_asked_for() {
-        let query = |query| WireQuery { query, elapsed_ns: 1, ..WireQuery::default() };
+        let query = |query| QueryExecution { query, elapsed_ns: 1, ..QueryExecution::default() };
         let with = |queries| reply(7, 50, vec![WireSessionSlice { queries, ..WireSessionSlice::default() }]);
         let clock = Clock { zero_ns: 0 };
         let accept = |reply, scripts: &[Vec<u8>]| {
@@ -140,7 +140,7 @@ mod tests {
         assert!(why.contains("[6] instead of [5]"), "{why}");
         assert!(accept(with(vec![query(6)]), &[]).is_err());
         assert!(accept(with(vec![]), &[vec![1]]).is_err());
-        let never = WireQuery { elapsed_ns: 0, ..query(6) };
+        let never = QueryExecution { elapsed_ns: 0, ..query(6) };
         assert!(accept(with(vec![never]), &[vec![6]]).unwrap_err().contains("no time"));
     }
 }

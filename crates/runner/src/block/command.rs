@@ -6,9 +6,9 @@
 //! its run and ended after it.
 
 use std::time::Duration;
-use threadwise_engine::protocol::{WireLoad, WireValue};
+use threadwise_engine::protocol::WireLoad;
 use threadwise_process::marked;
-use threadwise_study::{Reading, Slice, Study, command, worklist};
+use threadwise_study::{OptionValue, Reading, Slice, Study, command, worklist};
 
 use crate::guard::{BlockUse, ThreadTimes};
 use crate::load::Folders;
@@ -25,7 +25,7 @@ pub(super) fn one_by_one(study: &Study) -> bool {
 pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireLoad {
     let mut load = load.clone();
     if one_by_one(study) {
-        load.options.insert(command::BLOCK.to_owned(), WireValue::Integer(i64::from(block)));
+        load.options.insert(command::BLOCK.to_owned(), OptionValue::Integer(i64::from(block)));
     }
     load
 }

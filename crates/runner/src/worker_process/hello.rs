@@ -1,6 +1,6 @@
 //! What a worker says of its engine before anything else.
 
-use threadwise_engine::protocol::{self, ProtocolError, WireProperties};
+use threadwise_engine::protocol::{self, ProtocolError};
 use threadwise_study::engine::Properties;
 
 /// The engine of a worker.
@@ -20,10 +20,10 @@ impl Hello {
     pub(super) fn checked(
         protocol: u32,
         version: String,
-        properties: Option<WireProperties>,
+        properties: Option<Properties>,
     ) -> Result<Self, ProtocolError> {
         protocol::check_version(protocol)?;
-        let properties = Properties::from(properties.unwrap_or_default());
+        let properties = properties.unwrap_or_default();
         match properties.fault() {
             Some(why) => Err(ProtocolError::Value { what: "properties of hello".into(), why }),
             None => Ok(Self { version, properties }),
