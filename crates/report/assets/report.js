@@ -351,9 +351,9 @@
 
   const draw = {
     throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
-    // Drawn by queries.js, which a page without queries does not have.
+    // Drawn by bars.js, which a page without such charts does not have.
     ...globalThis.queryCharts?.({ data, base, tip, cap, swatches, dark, ticks: TICKS }),
-    // Drawn by worklist.js, likewise.
+    // Drawn by timelines.js, likewise.
     ...globalThis.worklistCharts?.({ data, base, tip, cap, swatches }),
   };
 

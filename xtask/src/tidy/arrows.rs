@@ -11,6 +11,9 @@ const TABLE: &str = "ARCHITECTURE.md";
 /// The heading above it.
 const HEADING: &str = "## Crates";
 
+/// Lines of a manifest, and what they depend on.
+type Arrows = Vec<(usize, String)>;
+
 /// A crate of the table.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
@@ -45,7 +48,7 @@ impl Allowed {
 /// Where the table and the manifests differ, and circles; `texts` are paths with their contents.
 pub fn check(texts: &[(&str, &str)]) -> Vec<Violation> {
     let (rows, mut found) = rows(texts.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| text));
-    let crates: BTreeMap<&str, (&str, Vec<(usize, String)>)> = texts
+    let crates: BTreeMap<&str, (&str, Arrows)> = texts
         .iter()
         .filter_map(|(path, text)| Some((crate_of(path)?, (*path, dependencies(text)))))
         .collect();
@@ -146,7 +149,7 @@ fn list(cell: &str) -> impl Iterator<Item = String> {
 }
 
 /// Our own crates under `[dependencies]` and `[build-dependencies]`, for all targets, with lines.
-fn dependencies(manifest: &str) -> Vec<(usize, String)> {
+fn dependencies(manifest: &str) -> Arrows {
     let mut found = Vec::new();
     let mut inside = false;
     for (index, line) in manifest.lines().enumerate() {

@@ -9,6 +9,7 @@ mod files;
 mod functions;
 mod graph;
 mod modules;
+mod renderers;
 mod source;
 
 use crate::command::Task;
@@ -42,7 +43,7 @@ impl Violation {
 /// Reads the tree, applies all rules, prints what they say.
 pub fn run() -> Result<(), String> {
     let paths = project_files()?;
-    let names = engines::names(paths.iter().map(String::as_str));
+    let names = Names::new(&paths);
     let mut tree = Vec::new();
     for path in paths {
         let bytes = std::fs::read(&path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
@@ -65,8 +66,22 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// All rules on one file; `engines` are their names.
-fn check(path: &str, bytes: &[u8], engines: &BTreeSet<String>) -> Vec<Violation> {
+/// Names that only some files may have.
+struct Names {
+    engines: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+}
+
+impl Names {
+    /// From the paths of the tree.
+    fn new(paths: &[String]) -> Self {
+        let paths = || paths.iter().map(String::as_str);
+        Self { engines: engines::names(paths()), kinds: renderers::kinds(paths()) }
+    }
+}
+
+/// All rules on one file.
+fn check(path: &str, bytes: &[u8], names: &Names) -> Vec<Violation> {
     let mut found = files::size(path, bytes.len());
     let Ok(text) = std::str::from_utf8(bytes) else { return found };
     found.extend(files::machine_paths(path, text));
@@ -74,7 +89,8 @@ fn check(path: &str, bytes: &[u8], engines: &BTreeSet<String>) -> Vec<Violation>
         let file = SourceFile::new(path, text);
         found.extend(modules::check(&file));
         found.extend(functions::check(&file));
-        found.extend(engines::check(&file, engines));
+        found.extend(engines::check(&file, &names.engines));
+        found.extend(renderers::check(&file, &names.kinds, &names.engines));
     }
     found
 }
@@ -126,8 +142,12 @@ fn walk(folder: &Path, paths: &mut Vec<String>) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    fn names() -> Names {
+        Names::new(&["crates/engine-oracle/src/lib.rs".to_owned()])
+    }
+
     fn errors(path: &str, text: &str) -> usize {
-        check(path, text.as_bytes(), &BTreeSet::from(["oracle".to_owned()])).len()
+        check(path, text.as_bytes(), &names()).len()
     }
 
     #[test]
@@ -136,8 +156,9 @@ mod tests {
         assert_eq!(errors("crates/machine/src/a.rs", "fn a() { todo!() }\n"), 2);
         assert_eq!(errors("docs/a.md", "fn a() { todo!() }\n"), 0);
         assert_eq!(errors("crates/machine/src/a.rs", "//! Purpose.\nfn a() { b(\"oracle\") }\n"), 1);
-        assert!(check("picture.png", &[0xff, 0xfe], &BTreeSet::new()).is_empty());
-        assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1], &BTreeSet::new()).len(), 1);
+        assert_eq!(errors("crates/report/src/html/a.rs", "//! Purpose.\nfn a() { kinds::b() }\n"), 1);
+        assert!(check("picture.png", &[0xff, 0xfe], &names()).is_empty());
+        assert_eq!(check("picture.png", &vec![0xff; files::MAX_BYTES + 1], &names()).len(), 1);
     }
 
     #[test]

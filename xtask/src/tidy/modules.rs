@@ -1,7 +1,7 @@
 //! Rules for one Rust file: header, length, and words that only named modules may use.
 
 use super::Violation;
-use super::source::{SourceFile, line_of, words};
+use super::source::{SourceFile, is_place, line_of, words};
 
 const WARN_LINES: usize = 400;
 const MAX_LINES: usize = 600;
@@ -110,14 +110,12 @@ fn serde_modules(file: &SourceFile) -> Vec<Violation> {
 
 /// Entries of the lists that no file needs: they would let in what nobody looks at any more.
 pub fn unneeded(files: &[SourceFile]) -> Vec<Violation> {
-    let is_in = |file: &SourceFile, module: &str| {
-        file.path == module || (module.ends_with('/') && file.path.starts_with(module))
-    };
     let has = |file: &SourceFile, word: &str| words(&file.code, word).next().is_some();
     let mut found = Vec::new();
     for (list, what) in [(&UNSAFE[..], ["unsafe", "unsafe_code"]), (&SERDE[..], ["serde", "serde_json"])] {
-        let needs =
-            |file: &SourceFile, module: &str| is_in(file, module) && what.iter().any(|word| has(file, word));
+        let needs = |file: &SourceFile, module: &str| {
+            is_place(file.path, module) && what.iter().any(|word| has(file, word))
+        };
         let unneeded = list.iter().filter(|module| !files.iter().any(|file| needs(file, module)));
         found.extend(unneeded.map(|module| {
             let why = format!("has no {}: take it out of the list in xtask/src/tidy/modules.rs", what[0]);
@@ -128,9 +126,7 @@ pub fn unneeded(files: &[SourceFile]) -> Vec<Violation> {
 }
 
 fn restricted(file: &SourceFile, modules: &[&str], at: Option<usize>, what: &str) -> Vec<Violation> {
-    let named = modules
-        .iter()
-        .any(|module| file.path == *module || (module.ends_with('/') && file.path.starts_with(module)));
+    let named = modules.iter().any(|module| is_place(file.path, module));
     match at {
         Some(at) if !named => {
             let line = line_of(&file.code, at);

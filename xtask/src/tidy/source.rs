@@ -32,6 +32,11 @@ impl<'a> SourceFile<'a> {
     }
 }
 
+/// Whether a path is a place of a list: the file itself, or in the folder, which ends in a slash.
+pub fn is_place(path: &str, place: &str) -> bool {
+    path == place || (place.ends_with('/') && path.starts_with(place))
+}
+
 /// Files that are built for tests and benchmarks only.
 fn is_test_file(path: &str) -> bool {
     let folders_of_tests = path.split('/').any(|part| part == "tests" || part == "benches");

@@ -19,8 +19,8 @@ const STYLE: &str = include_str!("../../assets/report.css");
 const WATCH: &str = include_str!("../../assets/watch.js");
 const D3: &str = include_str!("../../assets/d3.min.js");
 const PLOT: &str = include_str!("../../assets/plot.umd.min.js");
-const QUERIES: &str = include_str!("../../assets/queries.js");
-const WORKLIST: &str = include_str!("../../assets/worklist.js");
+const BARS: &str = include_str!("../../assets/bars.js");
+const TIMELINES: &str = include_str!("../../assets/timelines.js");
 const CHARTS: &str = include_str!("../../assets/report.js");
 
 /// SHA-256 of the six scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
@@ -51,8 +51,8 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
         ("watch_script", trusted(WATCH)),
         ("d3_script", trusted(D3)),
         ("plot_script", trusted(PLOT)),
-        ("queries_script", drawn_by(&["bars", "dops", "steps", "heats", "cores"], QUERIES)),
-        ("worklist_script", drawn_by(&["jobs", "timelines"], WORKLIST)),
+        ("bars_script", drawn_by(&["bars", "dops", "steps", "heats", "cores"], BARS)),
+        ("timelines_script", drawn_by(&["jobs", "timelines"], TIMELINES)),
         ("charts_script", trusted(CHARTS)),
         ("hashes", trusted(SCRIPT_HASHES.trim())),
         ("data", trusted(&view::script_json(&charts))),
