@@ -15,6 +15,7 @@ pub mod proc;
 pub mod programs;
 pub mod room;
 pub mod segments;
+pub mod socket;
 pub mod spawn;
 pub mod state;
 pub mod stopping;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_machine::words::bytes;
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_process::room;
 use threadwise_study::CpuTimes;
 use threadwise_telemetry::proc_stat::{self, ProcStat};
 
@@ -203,7 +204,8 @@ pub fn check_database_server(server: Option<(u32, String)>) -> Result<(), Refusa
 /// What the treatments may use together: [`MEMORY_SHARE`] of MemAvailable below `root`, and no
 /// more than that share of the cgroup's limit. `u64::MAX` where neither is known.
 pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
-    match read_available(root).min(cgroup_limit.unwrap_or(u64::MAX)) {
+    let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
+    match available.min(cgroup_limit.unwrap_or(u64::MAX)) {
         u64::MAX => u64::MAX,
         available => (available as f64 * MEMORY_SHARE) as u64,
     }
@@ -212,22 +214,11 @@ pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
 /// The rule by which [`memory_limit_bytes`] has its figure, for people: `a quarter of the 8.0 GiB of memory
 /// that are available`.
 pub fn memory_rule(root: &Path, cgroup_limit: Option<u64>) -> String {
-    let available = read_available(root);
+    let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
     match cgroup_limit.filter(|limit| *limit < available) {
         Some(limit) => format!("a quarter of this control group's memory limit of {}", bytes(limit)),
         None => format!("a quarter of the {} of memory that are available", bytes(available)),
     }
-}
-
-/// MemAvailable below `root`; `u64::MAX` where it is not known.
-fn read_available(root: &Path) -> u64 {
-    let text = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
-    mem_available_bytes(&text).unwrap_or(u64::MAX)
-}
-
-fn mem_available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Refuses data that is larger than the limit.
@@ -240,7 +231,7 @@ pub fn check_memory(planned: u64, limit: u64) -> Result<(), Refusal> {
 
 /// Bytes that this user may still write into a folder; `None` where the system does not say.
 pub fn read_free_bytes(folder: &Path) -> Option<u64> {
-    threadwise_process::room::free_bytes(folder).ok()
+    room::free_bytes(folder).ok()
 }
 
 /// Refuses where less than twice the data is free.
@@ -411,9 +402,6 @@ mod tests {
         assert!(check_memory(100, 100).is_ok());
         let refusal = check_memory(3 << 30, 1 << 30).unwrap_err().to_string();
         assert!(refusal.contains("3.0 GiB") && refusal.contains("1.0 GiB"), "{refusal}");
-        for text in ["", "MemAvailable:", "MemAvailable: x kB", "MemAvailable: 99999999999999999999 kB"] {
-            assert_eq!(mem_available_bytes(text), None, "{text}");
-        }
     }
 
     #[test]

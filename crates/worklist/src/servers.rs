@@ -8,9 +8,9 @@ mod mariadb;
 mod postgres;
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_process::socket;
 use threadwise_study::worklist::MAX_JOBS;
 
 use crate::error::failed;
@@ -23,9 +23,6 @@ use postgres::Postgres;
 
 /// What the databases that a recipe restores are called, before the item's place.
 pub(crate) const RESTORED: &str = "restored_";
-
-/// Longest path of a Unix socket (`sun_path` of 108 bytes with its final zero, unix(7)).
-const SOCKET_PATH_BYTES: usize = 107;
 
 /// Connections that a server has room for: its jobs, and ours.
 const CONNECTIONS: u32 = MAX_JOBS + 8;
@@ -181,19 +178,10 @@ fn items(sizes: Vec<u64>) -> Vec<Item> {
     sizes.into_iter().enumerate().map(item).collect()
 }
 
-/// The folder by which programs are given a socket in it. Where its path is too long for a socket, it goes
-/// through a descriptor of ours, which is kept open; /proc lets the same user's programs through.
-///
-/// # Errors
-/// The folder cannot be opened.
-fn socket_folder(folder: &Path, socket: &str) -> Result<(PathBuf, Option<File>), EngineError> {
-    if folder.as_os_str().len() + 1 + socket.len() <= SOCKET_PATH_BYTES {
-        return Ok((folder.to_owned(), None));
-    }
-    let opened =
-        File::open(folder).map_err(|error| failed(format!("open the folder {}", folder.display()), error))?;
-    let path = format!("/proc/{}/fd/{}", std::process::id(), opened.as_raw_fd());
-    Ok((PathBuf::from(path), Some(opened)))
+/// The folder by which programs are told of a socket in it, see [`socket::folder`].
+fn socket_folder(folder: &Path, name: &str) -> Result<(PathBuf, Option<File>), EngineError> {
+    socket::folder(folder, name)
+        .map_err(|error| failed(format!("open the folder {}", folder.display()), error))
 }
 
 /// The program of this name; recipes of servers name all that are used here.
@@ -204,21 +192,6 @@ fn program<'a>(programs: &'a Programs, name: &str) -> Result<&'a Path, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_paths_of_sockets_go_through_a_descriptor() {
-        let root = tempfile::tempdir().unwrap();
-        let (folder, held) = socket_folder(root.path(), "s.sock").unwrap();
-        assert!(folder == root.path() && held.is_none());
-        let long = root.path().join("x".repeat(120));
-        assert!(socket_folder(&long, "s.sock").is_err());
-        std::fs::create_dir(&long).unwrap();
-        std::fs::write(long.join("here"), "").unwrap();
-        let (folder, held) = socket_folder(&long, "s.sock").unwrap();
-        assert!(held.is_some() && folder.as_os_str().len() < 40);
-        let seen = std::process::Command::new("test").arg("-f").arg(folder.join("here")).status().unwrap();
-        assert!(seen.success(), "another process gets there");
-    }
 
     #[test]
     fn databases_are_named_by_their_place() {

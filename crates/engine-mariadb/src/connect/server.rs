@@ -4,17 +4,13 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, Error, Opts};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use threadwise_engine::EngineError;
+use threadwise_process::socket;
 
 use super::{Place, Target, require_version};
 use crate::error::{advice, code, failed};
-
-/// Longest path of a socket's address (unix(7): 108 bytes with the zero at the end).
-const SOCKET_PATH_BYTES: usize = 107;
 
 /// What every connection of ours sets. The clock of the server's loops is UTC, so that it never
 /// jumps; a mode that refuses rows which do not fit, whatever the server's default is.
@@ -120,14 +116,12 @@ impl Server {
 /// Names a socket with a long path through its folder's descriptor.
 fn shorten(target: &mut Target) -> Result<Option<File>, EngineError> {
     let Place::Socket(path) = &target.place else { return Ok(None) };
-    if path.as_os_str().len() <= SOCKET_PATH_BYTES {
-        return Ok(None);
-    }
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
-    let action = format!("open the folder of the socket {}", path.display());
-    let folder = File::open(folder).map_err(|cause| failed(action, cause))?;
-    target.place = Place::Socket(PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name));
-    Ok(Some(folder))
+    let found = socket::folder(folder, &name.to_string_lossy());
+    let action = || format!("open the folder of the socket {}", path.display());
+    let (short, held) = found.map_err(|cause| failed(action(), cause))?;
+    target.place = Place::Socket(short.join(name));
+    Ok(held)
 }
 
 /// Why there is no connection, and what to do next. Never the password.
