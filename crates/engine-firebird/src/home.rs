@@ -1,6 +1,7 @@
-//! A folder of ours in which Firebird is at home: its own configuration, its own lock files, the database.
+//! A folder of ours in which Firebird is at home: its own configuration, its own lock files, the database. What is
+//! common to all servers of ours is `threadwise_engine::servers`.
 //!
-//! A home H holds `root` (links to the installed engine, and a `firebird.conf` of ours; the variable
+//! A home holds `root` (links to the installed engine, and a `firebird.conf` of ours; the variable
 //! FIREBIRD names it), `locks`, `tmp`, and `data` with the database, in which the programs work. Nothing of
 //! the installation is changed or used but the engine's files.
 //!
@@ -8,22 +9,18 @@
 //! LockHashSlots); what FIREBIRD, FIREBIRD_LOCK and FIREBIRD_TMP move was seen with strace(1).
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
-use threadwise_engine::EngineError;
-use threadwise_process::{living, marked, template};
+use threadwise_engine::servers::{self, identity};
+use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_process::marked;
 
-use crate::error::{failed, io_error, words};
+use crate::error::{ENGINE, failed, io_error, words};
 use crate::programs::Programs;
 
 /// Name of the database in its folder.
 pub(crate) const DATABASE: &str = "./data.fdb";
-
-/// Present in a copy whose sessions all ended in order.
-const CLEAN: &str = "clean";
 
 /// Files of the installation's folder that are ours instead.
 const OURS: [&str; 2] = ["firebird.conf", "databases.conf"];
@@ -31,27 +28,31 @@ const OURS: [&str; 2] = ["firebird.conf", "databases.conf"];
 /// The log of the installation, which is not for us to write into; there will be one of our own.
 const LOG: &str = "firebird.log";
 
-/// How long programs of an earlier run may take to end.
-const END_LIMIT: Duration = Duration::from_secs(20);
-
 /// A home.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Home(pub PathBuf);
+pub(crate) struct Home(pub servers::Home);
+
+/// The template of treatments that ask for the same data, since each works on a copy.
+pub(crate) fn template_of(load: &LoadRequest) -> servers::Home {
+    servers::Home::new(ENGINE, &load.data_dir, "template", &identity(load))
+}
+
+/// The copy of one treatment.
+pub(crate) fn copy_of(load: &LoadRequest) -> Home {
+    let identity = format!("{} {}", identity(load), load.treatment);
+    Home(servers::Home::new(ENGINE, &load.data_dir, "run", &identity))
+}
 
 impl Home {
-    /// The folder of the database.
-    pub(crate) fn data(&self) -> PathBuf {
-        self.0.join("data")
-    }
-
     /// Makes everything but the folder of the database; each session's cache is to have `cache_pages`.
     ///
     /// # Errors
     /// The file system's.
     pub(crate) fn make(&self, programs: &Programs, cache_pages: u64) -> Result<(), EngineError> {
-        let root = self.0.join("root");
-        for folder in [&root, &self.0.join("locks"), &self.0.join("tmp")] {
-            make_folder(folder)?;
+        self.0.make(None)?;
+        let root = self.0.file("root");
+        for folder in [&root, &self.0.file("locks"), &self.0.file("tmp")] {
+            self.0.make_private(folder, None)?;
         }
         let entries =
             fs::read_dir(&programs.root).map_err(|cause| io_error("read", &programs.root, &cause))?;
@@ -73,14 +74,6 @@ impl Home {
         Ok(())
     }
 
-    /// Makes an empty folder for the database.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub(crate) fn make_data(&self) -> Result<(), EngineError> {
-        make_folder(&self.data())
-    }
-
     /// A command of Firebird's that works in the folder of the database. The engine is inside of the
     /// program, which asks for no password, so there is none; the mark lets the janitor find it.
     pub(crate) fn command(&self, program: &Path) -> Command {
@@ -88,14 +81,14 @@ impl Home {
         command
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-            .env("FIREBIRD", self.0.join("root"))
-            .env("FIREBIRD_LOCK", self.0.join("locks"))
-            .env("FIREBIRD_TMP", self.0.join("tmp"))
-            .env(marked::VARIABLE, &self.0)
+            .env("FIREBIRD", self.0.file("root"))
+            .env("FIREBIRD_LOCK", self.0.file("locks"))
+            .env("FIREBIRD_TMP", self.0.file("tmp"))
+            .env(marked::VARIABLE, self.0.folder())
             // The loops are told their window in UTC; in the plain C locale the engine refuses a path with a
             // letter that is not ASCII.
             .envs([("TZ", "UTC"), ("LC_ALL", "C.UTF-8")])
-            .current_dir(self.data());
+            .current_dir(self.0.data());
         command
     }
 
@@ -116,84 +109,6 @@ impl Home {
             false => Err(failed(action, words(&String::from_utf8_lossy(&output.stderr)))),
         }
     }
-
-    /// Puts a copy of the database of `from` here, in place of whatever is there.
-    ///
-    /// # Errors
-    /// No space, or the file system's.
-    pub(crate) fn copy_from(
-        &self,
-        from: &Self,
-        programs: &Programs,
-        cache_pages: u64,
-    ) -> Result<(), EngineError> {
-        self.remove()?;
-        self.make(programs, cache_pages)?;
-        template::copy(&from.data(), &self.data(), None, &|_| false)
-            .map_err(|cause| failed("copy the database", cause))?;
-        // What waits for the disk would be written while something is measured.
-        template::sync(&self.0).map_err(|cause| io_error("sync", &self.0, &cause))
-    }
-
-    /// The copy of an earlier block where its sessions ended in order, else a new one. Its mark is taken
-    /// off, since sessions are about to use it.
-    ///
-    /// # Errors
-    /// As [`Self::copy_from`].
-    pub(crate) fn keep_or_copy_from(
-        &self,
-        from: &Self,
-        programs: &Programs,
-        cache_pages: u64,
-    ) -> Result<(), EngineError> {
-        let clean = self.0.join(CLEAN);
-        match clean.is_file() {
-            true => fs::remove_file(&clean).map_err(|cause| io_error("use", &self.0, &cause)),
-            false => self.copy_from(from, programs, cache_pages),
-        }
-    }
-
-    /// Says that all sessions ended in order.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub(crate) fn mark_clean(&self) -> Result<(), EngineError> {
-        fs::write(self.0.join(CLEAN), "").map_err(|cause| io_error("mark", &self.0, &cause))
-    }
-
-    /// Removes the folder with the programs that still run in it.
-    ///
-    /// # Errors
-    /// They do not end, or the file system's.
-    pub(crate) fn remove(&self) -> Result<(), EngineError> {
-        if !self.0.exists() {
-            return Ok(());
-        }
-        living::end_in_folder(&self.0, END_LIMIT)
-            .map_err(|cause| failed("end programs of an earlier run", cause))?;
-        fs::remove_dir_all(&self.0).map_err(|cause| io_error("remove", &self.0, &cause))
-    }
-}
-
-/// Makes a template by `fill`, which works in a folder of another name; gives what `fill` gave.
-///
-/// # Errors
-/// Those of `fill`, or the file system's.
-pub(crate) fn make_template<T>(
-    to: &Path,
-    fill: impl FnOnce(&Home) -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let part = Home(to.with_extension("part"));
-    part.remove()?;
-    let made = fill(&part).and_then(|made| {
-        fs::rename(&part.0, to).map_err(|cause| io_error("name", to, &cause))?;
-        Ok(made)
-    });
-    if made.is_err() {
-        // What counts is why it was not made.
-        let _ = part.remove();
-    }
-    made
 }
 
 /// Refuses a folder whose name Firebird would misread: what stands before a colon is a host
@@ -211,13 +126,6 @@ pub(crate) fn check_path(folder: &Path) -> Result<(), EngineError> {
     Err(failed("use the folder for data", why))
 }
 
-fn make_folder(folder: &Path) -> Result<(), EngineError> {
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
-        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(io_error("make", folder, &cause)),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,18 +135,5 @@ mod tests {
         assert!(check_path(Path::new("/data/my base's \"ü\"")).is_ok());
         let message = check_path(Path::new("/data/host:base")).unwrap_err().to_string();
         assert!(message.contains("expects a host") && message.contains("another folder"), "{message}");
-    }
-
-    #[test]
-    fn a_template_is_whole_or_not_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let to = folder.path().join("template");
-        let broken: Result<(), _> = make_template(&to, |home| {
-            home.make_data()?;
-            Err(failed("fill it", "no"))
-        });
-        assert!(broken.is_err() && fs::read_dir(folder.path()).unwrap().next().is_none());
-        make_template(&to, Home::make_data).unwrap();
-        assert!(to.join("data").is_dir());
     }
 }

@@ -17,24 +17,14 @@ mod options;
 mod programs;
 mod workload;
 
-use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_study::Options;
 use threadwise_study::engine::Properties;
 
-use error::failed;
 use home::Home;
 use options::Own;
 use programs::Programs;
 use workload::{Treatment, Work};
-
-/// Goes up whenever the same request makes other data.
-const FORMAT: u32 = 1;
-
-/// What a template says of itself, beside its database.
-const FACTS: &str = "facts";
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -86,18 +76,17 @@ impl Engine for Firebird {
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
         let work = Work::parse(request)?;
         let own = options::parse(&request.engine_options)?;
-        let to = request.data_dir.join(template_name(request));
-        if let Some(loaded) = read_facts(&to) {
+        let template = home::template_of(request);
+        if let Some(loaded) = template.loaded() {
             return Ok(loaded);
         }
-        home::check_path(&to)?;
+        home::check_path(template.folder())?;
         let programs = Programs::find(own.bin.as_deref())?;
-        home::make_template(&to, |home| {
+        template.make_template(|part| {
+            let home = Home(part.clone());
             home.make(&programs, cache_pages(&own, work, request.sessions))?;
-            home.make_data()?;
-            let loaded = workload::load(home, &programs, &work, request)?;
-            write_facts(&home.0, &loaded)?;
-            Ok(loaded)
+            part.make_private(&part.data(), None)?;
+            workload::load(&home, &programs, &work, request)
         })
     }
 
@@ -105,59 +94,15 @@ impl Engine for Firebird {
         let load = &request.load;
         let work = Work::parse(load)?;
         let own = options::parse(&load.engine_options)?;
-        let name = template_name(load);
-        let template = Home(load.data_dir.join(&name));
-        if read_facts(&template.0).is_none() {
-            return Err(failed(
-                "find its data",
-                format!("{} is missing; load it first", template.0.display()),
-            ));
-        }
+        let (template, home) = (home::template_of(load), home::copy_of(load));
+        template.expect_loaded()?;
         let programs = Programs::find(own.bin.as_deref())?;
-        let copy = format!("firebird-run_{:016x}", fnv(&format!("{name}|{}", load.treatment)));
-        let home = Home(load.data_dir.join(copy));
-        let pages = cache_pages(&own, work, load.sessions);
-        match work.changes_data() {
-            true => home.copy_from(&template, &programs, pages)?,
-            false => home.keep_or_copy_from(&template, &programs, pages)?,
-        }
+        let make = |_: &_| home.make(&programs, cache_pages(&own, work, load.sessions));
+        home.0.copy_of(&template, work.changes_data(), None, make)?;
         Ok(Box::new(Treatment::start(home, programs, work, request)?))
     }
 }
 
 fn cache_pages(own: &Own, work: Work, sessions: u32) -> u64 {
     own.cache_pages.unwrap_or_else(|| work.cache_pages(sessions))
-}
-
-/// A template is shared by treatments that ask for the same data, since each works on a copy.
-fn template_name(load: &LoadRequest) -> String {
-    let mut text = format!("{FORMAT}|{}|{}|{}", load.workload, load.sessions, load.seed);
-    for (name, value) in &load.options {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "|{name}={value}");
-    }
-    format!("firebird-template_{:016x}", fnv(&text))
-}
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): names, not secrets.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
-fn write_facts(folder: &Path, loaded: &Loaded) -> Result<(), EngineError> {
-    let Loaded { bytes_per_session, rows_per_session, notes } = loaded;
-    let text = format!("{bytes_per_session}\n{rows_per_session}\n{}\n", notes.join("\n"));
-    fs::write(folder.join(FACTS), text).map_err(|cause| failed("write down what was loaded", cause))
-}
-
-fn read_facts(folder: &Path) -> Option<Loaded> {
-    let text = fs::read_to_string(folder.join(FACTS)).ok()?;
-    let mut lines = text.lines();
-    Some(Loaded {
-        bytes_per_session: lines.next()?.parse().ok()?,
-        rows_per_session: lines.next()?.parse().ok()?,
-        notes: lines.map(str::to_owned).collect(),
-    })
 }

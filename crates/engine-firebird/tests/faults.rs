@@ -92,7 +92,7 @@ fn no_program_outlives_a_worker_that_is_killed() {
     // What it left is put aside by the next one.
     let load = request(folder.path(), "insert", 1, &[("durability", text("relaxed"))]);
     assert_eq!(run(&load, 1, 50).unwrap().finished, Ok(()));
-    assert!(named(folder.path(), "firebird-run_").is_empty());
+    assert!(named(folder.path(), "firebird-run-").is_empty());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn wrong_answers_fail_the_run() {
             &[("seed_rows", whole(100)), ("durability", text("relaxed"))],
         );
         load.treatment = "wrong".into();
-        named(folder.path(), "firebird-run_").iter().for_each(|home| std::fs::remove_dir_all(home).unwrap());
+        named(folder.path(), "firebird-run-").iter().for_each(|home| std::fs::remove_dir_all(home).unwrap());
         Firebird.load(&load).unwrap();
         let start = start_request(&load);
         let ran =

@@ -41,7 +41,7 @@ fn blocks_are_read_from_memory_one_a_row() {
         }
         assert!(living(folder.path()).is_empty());
     }
-    assert_eq!(named(folder.path(), "firebird-run_").len(), 1);
+    assert_eq!(named(folder.path(), "firebird-run-").len(), 1);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn rows_are_inserted_as_the_sessions_say() {
             "{:?}",
             ran.slices
         );
-        assert!(living(folder.path()).is_empty() && named(folder.path(), "firebird-run_").is_empty());
+        assert!(living(folder.path()).is_empty() && named(folder.path(), "firebird-run-").is_empty());
     }
 }
 

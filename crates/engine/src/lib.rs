@@ -9,6 +9,7 @@ pub mod engines;
 mod known_by;
 pub mod latency;
 pub mod protocol;
+pub mod servers;
 pub mod worker;
 pub mod workloads;
 

@@ -180,8 +180,8 @@ impl Running for Treatment {
         let failed = self.opened().iter().any(|open| open.tally.failed.load(Ordering::Relaxed));
         // What is not in order is made anew by whoever comes next.
         let left = match self.work.changes_data() || checked.is_err() || failed {
-            true => self.home.remove(),
-            false => self.home.mark_clean(),
+            true => self.home.0.remove(),
+            false => self.home.0.end(),
         };
         checked.and(left)
     }

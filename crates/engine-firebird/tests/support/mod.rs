@@ -177,7 +177,7 @@ pub fn named(folder: &Path, prefix: &str) -> Vec<std::path::PathBuf> {
 
 /// A statement of somebody else's on the run's copy of the database.
 pub fn administer(folder: &Path, sql: &str) {
-    let home = named(folder, "firebird-run_").pop().unwrap();
+    let home = named(folder, "firebird-run-").pop().unwrap();
     let isql =
         ["/usr/bin/isql-fb", "/opt/firebird/bin/isql"].into_iter().find(|path| Path::new(path).exists());
     let mut isql = Command::new(isql.unwrap())

@@ -1,0 +1,150 @@
+//! Servers of ours: the frame that the engines with a server share.
+//!
+//! A template is made once for equal data: an empty data directory, a server on it that is filled, and stopped in
+//! order. Each treatment that needs one starts a server on a copy, as a child of its worker, whose logical CPUs and
+//! memory policy it inherits; the copy stays for the next block where runs leave it as it was. Or one server is kept
+//! for the study. How a server is made, started, reached and stopped is up to its engine ([`Launch`]); folders,
+//! copies, marks, the child's life and the binding of threads are here.
+
+mod home;
+mod place;
+mod process;
+#[cfg(test)]
+mod tests;
+
+pub use home::{Home, sync};
+pub use place::{Rights, Thread};
+pub use process::{Ending, Launch, Process};
+
+use crate::{EngineError, Keeper, LoadRequest, Loaded};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+
+/// 16 hexadecimal digits that stand for a text in names of files and tables: the first of its SHA-256, so that
+/// every build of threadwise finds the same name.
+pub fn digest(text: &str) -> String {
+    let sum = Sha256::digest(text);
+    sum.iter().take(8).fold(String::new(), |mut digits, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+/// What makes the data of two treatments the same, as a text.
+pub fn identity(load: &LoadRequest) -> String {
+    let mut text = format!("{} {} {}", load.workload, load.sessions, load.seed);
+    for (name, value) in &load.options {
+        // Quoted, so that no value reads as two options.
+        let _ = write!(text, " {name}={:?}", value.to_string());
+    }
+    text
+}
+
+/// The part of object names that keeps treatments apart in one server: those that change their data have one for
+/// themselves, the others share it with equals.
+pub fn suffix(load: &LoadRequest, changes_data: bool) -> String {
+    let treatment = if changes_data { load.treatment.as_str() } else { "" };
+    format!("_{}", digest(&format!("{} {treatment}", identity(load))))
+}
+
+/// Finds the template, or makes it: `install` makes an empty data directory in a home, `fill` the data on a server
+/// that runs there.
+///
+/// # Errors
+/// Those of `install` and `fill`, the server's, or the file system's.
+pub fn load_template<L: Launch>(
+    launch: &L,
+    template: &Home,
+    install: impl FnOnce(&Home) -> Result<(), EngineError>,
+    fill: impl FnOnce(&L::Server) -> Result<Loaded, EngineError>,
+) -> Result<Loaded, EngineError> {
+    if let Some(loaded) = template.loaded() {
+        return Ok(loaded);
+    }
+    template.make_template(|part| {
+        install(part)?;
+        let process = Process::start(launch, part)?;
+        let loaded = fill(process.server())?;
+        process.stop(Ending::Template)?;
+        Ok(loaded)
+    })
+}
+
+/// A server of ours for one treatment.
+#[derive(Debug)]
+pub struct TreatmentServer<L: Launch> {
+    /// The server.
+    pub process: Process<L>,
+    /// Whether the data is thrown away after the run.
+    pub discard: bool,
+}
+
+impl<L: Launch> TreatmentServer<L> {
+    /// Starts a server in `home` on a copy of the template, see [`Home::copy_of`].
+    ///
+    /// # Errors
+    /// Those of [`Home::copy_of`], or the server's.
+    pub fn start(launch: &L, template: &Home, home: &Home, discard: bool) -> Result<Self, EngineError> {
+        home.copy_of(template, discard, launch.user().as_ref(), |home| launch.make(home))?;
+        Ok(Self { process: Process::start(launch, home)?, discard })
+    }
+
+    /// Stops it. Its data goes, or is marked as fit for the next block.
+    ///
+    /// # Errors
+    /// It did not end in order, or the file system's.
+    pub fn finish(self) -> Result<(), EngineError> {
+        let home = self.process.home().clone();
+        match self.discard {
+            true => self.process.stop(Ending::Discard).and(home.remove()),
+            false => self.process.stop(Ending::Keep).and_then(|()| home.end()),
+        }
+    }
+}
+
+/// A server of ours for all treatments. When it is dropped, it is ended at once and its data removed.
+#[derive(Debug)]
+pub struct StudyServer<L: Launch> {
+    /// `None` where a server runs only while a treatment needs it, which then starts it.
+    process: Option<Process<L>>,
+    home: Home,
+    ended: bool,
+}
+
+impl<L: Launch> StudyServer<L> {
+    /// Keeps a server that runs.
+    pub fn new(process: Process<L>) -> Self {
+        Self { home: process.home().clone(), process: Some(process), ended: false }
+    }
+
+    /// Stops the server and keeps its data, on which treatments start servers in turn.
+    ///
+    /// # Errors
+    /// It cannot be stopped in order.
+    pub fn rest(mut self) -> Result<Self, EngineError> {
+        if let Some(process) = self.process.take() {
+            process.stop(Ending::Keep)?;
+        }
+        self.home.end()?;
+        Ok(self)
+    }
+}
+
+impl<L: Launch> Keeper for StudyServer<L> {
+    fn end(mut self: Box<Self>) -> Result<(), EngineError> {
+        self.ended = true;
+        let stopped = self.process.take().map_or(Ok(()), |process| process.stop(Ending::Discard));
+        stopped.and(self.home.remove())
+    }
+}
+
+impl<L: Launch> Drop for StudyServer<L> {
+    fn drop(&mut self) {
+        if !self.ended {
+            drop(self.process.take());
+            // The janitor ends and removes what cannot be ended and removed here.
+            let _ = self.home.remove();
+        }
+    }
+}
