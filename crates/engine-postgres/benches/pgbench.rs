@@ -25,8 +25,9 @@ use std::process::{Command, ExitCode};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use threadwise_engine::servers::{Ending, Home};
 use threadwise_engine::{EngineError, LoadRequest, SessionRequest, Window, clock};
-use threadwise_engine_postgres::cluster::{self, Cluster, Ending, Home, Programs};
+use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::{Managed, SCHEMA};
 use threadwise_engine_postgres::workload::{self, Treatment};
 use threadwise_machine::CpuSet;
@@ -96,9 +97,9 @@ fn compare_all() -> Result<f64, Failure> {
     let folder = tempfile::tempdir()?;
     // The server may have another user than this program.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711))?;
-    let home = Home::of(folder.path(), "bench", 0);
+    let home = cluster::home(folder.path(), "bench", "");
     cluster::prepare(&home, &programs, &Managed::default(), DATA_BYTES, 8)?;
-    let cluster = Cluster::start(&programs, &home.data(), &home.log(), cluster::server_user().as_ref())?;
+    let cluster = Cluster::start(&programs, &home)?;
     cluster.server().connect("bench")?.batch_execute(&format!(
         "CREATE SCHEMA {SCHEMA}; \
          CREATE UNLOGGED TABLE {SCHEMA}.results (steps bigint NOT NULL, in_time boolean NOT NULL)"

@@ -14,18 +14,19 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use threadwise_engine::servers::{self, Ending, Home, TreatmentServer};
 use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Placed, Running, Session, SessionRequest, Standing, StartRequest,
     Window,
 };
 use threadwise_study::{Counters, SessionSlice};
 
-use crate::cluster::{self, Ending, Home, Programs};
+use crate::cluster::{Cluster, Programs};
 use crate::error::{failed, refuse};
+use crate::load_shared;
 use crate::placing::expect_in_place;
-use crate::running::{AtWork, Own};
+use crate::running::AtWork;
 use crate::workload::{QuerySession, lock};
-use crate::{load_shared, start_cluster};
 
 /// File beside the data directory whose lock says whose turn it is.
 const TURN_FILE: &str = "turn";
@@ -94,7 +95,7 @@ pub fn load(home: &Home, programs: &Programs, request: &LoadRequest) -> Result<L
     let _turn = turn(home)?;
     repair(home, programs)?;
     home.begin()?;
-    let cluster = start_cluster(programs, home)?;
+    let cluster = Cluster::start(programs, home)?;
     let loaded = load_shared(cluster.server(), request, true)?;
     cluster.stop(Ending::Keep)?;
     home.end()?;
@@ -122,13 +123,13 @@ fn repair(home: &Home, programs: &Programs) -> Result<(), EngineError> {
         return Ok(());
     }
     home.clear()?;
-    start_cluster(programs, home)?.stop(Ending::Keep)?;
+    Cluster::start(programs, home)?.stop(Ending::Keep)?;
     home.end()
 }
 
 /// Writes what waits, and puts all files below a folder out of the page cache.
 fn evict(folder: &Path) -> Result<(), EngineError> {
-    cluster::sync(folder);
+    servers::sync(folder);
     evict_files(folder).map_err(|(path, cause)| {
         failed(format!("put {path} out of the page cache"), format!("{cause}; without it say cache=warm"))
     })
@@ -189,10 +190,10 @@ impl Cold {
         repair(&self.home, &self.programs)?;
         evict(&self.home.data())?;
         self.home.begin()?;
-        let cluster = start_cluster(&self.programs, &self.home)?;
-        let server = cluster.server().clone();
-        let own = Own { cluster, home: self.home.clone(), discard: false };
-        let at_work = AtWork::start(&server, &self.request, &self.suffix, Some(own), true)?;
+        let process = Cluster::start(&self.programs, &self.home)?;
+        let server = process.server().clone();
+        let ours = TreatmentServer { process, discard: false };
+        let at_work = AtWork::start(&server, &self.request, &self.suffix, Some(ours), true)?;
         let (load, seed) = (self.request.load.clone(), self.request.seed);
         let cpus = self.request.sessions[0].clone();
         let stream = at_work.open_stream(&SessionRequest { load, session: 0, sessions: 1, cpus, seed })?;
@@ -313,7 +314,7 @@ mod tests {
     #[test]
     fn turns_are_taken_one_after_the_other() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::of(folder.path(), "study", 0);
+        let home = crate::cluster::home(folder.path(), "study", "");
         fs::create_dir(home.file("")).unwrap();
         let first = turn(&home).unwrap();
         let other = File::open(home.file(TURN_FILE)).unwrap();

@@ -20,22 +20,20 @@ mod running;
 pub mod schema;
 pub mod workload;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use threadwise_engine::connections::Limit;
+use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
 };
+use threadwise_process::room::server_memory_bytes;
 use threadwise_study::Options;
 use threadwise_study::engine::Properties;
 
-use cluster::{Cluster, Ending, Home, Programs};
+use cluster::{Cluster, Programs};
 pub use connect::Server;
 use connect::{Environment, Target};
 use options::{Choice, External, Managed, SCHEMA};
-use running::{AtWork, Own};
-
-/// File beside a template that tells what loading it did.
-const LOADED_FILE: &str = "loaded";
+use running::AtWork;
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -132,9 +130,9 @@ impl Engine for Postgres {
                 Box::new(AtWork::start(&server, request, &suffix(load, true)?, None, true)?)
             }
             Choice::Managed(managed) => {
-                let own = start_own(load, &managed)?;
-                let server = own.cluster.server().clone();
-                Box::new(AtWork::start(&server, request, "", Some(own), true)?)
+                let ours = start_copy(load, &managed)?;
+                let server = ours.process.server().clone();
+                Box::new(AtWork::start(&server, request, "", Some(ours), true)?)
             }
             Choice::External(external) => {
                 Box::new(AtWork::start(&reach(&external)?, request, &suffix(load, false)?, None, false)?)
@@ -175,26 +173,13 @@ fn reach(external: &External) -> Result<Server, EngineError> {
     Server::reach(target, &external.schema)
 }
 
-/// What makes two treatments' data the same.
-fn identity(load: &LoadRequest) -> impl Hash {
-    let options: Vec<(String, String)> =
-        load.options.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    (load.workload.clone(), options, load.sessions, load.seed)
-}
-
-/// The part of object names that keeps treatments apart in one database: those that change their data
-/// have their own, the others share it with equals. Data with a name of its own has no part of a name in
-/// a server that is not `ours`.
+/// The part of object names that keeps treatments apart in one database. Data with a name of its own has no part
+/// of a name in a server that is not `ours`.
 fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
-    if let Some(name) = workload::data_name(load)? {
-        return Ok(if ours { name } else { String::new() });
+    match workload::data_name(load)? {
+        Some(name) => Ok(if ours { name } else { String::new() }),
+        None => Ok(servers::suffix(load, workload::changes_data(load)?)),
     }
-    let mut hasher = DefaultHasher::new();
-    identity(load).hash(&mut hasher);
-    if workload::changes_data(load)? {
-        load.treatment.hash(&mut hasher);
-    }
-    Ok(format!("_{:016x}", hasher.finish()))
 }
 
 fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
@@ -212,19 +197,19 @@ fn load_study(request: &LoadRequest, managed: &Managed) -> Result<Loaded, Engine
     }
     let loaded = load_shared(&study_server(request)?, request, true)?;
     if loaded.bytes_per_session > 0 && workload::shares_server(&request.workload) {
-        cluster::sync(&study_home(request).data());
+        servers::sync(&study_home(request).data());
     }
     Ok(loaded)
 }
 
 /// The home of the study's one server: one for each study, since the data folder is the study's.
 fn study_home(request: &LoadRequest) -> Home {
-    Home::of(&request.data_dir, "study", 0)
+    cluster::home(&request.data_dir, "study", "")
 }
 
 /// Treatments share a server that either runs all the time or never between queries.
 fn expect_alike(request: &LoadRequest, home: &Home) -> Result<(), EngineError> {
-    if !home.data().exists() || home.is_resting() == workload::is_cold(request)? {
+    if !home.data().exists() || cluster::is_resting(home) == workload::is_cold(request)? {
         return Ok(());
     }
     let why = "the treatments of a study on PostgreSQL share one server, which 'cold' restarts before every query: \
@@ -240,7 +225,7 @@ fn keep_study(
     request: &LoadRequest,
     managed: &Managed,
     connections: u32,
-) -> Result<keeper::Study, EngineError> {
+) -> Result<StudyServer<Programs>, EngineError> {
     let programs = Programs::find(managed.bin.as_deref())?;
     let home = study_home(request);
     let is_cold = workload::is_cold(request)?;
@@ -249,120 +234,60 @@ fn keep_study(
     }
     // Which treatments will come is not known here. Memory of the buffer pool that nobody uses is never
     // touched and costs nothing, so that there is room for many of them.
-    let data_bytes = workload::data_bytes(request)?.saturating_mul(STUDY_TREATMENTS).min(memory_bytes() / 3);
+    let data_bytes =
+        workload::data_bytes(request)?.saturating_mul(STUDY_TREATMENTS).min(server_memory_bytes() / 3);
     let mut managed = managed.clone();
-    for (name, value) in workload::server_settings(request, memory_bytes(), programs.major)? {
+    for (name, value) in workload::server_settings(request, server_memory_bytes(), programs.major)? {
         managed.settings.entry(name.to_owned()).or_insert(value);
     }
     cluster::prepare(&home, &programs, &managed, data_bytes, connections.max(request.sessions))?;
-    let cluster = start_cluster(&programs, &home)?;
-    let kept = keeper::Study::keep(cluster, home)?;
-    if is_cold { kept.rest() } else { Ok(kept) }
+    let cluster = Cluster::start(&programs, &home)?;
+    let server = cluster.server().clone();
+    let kept = StudyServer::new(cluster);
+    schema::claim(&mut server.connect("threadwise keeper")?, server.schema(), &server.place())?;
+    if !is_cold {
+        return Ok(kept);
+    }
+    cluster::rest(&home)?;
+    kept.rest()
 }
 
 /// Treatments that the buffer pool of one server for a study has room for.
 const STUDY_TREATMENTS: u64 = 16;
 
-/// Memory that can be had without swapping (proc_meminfo(5), `MemAvailable`), bytes.
-fn memory_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.map_or(u64::MAX, |kib| kib * 1024)
-}
-
-fn start_cluster(programs: &Programs, home: &Home) -> Result<Cluster, EngineError> {
-    Cluster::start(programs, &home.data(), &home.log(), cluster::server_user().as_ref())
+/// What makes the clusters of two treatments the same but for what they do to their data.
+fn identity(request: &LoadRequest, managed: &Managed, programs: &Programs) -> String {
+    let (settings, program, version) = (&managed.settings, &programs.postgres, &programs.version);
+    format!("{} {settings:?} {program:?} {version}", servers::identity(request))
 }
 
 fn template_home(request: &LoadRequest, managed: &Managed, programs: &Programs) -> Home {
-    let settings = managed.settings.clone();
-    Home::of(
-        &request.data_dir,
-        "template",
-        (identity(request), settings, &programs.postgres, &programs.version),
-    )
+    cluster::home(&request.data_dir, "template", &identity(request, managed, programs))
 }
 
 /// Makes a stopped, filled cluster that treatments copy, or finds it.
 fn load_template(request: &LoadRequest, managed: &Managed) -> Result<Loaded, EngineError> {
     let programs = Programs::find(managed.bin.as_deref())?;
     let template = template_home(request, managed, &programs);
-    if template.is_clean()
-        && let Some(loaded) = read_loaded(&template)
-    {
-        return Ok(loaded);
-    }
-    template.remove()?;
-    let part = template.unfinished();
-    let made = fill(request, managed, &programs, &part).and_then(|loaded| {
-        write_loaded(&part, &loaded)?;
-        part.finish(&template)?;
-        Ok(loaded)
-    });
-    if made.is_err() {
-        // What loading failed on counts; the janitor removes what cannot be removed here.
-        let _ = part.remove();
-    }
-    made
-}
-
-fn fill(
-    request: &LoadRequest,
-    managed: &Managed,
-    programs: &Programs,
-    part: &Home,
-) -> Result<Loaded, EngineError> {
-    // Beyond half of the memory the kernel's cache serves better, and a server might not start.
-    let data_bytes = workload::data_bytes(request)?.min(memory_bytes() / 2);
-    cluster::prepare(part, programs, managed, data_bytes, request.sessions)?;
-    let cluster = start_cluster(programs, part)?;
-    let server = cluster.server().clone();
-    let mut client = server.connect("threadwise loader")?;
-    let sql = format!("CREATE SCHEMA {SCHEMA}");
-    client.batch_execute(&sql).map_err(|cause| error::query("make its schema", &cause))?;
-    let loaded = workload::load(&mut client, &server, request, "")?;
-    drop(client);
-    cluster.stop(Ending::Keep)?;
-    Ok(loaded)
-}
-
-/// Bytes, rows and notes, one a line.
-fn write_loaded(home: &Home, loaded: &Loaded) -> Result<(), EngineError> {
-    let notes = loaded.notes.iter().map(|note| format!("{}\n", error::one_line(note)));
-    let head = format!("{}\n{}\n", loaded.bytes_per_session, loaded.rows_per_session);
-    let path = home.file(LOADED_FILE);
-    std::fs::write(&path, head + &notes.collect::<String>())
-        .map_err(|cause| error::failed(format!("write {}", path.display()), cause))
-}
-
-fn read_loaded(home: &Home) -> Option<Loaded> {
-    let text = std::fs::read_to_string(home.file(LOADED_FILE)).ok()?;
-    let mut lines = text.lines();
-    Some(Loaded {
-        bytes_per_session: lines.next()?.parse().ok()?,
-        rows_per_session: lines.next()?.parse().ok()?,
-        notes: lines.map(str::to_owned).collect(),
+    let install = |home: &Home| {
+        // Beyond half of the memory the kernel's cache serves better, and a server might not start.
+        let data_bytes = workload::data_bytes(request)?.min(server_memory_bytes() / 2);
+        cluster::prepare(home, &programs, managed, data_bytes, request.sessions)
+    };
+    servers::load_template(&programs, &template, install, |server| {
+        let mut client = server.connect("threadwise loader")?;
+        let sql = format!("CREATE SCHEMA {SCHEMA}");
+        client.batch_execute(&sql).map_err(|cause| error::query("make its schema", &cause))?;
+        workload::load(&mut client, server, request, "")
     })
 }
 
 /// A server for one treatment, on its own copy of the template. The copy stays for the next block where
 /// runs leave it as it was.
-fn start_own(request: &LoadRequest, managed: &Managed) -> Result<Own, EngineError> {
+fn start_copy(request: &LoadRequest, managed: &Managed) -> Result<TreatmentServer<Programs>, EngineError> {
     let programs = Programs::find(managed.bin.as_deref())?;
     let template = template_home(request, managed, &programs);
-    if !template.is_clean() {
-        let why = "there is none for these options; load comes before start";
-        return Err(error::failed("find the loaded data", why));
-    }
-    let discard = workload::needs_fresh_copy(request)?;
-    let settings = managed.settings.clone();
-    let home = Home::of(&request.data_dir, "run", (identity(request), settings, &request.treatment));
-    if discard || !home.is_clean() {
-        home.clear()?;
-        cluster::restore(&template, &home)?;
-    }
-    home.begin()?;
-    let cluster = start_cluster(&programs, &home)?;
-    Ok(Own { cluster, home, discard })
+    let identity = format!("{} {}", identity(request, managed, &programs), request.treatment);
+    let home = cluster::home(&request.data_dir, "run", &identity);
+    TreatmentServer::start(&programs, &template, &home, workload::needs_fresh_copy(request)?)
 }

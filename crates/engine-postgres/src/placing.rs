@@ -6,10 +6,10 @@
 //! ("postgres: walwriter", with the cluster's name before it where it has one).
 
 use std::path::PathBuf;
+use threadwise_engine::servers::Rights;
 use threadwise_engine::{EngineError, Placed};
 use threadwise_machine::{CpuSet, pin};
-use threadwise_process::journal::{Journal, NO_JOURNAL};
-use threadwise_process::{masks, proc};
+use threadwise_process::proc;
 
 use crate::connect::{Locality, Server};
 use crate::error::{failed, refuse};
@@ -32,17 +32,6 @@ const SERVICES: [&str; 11] = [
 /// The process that starts all others, as it is called here.
 pub const POSTMASTER: &str = "postmaster";
 
-/// Whether and how masks may be changed.
-#[derive(Debug)]
-pub enum Rights {
-    /// The server is ours and goes with us.
-    Own,
-    /// It stays: every mask is written down before.
-    Journalled(Journal),
-    /// They stay as they are, and why.
-    None(String),
-}
-
 /// Binds what works for one treatment.
 #[derive(Debug)]
 pub struct Placing {
@@ -54,38 +43,21 @@ pub struct Placing {
 impl Placing {
     /// What may be done with a server: `ours` is one that threadwise started.
     pub fn of(server: &Server, ours: bool, journal: Option<&PathBuf>) -> Self {
-        let (postmaster, rights) = match (server.locality(), ours, journal) {
-            (Locality::Elsewhere { why }, _, _) => (0, Rights::None(why.clone())),
-            (Locality::Here { postmaster }, true, _) => (*postmaster, Rights::Own),
-            (Locality::Here { .. }, false, None) => (0, Rights::None(NO_JOURNAL.into())),
-            (Locality::Here { postmaster }, false, Some(path)) => match Journal::open(path) {
-                Ok(journal) => (*postmaster, Rights::Journalled(journal)),
-                Err(cause) => (0, Rights::None(cause.to_string())),
-            },
+        let (postmaster, rights) = match server.locality() {
+            Locality::Elsewhere { why } => (0, Rights::None(why.clone())),
+            Locality::Here { postmaster } => (*postmaster, Rights::of(ours, journal.map(PathBuf::as_path))),
         };
-        let placing = Self { rights, postmaster };
-        placing.tried()
-    }
-
-    /// Without the right to bind one process nothing is bound, so that a study is all or nothing: tried
-    /// on a service process by setting the mask that it has.
-    fn tried(self) -> Self {
-        let Some((_, pid)) = self.services().into_iter().next() else { return self };
-        let Ok(mask) = pin::thread_affinity(pid, pid) else { return self };
-        match masks::set_thread(pid, &mask) {
-            Err(cause @ masks::MaskError::NotAllowed { .. }) => {
-                Self { rights: Rights::None(cause.to_string()), postmaster: 0 }
-            }
-            _ => self,
+        let placing = Self { postmaster: if rights.refusal().is_some() { 0 } else { postmaster }, rights };
+        let first = placing.services().into_iter().next();
+        match first.map(|(_, pid)| placing.rights.may_bind((pid, pid))) {
+            Some(Err(why)) => Self { rights: Rights::None(why), postmaster: 0 },
+            _ => placing,
         }
     }
 
     /// Why nothing is bound; `None` where it is.
     pub fn refusal(&self) -> Option<&str> {
-        match &self.rights {
-            Rights::None(why) => Some(why),
-            Rights::Own | Rights::Journalled(_) => None,
-        }
+        self.rights.refusal()
     }
 
     /// The service processes by name: the postmaster's children that are no backends, and the postmaster
@@ -97,7 +69,7 @@ impl Placing {
         let children = proc::children(self.postmaster).into_iter();
         let mut found: Vec<(String, u32)> =
             children.filter_map(|pid| Some((service_name(&proc::title(pid)?)?, pid))).collect();
-        if matches!(self.rights, Rights::Own) {
+        if matches!(self.rights, Rights::Ours) {
             found.push((POSTMASTER.into(), self.postmaster));
         }
         found.sort();
@@ -117,7 +89,7 @@ impl Placing {
             .map_err(|cause| failed("read the postmaster's logical CPUs", cause))?;
         match &self.rights {
             _ if mask == *placement => Ok(()),
-            Rights::Own => Err(EngineError::Pin {
+            Rights::Ours => Err(EngineError::Pin {
                 session: 0,
                 cpus: placement.to_string(),
                 why: format!("its parallel workers inherit logical CPUs {mask} from the postmaster"),
@@ -142,13 +114,7 @@ impl Placing {
         if self.refusal().is_some() {
             return Ok(place(&CpuSet::new()));
         }
-        // What is there already need not be written down: nothing is changed.
-        if pin::thread_affinity(pid, pid).ok().as_ref() != Some(cpus) {
-            if let Rights::Journalled(journal) = &self.rights {
-                journal.record(pid, pid).map_err(|cause| fail(cause.to_string()))?;
-            }
-            masks::set_thread(pid, cpus).map_err(|cause| fail(cause.to_string()))?;
-        }
+        self.rights.bind((pid, pid), cpus).map_err(fail)?;
         Ok(place(cpus))
     }
 

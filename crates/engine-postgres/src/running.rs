@@ -2,28 +2,18 @@
 //! places, and stops.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use threadwise_engine::servers::TreatmentServer;
 use threadwise_engine::{
     EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest, Window,
 };
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
-use crate::cluster::{Cluster, Ending, Home};
+use crate::cluster::Programs;
 use crate::connect::Server;
 use crate::error::failed;
 use crate::placing::{POSTMASTER, Placing};
 use crate::workload::{QuerySession, Treatment};
-
-/// A server of ours for this treatment alone.
-#[derive(Debug)]
-pub struct Own {
-    /// The server.
-    pub cluster: Cluster,
-    /// Its data.
-    pub home: Home,
-    /// Whether the data is thrown away after the run.
-    pub discard: bool,
-}
 
 /// A treatment at work.
 pub struct AtWork {
@@ -37,7 +27,7 @@ pub struct AtWork {
     notes: Vec<String>,
     /// The server's service processes, once the sessions are open.
     services: OnceLock<Vec<(String, u32)>>,
-    own: Mutex<Option<Own>>,
+    own: Mutex<Option<TreatmentServer<Programs>>>,
 }
 
 impl AtWork {
@@ -50,7 +40,7 @@ impl AtWork {
         server: &Server,
         request: &StartRequest,
         suffix: &str,
-        own: Option<Own>,
+        own: Option<TreatmentServer<Programs>>,
         ours: bool,
     ) -> Result<Self, EngineError> {
         let fresh = own.as_ref().is_some_and(|own| own.discard);
@@ -94,7 +84,7 @@ impl AtWork {
         Ok(())
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<Own>> {
+    fn own(&self) -> MutexGuard<'_, Option<TreatmentServer<Programs>>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,11 +171,7 @@ impl Running for AtWork {
     fn finish(&self) -> Result<(), EngineError> {
         let checked = self.treatment.finish();
         let own = self.own().take();
-        let Some(Own { cluster, home, discard }) = own else { return checked };
-        let stopped = match discard {
-            true => cluster.stop(Ending::Discard).and_then(|()| home.remove()),
-            false => cluster.stop(Ending::Keep).and_then(|()| home.end()),
-        };
+        let stopped = own.map_or(Ok(()), TreatmentServer::finish);
         checked.and(stopped)
     }
 }

@@ -9,8 +9,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use support::theirs::{PASSWORD, Theirs};
 use support::{folder, programs};
+use threadwise_engine::servers::Ending;
 use threadwise_engine_postgres::Server;
-use threadwise_engine_postgres::cluster::{Cluster, Ending, Home, prepare, server_user};
+use threadwise_engine_postgres::cluster::{self, Cluster, prepare};
 use threadwise_engine_postgres::connect::{Environment, Locality, Target};
 use threadwise_engine_postgres::options::Managed;
 
@@ -225,9 +226,9 @@ fn a_server_of_ours_is_reached_by_a_path_too_long_for_a_socket() {
     let long = folder.path().join("x".repeat(100));
     std::fs::create_dir(&long).unwrap();
     std::fs::set_permissions(&long, std::fs::Permissions::from_mode(0o711)).unwrap();
-    let home = Home::of(&long, "long", 0);
+    let home = cluster::home(&long, "long", "");
     prepare(&home, &programs, &Managed::default(), 0, 1).unwrap();
-    let cluster = Cluster::start(&programs, &home.data(), &home.log(), server_user().as_ref()).unwrap();
+    let cluster = Cluster::start(&programs, &home).unwrap();
     assert!(cluster.server().is_local());
     let server = cluster.server().clone();
     let connected = std::thread::spawn(move || server.connect("from another thread").is_ok());

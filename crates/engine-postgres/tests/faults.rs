@@ -272,5 +272,5 @@ fn a_start_without_load_says_so() {
     let folder = folder();
     let request = load(folder.path(), "logical-io", &SMALL, &[]);
     let error: EngineError = engine().start(&start(&request)).map(drop).unwrap_err();
-    assert!(error.to_string().contains("load comes before start"), "{error}");
+    assert!(error.to_string().contains("load it first"), "{error}");
 }

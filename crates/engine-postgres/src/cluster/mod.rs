@@ -6,7 +6,7 @@ mod process;
 mod programs;
 mod settings;
 
-pub use home::{Home, prepare, restore, server_user, sync};
-pub use process::{Cluster, Ending, connect};
+pub use home::{home, is_resting, prepare, rest, server_user};
+pub use process::{Cluster, connect};
 pub use programs::Programs;
 pub use settings::configuration;

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use tempfile::TempDir;
 use threadwise_engine_postgres::Server;
-use threadwise_engine_postgres::cluster::{Home, Programs, prepare, server_user};
+use threadwise_engine_postgres::cluster::{self, Programs, prepare, server_user};
 use threadwise_engine_postgres::connect::{Environment, Target};
 use threadwise_engine_postgres::options::Managed;
 use threadwise_process::spawn::{self, DeathSignal, Program};
@@ -33,7 +33,7 @@ pub struct Theirs {
 impl Theirs {
     pub fn start(programs: &Programs) -> Self {
         let folder = super::folder();
-        let home = Home::of(folder.path(), "theirs", 0);
+        let home = cluster::home(folder.path(), "theirs", "");
         prepare(&home, programs, &Managed::default(), 0, 4).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let data = home.data();
@@ -121,7 +121,10 @@ fn certificates(data: &Path) -> PathBuf {
           -out server.crt 2>/dev/null && chmod 0600 server.key";
     let made = Command::new("sh").args(["-c", script]).current_dir(data).status().unwrap();
     if let (true, Some(user)) = (made.success(), server_user()) {
-        threadwise_process::template::chown_tree(data, &user).unwrap();
+        for entry in std::fs::read_dir(data).unwrap() {
+            let path = entry.unwrap().path();
+            std::os::unix::fs::chown(path, Some(user.uid), Some(user.gid)).unwrap();
+        }
     }
     authority
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use threadwise_engine_postgres::Server;
-use threadwise_engine_postgres::cluster::{self, Cluster, Home, Programs};
+use threadwise_engine_postgres::cluster::{self, Cluster, Programs};
 use threadwise_engine_postgres::options::{Managed, SCHEMA};
 
 /// A running server with our schema.
@@ -50,12 +50,11 @@ fn started(test: &str, settings: &[(&str, &str)]) -> Option<Place> {
     let folder = tempfile::tempdir().unwrap();
     // The server may have another user than this program.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-    let home = Home::of(folder.path(), "test", test);
+    let home = cluster::home(folder.path(), "test", test);
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let managed = Managed { settings, ..Managed::default() };
     cluster::prepare(&home, &programs, &managed, 64 << 20, 8).unwrap();
-    let user = cluster::server_user();
-    let cluster = Cluster::start(&programs, &home.data(), &home.log(), user.as_ref()).unwrap();
+    let cluster = Cluster::start(&programs, &home).unwrap();
     let place = Place { cluster, _folder: folder };
     place.client().batch_execute(&format!("CREATE SCHEMA {SCHEMA}")).unwrap();
     Some(place)

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use threadwise_engine_mariadb::{PrivateOptions, PrivateServer};
 use threadwise_engine_postgres::Server;
-use threadwise_engine_postgres::cluster::{Cluster, Home, Programs, prepare, server_user};
+use threadwise_engine_postgres::cluster::{self, Cluster, Programs, prepare};
 use threadwise_engine_postgres::connect::{Environment, Target};
 use threadwise_engine_postgres::options::Managed;
 
@@ -96,10 +96,10 @@ struct Postgres {
 impl Postgres {
     fn start(lab: &Lab) -> Self {
         let programs = Programs::find(None).unwrap();
-        let home = Home::of(lab.path(), "theirs", 0);
+        let home = cluster::home(lab.path(), "theirs", "");
         let settings = [("max_connections".to_owned(), MOST.to_string())].into();
         prepare(&home, &programs, &Managed { settings, ..Managed::default() }, 0, 1).unwrap();
-        let cluster = Cluster::start(&programs, &home.data(), &home.log(), server_user().as_ref()).unwrap();
+        let cluster = Cluster::start(&programs, &home).unwrap();
         let url =
             |user: &str| format!("postgres://{user}@/postgres?host={}&port=5432", home.data().display());
         let mut admin = cluster.server().connect("admin").unwrap();

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
 use threadwise_engine::EngineError;
-use threadwise_engine_postgres::cluster::{self, Cluster, Ending, Home};
+use threadwise_engine::servers::{Ending, Home};
+use threadwise_engine_postgres::cluster::{self, Cluster};
 use threadwise_engine_postgres::options::Managed;
-use threadwise_process::living;
 
 use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
 use crate::error::failed;
@@ -16,8 +15,6 @@ use crate::programs::{Programs, Way, ask};
 
 /// Superuser of the cluster, which its making names.
 const USER: &str = "threadwise";
-/// How long processes of a killed server may take to go.
-const CLEAR: Duration = Duration::from_secs(10);
 /// Bytes of a row with its places in two indices, about.
 const ROW_BYTES: u64 = 190;
 /// Nothing waits for the disk: for the time in which databases are dropped, each with a checkpoint that
@@ -30,7 +27,6 @@ const SYNCED: &str = "ALTER SYSTEM RESET fsync;\nSELECT pg_reload_conf();\n";
 #[derive(Debug)]
 pub(crate) struct Postgres {
     cluster: Cluster,
-    home: Home,
     major: u32,
     programs: Programs,
     /// Kept open where programs reach the socket through it.
@@ -40,7 +36,7 @@ pub(crate) struct Postgres {
 }
 
 fn home(place: &Place<'_>) -> Home {
-    Home::of(place.home, "list", 0)
+    cluster::home(place.home, "list", "")
 }
 
 /// Makes an empty cluster.
@@ -55,9 +51,8 @@ impl Postgres {
     pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
         let programs = cluster::Programs::find(place.bin.as_deref())?;
         let home = home(place);
-        living::end_in_folder(&home.data(), CLEAR).map_err(|error| failed("end an earlier server", error))?;
-        let user = cluster::server_user();
-        let cluster = Cluster::start(&programs, &home.data(), &home.log(), user.as_ref())?;
+        home.clear()?;
+        let cluster = Cluster::start(&programs, &home)?;
         let (host, folder) = socket_folder(&home.data(), ".s.PGSQL.5432")?;
         let set =
             [("PGHOST", host.display().to_string()), ("PGPORT", "5432".into()), ("PGUSER", USER.into())];
@@ -65,18 +60,18 @@ impl Postgres {
             set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let way = Way { environment, without: &["PG"] };
         let major = programs.major;
-        let server = Self { cluster, home, major, programs: place.programs.clone(), _folder: folder, way };
+        let server = Self { cluster, major, programs: place.programs.clone(), _folder: folder, way };
         // Where the last one was killed while it dropped databases.
         server.sql("postgres", SYNCED).map_err(|why| failed("set it up", why))?;
         Ok(server)
     }
 
     pub(super) fn data(&self) -> PathBuf {
-        self.home.data()
+        self.cluster.home().data()
     }
 
     pub(super) fn process(&self) -> u32 {
-        self.cluster.postmaster()
+        self.cluster.pid()
     }
 
     /// Asks in a database: rows as lines, columns parted by `|`.
