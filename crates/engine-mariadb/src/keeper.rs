@@ -1,9 +1,8 @@
-//! What lives as long as the study: our database in the user's server, or a server of ours.
+//! What lives as long as a study on the user's server: our database there.
 
 use mysql::Conn;
 use threadwise_engine::{EngineError, Keeper};
 
-use crate::managed::{self, OwnServer};
 use crate::{Server, schema};
 
 /// Our database in the user's server. The connection holds the lock.
@@ -39,26 +38,5 @@ impl Drop for KeptSchema {
             // Nobody is left to tell; the next study finds the mark and drops it.
             let _ = schema::drop_ours(&mut control, &self.name);
         }
-    }
-}
-
-/// A server of ours for the whole study. Dropped, it is killed.
-pub(crate) struct KeptServer {
-    server: OwnServer,
-}
-
-impl KeptServer {
-    /// Keeps a server that runs.
-    pub(crate) fn new(server: OwnServer) -> Self {
-        Self { server }
-    }
-}
-
-impl Keeper for KeptServer {
-    fn end(self: Box<Self>) -> Result<(), EngineError> {
-        let folder = self.server.folders.0.clone();
-        // Its data goes with it.
-        let stopped = self.server.stop(2);
-        stopped.and(managed::remove(&folder))
     }
 }

@@ -13,7 +13,6 @@ mod error;
 mod keeper;
 mod limits;
 mod managed;
-mod memory;
 mod options;
 mod place;
 mod private;
@@ -21,35 +20,25 @@ mod running;
 mod schema;
 mod workload;
 
-use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
+use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
 };
-use threadwise_process::users;
+use threadwise_process::room::server_memory_bytes;
 use threadwise_study::Options;
 use threadwise_study::engine::Properties;
 
 pub use connect::Server;
 use connect::{Target, target};
 use error::{failed, query};
-use keeper::{KeptSchema, KeptServer};
-use managed::{Folders, OwnServer, Programs, Setup};
+use keeper::KeptSchema;
+use managed::{Programs, Setup};
 use options::{External, Managed, Restart, SCHEMA, Which};
 pub use private::{PrivateOptions, PrivateServer};
 use running::{MariadbRunning, Under};
 use workload::{Treatment, Work};
-
-/// Users that packages make for the server.
-const USERS: [&str; 2] = ["mysql", "mariadb"];
-
-/// Goes up whenever the same request makes other data.
-const FORMAT: u32 = 1;
-
-/// What a loaded template says of itself, beside its data directory.
-const FACTS: &str = "facts";
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +102,7 @@ impl Engine for Mariadb {
         match options::parse(&request.engine_options)? {
             Which::External(external) => Ok(Some(Box::new(KeptSchema::make(&find(&external)?.0)?))),
             Which::Managed(managed) if managed.restart == Restart::Study => {
-                Ok(Some(Box::new(KeptServer::new(start_for_study(request, &managed, connections)?))))
+                Ok(Some(Box::new(start_for_study(request, &managed, connections)?)))
             }
             Which::Managed(_) => Ok(None),
         }
@@ -142,20 +131,30 @@ impl Engine for Mariadb {
             Which::Managed(managed) if managed.restart == Restart::Run => start_copy(request, &managed, work),
             Which::Managed(managed) => {
                 let server = study_server(&load.data_dir)?;
-                let at_work =
-                    Treatment::start(&server, work, load, &suffix(load, work), (false, managed.waits))?;
+                let at_work = Treatment::start(
+                    &server,
+                    work,
+                    load,
+                    &servers::suffix(load, work.changes_data()),
+                    (false, managed.waits),
+                )?;
                 let notes =
                     vec!["memory placed earlier: one server for the study (restart=study)".to_owned()];
                 let flush = Some(work.flush_at_commit().unwrap_or(1));
-                Ok(Box::new(MariadbRunning::new(at_work, Under::Study, request, flush, notes)?))
+                Ok(Box::new(MariadbRunning::new(at_work, Under::Study, request, flush, notes)))
             }
             Which::External(external) => {
                 let (server, mut notes) = find(&external)?;
                 check_durability(&server, work)?;
-                let at_work =
-                    Treatment::start(&server, work, load, &suffix(load, work), (false, external.waits))?;
+                let at_work = Treatment::start(
+                    &server,
+                    work,
+                    load,
+                    &servers::suffix(load, work.changes_data()),
+                    (false, external.waits),
+                )?;
                 notes.push("memory placed earlier: the server is yours and ran before the study".to_owned());
-                Ok(Box::new(MariadbRunning::new(at_work, Under::External, request, None, notes)?))
+                Ok(Box::new(MariadbRunning::new(at_work, Under::External, request, None, notes)))
             }
         }
     }
@@ -192,58 +191,16 @@ fn check_durability(server: &Server, work: Work) -> Result<(), EngineError> {
     }
 }
 
-/// A name for data that is the same for equal requests, as part of names of files and tables.
-fn suffix(load: &LoadRequest, work: Work) -> String {
-    let mut text = format!("{FORMAT}|{}|{}|{}", load.workload, load.sessions, load.seed);
-    for (name, value) in &load.options {
-        // Writing to a String cannot fail. The place of the loop changes no data.
-        let _ = write!(text, "|{name}={value}");
-    }
-    if work.changes_data() {
-        let _ = write!(text, "|{}", load.treatment);
-    }
-    format!("_{:016x}", fnv(&text))
-}
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): names, not secrets.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 /// A template is shared by treatments that ask for the same data, also where they change their copy.
-fn template_name(load: &LoadRequest, work: Work) -> String {
-    let shared = LoadRequest { treatment: String::new(), ..load.clone() };
-    format!("mariadb-template{}", suffix(&shared, work))
+fn template_home(load: &LoadRequest) -> Home {
+    Home::new(error::ENGINE, &load.data_dir, "template", &identity(load))
 }
 
 /// Makes the data directory that runs are copied from, or finds it.
 fn load_template(request: &LoadRequest, managed: &Managed, work: Work) -> Result<Loaded, EngineError> {
-    let to = request.data_dir.join(template_name(request, work));
-    if let Some(loaded) = read_facts(&to) {
-        return Ok(loaded);
-    }
-    let programs = Programs::find(managed.bin.as_deref())?;
-    let user = users::server_user(&USERS);
-    managed::open_up(&request.data_dir, user.as_ref())?;
-    let setup = Setup {
-        programs: &programs,
-        options: managed,
-        user: user.as_ref(),
-        data_bytes: work.data_bytes(request.sessions),
-        sessions: request.sessions,
-        flush_at_commit: 0,
-    };
-    managed::remove(&to)?;
-    managed::make_template(&to, |folders| {
-        setup.install(folders)?;
-        let own = setup.start(folders)?;
-        let loaded = load_new(&own.server, request, work)?;
-        own.stop(0)?;
-        write_facts(&folders.0, &loaded)?;
-        Ok(loaded)
-    })
+    let setup = Setup::find(managed, work.data_bytes(request.sessions), request.sessions, 0)?;
+    let install = |home: &Home| setup.install(home);
+    servers::load_template(&setup, &template_home(request), install, |server| load_new(server, request, work))
 }
 
 /// The data in a server that holds nothing else.
@@ -263,7 +220,7 @@ fn load_new(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded
 /// The data of one treatment beside that of others.
 fn load_shared(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded, EngineError> {
     let mut control = server.connect()?;
-    let suffix = suffix(request, work);
+    let suffix = servers::suffix(request, work.changes_data());
     if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
         return Ok(loaded);
     }
@@ -274,12 +231,12 @@ fn load_shared(server: &Server, request: &LoadRequest, work: Work) -> Result<Loa
     Ok(loaded)
 }
 
-fn study_folders(data_dir: &Path) -> Folders {
-    Folders(data_dir.join("mariadb-study"))
+fn study_home(data_dir: &Path) -> Home {
+    Home::new(error::ENGINE, data_dir, "study", "")
 }
 
 fn study_server(data_dir: &Path) -> Result<Server, EngineError> {
-    Server::find(Target::own(study_folders(data_dir).socket()), SCHEMA)
+    Server::find(Target::own(managed::socket(&study_home(data_dir))), SCHEMA)
 }
 
 /// Starts the server that all treatments share. How much data they will have is not known yet, so its
@@ -289,25 +246,17 @@ fn start_for_study(
     request: &LoadRequest,
     managed: &Managed,
     connections: u32,
-) -> Result<OwnServer, EngineError> {
+) -> Result<StudyServer<Setup>, EngineError> {
     let work = Work::parse(request)?;
-    let programs = Programs::find(managed.bin.as_deref())?;
-    let user = users::server_user(&USERS);
-    managed::open_up(&request.data_dir, user.as_ref())?;
-    let setup = Setup {
-        programs: &programs,
-        options: managed,
-        user: user.as_ref(),
-        data_bytes: (16 * work.data_bytes(request.sessions)).min(memory::free_bytes() / 3),
-        sessions: connections.max(request.sessions),
-        flush_at_commit: 1,
-    };
-    let folders = study_folders(&request.data_dir);
-    managed::remove(&folders.0)?;
-    setup.install(&folders)?;
-    let own = setup.start(&folders)?;
-    schema::make(&mut own.server.connect()?, &own.server)?;
-    Ok(own)
+    let data_bytes = (16 * work.data_bytes(request.sessions)).min(server_memory_bytes() / 3);
+    let setup = Setup::find(managed, data_bytes, connections.max(request.sessions), 1)?;
+    let home = study_home(&request.data_dir);
+    setup.install(&home)?;
+    let process = Process::start(&setup, &home)?;
+    let server = process.server().clone();
+    let kept = StudyServer::new(process);
+    schema::make(&mut server.connect()?, &server)?;
+    Ok(kept)
 }
 
 /// A run's own server on a copy of its template.
@@ -317,47 +266,11 @@ fn start_copy(
     work: Work,
 ) -> Result<Box<dyn Running>, EngineError> {
     let load = &request.load;
-    let name = template_name(load, work);
-    let template = Folders(load.data_dir.join(&name));
-    if read_facts(&template.0).is_none() {
-        return Err(failed("find its data", format!("{} is missing; load it first", template.0.display())));
-    }
-    let programs = Programs::find(managed.bin.as_deref())?;
-    let user = users::server_user(&USERS);
-    let folders = Folders(
-        load.data_dir.join(format!("mariadb-run_{:016x}", fnv(&format!("{name}|{}", load.treatment)))),
-    );
-    let fresh = work.changes_data();
-    match fresh {
-        true => managed::fresh_copy(&template, &folders, user.as_ref())?,
-        false => managed::kept_copy(&template, &folders, user.as_ref())?,
-    }
-    let setup = Setup {
-        programs: &programs,
-        options: managed,
-        user: user.as_ref(),
-        data_bytes: work.data_bytes(load.sessions),
-        sessions: load.sessions,
-        flush_at_commit: work.flush_at_commit().unwrap_or(1),
-    };
-    let own = setup.start(&folders)?;
-    let treatment = Treatment::start(&own.server, work, load, "", (true, managed.waits))?;
-    let under = Under::Own { server: own, thrown_away: fresh };
-    Ok(Box::new(MariadbRunning::new(treatment, under, request, None, Vec::new())?))
-}
-
-fn write_facts(folder: &Path, loaded: &Loaded) -> Result<(), EngineError> {
-    let Loaded { bytes_per_session, rows_per_session, notes } = loaded;
-    let text = format!("{bytes_per_session}\n{rows_per_session}\n{}\n", notes.join("\n"));
-    fs::write(folder.join(FACTS), text).map_err(|cause| failed("write down what was loaded", cause))
-}
-
-fn read_facts(folder: &Path) -> Option<Loaded> {
-    let text = fs::read_to_string(folder.join(FACTS)).ok()?;
-    let mut lines = text.lines();
-    Some(Loaded {
-        bytes_per_session: lines.next()?.parse().ok()?,
-        rows_per_session: lines.next()?.parse().ok()?,
-        notes: lines.map(str::to_owned).collect(),
-    })
+    let flush_at_commit = work.flush_at_commit().unwrap_or(1);
+    let setup = Setup::find(managed, work.data_bytes(load.sessions), load.sessions, flush_at_commit)?;
+    let identity = format!("{} {}", identity(load), load.treatment);
+    let home = Home::new(error::ENGINE, &load.data_dir, "run", &identity);
+    let ours = TreatmentServer::start(&setup, &template_home(load), &home, work.changes_data())?;
+    let treatment = Treatment::start(ours.process.server(), work, load, "", (true, managed.waits))?;
+    Ok(Box::new(MariadbRunning::new(treatment, Under::Treatment(Box::new(ours)), request, None, Vec::new())))
 }

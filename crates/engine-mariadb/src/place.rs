@@ -11,10 +11,9 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use threadwise_engine::servers::{Rights, Thread};
 use threadwise_engine::{EngineError, Placed};
-use threadwise_machine::{CpuSet, pin};
-use threadwise_process::journal::Journal;
-use threadwise_process::masks::{self, MaskError};
+use threadwise_machine::CpuSet;
 
 use crate::error::{failed, query};
 use crate::workload::Backend;
@@ -64,8 +63,8 @@ pub(crate) struct Places<'a> {
     pub sessions: &'a [CpuSet],
     /// Logical CPUs of the rest.
     pub service: &'a CpuSet,
-    /// Where masks are written down first; `None` for a server of ours, which dies with its masks.
-    pub journal: Option<&'a Journal>,
+    /// Whether masks are written down first.
+    pub rights: &'a Rights,
     /// Whether other treatments place the service threads elsewhere for their slices.
     pub shared: bool,
 }
@@ -85,11 +84,9 @@ impl Places<'_> {
         let mut placed = Vec::new();
         for (number, backend) in sessions {
             let cpus = self.sessions.get(*number as usize).unwrap_or(self.service);
-            self.record(&[(backend.pid, backend.tid)])?;
             self.bind(*backend, cpus).map_err(|cause| failed(format!("place session {number}"), cause))?;
             placed.push(entry(format!("session {number}"), *backend, cpus));
         }
-        self.record(&[(control_thread.pid, control_thread.tid)])?;
         self.bind(control_thread, self.service)
             .map_err(|cause| failed("place the control connection", cause))?;
         placed.push(entry("control connection".into(), control_thread, self.service));
@@ -122,30 +119,14 @@ impl Places<'_> {
         known.threads = threads(known.pid);
         let pid = known.pid;
         let service = without_connections(control, &known.threads)?;
-        let astray = |tid: &u32| pin::thread_affinity(pid, *tid).is_ok_and(|mask| mask != *self.service);
-        let moving: Vec<(u32, u32)> = service.iter().copied().filter(astray).map(|tid| (pid, tid)).collect();
-        self.record(&moving)?;
-        for (_, tid) in &moving {
-            match self.bind(Backend { pid, tid: *tid }, self.service) {
-                Ok(()) | Err(MaskError::Ended { .. }) => {}
-                Err(cause) => return Err(failed("place the server's threads", cause)),
-            }
-        }
+        let threads: Vec<Thread> = service.iter().map(|tid| (pid, *tid)).collect();
+        let bound = self.rights.bind_living(&threads, self.service);
+        bound.map_err(|cause| failed("place the server's threads", cause))?;
         Ok(service)
     }
 
-    fn record(&self, threads: &[(u32, u32)]) -> Result<(), EngineError> {
-        match self.journal {
-            Some(journal) if !threads.is_empty() => journal
-                .record_all(threads)
-                .map(drop)
-                .map_err(|cause| failed("write down the masks of the server's threads", cause)),
-            _ => Ok(()),
-        }
-    }
-
-    fn bind(&self, backend: Backend, cpus: &CpuSet) -> Result<(), MaskError> {
-        masks::set_thread(backend.tid, cpus)
+    fn bind(&self, backend: Backend, cpus: &CpuSet) -> Result<(), String> {
+        self.rights.bind((backend.pid, backend.tid), cpus)
     }
 }
 
@@ -162,10 +143,4 @@ fn kernel_name(backend: Backend) -> String {
         (Some(own), process) if process.as_ref() != Some(&own) => own.trim_end().to_owned(),
         _ => "service thread".to_owned(),
     }
-}
-
-/// Whether we may bind a thread at all: its present mask is set again.
-pub(crate) fn may_bind(backend: Backend) -> Result<(), String> {
-    let present = pin::thread_affinity(backend.pid, backend.tid).map_err(|cause| cause.to_string())?;
-    masks::set_thread(backend.tid, &present).map_err(|cause| cause.to_string())
 }

@@ -3,16 +3,16 @@
 
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
-use threadwise_process::users;
+use threadwise_engine::servers::{Ending, Home, Process};
 
-use crate::USERS;
-use crate::managed::{self, Folders, OwnServer, Programs, Setup};
+use crate::error::ENGINE;
+use crate::managed::{self, Setup};
 use crate::options::{Managed, Restart, Waits};
 
 /// What a server is made and started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateOptions {
-    /// Its folder, in a folder of ours that is there.
+    /// A folder of ours that is there, in which it has its home.
     pub folder: PathBuf,
     /// Folder of the server's programs; `None` to look for them.
     pub bin: Option<PathBuf>,
@@ -22,9 +22,21 @@ pub struct PrivateOptions {
     pub sessions: u32,
 }
 
+impl PrivateOptions {
+    fn setup(&self) -> Result<Setup, EngineError> {
+        let (bin, settings) = (self.bin.clone(), Vec::new());
+        let managed = Managed { bin, restart: Restart::Run, settings, waits: Waits::None };
+        Setup::find(&managed, self.data_bytes, self.sessions, 1)
+    }
+
+    fn home(&self) -> Home {
+        Home::new(ENGINE, &self.folder, "list", "")
+    }
+}
+
 /// A server of ours that runs. When it is dropped, it is killed.
 #[derive(Debug)]
-pub struct PrivateServer(OwnServer);
+pub struct PrivateServer(Process<Setup>);
 
 impl PrivateServer {
     /// Makes an empty data directory in place of whatever is there.
@@ -32,35 +44,32 @@ impl PrivateServer {
     /// # Errors
     /// The programs are not there, the folder cannot be made, or the tool's last words.
     pub fn make(options: &PrivateOptions) -> Result<(), EngineError> {
-        managed::remove(&options.folder)?;
-        let user = users::server_user(&USERS);
-        if let Some(above) = options.folder.parent() {
-            managed::open_up(above, user.as_ref())?;
-        }
-        with_setup(options, |setup, folders| setup.install(folders))
+        options.setup()?.install(&options.home())
     }
 
-    /// Starts a server there on the calling thread, with which it ends, and waits until it answers.
+    /// Starts a server there on the calling thread, with which it ends, and waits until it answers. One that a
+    /// killed process left is ended first.
     ///
     /// # Errors
     /// The programs are not there, or the server's last words.
     pub fn start(options: &PrivateOptions) -> Result<Self, EngineError> {
-        with_setup(options, |setup, folders| setup.start(folders).map(Self))
+        options.home().clear()?;
+        Process::start(&options.setup()?, &options.home()).map(Self)
     }
 
     /// Its socket, as an absolute path.
     pub fn socket(&self) -> PathBuf {
-        self.0.folders.socket()
+        managed::socket(self.0.home())
     }
 
     /// Its data directory.
     pub fn data(&self) -> PathBuf {
-        self.0.folders.data()
+        self.0.home().data()
     }
 
-    /// Its process; `None` once it has ended.
-    pub fn process(&self) -> Option<u32> {
-        self.0.process()
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.0.pid()
     }
 
     /// Stops it in order.
@@ -68,25 +77,6 @@ impl PrivateServer {
     /// # Errors
     /// It did not end by itself, so its data is not to be used.
     pub fn stop(self) -> Result<(), EngineError> {
-        self.0.stop(1)
+        self.0.stop(Ending::Keep)
     }
-}
-
-fn with_setup<T>(
-    options: &PrivateOptions,
-    run: impl FnOnce(&Setup<'_>, &Folders) -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let programs = Programs::find(options.bin.as_deref())?;
-    let user = users::server_user(&USERS);
-    let managed =
-        Managed { bin: options.bin.clone(), restart: Restart::Run, settings: Vec::new(), waits: Waits::None };
-    let setup = Setup {
-        programs: &programs,
-        options: &managed,
-        user: user.as_ref(),
-        data_bytes: options.data_bytes,
-        sessions: options.sessions,
-        flush_at_commit: 1,
-    };
-    run(&setup, &Folders(options.folder.clone()))
 }

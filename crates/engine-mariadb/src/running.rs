@@ -2,24 +2,19 @@
 
 use mysql::prelude::Queryable;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use threadwise_engine::servers::{Rights, TreatmentServer};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window};
-use threadwise_process::journal::{Journal, NO_JOURNAL};
 use threadwise_study::{Counters, SessionSlice};
 
-use crate::error::{failed, query};
-use crate::managed::{self, OwnServer};
-use crate::place::{Known, Places, may_bind};
+use crate::error::query;
+use crate::managed::Setup;
+use crate::place::{Known, Places};
 use crate::workload::{Backend, Treatment};
 
 /// Whose server it is.
 pub(crate) enum Under {
-    /// Ours, for this run: stopped at its end. The folder is thrown away, or kept for the next block.
-    Own {
-        /// The process.
-        server: OwnServer,
-        /// Whether the folder goes.
-        thrown_away: bool,
-    },
+    /// Ours, for this run.
+    Treatment(Box<TreatmentServer<Setup>>),
     /// Ours, for the study.
     Study,
     /// The user's.
@@ -34,7 +29,7 @@ pub(crate) struct MariadbRunning {
     request: StartRequest,
     /// innodb_flush_log_at_trx_commit to be set before each slice, where treatments share a server.
     flush_at_commit: Option<u8>,
-    journal: Option<Journal>,
+    rights: Rights,
     /// Whether other treatments use the server, too.
     shared: bool,
     /// The server's threads, once they have been bound.
@@ -44,42 +39,34 @@ pub(crate) struct MariadbRunning {
 
 impl MariadbRunning {
     /// Puts it together; `notes` are lines about how the server was found.
-    ///
-    /// # Errors
-    /// The journal cannot be opened.
     pub(crate) fn new(
         treatment: Treatment,
         under: Under,
         request: &StartRequest,
         flush_at_commit: Option<u8>,
         notes: Vec<String>,
-    ) -> Result<Self, EngineError> {
+    ) -> Self {
         let external = matches!(under, Under::External);
-        let shared = !matches!(under, Under::Own { .. });
-        let journal = match (&request.journal, external) {
-            (Some(path), true) => {
-                Some(Journal::open(path).map_err(|cause| failed("open the journal of masks", cause))?)
-            }
-            _ => None,
-        };
-        Ok(Self {
+        let shared = !matches!(under, Under::Treatment(_));
+        let rights = Rights::of(!external, request.journal.as_deref());
+        Self {
             treatment,
             under: Mutex::new(Some(under)),
             external,
             request: request.clone(),
             flush_at_commit,
-            journal,
+            rights,
             shared,
             bound: Mutex::new(None),
             notes,
-        })
+        }
     }
 
     fn places(&self) -> Places<'_> {
         Places {
             sessions: &self.request.sessions,
             service: &self.request.service,
-            journal: self.journal.as_ref(),
+            rights: &self.rights,
             shared: self.shared,
         }
     }
@@ -90,10 +77,7 @@ impl MariadbRunning {
         if !self.external {
             return Ok((sessions, control));
         }
-        if self.journal.is_none() {
-            return Err(NO_JOURNAL.into());
-        }
-        may_bind(control)?;
+        self.rights.may_bind((control.pid, control.tid))?;
         let sees_all: mysql::Result<Option<u64>> = self.treatment.with_control(|control| {
             control.query_first(
                 "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'",
@@ -162,19 +146,9 @@ impl Running for MariadbRunning {
         let checked = self.treatment.finish();
         let under = self.under.lock().unwrap_or_else(PoisonError::into_inner).take();
         let stopped = match under {
-            Some(Under::Own { server, thrown_away }) => stop(server, thrown_away),
+            Some(Under::Treatment(server)) => server.finish(),
             _ => Ok(()),
         };
         checked.and(stopped)
     }
-}
-
-/// Stops a run's own server; its folder goes, or is marked as fit for the next block.
-fn stop(server: OwnServer, thrown_away: bool) -> Result<(), EngineError> {
-    let folders = server.folders.clone();
-    if thrown_away {
-        return server.stop(2).and(managed::remove(&folders.0));
-    }
-    server.stop(1)?;
-    managed::mark_clean(&folders)
 }

@@ -25,12 +25,8 @@ fn fetched() -> Option<PathBuf> {
 fn it_starts_without_tls_and_so_without_making_a_key() {
     let Some(bin) = fetched() else { return };
     let folder = support::folder();
-    let options = PrivateOptions {
-        folder: folder.path().join("server"),
-        bin: Some(bin),
-        data_bytes: 1 << 20,
-        sessions: 1,
-    };
+    let options =
+        PrivateOptions { folder: folder.path().to_owned(), bin: Some(bin), data_bytes: 1 << 20, sessions: 1 };
     PrivateServer::make(&options).unwrap();
     let server = PrivateServer::start(&options).unwrap();
     let socket = server.socket().to_string_lossy().into_owned();

@@ -181,7 +181,9 @@ fn one_server_for_the_study_serves_all_treatments() {
     }
     // What a killed run left in the table is taken out before the next one.
     let load = of("insert", &[("seed_rows", whole(500)), ("key", text("random"))]);
-    let socket = folder.path().join("mariadb-study/data/mariadbd.sock").to_string_lossy().into_owned();
+    let home = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let home = home.into_iter().find(|path| path.to_string_lossy().contains("mariadb-study-")).unwrap();
+    let socket = home.join("data/mariadbd.sock").to_string_lossy().into_owned();
     let opts = mysql::OptsBuilder::new().user(Some("root")).socket(Some(socket));
     let mut connection = mysql::Conn::new(opts).unwrap();
     let table: String = connection

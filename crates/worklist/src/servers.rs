@@ -93,7 +93,7 @@ impl Server {
     pub fn used_ns(&self) -> Option<u64> {
         match self {
             Self::Postgres(server) => used_ns(server.process()),
-            Self::Mariadb(server) => used_ns(server.process()?),
+            Self::Mariadb(server) => used_ns(server.process()),
         }
     }
 

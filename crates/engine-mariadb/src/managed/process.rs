@@ -3,22 +3,23 @@
 use mysql::prelude::Queryable;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
 use threadwise_engine::EngineError;
+use threadwise_engine::servers::{Ending, Home, Launch};
+use threadwise_process::room::server_memory_bytes;
 use threadwise_process::spawn::{self, DeathSignal, Program};
-use threadwise_process::{Signal, User, stopping};
+use threadwise_process::{Signal, User, stopping, users};
 
-use super::{Folders, Programs, SOCKET};
+use super::{Programs, SOCKET};
 use crate::Server;
 use crate::connect::Target;
 use crate::error::failed;
-use crate::memory::free_bytes;
 use crate::options::{Managed, SCHEMA, Waits};
 
-/// How long a server may take to answer; recovery of a large log takes its time.
-const START_LIMIT: Duration = Duration::from_secs(120);
+/// Users that packages make for the server.
+const USERS: [&str; 2] = ["mysql", "mariadb"];
 
 /// How long the making of a data directory may take.
 const INSTALL_LIMIT: Duration = Duration::from_secs(120);
@@ -27,18 +28,13 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(120);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(60);
 const TERM_LIMIT: Duration = Duration::from_secs(20);
 
-/// Pause between tries to connect.
-const STEP: Duration = Duration::from_millis(20);
-
 /// How a server is set up.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setup<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
     /// Its programs.
-    pub programs: &'a Programs,
+    pub programs: Programs,
     /// What the user asked for.
-    pub options: &'a Managed,
-    /// Its user, where it is not our own.
-    pub user: Option<&'a User>,
+    pub options: Managed,
     /// Bytes of all data that it will hold.
     pub data_bytes: u64,
     /// Sessions at once.
@@ -47,67 +43,71 @@ pub(crate) struct Setup<'a> {
     pub flush_at_commit: u8,
 }
 
-impl Setup<'_> {
-    /// Makes an empty data directory with the system's tables; root has no password, and the folder
+/// Its socket.
+pub(crate) fn socket(home: &Home) -> PathBuf {
+    home.data().join(SOCKET)
+}
+
+fn tmp(home: &Home) -> PathBuf {
+    home.file("tmp")
+}
+
+impl Setup {
+    /// A server of the installed programs, which are looked for.
+    ///
+    /// # Errors
+    /// They are not there, or too old.
+    pub(crate) fn find(
+        options: &Managed,
+        data_bytes: u64,
+        sessions: u32,
+        flush_at_commit: u8,
+    ) -> Result<Self, EngineError> {
+        let programs = Programs::find(options.bin.as_deref())?;
+        Ok(Self { programs, options: options.clone(), data_bytes, sessions, flush_at_commit })
+    }
+
+    /// Makes a home and an empty data directory with the system's tables; root has no password, and the folder
     /// lets nobody in.
     ///
     /// # Errors
     /// The tool's last words.
-    pub(crate) fn install(&self, folders: &Folders) -> Result<(), EngineError> {
-        folders.make(self.user)?;
-        folders.make_data(self.user)?;
-        let data = folders.data();
+    pub(crate) fn install(&self, home: &Home) -> Result<(), EngineError> {
+        let (user, data, log) = (self.user(), home.data(), home.log());
+        self.make(home)?;
+        home.make_private(&data, user.as_ref())?;
         let mut args: Vec<OsString> = vec!["--no-defaults".into()];
         args.extend(self.programs.base.iter().map(|base| option("basedir", base)));
         args.push(option("datadir", &data));
-        args.push(option("tmpdir", &folders.tmp()));
+        args.push(option("tmpdir", &tmp(home)));
         args.extend(
             ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
                 .map(OsString::from),
         );
-        let log = folders.log();
-        let program = self.program(&self.programs.install, &args, (&data, &log));
+        let program = Program {
+            program: &self.programs.install,
+            args: &args,
+            user: user.as_ref(),
+            folder: &data,
+            log: &log,
+            death_signal: DeathSignal::Kill,
+            cpus: None,
+        };
         spawn::run(&program, INSTALL_LIMIT).map(drop).map_err(|cause| failed("make a data directory", cause))
     }
 
-    /// Starts the server on the calling thread, with which it ends, and waits until it answers.
-    ///
-    /// # Errors
-    /// It ended, or did not answer in time; the last words of its log.
-    pub(crate) fn start(&self, folders: &Folders) -> Result<OwnServer, EngineError> {
-        let args = self.arguments(folders);
-        let (data, log) = (folders.data(), folders.log());
-        let program = self.program(&self.programs.server, &args, (&data, &log));
-        let begin = fs::metadata(&log).map_or(0, |entry| entry.len() as usize);
-        let mut child = spawn::start(&program).map_err(|cause| failed("start the server", cause))?;
-        match answer(&mut child, folders, begin) {
-            Ok(server) => Ok(OwnServer { child: Some(child), server, folders: folders.clone() }),
-            Err(error) => {
-                // Why it did not start counts more.
-                let _ = stopping::kill_group(&mut child);
-                Err(error)
-            }
-        }
-    }
-
-    fn program<'b>(
-        &'b self,
-        program: &'b Path,
-        args: &'b [OsString],
-        (folder, log): (&'b Path, &'b Path),
-    ) -> Program<'b> {
-        Program { program, args, user: self.user, folder, log, death_signal: DeathSignal::Kill, cpus: None }
-    }
-
-    fn arguments(&self, folders: &Folders) -> Vec<OsString> {
+    fn arguments(&self, home: &Home) -> Vec<OsString> {
         let mut args: Vec<OsString> = vec!["--no-defaults".into()];
         args.extend(self.programs.base.iter().map(|base| option("basedir", base)));
-        args.push(option("datadir", &folders.data()));
-        args.push(option("tmpdir", &folders.tmp()));
+        args.push(option("datadir", &home.data()));
+        args.push(option("tmpdir", &tmp(home)));
         let mut set = |text: String| args.push(text.into());
         set(format!("--socket={SOCKET}"));
         set("--pid-file=mariadbd.pid".into());
-        set(format!("--innodb-buffer-pool-size={}", buffer_pool_bytes(self.data_bytes, free_bytes())));
+        set(format!(
+            "--innodb-buffer-pool-size={}",
+            buffer_pool_bytes(self.data_bytes, server_memory_bytes())
+        ));
         set(format!("--innodb-flush-log-at-trx-commit={}", self.flush_at_commit));
         set(format!("--max-connections={}", self.sessions.saturating_mul(2).max(100) + 50));
         // One thread a session, also where a packager chose otherwise; none is kept for later.
@@ -177,100 +177,83 @@ fn option(name: &str, path: &Path) -> OsString {
     text
 }
 
-/// What the server's log says of its end, from the byte `begin` on: its first errors, since the last
-/// ones only say that it gave up.
-fn last_words(folders: &Folders, begin: usize) -> String {
-    let log = fs::read(folders.log()).unwrap_or_default();
-    let errors = errors_of(&String::from_utf8_lossy(log.get(begin..).unwrap_or_default()));
-    let words = if errors.is_empty() { spawn::last_words(&folders.log()) } else { errors };
-    if words.is_empty() { "it said nothing".to_owned() } else { words }
-}
-
 fn errors_of(log: &str) -> String {
     let errors = log.lines().filter_map(|line| line.split_once("[ERROR] ").map(|(_, said)| said.trim()));
     errors.take(2).collect::<Vec<_>>().join("; ")
 }
 
-/// Waits until the server answers.
-fn answer(child: &mut Child, folders: &Folders, begin: usize) -> Result<Server, EngineError> {
-    let action = "start the server";
-    let until = Instant::now() + START_LIMIT;
-    let last_words = || last_words(folders, begin);
-    loop {
-        let ended = child.try_wait().map_err(|cause| failed(action, cause))?;
-        if let Some(status) = ended {
-            return Err(failed(action, format!("it ended with {status}: {}", last_words())));
+impl Launch for Setup {
+    type Server = Server;
+
+    // Recovery of a large log takes its time.
+    const START_LIMIT: Duration = Duration::from_secs(120);
+
+    const DEATH_SIGNAL: DeathSignal = DeathSignal::Kill;
+
+    fn user(&self) -> Option<User> {
+        users::server_user(&USERS)
+    }
+
+    fn make(&self, home: &Home) -> Result<(), EngineError> {
+        let user = self.user();
+        home.make(user.as_ref())?;
+        home.make_private(&tmp(home), user.as_ref())
+    }
+
+    fn command(&self, home: &Home) -> (PathBuf, Vec<OsString>) {
+        (self.programs.server.clone(), self.arguments(home))
+    }
+
+    fn connect(&self, home: &Home) -> Result<Server, EngineError> {
+        let socket = socket(home);
+        match socket.exists() {
+            true => Server::find(Target::own(socket), SCHEMA),
+            false => Err(failed("start the server", "it made no socket")),
         }
-        let found = match folders.socket().exists() {
-            true => Server::find(Target::own(folders.socket()), SCHEMA),
-            false => Err(failed(action, "it made no socket")),
+    }
+
+    /// Its first errors, since the last ones only say that it gave up.
+    fn last_words(&self, log: &Path, from: u64) -> String {
+        let text = fs::read(log).unwrap_or_default();
+        let new = text.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let errors = errors_of(&String::from_utf8_lossy(new));
+        let words = if errors.is_empty() { spawn::last_words(log) } else { errors };
+        if words.is_empty() { "it said nothing".to_owned() } else { words }
+    }
+
+    /// SHUTDOWN, then SIGTERM, then SIGKILL. innodb_fast_shutdown is 0 for a template, which cleans up
+    /// everything; 1 is the usual; 2 leaves it to a recovery that nobody will need.
+    fn stop(
+        &self,
+        server: &Server,
+        child: &mut Child,
+        home: &Home,
+        ending: Ending,
+    ) -> Result<(), EngineError> {
+        let fast = match ending {
+            Ending::Template => 0,
+            Ending::Keep => 1,
+            Ending::Discard => 2,
         };
-        match found {
-            Ok(server) => return Ok(server),
-            Err(error) if Instant::now() >= until => {
-                let why = format!("no answer within {} s: {error}; {}", START_LIMIT.as_secs(), last_words());
-                return Err(failed(action, why));
-            }
-            Err(_) => std::thread::sleep(STEP),
-        }
-    }
-}
-
-/// A server of ours that runs. When it is dropped, it is killed.
-#[derive(Debug)]
-pub(crate) struct OwnServer {
-    child: Option<Child>,
-    /// The way to it.
-    pub server: Server,
-    /// Its folder.
-    pub folders: Folders,
-}
-
-impl OwnServer {
-    /// Its process.
-    pub(crate) fn process(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
-    }
-
-    /// Stops it in order: SHUTDOWN, then SIGTERM, then SIGKILL. `fast` is innodb_fast_shutdown: 0 cleans
-    /// up everything for a template, 1 is the usual, 2 leaves it to a recovery that nobody will need.
-    ///
-    /// # Errors
-    /// It did not end by itself, so its data is not to be used.
-    pub(crate) fn stop(mut self, fast: u8) -> Result<(), EngineError> {
-        let Some(mut child) = self.child.take() else { return Ok(()) };
-        let asked = self.server.connect().map(|mut connection| {
+        let asked = server.connect().map(|mut connection| {
             // The answer may be lost with the server.
             let _ = connection.query_drop(format!("SET GLOBAL innodb_fast_shutdown = {fast}"));
             let _ = connection.query_drop("SHUTDOWN");
         });
         let limit = if asked.is_ok() { SHUTDOWN_LIMIT } else { Duration::ZERO };
         let action = "stop the server";
-        if let Some(status) = stopping::wait(&mut child, limit).map_err(|cause| failed(action, cause))? {
-            return ended(status.success(), status, &self.folders);
+        let ended = |status: ExitStatus| match status.success() {
+            true => Ok(()),
+            false => {
+                let last = self.last_words(&home.log(), 0);
+                Err(failed(action, format!("it ended with {status}: {last}")))
+            }
+        };
+        if let Some(status) = stopping::wait(child, limit).map_err(|cause| failed(action, cause))? {
+            return ended(status);
         }
-        let stopped = stopping::stop(&mut child, &[(Signal::TERM, TERM_LIMIT)])
-            .map_err(|cause| failed(action, cause))?;
-        ended(stopped.status.success(), stopped.status, &self.folders)
-    }
-}
-
-fn ended(orderly: bool, status: std::process::ExitStatus, folders: &Folders) -> Result<(), EngineError> {
-    match orderly {
-        true => Ok(()),
-        false => {
-            let why = format!("it ended with {status}: {}", last_words(folders, 0));
-            Err(failed("stop the server", why))
-        }
-    }
-}
-
-impl Drop for OwnServer {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            // Its data is thrown away; the parent-death signal remains where this fails.
-            let _ = stopping::kill_group(&mut child);
-        }
+        let stopped = stopping::stop(child, &[(Signal::TERM, TERM_LIMIT)]);
+        ended(stopped.map_err(|cause| failed(action, cause))?.status)
     }
 }
 

@@ -12,10 +12,10 @@ use threadwise_engine::workloads::insert::{
     CHECK_MODULUS, Insert, Key, RandomKeys, TEXT_CHARS, Table, key_check,
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_process::room::server_memory_bytes;
 
 use super::{Names, fill, run};
 use crate::error::{failed, query};
-use crate::memory::free_bytes;
 
 /// Bytes of a row in a page that inserts in random order have filled to about 70%.
 const ROW_BYTES: u64 = 270;
@@ -109,7 +109,7 @@ pub(super) fn fill_memory_table(control: &mut Conn, names: &Names<'_>) -> Result
 
 /// Half of what is free, so that a full table is an error of the server and not the end of it.
 fn memory_limit() -> u64 {
-    (free_bytes() / 2).max(64 << 20)
+    (server_memory_bytes() / 2).max(64 << 20)
 }
 
 fn seed(control: &mut Conn, table: &str, seed: u64, rows: u64) -> Result<Content, EngineError> {

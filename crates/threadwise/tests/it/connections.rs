@@ -190,8 +190,8 @@ fn a_mariadb_is_not_exhausted_either() {
         return;
     }
     let lab = lab();
-    let folder = lab.path().join("theirs").join("server");
-    std::fs::create_dir(lab.path().join("theirs")).unwrap();
+    let folder = lab.path().join("theirs");
+    std::fs::create_dir(&folder).unwrap();
     let options = PrivateOptions { folder, bin: None, data_bytes: 0, sessions: 1 };
     PrivateServer::make(&options).unwrap();
     let server = PrivateServer::start(&options).unwrap();

@@ -2,18 +2,14 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Duration;
 use threadwise_engine::EngineError;
 use threadwise_engine_mariadb::{PrivateOptions, PrivateServer};
-use threadwise_process::living;
 
 use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
 use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{Programs, Way, ask};
 
-/// How long processes of a killed server may take to go.
-const CLEAR: Duration = Duration::from_secs(10);
 /// Bytes of a row with its place in an index, about.
 const ROW_BYTES: u64 = 160;
 
@@ -33,7 +29,7 @@ pub(crate) struct Mariadb {
 
 fn options(place: &Place<'_>) -> PrivateOptions {
     PrivateOptions {
-        folder: place.home.join("server"),
+        folder: place.home.to_owned(),
         bin: place.bin.clone(),
         data_bytes: place.total_bytes,
         sessions: CONNECTIONS,
@@ -48,10 +44,7 @@ pub(super) fn make(place: &Place<'_>) -> Result<(), EngineError> {
 impl Mariadb {
     /// Starts the server, which recovers where the last one was killed.
     pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
-        let options = options(place);
-        living::end_in_folder(&options.folder, CLEAR)
-            .map_err(|error| failed("end an earlier server", error))?;
-        let server = PrivateServer::start(&options)?;
+        let server = PrivateServer::start(&options(place))?;
         let socket = server.socket();
         let name = socket.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (short, folder) = socket_folder(&server.data(), &name)?;
@@ -67,7 +60,7 @@ impl Mariadb {
         self.server.data()
     }
 
-    pub(super) fn process(&self) -> Option<u32> {
+    pub(super) fn process(&self) -> u32 {
         self.server.process()
     }
 
