@@ -7,8 +7,8 @@
 use crate::users::User;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Stat, Uid, chownat, fchmod, fchown, fstat,
-    ioctl_ficlone, mkdirat, openat, statat, syncfs,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Stat, Uid, fchmod, fchown, fstat, ioctl_ficlone,
+    mkdirat, openat, statat, syncfs,
 };
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr, OsString};
@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 /// Folders in folders; data directories have about four, and more would be a circle of mounts.
 const MAX_DEPTH: usize = 64;
 
-/// Why a tree was not copied, or did not get its owner.
+/// Why a tree was not copied.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}{}", .path.display(), advice(.source))]
 pub struct CopyError {
-    /// `copy`, `make`, `give away`, …
+    /// `copy`, `make`, …
     pub action: &'static str,
     /// What it failed on.
     pub path: PathBuf,
@@ -34,7 +34,6 @@ pub struct CopyError {
 
 /// Copies the folder `from` with all that is in it to `to`, which must not be there, and gives the
 /// bytes of its files. Modes are kept, times are not; all belongs to `owner`, or to us without one.
-/// What `skip` picks by its path inside of `from` is left out (sockets, files of a running process).
 ///
 /// Until all of it is there, it is named `to`.part; one that an interrupted copy left is removed first,
 /// so there may be one copier at a time for each `to`. Nothing is synced, see [`sync`].
@@ -42,19 +41,14 @@ pub struct CopyError {
 /// # Errors
 /// Whatever cannot be read, written or given away; a symbolic link or anything that is no file or
 /// folder; a file of several names where there is an `owner`. Then neither `to` nor `to`.part is there.
-pub fn copy(
-    from: &Path,
-    to: &Path,
-    owner: Option<&User>,
-    skip: &dyn Fn(&Path) -> bool,
-) -> Result<u64, CopyError> {
+pub fn copy(from: &Path, to: &Path, owner: Option<&User>) -> Result<u64, CopyError> {
     let part = part_of(to);
     free(to)?;
     match fs::remove_dir_all(&part) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &part, error)),
         _ => {}
     }
-    let mut copier = Copier { from, to: &part, owner, skip, bytes: 0 };
+    let mut copier = Copier { from, to: &part, owner, bytes: 0 };
     let copied = copier.all().and_then(|()| {
         // An empty folder would be replaced without a word.
         free(to)?;
@@ -65,17 +59,6 @@ pub fn copy(
         let _ = fs::remove_dir_all(&part);
     }
     copied.map(|()| copier.bytes)
-}
-
-/// Gives a folder and all that is in it to `owner`, the folder itself last, without following links.
-///
-/// # Errors
-/// Something cannot be given away, as nothing can without root; or a file has several names, of which
-/// some may lie elsewhere.
-pub fn chown_tree(folder: &Path, owner: &User) -> Result<(), CopyError> {
-    let opened = openat(CWD, folder, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
-    let opened = opened.map_err(|error| failed("open", folder, error.into()))?;
-    give(&opened, folder, owner, 0)
 }
 
 /// Writes to the disk what waits for it in the file system of `folder`, so that it does not happen
@@ -105,7 +88,6 @@ struct Copier<'a> {
     from: &'a Path,
     to: &'a Path,
     owner: Option<&'a User>,
-    skip: &'a dyn Fn(&Path) -> bool,
     bytes: u64,
 }
 
@@ -122,9 +104,6 @@ impl Copier<'_> {
     fn folder(&mut self, from: &OwnedFd, to: &OwnedFd, at: &Path, depth: usize) -> Result<(), CopyError> {
         for name in names(from).map_err(|error| self.failed("read", at, error.into()))? {
             let inside = at.join(OsStr::from_bytes(name.to_bytes()));
-            if (self.skip)(&inside) {
-                continue;
-            }
             let entry = statat(from, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW)
                 .map_err(|error| self.failed("read", &inside, error.into()))?;
             match FileType::from_raw_mode(entry.st_mode) {
@@ -186,28 +165,6 @@ impl Copier<'_> {
 
 /// What a file of several names is refused with: one of them may lie where its owner decides.
 const SEVERAL_NAMES: &str = "the file has several names (hard links)";
-
-fn give(entry: &OwnedFd, path: &Path, owner: &User, depth: usize) -> Result<(), CopyError> {
-    let stat = fstat(entry).map_err(|error| failed("read", path, error.into()))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory if depth < MAX_DEPTH => {
-            for name in names(entry).map_err(|error| failed("read", path, error.into()))? {
-                let inside = path.join(OsStr::from_bytes(name.to_bytes()));
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let below = openat(entry, name.as_c_str(), flags, Mode::empty())
-                    .map_err(|error| failed("open", &inside, error.into()))?;
-                give(&below, &inside, owner, depth + 1)?;
-            }
-        }
-        FileType::Directory => {
-            return Err(failed("read", path, io::Error::other(unfit(FileType::Directory))));
-        }
-        _ if stat.st_nlink > 1 => return Err(failed("give away", path, io::Error::other(SEVERAL_NAMES))),
-        _ => {}
-    }
-    let (uid, gid) = numbers(Some(owner));
-    chownat(entry, "", uid, gid, AtFlags::EMPTY_PATH).map_err(|error| failed("give away", path, error.into()))
-}
 
 fn numbers(owner: Option<&User>) -> (Option<Uid>, Option<Gid>) {
     (owner.map(|owner| Uid::from_raw(owner.uid)), owner.map(|owner| Gid::from_raw(owner.gid)))

@@ -156,7 +156,7 @@ impl Home {
     }
 
     fn fill_from(&self, template: &Self, user: Option<&User>) -> Result<(), EngineError> {
-        let copied = template::copy(&template.data(), &self.data(), user, &|_| false);
+        let copied = template::copy(&template.data(), &self.data(), user);
         copied.map(|_| sync(&self.folder)).map_err(|cause| {
             // The error of the copy is what counts; the janitor removes what cannot be removed here.
             let _ = self.remove();
