@@ -9,9 +9,9 @@ mod made;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use threadwise_engine::servers::digest;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::text::marked;
 use threadwise_study::worklist::{MAX_ITEMS, WorklistOptions};
@@ -114,11 +114,12 @@ fn earlier<T: Ord>(all: &[T]) -> Vec<u32> {
 
 /// The folder of a study's items: one for each list, which all treatments with it share.
 pub(crate) fn home(request: &LoadRequest, options: &WorklistOptions, kind: Kind) -> PathBuf {
-    // The hash need only hold within one study: names are made and used by the same program.
-    let mut hasher = DefaultHasher::new();
-    (kind as u8, &options.list, options.files, options.total_bytes, request.seed).hash(&mut hasher);
-    request.engine_options.get("bin").map(ToString::to_string).hash(&mut hasher);
-    request.data_dir.join(format!("worklist-{:016x}", hasher.finish()))
+    let bin = request.engine_options.get("bin").map(ToString::to_string);
+    let identity = format!(
+        "{kind:?} {:?} {} {} {} {bin:?}",
+        options.list, options.files, options.total_bytes, request.seed
+    );
+    request.data_dir.join(format!("worklist-{}", digest(&identity)))
 }
 
 /// The items as they were written down; `None` where the folder is not whole.
