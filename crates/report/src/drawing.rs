@@ -3,7 +3,8 @@
 
 use crate::layout::{Bare, BareNode, CoreBox, CpuState, Layout, LlcBox, NodeBox, PackageBox, in_state};
 use crate::terminal::Style;
-use crate::text::{bytes, counted, cpu_list, plain, significant};
+use crate::text::plain;
+use threadwise_document::numbers::{bytes, counted, cpu_list, significant};
 use threadwise_machine::{CpuSet, Topology};
 
 /// A drawing is made coarser until it has no more lines than this.

@@ -1,6 +1,7 @@
 //! What the renderers of a probe have in common beside what the analysis gives them.
 
 use std::collections::BTreeMap;
+use threadwise_document::numbers;
 use threadwise_study::probe::{ClockReading, Probe, Slowdown};
 
 pub use threadwise_analysis::hardware::shown::{
@@ -9,12 +10,12 @@ pub use threadwise_analysis::hardware::shown::{
 
 /// A slowdown as `1.98x`; `-` where no round could be used.
 pub fn slowdown(slowdown: Option<Slowdown>) -> String {
-    slowdown.map_or_else(|| "-".to_owned(), |slowdown| format!("{}x", crate::text::ratio(slowdown.median)))
+    slowdown.map_or_else(|| "-".to_owned(), |slowdown| format!("{}x", numbers::ratio(slowdown.median)))
 }
 
 /// Nanoseconds of a latency without the unit: three digits, whole from 100 on.
 pub fn latency_ns(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { crate::text::significant(value, 3) }
+    numbers::significant(value, 3)
 }
 
 /// Clocks of one logical CPU alone and with most others busy, in MHz.

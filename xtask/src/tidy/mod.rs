@@ -6,6 +6,7 @@
 mod arrows;
 mod engines;
 mod files;
+mod floats;
 mod functions;
 mod graph;
 mod modules;
@@ -89,6 +90,7 @@ fn check(path: &str, bytes: &[u8], names: &Names) -> Vec<Violation> {
         let file = SourceFile::new(path, text);
         found.extend(modules::check(&file));
         found.extend(functions::check(&file));
+        found.extend(floats::check(&file));
         found.extend(engines::check(&file, &names.engines));
         found.extend(renderers::check(&file, &names.kinds, &names.engines));
     }

@@ -5,6 +5,7 @@
 use super::comparisons::{Judgement, judge};
 use crate::statistics::{MeanEstimate, sign_flip_p, variance_inflation};
 use crate::{Direction, Estimate, Unflagged};
+use threadwise_document::numbers;
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::{Comparison, Study};
 
@@ -102,7 +103,7 @@ impl<'a> Member<'a> {
         text += &format!(", baseline {}", self.comparison.baseline.join(" and "));
         let inflation = variance_inflation(self.mean.n, self.mean.lag1);
         if inflation > 1.0 {
-            text += &format!(", variance times {inflation:.2} for correlation of blocks");
+            text += &format!(", variance times {} for correlation of blocks", numbers::ratio(inflation));
         }
         if self.series.empty_rounds > 0 {
             text += &format!(", {} without a row skipped", plural(self.series.empty_rounds, "slice"));

@@ -2,8 +2,8 @@
 
 use super::data::{DrawnCore, DrawnCpu, Side};
 use super::machine::MANY;
-use crate::text::{counted, cpu_list};
 use threadwise_document::Cores;
+use threadwise_document::numbers::{counted, cpu_list};
 use threadwise_machine::CpuSet;
 
 /// Widest line of cores.

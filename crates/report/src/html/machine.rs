@@ -3,7 +3,7 @@
 use super::data::{Machine, Nest, Spot};
 use crate::drawing::topology_line;
 use crate::layout::{CoreBox, CpuMark, CpuState, Layout, LlcBox, NodeBox, PackageBox};
-use crate::text::{bytes, cpu_list, significant};
+use threadwise_document::numbers::{bytes, cpu_list, significant};
 use threadwise_machine::Topology;
 
 /// Above this many logical CPUs they are drawn small and without their numbers.

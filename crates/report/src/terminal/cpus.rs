@@ -5,9 +5,10 @@ use super::pairs::hanging;
 use super::probe::{SMALL, cut};
 use super::{BOLD, DIM, Style, YELLOW};
 use crate::hardware::{Clocks, clocks, extent, mhz, source_words};
-use crate::text::{counted, cpu_list, plain, share, significant};
+use crate::text::plain;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_analysis::Finding;
+use threadwise_document::numbers::{counted, cpu_list, percent, significant};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{ClockReading, ClockSource, CoRunner, Probe};
 
@@ -74,16 +75,16 @@ fn row(cpu: u32, co_runner: Option<&CoRunner>, clocks: Clocks<'_>) -> Vec<String
     let adds = |of: fn(&CoRunner) -> Option<f64>| {
         co_runner.and_then(of).map_or_else(none, |adds| significant(adds, 3))
     };
-    let busy = co_runner.map_or_else(none, |own| own.busy_share.map_or("unknown".to_owned(), share));
+    let busy = co_runner.map_or_else(none, |own| own.busy_share.map_or("unknown".to_owned(), percent));
     let clock =
-        |reading: Option<&ClockReading>| reading.and_then(mhz).map_or_else(none, |mhz| format!("{mhz:.0}"));
+        |reading: Option<&ClockReading>| reading.and_then(mhz).map_or_else(none, |mhz| significant(mhz, 3));
     vec![
         cpu.to_string(),
         adds(|own| own.adds_per_step_p10),
         adds(|own| own.adds_per_step_p50),
         adds(|own| own.adds_per_step_p90),
         busy,
-        co_runner.map_or_else(none, |own| share(own.off_cpu_share)),
+        co_runner.map_or_else(none, |own| percent(own.off_cpu_share)),
         clock(clocks.alone),
         clock(clocks.crowded),
     ]
@@ -131,7 +132,7 @@ fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
     let mut known: Vec<(f64, u32)> = all.iter().filter_map(|own| Some((own.busy_share?, own.cpu))).collect();
     known.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     if let (Some((most, _)), Some((middle, _))) = (known.first(), known.get(known.len() / 2)) {
-        parts.push(format!("sibling busy: middle {}, most {}", share(*middle), share(*most)));
+        parts.push(format!("sibling busy: middle {}, most {}", percent(*middle), percent(*most)));
     }
     let unknown = all.len() - known.len();
     parts.extend((unknown > 0).then(|| format!("{unknown} unknown")));
@@ -140,7 +141,7 @@ fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
         .iter()
         .filter(|(busy, _)| *busy >= 0.01)
         .take(MAX_NAMED)
-        .map(|(busy, cpu)| format!("{cpu} ({})", share(*busy)))
+        .map(|(busy, cpu)| format!("{cpu} ({})", percent(*busy)))
         .collect();
     if !busy.is_empty() {
         let line = format!("           busiest: {}", busy.join(", "));
@@ -159,8 +160,9 @@ fn clock_ranges(probe: &Probe, style: Style) -> Vec<String> {
     let lines = ranges.iter().enumerate().filter_map(|(at, ((busy, source), values))| {
         let (least, middle, most) = extent(values.iter().copied())?;
         let head = if at == 0 { "clocks" } else { "" };
+        let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
         let text = format!(
-            "{head:11}{busy} busy: {least:.0} to {most:.0} MHz, middle {middle:.0} ({}, {source})",
+            "{head:11}{busy} busy: {least} to {most} MHz, middle {middle} ({}, {source})",
             counted(values.len(), "reading")
         );
         Some(cut(&text, style))

@@ -1,7 +1,8 @@
 //! What would spoil a measurement here, one line a check, what to do below it.
 
 use super::{DIM, GREEN, RED, Style, YELLOW, columns, wrap};
-use crate::text::{counted, plain};
+use crate::text::plain;
+use threadwise_document::numbers::counted;
 
 /// One check as plain texts, so that this crate need not know who checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

@@ -5,8 +5,9 @@ use super::lines::Aligned;
 use super::probe::{SMALL, cut, first};
 use super::{BOLD, CYAN, DIM, RED, Style, YELLOW, columns, wrap};
 use crate::hardware::{SHARINGS, contradicts, latency_ns, level_name, sign, slowdown, words};
-use crate::text::{counted, cpu_list, grouped, plain};
+use crate::text::plain;
 use threadwise_analysis::hardware::Hardware;
+use threadwise_document::numbers::{counted, cpu_list, grouped, significant};
 use threadwise_study::probe::{LatencyFigures, PairSharing, Probe, Sharing};
 
 /// Up to this many logical CPUs their pairs are listed with all figures.
@@ -87,11 +88,7 @@ fn figures(probe: &Probe, a: u32, b: u32, style: Style) -> Vec<String> {
 /// `52.1, 54.0±1.2`.
 fn median_and_spread(figures: LatencyFigures, style: Style) -> String {
     let (least, median) = (latency_ns(figures.min_ns), latency_ns(figures.median_ns));
-    plain(&format!("{least}, {median}±{}", short(figures.spread_ns)), style.unicode)
-}
-
-fn short(value: f64) -> String {
-    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+    plain(&format!("{least}, {median}±{}", significant(figures.spread_ns, 1)), style.unicode)
 }
 
 fn painted(text: &str, sharing: Option<Sharing>, contradicts: bool, style: Style) -> String {
@@ -176,10 +173,7 @@ fn cell(probe: &Probe, hardware: &Hardware, a: u32, b: u32, unicode: bool) -> Ce
     let contradicts = sharing.is_some_and(|sharing| contradicts(hardware, a, b, sharing));
     let sign = sharing.map_or(' ', |sharing| sign(sharing, unicode));
     let latency = probe.latency(a, b).map(|latency| latency.cas.min_ns);
-    let latency = latency.map_or_else(String::new, |value| match value {
-        value if value < 10.0 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
-    });
+    let latency = latency.map_or_else(String::new, |value| significant(value, 2));
     let mark = if contradicts { "!" } else { "" };
     Cell { text: format!("{sign}{latency}{mark}"), sharing, contradicts }
 }

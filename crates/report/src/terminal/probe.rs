@@ -3,10 +3,11 @@
 
 use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, numbered, pairs, wrap};
 use crate::drawing::topology_line;
-use crate::text::{counted, cpu_list, plain, significant};
+use crate::text::plain;
 use threadwise_analysis::Finding;
 use threadwise_analysis::hardware::Hardware;
 use threadwise_document as document;
+use threadwise_document::numbers::{counted, cpu_list, significant};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::Probe;
 

@@ -35,7 +35,7 @@ fn two_cpus_fit_a_terminal_of_24_lines() {
     wide (independent adds), chain (dependent adds), ld/st: time together over
     alone; ns one way: least, median±spread
     CPU  adds/step p10   p50   p90  sibling busy  off CPU  MHz alone  2 busy
-      0           2.99  3.32  3.42         34.0%     0.2%       3401    3105
+      0           2.99  3.32  3.42           34%     0.2%       3401    3105
       1           3.60  4.00  4.12       unknown     0.2%       3399    3102
     MHz while not idle, by chain of adds
     unknown on 1: no window reached the width of a free core: 2.1 adds a step at
@@ -82,14 +82,14 @@ fn eight_cpus_have_a_cell_a_pair() {
       rounds
     1-12 moving: wide 1.27x, chain 1.14x, ld/st 1.14x; moving in 21 of 24 rounds
     CPU  adds/step p10   p50   p90  sibling busy  off CPU  MHz alone  8 busy
-      0           3.60  4.00  4.12          0.0%     0.2%       3400    2900
+      0           3.60  4.00  4.12            0%     0.2%       3400    2900
       1           3.56  3.96  4.08          2.0%     0.2%       3400    2900
       2           3.53  3.92  4.04          4.0%     0.2%       3400    2900
       4           3.46  3.84  3.96          8.0%     0.2%       3400    2900
-      8           3.31  3.68  3.79         16.0%     0.2%       3400    2900
+      8           3.31  3.68  3.79           16%     0.2%       3400    2900
       9           3.60  4.00  4.12       unknown     0.2%       3400    2900
-     10           3.24  3.60  3.71         20.0%     0.2%       3400    2900
-     12           3.17  3.52  3.63         24.0%     0.2%       3400    2900
+     10           3.24  3.60  3.71           20%     0.2%       3400    2900
+     12           3.17  3.52  3.63           24%     0.2%       3400    2900
     MHz while not idle, by chain of adds
     unknown on 9: no window reached the width of a free core: 2.1 adds a step at
       most
@@ -115,8 +115,8 @@ fn many_cpus_are_reported_in_groups_and_ranges() {
     17-401 masked by a co-runner: wide 1.98x, chain 1.01x, ld/st 1.78x; same-core in
       21 of 24 rounds
     co-runners 768 logical CPUs watched; adds a step p50 3.32 to 4.00, middle 4.00;
-               sibling busy: middle 0.2%, most 34.0%; 1 unknown
-               busiest: 401 (34.0%)
+               sibling busy: middle 0.2%, most 34%; 1 unknown
+               busiest: 401 (34%)
     unknown on 17: no window reached the width of a free core: 2.1 adds a step at
       most
     clocks     1 busy: 3700 to 3700 MHz, middle 3700 (1 reading, chain of adds)

@@ -179,7 +179,7 @@ fn what_the_analysis_finds_is_shown() {
     let queries = own.analysis.queries.as_ref().unwrap();
     assert_eq!(queries.changed(), super::fixture::CHANGED);
     let speed = queries.treatments[3].total.speed.as_ref().unwrap();
-    let [value, low, high] = [speed.value, speed.low, speed.high].map(threadwise_report::text::ratio);
+    let [value, low, high] = [speed.value, speed.low, speed.high].map(threadwise_document::numbers::ratio);
     let figures = format!("{value}x [{low}, {high}]");
     let row = text.lines().find(|line| line.starts_with("no-smt d4  ")).unwrap();
     assert!(row.contains(&figures), "{row}");

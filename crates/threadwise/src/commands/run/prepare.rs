@@ -10,6 +10,7 @@ use crate::output;
 use crate::suggest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use threadwise_document::numbers;
 use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::Topology;
@@ -149,14 +150,14 @@ impl Job {
         let stopping = match (design.stopping, limit) {
             (Stopping::Budget { .. }, Some(limit)) => format!("8 blocks or more in at most {limit}"),
             (Stopping::Until { half_width, .. }, Some(limit)) => {
-                format!("until ±{:.1}%, at most {limit}", half_width * 100.0)
+                format!("until ±{}, at most {limit}", numbers::set_percent(half_width))
             }
             (Stopping::Blocks { blocks }, Some(limit)) => format!("{blocks} blocks in at most {limit}"),
             (Stopping::Budget { budget_s }, None) => {
                 format!("at least 8 blocks, or as many as {} holds", time(budget_s))
             }
             (Stopping::Until { half_width, budget_s }, None) => {
-                format!("until ±{:.1}%, at most about {}", half_width * 100.0, time(budget_s))
+                format!("until ±{}, at most about {}", numbers::set_percent(half_width), time(budget_s))
             }
             (Stopping::Blocks { blocks }, None) => format!("{blocks} blocks"),
         };
@@ -177,11 +178,11 @@ impl Job {
             return format!("{treatments} treatments, scale factor {scale}, {each}, {stopping}; seed {seed}");
         }
         format!(
-            "{} treatments, {} rounds of {} ms slices a block ({:.1} s), {stopping}; seed {}",
+            "{} treatments, {} rounds of {} ms slices a block ({}), {stopping}; seed {}",
             treatments,
             design.rounds,
             design.slice_ns as f64 / 1e6,
-            self.study.block_floor_s(),
+            numbers::seconds(self.study.block_floor_s()),
             self.study.seed
         )
     }
