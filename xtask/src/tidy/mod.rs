@@ -4,42 +4,23 @@
 //! committed; without git, everything but the build folder.
 
 mod arrows;
+mod circles;
 mod engines;
 mod files;
 mod floats;
 mod functions;
 mod graph;
 mod modules;
+mod paths;
 mod renderers;
 mod source;
+mod violation;
 
 use crate::command::Task;
 use source::SourceFile;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Something that a rule objects to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// File, relative to the workspace.
-    pub path: String,
-    /// Line, from 1; 0 for the file as a whole.
-    pub line: usize,
-    /// What is wrong and what would be right.
-    pub what: String,
-    /// Whether it only warns.
-    pub warning: bool,
-}
-
-impl Violation {
-    fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, what: what.into(), warning: false }
-    }
-
-    fn warning(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Self { warning: true, ..Self::new(path, line, what) }
-    }
-}
+use violation::Violation;
 
 /// Reads the tree, applies all rules, prints what they say.
 pub fn run() -> Result<(), String> {
@@ -106,7 +87,7 @@ fn texts(tree: &[(String, Vec<u8>)]) -> Vec<(&str, &str)> {
 fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
     let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
     let files: Vec<SourceFile> = rust.map(|(path, text)| SourceFile::new(path, text)).collect();
-    [arrows::check(texts), modules::unneeded(&files)].concat()
+    [arrows::check(texts), modules::unneeded(&files), circles::check(&files)].concat()
 }
 
 fn project_files() -> Result<Vec<String>, String> {

@@ -98,11 +98,11 @@ pub fn body(code: &str, from: usize) -> Option<usize> {
 fn without_tests(code: &str, text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let marks = ["#[cfg(test)]", "#[cfg(all(test"];
-    for (at, mark) in marks.iter().flat_map(|mark| code.match_indices(mark)) {
+    for (at, _) in marks.iter().flat_map(|mark| code.match_indices(mark)) {
         // The attribute's brackets are balanced, so that the search starts at its first byte.
         let end = match body(code, at) {
             Some(open) => closing_brace(code, open) + 1,
-            None => at + mark.len(),
+            None => code[at..].find(';').map_or(code.len(), |end| at + end + 1),
         };
         blank(&mut bytes, at, end);
     }
@@ -262,7 +262,7 @@ mod tests {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() { if x {} }\n}\n#[cfg(test)]\nmod other;\n#[cfg(not(test))]\nfn c() {}";
         let file = SourceFile::new("crates/x/src/a.rs", text);
         assert!(file.shipped.contains("fn a") && file.shipped.contains("fn c"));
-        assert!(!file.shipped.contains("fn b"));
+        assert!(!file.shipped.contains("fn b") && !file.shipped.contains("mod other"));
         assert!(SourceFile::new("crates/x/tests/a.rs", text).shipped.is_empty());
         assert!(SourceFile::new("crates/x/src/tests.rs", text).shipped.is_empty());
     }

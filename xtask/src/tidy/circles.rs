@@ -1,0 +1,176 @@
+//! Files of a crate do not need each other in a circle: what two of them share lies below both.
+//!
+//! An arrow goes from the file that names something to the file that defines it, whatever it is re-exported by. To
+//! declare modules and to re-export from them is no arrow. A type that is defined in `mod.rs` beside functions that
+//! call modules which use that type is the common fault: the type belongs into a file of its own.
+
+use super::Violation;
+use super::graph::{Graph, circles};
+use super::paths::{Found, Module, Modules, Place};
+use super::source::SourceFile;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Crates that have circles still, and how many files stand in them: it may only fall.
+const CIRCLES_LEFT: [(&str, usize); 19] = [
+    ("analysis", 75),
+    ("engine", 27),
+    ("engine-firebird", 3),
+    ("engine-mariadb", 3),
+    ("engine-postgres", 7),
+    ("fuzz", 11),
+    ("machine", 2),
+    ("probe", 13),
+    ("process", 6),
+    ("python", 4),
+    ("reload", 18),
+    ("report", 11),
+    ("runner", 10),
+    ("store", 7),
+    ("study", 16),
+    ("telemetry", 14),
+    ("threadwise", 13),
+    ("tpch", 9),
+    ("worklist", 9),
+];
+
+/// Names that one file takes from another.
+type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
+
+/// Circles of all crates.
+pub fn check(files: &[SourceFile<'_>]) -> Vec<Violation> {
+    let mut crates: BTreeMap<&str, Vec<(&str, &SourceFile<'_>)>> = BTreeMap::new();
+    for file in files {
+        let parts = file.path.strip_prefix("crates/").unwrap_or(file.path).split_once("/src/");
+        if let Some((name, path)) = parts.filter(|_| !file.shipped.is_empty()) {
+            crates.entry(name).or_default().push((path, file));
+        }
+    }
+    crates.into_iter().flat_map(|(name, files)| of_crate(name, &arrows(&Modules::read(&files)))).collect()
+}
+
+fn of_crate(name: &str, arrows: &Arrows) -> Vec<Violation> {
+    let mut graph = Graph::new();
+    for (from, to) in arrows.keys() {
+        graph.entry(from.clone()).or_default().insert(to.clone());
+    }
+    let found = circles(&graph);
+    let files: usize = found.iter().map(BTreeSet::len).sum();
+    let left = CIRCLES_LEFT.iter().find(|(left, _)| *left == name).map_or(0, |(_, files)| *files);
+    let first = found.first().and_then(|circle| circle.first()).map_or(name, String::as_str);
+    match files {
+        0 if left == 0 => Vec::new(),
+        _ if files == left => {
+            let what = format!("crate {name} has {} circles with {files} files", found.len());
+            vec![Violation::warning(first, 0, what)]
+        }
+        _ if files < left => {
+            let what = format!("crate {name} has {files} files in circles: say so in CIRCLES_LEFT");
+            vec![Violation::new("xtask/src/tidy/circles.rs", 0, what)]
+        }
+        _ => found.iter().map(|circle| Violation::new(first_of(circle), 0, words(circle, arrows))).collect(),
+    }
+}
+
+fn first_of(circle: &BTreeSet<String>) -> &str {
+    circle.first().map_or("", String::as_str)
+}
+
+/// The circle's arrows, each with what it takes.
+fn words(circle: &BTreeSet<String>, arrows: &Arrows) -> String {
+    let inside = arrows.iter().filter(|((from, to), _)| circle.contains(from) && circle.contains(to));
+    let lines = inside.map(|((from, to), names)| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        format!("\n    {from} takes {} from {to}", names.join(", "))
+    });
+    format!("{} files in a circle:{}", circle.len(), lines.collect::<String>())
+}
+
+/// Who names what of whom; not of itself.
+fn arrows(modules: &Modules) -> Arrows {
+    let mut arrows = Arrows::new();
+    for (at, module) in &modules.0 {
+        for (to, name) in taken(modules, at, module) {
+            if let Some(target) = modules.0.get(&to).filter(|target| target.file != module.file) {
+                arrows.entry((module.file.clone(), target.file.clone())).or_default().insert(name);
+            }
+        }
+    }
+    arrows
+}
+
+/// Modules that define what a module names, with the names.
+fn taken(modules: &Modules, at: &Place, module: &Module) -> Vec<(Place, String)> {
+    let is_below = |place: &Place| place.starts_with(at);
+    let by_use = module.uses.iter().filter_map(|one| match modules.resolve(at, &one.path)? {
+        // A parent that hands on what its children have.
+        Found::Module(place) | Found::Item(place) if one.is_public && is_below(&place) => None,
+        Found::Item(place) => Some((place, one.name.clone())),
+        Found::Module(place) => (one.name == "*").then(|| (place, one.name.clone())),
+    });
+    let by_path = module.paths.iter().filter_map(|path| match modules.resolve(at, path)? {
+        Found::Item(place) => Some((place, path.join("::"))),
+        Found::Module(_) => None,
+    });
+    by_use.chain(by_path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let files: Vec<(String, &str)> =
+            files.iter().map(|(path, text)| (format!("crates/x/src/{path}"), *text)).collect();
+        let files: Vec<SourceFile<'_>> =
+            files.iter().map(|(path, text)| SourceFile::new(path, text)).collect();
+        check(&files).into_iter().map(|violation| violation.what.replace("crates/x/src/", "")).collect()
+    }
+
+    #[test]
+    fn files_that_need_each_other_are_a_circle_with_its_arrows() {
+        let files = [
+            ("lib.rs", "mod a; mod b;"),
+            ("a.rs", "use crate::b::g; pub fn f() { g() }"),
+            ("b.rs", "pub fn g() { super::a::f() }"),
+        ];
+        assert_eq!(
+            found(&files),
+            ["2 files in a circle:\n    a.rs takes g from b.rs\n    b.rs takes super::a::f from a.rs"]
+        );
+    }
+
+    #[test]
+    fn a_parent_that_only_declares_and_hands_on_is_in_no_circle() {
+        let files = [
+            ("lib.rs", "mod a; mod b; pub use a::X; pub use b::{f, g};"),
+            ("a.rs", "pub struct X;"),
+            ("b.rs", "use crate::X; pub fn f(x: X) {} pub fn g() {}"),
+        ];
+        assert!(found(&files).is_empty());
+    }
+
+    #[test]
+    fn a_type_beside_what_calls_its_users_is_a_circle() {
+        let fault = [
+            ("lib.rs", "mod a; pub struct X; pub fn f() { a::g(&X) }"),
+            ("a.rs", "use super::X; pub fn g(x: &X) {}"),
+        ];
+        assert_eq!(found(&fault).len(), 1);
+        let repaired = [
+            ("lib.rs", "mod a; mod types; pub use types::X; pub fn f() { a::g(&X) }"),
+            ("a.rs", "use super::X; pub fn g(x: &X) {}"),
+            ("types.rs", "pub struct X;"),
+        ];
+        assert!(found(&repaired).is_empty());
+    }
+
+    #[test]
+    fn tests_and_modules_that_are_only_named_are_no_arrows() {
+        let files = [
+            ("lib.rs", "mod a; #[cfg(test)] mod made; pub fn f() { a::g() }"),
+            ("a.rs", "pub fn g() {} #[cfg(test)] mod tests { use crate::{f, made}; }"),
+            ("made.rs", "pub fn h() { crate::f() }"),
+        ];
+        assert!(found(&files).is_empty());
+    }
+}

@@ -1,0 +1,26 @@
+//! What rules say.
+
+/// Something that a rule objects to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// File, relative to the workspace.
+    pub path: String,
+    /// Line, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong and what would be right.
+    pub what: String,
+    /// Whether it only warns.
+    pub warning: bool,
+}
+
+impl Violation {
+    /// An error.
+    pub fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, what: what.into(), warning: false }
+    }
+
+    /// Something that is allowed still.
+    pub fn warning(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { warning: true, ..Self::new(path, line, what) }
+    }
+}
