@@ -32,9 +32,11 @@ usage: cargo xtask TASK
   tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
   servers           fetch the servers for tests that no Debian package has, and name them
   licences          licences and duplicate versions of the dependencies
-  dist              one static binary for x86-64 Linux, in target/dist
+  dist [--target TRIPLE]
+                    one static binary for Linux in target/dist, for this kind of processor or that of
+                    the triple: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
   fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
-  ci                fmt, tidy, licences, clippy, doc, test, fuzz: all that has to pass";
+  ci                fmt, tidy, licences, clippy, doc, dist, test, fuzz: all that has to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +52,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["servers"] => servers::run(),
         ["licences"] => licences::run(),
-        ["dist"] => dist::run(),
+        ["dist"] => dist::run(None),
+        ["dist", "--target", triple] => dist::run(Some(triple)),
         ["ci"] => ci::run(),
         ["fuzz", more @ ..] => fuzz::run(more),
         ["help" | "--help" | "-h"] => {
