@@ -1,20 +1,24 @@
 //! `cargo xtask ci`: everything that has to pass, cheapest first; stops at the first failure.
 
 use crate::command::Task;
+use crate::dist;
 use crate::steps::Steps;
+use std::path::Path;
 
 /// Runs all steps and prints their times.
 pub fn run() -> Result<(), String> {
     let mut steps = Steps::default();
-    let outcome = plan().iter().try_for_each(|(name, task)| steps.step(name, || task.run()));
+    let outcome =
+        plan(&dist::for_tests()?).iter().try_for_each(|(name, task)| steps.step(name, || task.run()));
     println!("\n=== summary");
     println!("{}", steps.summary());
     outcome
 }
 
-/// Names and commands. All share one target folder and one profile, so that a dependency is checked
-/// once (clippy, doc) and built once (test).
-fn plan() -> [(&'static str, Task); 7] {
+/// Names and commands. All but dist share one target folder and one profile, so that a dependency is
+/// checked once (clippy, doc) and built once (test). What tests start is `program`, the one that dist
+/// makes and users get.
+fn plan(program: &Path) -> [(&'static str, Task); 8] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
     [
         ("fmt", cargo(&["fmt", "--all", "--check"])),
@@ -22,7 +26,8 @@ fn plan() -> [(&'static str, Task); 7] {
         ("licences", cargo(&["xtask", "licences"])),
         ("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
-        ("test", cargo(&["xtask", "test"])),
+        ("dist", cargo(&["xtask", "dist"])),
+        ("test", cargo(&["xtask", "test"]).env(dist::TEST_PROGRAM, &program.to_string_lossy())),
         ("fuzz", cargo(&["xtask", "fuzz", "--ci"])),
     ]
 }
@@ -32,7 +37,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ci_runs_the_test_command_of_the_readme() {
-        assert!(plan().iter().any(|(_, task)| task.shown() == "cargo xtask test"));
+    fn ci_runs_the_test_command_of_the_readme_on_what_dist_made() {
+        let plan = plan(Path::new("/d/threadwise"));
+        let shown: Vec<String> = plan.iter().map(|(_, task)| task.shown()).collect();
+        let at = |command: &str| shown.iter().position(|shown| shown == command);
+        let test = at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask test");
+        assert!(test.is_some() && at("cargo xtask dist") < test, "{shown:?}");
     }
 }

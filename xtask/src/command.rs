@@ -104,6 +104,14 @@ impl Task {
     }
 }
 
+/// Builds a program of the workspace as tests need it, and returns its path.
+pub fn built(program: &str) -> Result<String, String> {
+    // Of the whole workspace: for one package alone cargo would build dependencies with fewer features again.
+    Task::new("cargo", &["build", "--quiet", "--workspace", "--bin", program]).run()?;
+    let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    Ok(format!("{folder}/debug/{program}"))
+}
+
 /// Copies lines to `to` as they come and keeps them.
 fn pass_on(from: impl Read, mut to: impl Write) -> Vec<String> {
     let mut kept = Vec::new();

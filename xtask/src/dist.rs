@@ -1,95 +1,252 @@
-//! `cargo xtask dist`: one static binary that runs on any x86-64 Linux.
+//! `cargo xtask dist [--target TRIPLE]`: one static binary that runs on any Linux of its processor.
 //!
 //! glibc linked statically (`-C target-feature=+crt-static`, the Rust reference, "Linkage"); the
 //! target is named so that the flag does not reach proc macros, which have to be shared objects.
+//! The names of compilers and packages for another processor are Debian's.
 
 use crate::command::Task;
 use crate::elf;
-use std::path::Path;
+use crate::packages::is_on_path;
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Own folder: the flags differ from those of every other build.
 const BUILD_DIR: &str = "target/static";
 const DIST_DIR: &str = "target/dist";
 /// Largest binary that is handed out.
 const MAX_BYTES: usize = 25_000_000;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Builds, checks and tries the binary.
-pub fn run() -> Result<(), String> {
-    build().run()?;
-    let built = Path::new(BUILD_DIR).join(TARGET).join("release/threadwise");
+/// Tests start the program that this variable names, by default the one built for development.
+pub const TEST_PROGRAM: &str = "THREADWISE_TEST_PROGRAM";
+
+/// Builds, checks and tries the binary for a target, by default this machine's.
+pub fn run(triple: Option<&str>) -> Result<(), String> {
+    let target = Target::of(triple)?;
+    let library = Task::new("rustc", &["--print", "target-libdir", "--target", &target.triple()]).output()?;
+    target.lacks(is_on_path(&target.cc()), Path::new(library.trim()).exists())?;
+    target.build().run()?;
+    let built = target.built();
     let file =
         std::fs::read(&built).map_err(|cause| format!("{} cannot be read: {cause}", built.display()))?;
-    check(&file).map_err(|why| format!("{}: {why}", built.display()))?;
-    let version = env!("CARGO_PKG_VERSION");
-    let out = format!("{DIST_DIR}/threadwise-{version}-x86_64-linux");
+    target.check(&file).map_err(|why| format!("{}: {why}", built.display()))?;
+    let out = target.out();
     // fs::copy keeps the permissions.
     std::fs::create_dir_all(DIST_DIR)
         .and_then(|()| std::fs::copy(&built, &out))
         .map_err(|cause| format!("{out} cannot be written: {cause}"))?;
-    let said = Task::new(&out, &["--version"]).output()?;
-    if !said.contains(version) {
-        return Err(format!("{out} --version says '{}', not {version}", said.trim()));
+    match target.start(&out, is_on_path) {
+        Ok(program) => try_out(&program)?,
+        Err(missing) => println!("not started: no {missing} here (apt-get install qemu-user)"),
     }
-    Task::new(&out, &["topology"]).run()?;
     println!("\n{out}: static, {:.1} MB", file.len() as f64 / 1e6);
-    println!(
-        "container: podman build --file Containerfile --build-arg VERSION={version} --tag threadwise {DIST_DIR}"
-    );
+    if target.machine == elf::X86_64 {
+        println!(
+            "container: podman build --file Containerfile --build-arg VERSION={VERSION} --tag threadwise {DIST_DIR}"
+        );
+    }
     Ok(())
 }
 
-fn build() -> Task {
-    Task::new(
-        "cargo",
-        &[
-            "build",
-            "--release",
-            "--locked",
-            "--target",
-            TARGET,
-            "--target-dir",
-            BUILD_DIR,
-            "--package",
-            "threadwise",
-        ],
-    )
-    .env("RUSTFLAGS", "-C target-feature=+crt-static")
+/// The binary for this machine, for tests.
+pub fn for_tests() -> Result<PathBuf, String> {
+    let folder = std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
+    Ok(folder.join(Target::of(None)?.out()))
 }
 
-fn check(file: &[u8]) -> Result<(), String> {
-    let header = elf::read(file)?;
-    if header.machine != elf::X86_64 {
-        return Err(format!("is for ELF machine {}, not for x86-64", header.machine));
+fn try_out(program: &Task) -> Result<(), String> {
+    let version = program.clone().more(&["--version"]);
+    let said = version.output()?;
+    if !said.contains(VERSION) {
+        return Err(format!("'{}' says '{}', not {VERSION}", version.shown(), said.trim()));
     }
-    if header.has_loader {
-        return Err("asks for a dynamic loader, so it is not static".to_owned());
+    program.clone().more(&["topology"]).run()
+}
+
+/// A kind of processor that a binary is made for.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    /// As in the triple and in `std::env::consts::ARCH`.
+    arch: &'static str,
+    /// `e_machine` of its programs.
+    machine: u16,
+    /// Debian's name for it.
+    debian: &'static str,
+}
+
+/// All of them.
+const TARGETS: [Target; 2] = [
+    Target { arch: "x86_64", machine: elf::X86_64, debian: "amd64" },
+    Target { arch: "aarch64", machine: elf::AARCH64, debian: "arm64" },
+];
+
+impl Target {
+    /// The one with this triple, or this machine's.
+    fn of(triple: Option<&str>) -> Result<&'static Self, String> {
+        let triple = triple.map_or_else(|| format!("{ARCH}-unknown-linux-gnu"), str::to_owned);
+        TARGETS.iter().find(|target| target.triple() == triple).ok_or_else(|| {
+            let known: Vec<String> = TARGETS.iter().map(Self::triple).collect();
+            format!("dist makes no binary for {triple}: --target {}", known.join(" or "))
+        })
     }
-    if file.len() > MAX_BYTES {
-        return Err(format!("has {} bytes, more than {MAX_BYTES}", file.len()));
+
+    fn triple(&self) -> String {
+        format!("{}-unknown-linux-gnu", self.arch)
     }
-    Ok(())
+
+    fn is_host(&self) -> bool {
+        self.arch == ARCH
+    }
+
+    /// The compiler that links it and builds SQLite.
+    fn cc(&self) -> String {
+        if self.is_host() { "cc".to_owned() } else { format!("{}-linux-gnu-gcc", self.arch) }
+    }
+
+    /// What is handed out.
+    fn out(&self) -> String {
+        format!("{DIST_DIR}/threadwise-{VERSION}-{}-linux", self.arch)
+    }
+
+    /// What the build lacks here, as an error that says how to get it.
+    fn lacks(&self, has_cc: bool, has_std: bool) -> Result<(), String> {
+        let triple = self.triple();
+        if !has_cc {
+            let packages = if self.is_host() {
+                "gcc libc6-dev".to_owned()
+            } else {
+                let gcc = self.arch.replace('_', "-");
+                format!("gcc-{gcc}-linux-gnu libc6-dev-{}-cross", self.debian)
+            };
+            return Err(format!("no {} to link for {triple}: apt-get install {packages}", self.cc()));
+        }
+        if !has_std {
+            return Err(format!("no Rust standard library for {triple}: rustup target add {triple}"));
+        }
+        Ok(())
+    }
+
+    fn build(&self) -> Task {
+        let triple = self.triple();
+        let task = Task::new("cargo", &["build", "--profile", "dist", "--locked", "--target", &triple])
+            .more(&["--target-dir", BUILD_DIR, "--package", "threadwise"])
+            .env("RUSTFLAGS", "-C target-feature=+crt-static");
+        if self.is_host() {
+            return task;
+        }
+        // Cargo does not guess the linker; the crate cc, which builds SQLite, finds the same compiler.
+        let variable = triple.replace('-', "_").to_uppercase();
+        task.env(&format!("CARGO_TARGET_{variable}_LINKER"), &self.cc())
+    }
+
+    fn built(&self) -> PathBuf {
+        Path::new(BUILD_DIR).join(self.triple()).join("dist/threadwise")
+    }
+
+    fn check(&self, file: &[u8]) -> Result<(), String> {
+        let header = elf::read(file)?;
+        if header.machine != self.machine {
+            return Err(format!(
+                "is for ELF machine {}, not {} ({})",
+                header.machine, self.machine, self.arch
+            ));
+        }
+        if header.has_loader {
+            return Err("asks for a dynamic loader, so it is not static".to_owned());
+        }
+        if file.len() > MAX_BYTES {
+            return Err(format!("has {} bytes, more than {MAX_BYTES}", file.len()));
+        }
+        Ok(())
+    }
+
+    /// The command that starts a binary here; without one, the name of what is missing.
+    fn start(&self, binary: &str, is_there: impl Fn(&str) -> bool) -> Result<Task, String> {
+        if self.is_host() {
+            return Ok(Task::new(binary, &[]));
+        }
+        // Debian's packages qemu-user and qemu-user-static.
+        let emulators = [format!("qemu-{}", self.arch), format!("qemu-{}-static", self.arch)];
+        match emulators.iter().find(|name| is_there(name)) {
+            Some(emulator) => Ok(Task::new(emulator, &[binary])),
+            None => Err(emulators[0].clone()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const X86_64: &Target = &TARGETS[0];
+    const AARCH64: &Target = &TARGETS[1];
+    const AARCH64_TRIPLE: &str = "aarch64-unknown-linux-gnu";
+
+    /// One that is not this machine's.
+    fn foreign() -> &'static Target {
+        if X86_64.is_host() { AARCH64 } else { X86_64 }
+    }
+
+    /// 64-byte header without program headers, little-endian 64-bit, and zeros.
+    fn elf(machine: u16, bytes: usize) -> Vec<u8> {
+        let mut file = vec![0; bytes];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[0x12..0x14].copy_from_slice(&machine.to_le_bytes());
+        file
+    }
+
     #[test]
     fn the_test_program_itself_is_dynamic_and_refused() {
         let this = std::fs::read("/proc/self/exe").expect("own program");
-        let why = check(&this).expect_err("tests are linked dynamically");
-        let expected = if cfg!(target_arch = "x86_64") { "not static" } else { "not for x86-64" };
+        let why = X86_64.check(&this).expect_err("tests are linked dynamically");
+        let expected = if cfg!(target_arch = "x86_64") { "not static" } else { "not 62 (x86_64)" };
         assert!(why.contains(expected), "{why}");
     }
 
     #[test]
-    fn size_is_limited() {
-        // 64-byte header without program headers, little-endian 64-bit, machine 62.
-        let mut file = vec![0; MAX_BYTES + 1];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        file[0x12] = 62;
-        assert!(check(&file).is_err_and(|why| why.contains("more than 25000000")));
-        assert_eq!(check(&file[..MAX_BYTES]), Ok(()));
+    fn size_and_processor_are_checked_for_every_target() {
+        for target in &TARGETS {
+            let file = elf(target.machine, MAX_BYTES + 1);
+            assert!(target.check(&file).is_err_and(|why| why.contains("more than 25000000")));
+            assert_eq!(target.check(&file[..MAX_BYTES]), Ok(()));
+        }
+        let why = AARCH64.check(&elf(elf::X86_64, 64));
+        assert_eq!(why, Err("is for ELF machine 62, not 183 (aarch64)".to_owned()));
+    }
+
+    #[test]
+    fn a_target_is_named_by_its_triple_and_is_the_machines_by_default() {
+        assert_eq!(Target::of(Some(AARCH64_TRIPLE)), Ok(AARCH64));
+        if let Ok(target) = Target::of(None) {
+            assert!(target.is_host());
+        }
+        let unknown = Target::of(Some("riscv64gc-unknown-linux-gnu"));
+        assert!(unknown.is_err_and(|why| why.contains("riscv64gc") && why.contains(AARCH64_TRIPLE)));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_the_command_that_brings_it() {
+        let target = foreign();
+        assert_eq!(target.lacks(true, true), Ok(()));
+        let std = target.lacks(true, false);
+        assert!(std.is_err_and(|why| why.ends_with(&format!("rustup target add {}", target.triple()))));
+        let cross = format!("libc6-dev-{}-cross", target.debian);
+        assert!(target.lacks(false, true).is_err_and(|why| why.contains("apt-get") && why.ends_with(&cross)));
+    }
+
+    #[test]
+    fn only_a_foreign_binary_needs_a_linker_and_an_emulator() {
+        let target = foreign();
+        assert!(target.build().shown().contains(&format!("_LINKER={}-linux-gnu-gcc ", target.arch)));
+        let start = |names: &[&str]| target.start("b", |name| names.contains(&name)).map(|task| task.shown());
+        let emulator = format!("qemu-{}", target.arch);
+        let other = format!("{emulator}-static");
+        assert_eq!(start(&[&emulator, &other]), Ok(format!("{emulator} b")));
+        assert_eq!(start(&[&other]), Ok(format!("{other} b")));
+        assert_eq!(start(&[]), Err(emulator));
+        if let Ok(host) = Target::of(None) {
+            assert!(!host.build().shown().contains("_LINKER"));
+            assert_eq!(host.start("b", |_| false), Ok(Task::new("b", &[])));
+        }
     }
 }

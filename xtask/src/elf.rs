@@ -3,7 +3,7 @@
 /// What the header of a 64-bit little-endian ELF file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elf {
-    /// `e_machine`; 62 is x86-64.
+    /// `e_machine`.
     pub machine: u16,
     /// Whether it asks for a dynamic loader (`PT_INTERP`); a static program does not.
     pub has_loader: bool,
@@ -11,6 +11,8 @@ pub struct Elf {
 
 /// `EM_X86_64`.
 pub const X86_64: u16 = 62;
+/// `EM_AARCH64`.
+pub const AARCH64: u16 = 183;
 
 const PT_INTERP: u32 = 3;
 

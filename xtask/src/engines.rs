@@ -3,7 +3,8 @@
 //! `threadwise engine add` makes the environment below `target/` and does nothing where it is there
 //! already, whole and of the pinned versions. Tests learn of it by one variable.
 
-use crate::command::Task;
+use crate::command::{self, Task};
+use crate::dist;
 use crate::packages;
 use std::path::{Path, PathBuf};
 
@@ -52,14 +53,10 @@ pub fn ensure() -> Result<Engines, String> {
     let folder = std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
     let home = folder.join(HOME);
     // Apart from running it, since a program that cannot be built is no want of a network.
-    cargo(&["build"]).run()?;
-    let added = cargo(&["run"]).more(&["--", "engine", "add", "duckdb"]);
+    let program = std::env::var(dist::TEST_PROGRAM).or_else(|_| command::built("threadwise"))?;
+    let added = Task::new(&program, &["engine", "add", "duckdb"]);
     let outcome = added.env("XDG_DATA_HOME", &home.to_string_lossy()).run();
     judged(outcome, home.join(ENVIRONMENT), packages::is_ci())
-}
-
-fn cargo(task: &[&str]) -> Task {
-    Task::new("cargo", task).more(&["--quiet", "--package", "threadwise"])
 }
 
 fn judged(outcome: Result<(), String>, environment: PathBuf, is_ci: bool) -> Result<Engines, String> {

@@ -1,16 +1,13 @@
 //! `cargo xtask fuzz`: mutated inputs for all that reads what others wrote (`crates/fuzz`).
 
-use crate::command::Task;
+use crate::command::{self, Task};
 
 /// What CI runs: the same inputs each time, as many of them as fit into the time.
 const CI: [&str; 4] = ["--seconds", "20", "--seed", "1"];
 
 /// Builds the program and runs it with the words of the command line; `--ci` stands for those of CI.
 pub fn run(words: &[&str]) -> Result<(), String> {
-    // Of the whole workspace: for one package alone cargo would build dependencies with fewer features again.
-    Task::new("cargo", &["build", "--quiet", "--workspace", "--bin", "threadwise-fuzz"]).run()?;
-    let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
-    Task::new(&format!("{folder}/debug/threadwise-fuzz"), arguments(words)).run()
+    Task::new(&command::built("threadwise-fuzz")?, arguments(words)).run()
 }
 
 fn arguments<'a>(words: &'a [&'a str]) -> &'a [&'a str] {

@@ -35,9 +35,11 @@ usage: cargo xtask TASK
   servers           fetch the servers for tests that no Debian package has, and name them
   axe               fetch axe-core for tests of the HTML report, and name it
   licences          licences and duplicate versions of the dependencies
-  dist              one static binary for x86-64 Linux, in target/dist
+  dist [--target TRIPLE]
+                    one static binary for Linux in target/dist, for this kind of processor or that of
+                    the triple: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
   fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
-  ci                fmt, tidy, licences, clippy, doc, test, fuzz: all that has to pass";
+  ci                fmt, tidy, licences, clippy, doc, dist, test, fuzz: all that has to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +56,8 @@ fn main() -> ExitCode {
         ["servers"] => servers::run(),
         ["axe"] => axe::run(),
         ["licences"] => licences::run(),
-        ["dist"] => dist::run(),
+        ["dist"] => dist::run(None),
+        ["dist", "--target", triple] => dist::run(Some(triple)),
         ["ci"] => ci::run(),
         ["fuzz", more @ ..] => fuzz::run(more),
         ["help" | "--help" | "-h"] => {

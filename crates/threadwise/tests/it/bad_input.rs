@@ -56,7 +56,7 @@ fn a_limit_of_open_files_is_found_before_anything_is_made() {
     let lab = Lab::new();
     let mut shell = std::process::Command::new("sh");
     shell.current_dir(lab.path()).env("TMPDIR", lab.tmp()).stdin(std::process::Stdio::null());
-    shell.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_threadwise")]);
+    shell.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", &crate::harness::program()]);
     shell.args(["run", "--allow-busy", "--no-html"]);
     let refused = crate::harness::said(shell.output().unwrap());
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);

@@ -15,6 +15,12 @@ pub struct Said {
     pub stderr: String,
 }
 
+/// The program that tests start: the one that THREADWISE_TEST_PROGRAM names, as in CI the one that
+/// `cargo xtask dist` made, or the one that was built with the tests.
+pub fn program() -> String {
+    std::env::var("THREADWISE_TEST_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_threadwise").to_owned())
+}
+
 impl Lab {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -36,7 +42,7 @@ impl Lab {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_threadwise"));
+        let mut command = Command::new(program());
         command.args(args).current_dir(self.path()).env("TMPDIR", self.tmp()).stdin(Stdio::null());
         command.env("THREADWISE_STATE_DIR", self.state());
         command.env_remove("NO_COLOR").env("LANG", "C.UTF-8");

@@ -1,6 +1,6 @@
 //! `threadwise reload`: what is no list, no log, no folder, no sealed original; and limits of the process.
 
-use crate::harness::{Lab, Said, said};
+use crate::harness::{Lab, Said, program, said};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
@@ -125,7 +125,7 @@ fn a_limit_of_file_sizes_is_a_full_disk_and_no_death() {
     let size = fs::metadata(&path).unwrap().len();
     // In blocks of 512 bytes (POSIX, `ulimit`).
     let run = |blocks: u64, more: &str| {
-        let program = env!("CARGO_BIN_EXE_threadwise");
+        let program = program();
         let script = format!("ulimit -f {blocks}; exec {program} reload --engine sqlite --json {more} a.db");
         let output = Command::new("/bin/sh").args(["-c", &script]).current_dir(lab.path()).output().unwrap();
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
@@ -160,7 +160,7 @@ fn without_descriptors_a_file_is_skipped_and_never_taken_for_unused() {
     let before = fs::metadata(&path).unwrap().ino();
     let mut wanting = 0;
     for limit in 6..20 {
-        let program = env!("CARGO_BIN_EXE_threadwise");
+        let program = program();
         let script = format!("ulimit -n {limit}; exec {program} reload --engine sqlite --wait 0s a.db");
         let output = Command::new("/bin/sh").args(["-c", &script]).current_dir(lab.path()).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
