@@ -211,7 +211,7 @@ pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
     }
 }
 
-/// The rule by which [`memory_limit_bytes`] has its figure, for people: `a quarter of the 8.0 GiB of memory
+/// The rule by which [`memory_limit_bytes`] has its figure, for people: `a quarter of the 8 GiB of memory
 /// that are available`.
 pub fn memory_rule(root: &Path, cgroup_limit: Option<u64>) -> String {
     let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
@@ -392,16 +392,16 @@ mod tests {
         assert_eq!(memory_limit_bytes(root.path(), Some(40 * 1024)), 10 * 1024);
         assert_eq!(
             memory_rule(root.path(), Some(40 * 1024)),
-            "a quarter of this control group's memory limit of 40.0 KiB"
+            "a quarter of this control group's memory limit of 40 KiB"
         );
         // A limit above what is there is none.
         assert_eq!(
             memory_rule(root.path(), Some(1 << 40)),
-            "a quarter of the 400.0 KiB of memory that are available"
+            "a quarter of the 400 KiB of memory that are available"
         );
         assert!(check_memory(100, 100).is_ok());
         let refusal = check_memory(3 << 30, 1 << 30).unwrap_err().to_string();
-        assert!(refusal.contains("3.0 GiB") && refusal.contains("1.0 GiB"), "{refusal}");
+        assert!(refusal.contains("3 GiB") && refusal.contains("1 GiB"), "{refusal}");
     }
 
     #[test]
@@ -410,7 +410,7 @@ mod tests {
         assert!(check_disk(folder, 50, Some(100)).is_ok());
         assert!(check_disk(folder, u64::MAX, None).is_ok());
         let refusal = check_disk(folder, 51 << 20, Some(100 << 20)).unwrap_err().to_string();
-        assert!(refusal.contains("51.0 MiB in /tmp and 100.0 MiB are free"), "{refusal}");
+        assert!(refusal.contains("51 MiB in /tmp and 100 MiB are free"), "{refusal}");
         assert!(read_free_bytes(folder).unwrap() > 0);
         assert_eq!(read_free_bytes(Path::new("/nowhere/at/all")), None);
     }

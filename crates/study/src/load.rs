@@ -137,7 +137,7 @@ pub struct Overrides {
     pub engine_options: Options,
     /// Memory that data may take, bytes: half for caches, half for files.
     pub memory_limit_bytes: Option<u64>,
-    /// What that limit is, for messages: `a quarter of the 8.0 GiB of memory that are available`.
+    /// What that limit is, for messages: `a quarter of the 8 GiB of memory that are available`.
     pub memory_rule: String,
 }
 

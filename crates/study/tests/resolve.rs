@@ -265,12 +265,12 @@ fn the_memory_limit_bounds_what_lies_beyond_the_llc() {
     assert_eq!(blocks(&study, "alone/memory"), 142_848, "64 MiB are touched, and no more than it takes");
     let asked = Overrides {
         memory_limit_bytes: Some(2048 * MIB),
-        memory_rule: "a quarter of the 8.0 GiB of memory that are available".to_owned(),
+        memory_rule: "a quarter of the 8 GiB of memory that are available".to_owned(),
         ..set(&[("data_mib", "300")])
     };
     assert_eq!(
         preset(&topology, &asked).unwrap_err().to_string(),
-        "the data of 15 sessions is 2714 MiB, over 1024 MiB, half of a quarter of the 8.0 GiB of memory that are available (files take the other half): a smaller data_mib or blocks, fewer treatments, or fewer sessions"
+        "the data of 15 sessions is 2714 MiB, over 1024 MiB, half of a quarter of the 8 GiB of memory that are available (files take the other half): a smaller data_mib or blocks, fewer treatments, or fewer sessions"
     );
 }
 
@@ -279,7 +279,7 @@ fn a_preset_has_smaller_data_where_memory_is_small_and_a_user_is_refused() {
     let topology = machine(1, 2, 1, Some(MIB), Some(32 * MIB));
     let limited = |overrides: Overrides| Overrides {
         memory_limit_bytes: Some(512 * MIB),
-        memory_rule: "a quarter of this control group's memory limit of 2.0 GiB".to_owned(),
+        memory_rule: "a quarter of this control group's memory limit of 2 GiB".to_owned(),
         ..overrides
     };
     let published = StudyFile::preset("logical-io-placement").unwrap();
@@ -289,7 +289,7 @@ fn a_preset_has_smaller_data_where_memory_is_small_and_a_user_is_refused() {
     assert_eq!(
         study.left_out.last().unwrap(),
         "data of 80 MiB a session: 42 MiB instead, since all sessions together may take 256 MiB, half of a quarter \
-         of this control group's memory limit of 2.0 GiB (files take the other half)"
+         of this control group's memory limit of 2 GiB (files take the other half)"
     );
     let roomy = published.resolve(&topology, &Overrides::default()).unwrap();
     assert_eq!(blocks(&roomy, "alone"), 80 * 256);

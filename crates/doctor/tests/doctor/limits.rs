@@ -67,12 +67,12 @@ fn allowed_cpus() {
 #[test]
 fn memory_limit() {
     let root = Root::new();
-    says(&root.check("memory-limit"), Ok, &["none", "16.0 GiB"]);
+    says(&root.check("memory-limit"), Ok, &["none", "16 GiB"]);
     let mut topology = machine();
     topology.limits.memory_bytes = Some(2 * GIB);
-    says(&root.check_on("memory-limit", &topology, None), Warning, &["2.0 GiB of 16.0 GiB", "--memory"]);
+    says(&root.check_on("memory-limit", &topology, None), Warning, &["2 GiB of 16 GiB", "--memory"]);
     topology.limits.memory_bytes = Some(64 * GIB);
-    says(&root.check_on("memory-limit", &topology, None), Ok, &["64.0 GiB"]);
+    says(&root.check_on("memory-limit", &topology, None), Ok, &["64 GiB"]);
     topology.limits.memory_bytes = None;
     topology.identity.memory_bytes = None;
     says(&root.check_on("memory-limit", &topology, None), Unknown, &["not known"]);

@@ -226,11 +226,11 @@ fn reserved_hugepages() {
         check("reserved-hugepages", &[("proc/meminfo", &text)])
     };
     says(&with(0, 0), Ok, &["none reserved"]);
-    says(&with(1024, 100), Ok, &["1024 huge pages of 2.0 MiB", "200.0 MiB"]);
+    says(&with(1024, 100), Ok, &["1024 huge pages of 2 MiB", "200 MiB"]);
     says(
         &with(1024, 1000),
         Warning,
-        &["2.0 GiB", "sysctl -w vm.nr_hugepages=24", "put it back: sysctl -w vm.nr_hugepages=1024"],
+        &["2 GiB", "sysctl -w vm.nr_hugepages=24", "put it back: sysctl -w vm.nr_hugepages=1024"],
     );
     says(&check("reserved-hugepages", &[("proc/meminfo", "MemTotal: 9 kB\n")]), Ok, &["no reserved"]);
     says(&check("reserved-hugepages", &[("proc/meminfo", "???\n")]), Unknown, &["no line MemTotal"]);
@@ -256,9 +256,9 @@ fn swap_and_swappiness() {
     let memory = ("proc/meminfo", "MemTotal:       16777216 kB\n");
     let with = |areas: &str| check("swap", &[("proc/swaps", &format!("{head}{areas}")), memory]);
     says(&with(""), Ok, &["no swap"]);
-    says(&with("/dev/sda2 partition 8388608 1024 -2\n"), Ok, &["1.0 MiB of 8.0 GiB"]);
+    says(&with("/dev/sda2 partition 8388608 1024 -2\n"), Ok, &["1 MiB of 8 GiB"]);
     let odd = "/swap\\040file(deleted) file 4194304 1048576 -2\n/dev/zram0 partition 4194304 0 100\n";
-    says(&with(odd), Warning, &["1.0 GiB of 8.0 GiB", "swapoff -a && swapon -a"]);
+    says(&with(odd), Warning, &["1 GiB of 8 GiB", "swapoff -a && swapon -a"]);
     says(&with("/dev/sda2 partition many none -2\n"), Unknown, &["list of swap areas"]);
     says(&check("swap", &[]), Unknown, &["does not list"]);
 

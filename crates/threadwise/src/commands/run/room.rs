@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(line(key, &room(0), 0, Path::new("/tmp")), "Data set sf10: in /c/sf10");
         assert_eq!(
             line(key, &room(4 << 30), 18 << 30, Path::new("/tmp")),
-            "Data set sf10: made first in /c/sf10, 4.0 GiB of 8.0 GiB free there; loading it takes 18.0 GiB in \
+            "Data set sf10: made first in /c/sf10, 4 GiB of 8 GiB free there; loading it takes 18 GiB in \
              /tmp while the study runs"
         );
     }
