@@ -4,9 +4,12 @@
 //! processor family whose sibling masks need it, and where sysfs has no `topology` folder.
 
 use super::TopologyError;
-use super::cpus::MOST_CPUS;
 use super::tree::{LARGE_BYTES, Tree};
 use std::collections::BTreeMap;
+
+/// No kernel can be built for more (`CONFIG_NR_CPUS`); a longer list is damage and would only
+/// cost time.
+pub(super) const MOST_CPUS: usize = 8192;
 
 /// Enough for the first records; some kernels take long to make the whole text.
 const HEAD_BYTES: usize = 64 * 1024;

@@ -4,6 +4,7 @@
 //! `Documentation/ABI/stable/sysfs-devices-system-cpu`. A core is identified by its sibling set and not
 //! by `core_id`, which is unique only within a package and on some machines only within a die.
 
+use super::cpuinfo::MOST_CPUS;
 use super::sets::{Groups, SetForm, partition};
 use super::tree::{Dir, Tree};
 use super::{TopologyError, cpuinfo};
@@ -32,10 +33,6 @@ const CLUSTER_FILES: [(&str, SetForm); 2] = [("cluster_cpus_list", List), ("clus
 
 /// What x86 kernels write as `cluster_id` of a CPU without one (`BAD_APICID`, 16 bits).
 const NO_CLUSTER: i64 = 0xffff;
-
-/// No kernel can be built for more (`CONFIG_NR_CPUS`); a longer list is damage and would only
-/// cost time.
-pub(super) const MOST_CPUS: usize = 8192;
 
 /// The folders of the logical CPUs, and which CPUs are there.
 pub(super) struct Cpus<'t> {
