@@ -11,13 +11,12 @@ use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Crates that have circles still, and how many files stand in them: it may only fall.
-const CIRCLES_LEFT: [(&str, usize); 18] = [
+const CIRCLES_LEFT: [(&str, usize); 17] = [
     ("analysis", 75),
-    ("engine", 30),
+    ("engine", 27),
     ("engine-firebird", 3),
     ("engine-mariadb", 3),
-    ("engine-postgres", 9),
-    ("fuzz", 11),
+    ("engine-postgres", 7),
     ("probe", 13),
     ("process", 6),
     ("python", 4),
