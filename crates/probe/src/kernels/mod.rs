@@ -8,6 +8,7 @@ mod aarch64;
 // Also built for the tests of every machine, so that it cannot rot.
 #[cfg(any(test, threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
+mod scratch;
 #[cfg(all(target_arch = "x86_64", not(threadwise_portable)))]
 mod x86_64;
 
@@ -18,7 +19,7 @@ use portable as native;
 #[cfg(all(target_arch = "x86_64", not(threadwise_portable)))]
 use x86_64 as native;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+pub use scratch::Scratch;
 
 /// A loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,41 +48,6 @@ pub const VERSION: &str = if cfg!(all(target_arch = "x86_64", not(threadwise_por
     "portable"
 };
 
-/// Words in each half of a scratch.
-const WORDS: usize = 256;
-
-/// What a kernel reads and writes: one page of its thread's own, so it stays in the first-level cache.
-///
-/// What is loaded and what is stored lie in different halves of the same page, since a load whose
-/// low 12 address bits equal those of an earlier store waits for it ("4K aliasing", Intel 64 and
-/// IA-32 Architectures Optimization Reference Manual, section on store forwarding).
-#[derive(Debug)]
-#[repr(C, align(4096))]
-pub struct Scratch {
-    /// Only read. The first word is what the adds add, the words after it are what they start from.
-    loaded: [AtomicU64; WORDS],
-    /// Only written.
-    stored: [AtomicU64; WORDS],
-}
-
-impl Scratch {
-    /// A scratch on the heap, filled with numbers that do not repeat.
-    pub fn new() -> Box<Self> {
-        // Odd multiples of 2^64 divided by the golden ratio: well spread, and never zero.
-        let spread =
-            |index: usize| AtomicU64::new((2 * index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Box::new(Self {
-            loaded: std::array::from_fn(spread),
-            stored: std::array::from_fn(|_| AtomicU64::new(0)),
-        })
-    }
-
-    /// A word of the half that is only read.
-    fn word(&self, index: usize) -> u64 {
-        self.loaded[index].load(Ordering::Relaxed)
-    }
-}
-
 /// Runs `turns` turns (at least one) of a kernel's loop, [`TURN_STEPS`] steps each, and gives what
 /// its registers hold in the end, summed up.
 pub fn run(kernel: Kernel, turns: u64, scratch: &mut Scratch) -> u64 {
@@ -96,7 +62,9 @@ pub fn run(kernel: Kernel, turns: u64, scratch: &mut Scratch) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::scratch::WORDS;
     use super::*;
+    use std::sync::atomic::Ordering;
 
     /// The portable version mixes adds with other operations and has its own test.
     #[cfg(not(any(threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]

@@ -8,7 +8,7 @@
 
 use super::declared::Declared;
 use super::levels::{Edge, Hierarchy, level_of};
-use super::plan::Pair;
+use super::types::Pair;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};

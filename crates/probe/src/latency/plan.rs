@@ -11,6 +11,7 @@
 //! link between packages carries today. The limit is reasoned, not measured.
 
 use super::declared::Declared;
+use super::types::Pair;
 use super::{Request, infer};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -31,9 +32,6 @@ const MOST_SPREAD: usize = 20_000;
 const MOST_REPEATS: f64 = 1000.0;
 /// Batches that are looked at when a pair is placed; bounds the time of planning.
 const OPEN_BATCHES: usize = 256;
-
-/// Two positions, the lower first.
-pub(super) type Pair = (usize, usize);
 
 /// What will be measured.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,8 @@
 use super::declared::Declared;
 use super::figures::{Gathered, Measured};
 use super::levels::{Edge, Hierarchy, by_level, cpu_groups, level_of, majority_name};
-use super::plan::{self, Effort, Pair, SAMPLES, Work};
+use super::plan::{self, Effort, SAMPLES, Work};
+use super::types::Pair;
 use super::{Latencies, LineBench, Method, Request, infer, methods_agree};
 use crate::bench::ProbeError;
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,6 +16,7 @@ mod pairs;
 mod plan;
 mod rounds;
 mod sets;
+mod types;
 
 use crate::bench::{Bench, ProbeError};
 use crate::co_runner::FREE_ADDS;
@@ -26,40 +27,14 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sets::Sets;
 use std::collections::BTreeSet;
-use threadwise_machine::CpuSet;
-use threadwise_study::probe::{PairSharing, ProbeForm, SetTest};
+
+use threadwise_study::probe::ProbeForm;
 
 pub use plan::estimate_s;
+pub use types::{Found, Request};
 
 /// Stream of the seed's generator that is this module's.
 const STREAM: u64 = 16 << 32;
-
-/// What to find out.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// Logical CPUs by OS number, each once; those given twice count once.
-    pub cpus: &'a [u32],
-    /// What is declared: the logical CPUs of each core. Declared siblings are always tested pair by
-    /// pair; nothing else is taken from it.
-    pub declared_cores: &'a [CpuSet],
-    /// How much is measured.
-    pub form: ProbeForm,
-    /// Seed of every order that is drawn.
-    pub seed: u64,
-}
-
-/// What was found out.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
-    /// Pairs that were tested on their own, in order of their numbers.
-    pub pairs: Vec<PairSharing>,
-    /// Sets that clear the other pairs.
-    pub sets: Vec<SetTest>,
-    /// What could not be had, one line each.
-    pub gaps: Vec<String>,
-    /// The user stopped it; what is there was measured.
-    pub interrupted: bool,
-}
 
 /// Finds out who shares a core. `progress` is called with the share that is done, 0 to 1.
 ///

@@ -2,7 +2,6 @@
 
 use super::meter::window_s;
 use super::rounds::{WINDOW_NS, WINDOWS_PER_ROUND};
-use super::sets::deals_alone;
 use crate::co_runner::FREE_ADDS;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::ProbeForm;
@@ -85,6 +84,11 @@ pub fn estimate_s(cpus: usize, declared_cores: &[CpuSet], form: ProbeForm) -> f6
     let batches = pairs.div_ceil(at_once) + 2;
     let pairs_s = batches as f64 * rounds as f64 * round_s(at_once * 2);
     sets_s + pairs_s.min(plan.pairs_s)
+}
+
+/// How often each CPU runs alone, where the width of a free core is not known.
+pub(super) fn deals_alone(cpus: usize) -> usize {
+    if cpus <= FULL_CPUS { 2 } else { 1 }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 use super::Meter;
 use super::evidence::step;
 use super::figures::{ALIKE, FULL, WHOLE, best_level};
-use super::plan::{FULL_CPUS, Plan, SET_REPEATS};
+use super::plan::{Plan, SET_REPEATS, deals_alone};
 use super::rounds::WINDOW_NS;
 use crate::bench::{ProbeError, Timing};
 use crate::kernels::{Kernel, WIDE_ADDS_PER_STEP};
@@ -321,11 +321,6 @@ impl Measured {
         }
         (ran, full)
     }
-}
-
-/// How often each CPU runs alone, where the width of a free core is not known.
-pub(super) fn deals_alone(cpus: usize) -> usize {
-    if cpus <= FULL_CPUS { 2 } else { 1 }
 }
 
 /// Whether a CPU may share a core with some other.
