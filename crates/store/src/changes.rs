@@ -5,19 +5,23 @@
 //! guest, and what they do to the numbers the A/A comparison of every block shows.
 
 use crate::error::one_line;
-use crate::{Expectation, Store};
+use crate::{Expectation, Versions};
 use std::fmt::Debug;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 
 /// The first thing that changed, or `None`.
-pub(crate) fn first(store: &Store, now: &Expectation<'_>) -> Option<String> {
-    let versions = &store.versions;
+pub(crate) fn first(
+    versions: &Versions,
+    study: &Study,
+    topology: &Topology,
+    now: &Expectation<'_>,
+) -> Option<String> {
     differs("engine", &versions.engine, now.engine)
         .or_else(|| differs("version of the engine", &versions.engine_version, now.engine_version))
         .or_else(|| differs("version of threadwise", &versions.program, now.program))
-        .or_else(|| now.study.and_then(|study| study_change(&store.study, study)))
-        .or_else(|| machine_change(&store.topology, now.topology))
+        .or_else(|| now.study.and_then(|asked| study_change(study, asked)))
+        .or_else(|| machine_change(topology, now.topology))
 }
 
 fn differs(what: &str, then: &str, now: &str) -> Option<String> {

@@ -20,11 +20,13 @@ mod schema;
 mod studies;
 #[cfg(test)]
 mod tests;
+mod types;
 mod value;
 mod write;
 
 pub use error::StoreError;
 pub use schema::VERSION;
+pub use types::{EndState, Expectation, StoredProbe, Versions};
 
 use connection::Allowance;
 use error::{Fault, SPARE_MIB};
@@ -35,56 +37,6 @@ use threadwise_machine::Topology;
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
-
-/// Which programs measured, and when they began.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Versions {
-    /// Version of threadwise.
-    pub program: String,
-    /// Engine name.
-    pub engine: String,
-    /// Version of the engine.
-    pub engine_version: String,
-    /// Date and time of the start in UTC, ISO 8601.
-    pub created_utc: String,
-}
-
-/// How a study ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndState {
-    /// It has not: it is running, or it was killed.
-    Running,
-    /// Everything that was planned is there.
-    Complete,
-    /// Its user stopped it.
-    Stopped,
-    /// It gave up.
-    Failed,
-}
-
-/// A probe of the hardware and when it was made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredProbe {
-    /// Seconds since the study's start at which it began.
-    pub started_s: f64,
-    /// What was measured.
-    pub probe: Probe,
-}
-
-/// What has to be unchanged for a study to go on.
-#[derive(Debug, Clone, Copy)]
-pub struct Expectation<'a> {
-    /// The machine as it is now. Memory sizes and the kernel's release may differ.
-    pub topology: &'a Topology,
-    /// Version of threadwise.
-    pub program: &'a str,
-    /// Engine name.
-    pub engine: &'a str,
-    /// Version of the engine.
-    pub engine_version: &'a str,
-    /// The study as asked for now; `None` to go on with whatever the file holds.
-    pub study: Option<&'a Study>,
-}
 
 /// An open result file.
 ///
@@ -187,7 +139,7 @@ impl Store {
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
         let store = Self::load(path, real, bytes, Some(writer))?;
-        if let Some(what) = changes::first(&store, expected) {
+        if let Some(what) = changes::first(&store.versions, &store.study, &store.topology, expected) {
             return Err(StoreError::Changed { path: path.to_owned(), what });
         }
         let state = studies::write_state(&store.connection, EndState::Running);

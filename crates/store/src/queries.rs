@@ -6,7 +6,6 @@
 
 use crate::error::Fault;
 use crate::value::{BYTES_MAX, COUNT_MAX, Fields, ORDINAL_MAX, all, bounded, fits};
-use crate::write::Names;
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 use threadwise_study::tpch::QUERIES;
@@ -17,6 +16,17 @@ const PLAN_BYTES: usize = 1 << 20;
 /// Most bytes of plan text that all executions of a study have together, each with its own copy:
 /// 90,000 executions of 3 KB. 40 treatments of 22 queries in 8 blocks are 7,040.
 const PLANS_BYTES: u64 = 256 << 20;
+
+/// Ids of the names that a run uses.
+pub(crate) type Ids<'r, K> = BTreeMap<K, i64>;
+
+/// What a run names, and the ids of it.
+pub(crate) struct Names<'r> {
+    /// Counters.
+    pub counters: Ids<'r, &'r str>,
+    /// Plans by their text.
+    pub plans: Ids<'r, &'r str>,
+}
 
 /// The executions of a run.
 pub(crate) fn of_run(run: &Run) -> impl Iterator<Item = &QueryExecution> {
@@ -131,7 +141,7 @@ pub(crate) fn add<'s>(
 ) -> Result<(), Fault> {
     let mut executions = read_executions(connection, &read_plans(connection)?)?;
     let sql = "SELECT query_execution, counter, value FROM query_counters ORDER BY query_execution, counter";
-    let mut rows = crate::read::Ascending::default();
+    let mut rows = crate::value::Ascending::default();
     all(connection, "query_counters", sql, |row, _| {
         let (of, counter) = (row.index(0, 1, executions.len())?, row.index(1, 1, counters.len())?);
         rows.next("query_counters", of, counter)?;

@@ -7,7 +7,7 @@
 use crate::error::Fault;
 use crate::queries;
 use crate::value::{
-    BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
+    Ascending, BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
 };
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
@@ -196,21 +196,6 @@ fn add_readings(connection: &Connection, runs: &mut [Run]) -> Result<(), Fault> 
         Ok(())
     })?;
     Ok(())
-}
-
-/// Checks that pairs come strictly ascending.
-#[derive(Default)]
-pub(crate) struct Ascending(Option<(usize, usize)>);
-
-impl Ascending {
-    pub(crate) fn next(&mut self, table: &str, major: usize, minor: usize) -> Result<(), Fault> {
-        let pair = Some((major, minor));
-        if pair <= self.0 {
-            return Err(Fault::Damaged(format!("{table} has rows out of order")));
-        }
-        self.0 = pair;
-        Ok(())
-    }
 }
 
 /// Notes in order.

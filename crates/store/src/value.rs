@@ -350,6 +350,21 @@ pub(crate) fn cpus_text(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Checks that pairs come strictly ascending.
+#[derive(Default)]
+pub(crate) struct Ascending(Option<(usize, usize)>);
+
+impl Ascending {
+    pub(crate) fn next(&mut self, table: &str, major: usize, minor: usize) -> Result<(), Fault> {
+        let pair = Some((major, minor));
+        if pair <= self.0 {
+            return Err(Fault::Damaged(format!("{table} has rows out of order")));
+        }
+        self.0 = pair;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

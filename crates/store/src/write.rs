@@ -4,7 +4,7 @@
 //! limits in `value`, so that a refused value is named instead of reported as a failed CHECK.
 
 use crate::error::{Fault, one_line};
-use crate::queries;
+use crate::queries::{self, Ids, Names};
 use crate::value::{self, BLOB_BYTES, COUNT_MAX, MOMENT_MAX, ORDINAL_MAX, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -20,17 +20,6 @@ pub(crate) fn bytes_of(run: &Run) -> u64 {
     };
     let slices = run.slices.iter().map(slice).sum::<usize>();
     (200 + slices + 60 * run.readings.len() + queries::bytes_of(run)) as u64
-}
-
-/// Ids of the names that a run uses.
-type Ids<'r, K> = BTreeMap<K, i64>;
-
-/// What a run names, and the ids of it.
-pub(crate) struct Names<'r> {
-    /// Counters.
-    pub counters: Ids<'r, &'r str>,
-    /// Plans by their text.
-    pub plans: Ids<'r, &'r str>,
 }
 
 /// Stores a run and returns its number.
