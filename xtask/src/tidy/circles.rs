@@ -20,7 +20,7 @@ const CIRCLES_LEFT: [(&str, usize); 14] = [
     ("process", 6),
     ("python", 4),
     ("reload", 18),
-    ("report", 11),
+    ("report", 4),
     ("runner", 10),
     ("study", 16),
     ("threadwise", 13),

@@ -1,8 +1,7 @@
 //! Co-runners and clocks by logical CPU; in ranges where there are many.
 
-use super::lines::Aligned;
+use super::lines::{Aligned, SMALL, cut, first};
 use super::pairs::hanging;
-use super::probe::{SMALL, cut};
 use super::{BOLD, DIM, Style, YELLOW};
 use crate::hardware::{Clocks, clocks, extent, mhz, source_words};
 use crate::text::plain;
@@ -116,7 +115,7 @@ fn reasons(co_runners: &[CoRunner], verdict: &[Finding], style: Style) -> Vec<St
     let mut lines = Vec::new();
     for (why, cpus) in by_reason.into_iter().take(MAX_REASONS) {
         let line = format!("unknown on {}: {}", cpu_list(&cpus), plain(why, style.unicode));
-        lines.extend(super::probe::first(hanging(&line, 2, style), 2, "line", style));
+        lines.extend(first(hanging(&line, 2, style), 2, "line", style));
     }
     lines.extend((more > 0).then(|| format!("and {}; `probe --json` has all", counted(more, "more reason"))));
     lines

@@ -1,8 +1,15 @@
 //! Texts on lines of a given width. Columns are those of a terminal (Unicode Standard Annex 11), wrapping is
 //! textwrap's, at spaces only.
 
+use super::Style;
+use crate::text::plain;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use threadwise_analysis::Finding;
+use threadwise_document::numbers::counted;
 use unicode_width::UnicodeWidthStr;
+
+/// Up to this many logical CPUs each pair has a cell and each CPU a line.
+pub(super) const SMALL: usize = 16;
 
 /// Columns that a text takes.
 pub fn columns(text: &str) -> usize {
@@ -57,4 +64,40 @@ impl Aligned {
         let total = widths.iter().sum::<usize>() + 2 * count.saturating_sub(1);
         Self { rows, gap: if total <= width { "  " } else { " " } }
     }
+}
+
+/// Findings as numbered lines, wrapped to the style's width.
+pub(super) fn numbered(findings: &[Finding], style: Style) -> Vec<String> {
+    let digits = findings.len().max(1).ilog10() as usize + 1;
+    let mut lines = Vec::new();
+    for (number, finding) in (1..).zip(findings) {
+        let head = format!("{number:digits$}. ");
+        let line = plain(&finding.line.to_string(), style.unicode);
+        for (at, part) in wrap(&line, style.width.saturating_sub(head.len()).max(20)).iter().enumerate() {
+            let indent = " ".repeat(head.len());
+            lines.push(format!("{}{part}", if at == 0 { &head } else { &indent }));
+        }
+    }
+    lines
+}
+
+/// A line no wider than the style.
+pub(super) fn cut(line: &str, style: Style) -> String {
+    if columns(line) <= style.width {
+        return line.to_owned();
+    }
+    let ellipsis = if style.unicode { "…" } else { "..." };
+    let keep = style.width.saturating_sub(columns(ellipsis));
+    format!("{}{ellipsis}", line.chars().take(keep).collect::<String>())
+}
+
+/// The first lines, with the number of those that were left out.
+pub(super) fn first(mut lines: Vec<String>, most: usize, noun: &str, style: Style) -> Vec<String> {
+    if lines.len() > most {
+        let more = lines.len() - most + 1;
+        lines.truncate(most - 1);
+        let ellipsis = if style.unicode { "…" } else { "..." };
+        lines.push(format!("{ellipsis} and {}", counted(more, &format!("more {noun}"))));
+    }
+    lines
 }

@@ -1,8 +1,7 @@
 //! Pairs of logical CPUs: what they share and how far apart they are, as a list for two or three
 //! CPUs, as a matrix for up to sixteen, by levels and groups for more.
 
-use super::lines::Aligned;
-use super::probe::{SMALL, cut, first};
+use super::lines::{Aligned, SMALL, cut, first};
 use super::{BOLD, CYAN, DIM, RED, Style, YELLOW, columns, wrap};
 use crate::hardware::{SHARINGS, contradicts, latency_ns, level_name, sign, slowdown, words};
 use crate::text::plain;

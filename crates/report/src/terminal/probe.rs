@@ -1,7 +1,8 @@
 //! What was measured of the hardware on one screen: verdict, cores, pairs, co-runners and clocks,
 //! gaps. Small machines are reported CPU by CPU, large ones in ranges and groups.
 
-use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, numbered, pairs, wrap};
+use super::lines::{cut, first, numbered};
+use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, pairs, wrap};
 use crate::drawing::topology_line;
 use crate::text::plain;
 use threadwise_analysis::Finding;
@@ -11,8 +12,6 @@ use threadwise_document::numbers::{counted, cpu_list, significant};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::Probe;
 
-/// Up to this many logical CPUs each pair has a cell and each CPU a line.
-pub(super) const SMALL: usize = 16;
 /// No screen has more lines, however large the machine is.
 pub const MAX_LINES: usize = 60;
 /// Lines of a terminal as it was always made; two or three logical CPUs fit.
@@ -183,26 +182,5 @@ fn gaps(probe: &Probe, style: Style) -> Vec<String> {
     }
     let more = probe.gaps.len().saturating_sub(MAX_GAPS);
     lines.extend((more > 0).then(|| format!("and {}; `probe --json` lists all", counted(more, "more gap"))));
-    lines
-}
-
-/// A line no wider than the style.
-pub(super) fn cut(line: &str, style: Style) -> String {
-    if columns(line) <= style.width {
-        return line.to_owned();
-    }
-    let ellipsis = if style.unicode { "…" } else { "..." };
-    let keep = style.width.saturating_sub(columns(ellipsis));
-    format!("{}{ellipsis}", line.chars().take(keep).collect::<String>())
-}
-
-/// The first lines, with the number of those that were left out.
-pub(super) fn first(mut lines: Vec<String>, most: usize, noun: &str, style: Style) -> Vec<String> {
-    if lines.len() > most {
-        let more = lines.len() - most + 1;
-        lines.truncate(most - 1);
-        let ellipsis = if style.unicode { "…" } else { "..." };
-        lines.push(format!("{ellipsis} and {}", counted(more, &format!("more {noun}"))));
-    }
     lines
 }

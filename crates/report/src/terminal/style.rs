@@ -1,0 +1,31 @@
+//! What a terminal can show, and its colours (ECMA-48, Select Graphic Rendition).
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours.
+    pub color: bool,
+    /// Characters beyond ASCII.
+    pub unicode: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+pub(super) const BOLD: &str = "1";
+
+pub(super) const DIM: &str = "2";
+
+pub(super) const GREEN: &str = "32";
+
+pub(super) const YELLOW: &str = "33";
+
+pub(super) const RED: &str = "31";
+
+pub(super) const CYAN: &str = "36";
+
+impl Style {
+    /// A text in a colour, where there are colours.
+    pub(super) fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
