@@ -10,6 +10,7 @@ pub mod dataset;
 pub mod options;
 pub mod parameters;
 pub mod queries;
+mod query;
 mod sealed;
 
 pub use answers::{Answer, Mismatch, Reference, compare};

@@ -8,8 +8,7 @@ use super::date::Date;
 use super::domains::{
     COLORS, COMMENT_WORDS, CONTAINERS, FIRST_COUNTRY_CODE, NATIONS, REGIONS, SEGMENTS, SHIP_MODES, TYPES,
 };
-use super::validation::{BRAND_NAMES, CODE_NAMES, SIZE_NAMES, quantities};
-use super::{Value, fraction};
+use super::value::{Value, fraction};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -198,4 +197,25 @@ pub fn from_day<const N: usize>(start: Date, months: u16, others: [(&'static str
 /// Names with their values.
 pub fn numbered<const N: usize>(names: [&'static str; N], values: [Value; N]) -> Named {
     names.into_iter().zip(values).collect()
+}
+
+/// Names of query 16's sizes.
+pub const SIZE_NAMES: [&str; 8] = ["size1", "size2", "size3", "size4", "size5", "size6", "size7", "size8"];
+
+/// Names of query 19's brands.
+pub const BRAND_NAMES: [&str; 3] = ["brand1", "brand2", "brand3"];
+
+/// Names of query 22's country codes.
+pub const CODE_NAMES: [&str; 7] = ["code1", "code2", "code3", "code4", "code5", "code6", "code7"];
+
+/// Query 19's quantities: from each to ten more, clause 2.4.19.2.
+pub fn quantities([one, two, three]: [i64; 3]) -> Vec<(&'static str, Value)> {
+    vec![
+        ("quantity1", whole(one)),
+        ("quantity1_end", whole(one + 10)),
+        ("quantity2", whole(two)),
+        ("quantity2_end", whole(two + 10)),
+        ("quantity3", whole(three)),
+        ("quantity3_end", whole(three + 10)),
+    ]
 }

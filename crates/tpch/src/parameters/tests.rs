@@ -1,5 +1,6 @@
 //! Domains, distinctness and stability of the drawn parameters.
 
+use super::value::fraction;
 use super::*;
 use crate::queries::QUERIES;
 use std::collections::BTreeSet;

@@ -4,9 +4,10 @@
 
 use super::date::Date;
 use super::draw::{
-    brand, discount, from_day, like_end, like_inside, like_start, numbered, span, text, whole, words_like,
+    BRAND_NAMES, CODE_NAMES, SIZE_NAMES, brand, discount, from_day, like_end, like_inside, like_start,
+    numbered, quantities, span, text, whole, words_like,
 };
-use super::{Value, fraction};
+use super::value::{Value, fraction};
 use std::collections::BTreeMap;
 
 /// The validation parameters of a query from 1 to 22.
@@ -55,23 +56,4 @@ pub fn values(query: u8, scale: f64) -> BTreeMap<&'static str, Value> {
         _ => numbered(CODE_NAMES, ["13", "31", "23", "29", "30", "18", "17"].map(text)),
     };
     values.into_iter().collect()
-}
-
-/// Names of query 16's sizes.
-pub const SIZE_NAMES: [&str; 8] = ["size1", "size2", "size3", "size4", "size5", "size6", "size7", "size8"];
-/// Names of query 19's brands.
-pub const BRAND_NAMES: [&str; 3] = ["brand1", "brand2", "brand3"];
-/// Names of query 22's country codes.
-pub const CODE_NAMES: [&str; 7] = ["code1", "code2", "code3", "code4", "code5", "code6", "code7"];
-
-/// Query 19's quantities: from each to ten more, clause 2.4.19.2.
-pub fn quantities([one, two, three]: [i64; 3]) -> Vec<(&'static str, Value)> {
-    vec![
-        ("quantity1", whole(one)),
-        ("quantity1_end", whole(one + 10)),
-        ("quantity2", whole(two)),
-        ("quantity2_end", whole(two + 10)),
-        ("quantity3", whole(three)),
-        ("quantity3_end", whole(three + 10)),
-    ]
 }
