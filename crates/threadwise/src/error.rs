@@ -1,9 +1,7 @@
 //! The program's errors and their exit codes (docs/EXIT-CODES.md has the table, `threadwise --help` the short
 //! form).
 
-use crate::{output, suggest};
 use std::fmt;
-use std::process::ExitCode;
 use threadwise_machine::text::escaped;
 
 /// An error with the exit code that scripts rely on.
@@ -68,44 +66,9 @@ impl fmt::Display for AppError {
     }
 }
 
-/// Ends the program for what clap said of `args`: help and version as they are, an error in one line.
-pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
-    if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    {
-        // Nobody is left to tell where standard output is closed.
-        let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-    }
-    let what = one_line(&error.to_string());
-    let line = match suggest::for_command_line(args) {
-        // Clap's own tip takes the program's option for a value of ours.
-        Some(hint) => format!("{}; {hint}", what.split(" tip: ").next().unwrap_or_default()),
-        None => format!("{what}; see --help"),
-    };
-    output::tell(&format!("threadwise: {}", escaped(&line)));
-    ExitCode::from(2)
-}
-
-/// What is wrong and clap's tips, without the usage and without the pointer to the help.
-fn one_line(text: &str) -> String {
-    let kept = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let joined = kept.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_clap_says_becomes_one_line() {
-        let text = "error: unexpected argument '--foo' found\n\n  tip: a similar argument exists: '--for'\n\n\
-                    Usage: threadwise run\n\nFor more information, try '--help'.\n";
-        assert_eq!(
-            one_line(text),
-            "unexpected argument '--foo' found tip: a similar argument exists: '--for'"
-        );
-    }
 
     #[test]
     fn errors_of_several_lines_are_printed_as_one() {

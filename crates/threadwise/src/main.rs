@@ -13,6 +13,7 @@ mod opened;
 mod output;
 mod progress;
 mod suggest;
+mod usage;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let args: Vec<String> =
                 std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
-            return error::usage(&error, &args);
+            return usage::usage(&error, &args);
         }
     };
     commands::left::before(&cli.command);

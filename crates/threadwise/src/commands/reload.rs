@@ -1,5 +1,7 @@
 //! `threadwise reload`: backup, restore, check and swap of many database files, and what belongs to it.
 
+mod args;
+mod fault;
 mod repair;
 mod shown;
 
@@ -7,7 +9,9 @@ use crate::commands::{stop_flag, stop_flag_without_thread};
 use crate::error::AppError;
 use crate::output;
 use crate::progress::Progress;
-use clap::{Args, ValueEnum};
+pub use args::{ReloadArgs, ReloadWatchdogArgs};
+use args::{ReloadOrder, ReloadOriginals};
+use fault::app_error;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -17,134 +21,11 @@ use std::time::{Duration, Instant};
 use threadwise_machine::words::bytes;
 use threadwise_reload::apart;
 use threadwise_reload::driver::{Driver, Settings};
-use threadwise_reload::error::ReloadError;
 use threadwise_reload::item::{ItemOptions, Outcome, Report, Stage};
 use threadwise_reload::list::{self, Entry, Order};
 use threadwise_reload::run::{self, Event, Options};
 use threadwise_reload::watch::{self, Start};
 use threadwise_reload::{Originals, driver};
-
-/// Arguments of `reload`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise reload --engine sqlite shop.db
-  threadwise reload --engine firebird --jobs 4 --page-size 16384 @list.txt
-  threadwise reload --engine sqlite --originals remove --log night.log *.db
-  threadwise reload --engine sqlite --dry-run *.db
-  threadwise reload --recover *.db             after a kill or a power loss
-  threadwise reload --engine sqlite --unseal shop.db.before-reload
-
-Each database is held by its engine's own lock from before its backup until after the swap; one that
-others use is skipped with its reason. Killed at any moment, every database is under its name with all
-its committed rows. docs/RELOAD.md has the guarantees, their limits and examples.
-
-Exit codes:
-  0 all done   1 some were skipped or failed   2 bad input   3 the engine's tools are missing
-  130 stopped by Ctrl-C; what was begun is done or as it was")]
-pub struct ReloadArgs {
-    /// Database files, or @LIST for a text file with one path a line; with --recover also folders
-    #[arg(value_name = "FILE|@LIST", required = true)]
-    pub files: Vec<PathBuf>,
-    /// Engine of the files
-    #[arg(long, value_enum, value_name = "NAME", required_unless_present = "recover")]
-    pub engine: Option<ReloadEngine>,
-    /// Files at once
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: u16,
-    /// Which files are begun first
-    #[arg(long, value_enum, default_value = "largest")]
-    pub order: ReloadOrder,
-    /// Seed of --order shuffled [default: drawn]
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// What becomes of the originals: kept beside the new files as NAME.before-reload, or removed when the
-    /// new one was opened under its name
-    #[arg(long, value_enum, default_value = "keep")]
-    pub originals: ReloadOriginals,
-    /// Page size of the new files in bytes [default: each file's own]
-    #[arg(long, value_name = "BYTES")]
-    pub page_size: Option<u32>,
-    /// How long to wait for others who use a file before it is skipped; 0s for not at all
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = wait_s)]
-    pub wait: f64,
-    /// Engine option, such as bin=/opt/firebird/bin; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub engine_option: Vec<(String, String)>,
-    /// Log of finished files; the same command with the same log leaves out what is done and unchanged
-    #[arg(long, value_name = "FILE")]
-    pub log: Option<PathBuf>,
-    /// Say what would be done and what is in the way; change nothing. Whether a file is damaged, only the
-    /// run checks
-    #[arg(long, conflicts_with = "unseal")]
-    pub dry_run: bool,
-    /// Put back or finish what a killed run left; reload nothing
-    #[arg(long, conflicts_with_all = ["unseal", "log"])]
-    pub recover: bool,
-    /// Make kept originals writable again; reload nothing
-    #[arg(long, conflicts_with = "log")]
-    pub unseal: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Engines of `reload`.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
-pub enum ReloadEngine {
-    /// VACUUM INTO, built in
-    Sqlite,
-    /// gbak, by Firebird's own programs
-    Firebird,
-}
-
-impl ReloadEngine {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => threadwise_reload::sqlite::NAME,
-            Self::Firebird => threadwise_reload::firebird::NAME,
-        }
-    }
-}
-
-/// Orders of `reload`.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
-pub enum ReloadOrder {
-    /// As given
-    Given,
-    /// Largest first
-    Largest,
-    /// Drawn
-    Shuffled,
-}
-
-/// What `reload` does with originals.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
-pub enum ReloadOriginals {
-    /// NAME.before-reload
-    Keep,
-    /// Removed at the end
-    Remove,
-}
-
-/// Arguments of `reload-watchdog`.
-#[derive(Debug, Args)]
-pub struct ReloadWatchdogArgs {
-    /// As of `reload`
-    #[arg(long, value_parser = wait_s)]
-    pub wait: f64,
-    /// As of `reload`
-    #[arg(long, value_parser = crate::input::key_value)]
-    pub engine_option: Vec<(String, String)>,
-}
-
-/// A time that may be none.
-fn wait_s(text: &str) -> Result<f64, String> {
-    match humantime::parse_duration(text) {
-        Ok(wait) if wait.is_zero() => Ok(0.0),
-        _ => crate::input::seconds(text),
-    }
-}
 
 /// A write beyond the limit of a file's size (`ulimit -f`) becomes an error, as on a full disk, instead of
 /// the end of the program (`signal(7)`, SIGXFSZ). Programs that are started have the default again.
@@ -244,14 +125,6 @@ fn start(args: &ReloadArgs) -> Result<Start, AppError> {
         words.extend(["--engine-option".into(), format!("{key}={value}").into()]);
     }
     Ok(Start { program, args: words })
-}
-
-fn app_error(error: ReloadError) -> AppError {
-    match error {
-        ReloadError::List { .. } | ReloadError::Log { .. } | ReloadError::Option(_) => AppError::input(error),
-        ReloadError::Engine(_) => AppError::refused(error),
-        ReloadError::Watchdog { .. } => AppError::failed(error),
-    }
 }
 
 /// The exit code that the reports call for.

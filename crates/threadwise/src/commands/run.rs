@@ -1,6 +1,8 @@
 //! `threadwise run`: from a preset or study definition to a verdict, a result file and a report.
 
+mod args;
 mod command;
+mod fault;
 mod prepare;
 mod program;
 mod room;
@@ -14,13 +16,13 @@ use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-pub use command::CommandArgs;
+pub use args::CommandArgs;
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
-use threadwise_runner::{Outcome, Reason, RunnerError, guard};
+use threadwise_runner::{Outcome, Reason, guard};
 use threadwise_study::worklist::WORKLOAD as LIST;
 use threadwise_study::{plan_block, tpch};
 
@@ -179,18 +181,5 @@ fn ended(outcome: &Outcome, job: &Job, allow_busy: bool) -> Result<(), AppError>
             outcome.blocks,
             short.budget_to_go_on()
         ))),
-    }
-}
-
-/// The exit code class of a runner's error.
-fn runner_error(error: &RunnerError) -> AppError {
-    match error {
-        RunnerError::Refused(_) => AppError::refused(error),
-        RunnerError::NoEngine { .. }
-        | RunnerError::Option { .. }
-        | RunnerError::Plan(_)
-        | RunnerError::Workdir { .. } => AppError::input(error),
-        RunnerError::Stopped => AppError::Interrupted(error.to_string()),
-        _ => AppError::failed(error),
     }
 }

@@ -1,6 +1,8 @@
 //! `threadwise reload --recover` and `--unseal`: what is repaired, and what was looked at.
 
-use super::{ReloadArgs, app_error, shown};
+use super::args::ReloadArgs;
+use super::fault::app_error;
+use super::shown;
 use crate::error::AppError;
 use crate::output;
 use std::path::{Path, PathBuf};

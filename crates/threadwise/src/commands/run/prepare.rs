@@ -1,7 +1,8 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
+use super::fault::runner_error;
 use super::program::{self, Program};
-use super::{command, room, runner_error, server, worklist};
+use super::{command, room, server, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;

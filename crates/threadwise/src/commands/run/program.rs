@@ -1,6 +1,6 @@
 //! Which program measures a study's engine, and what a workload of queries needs beside it.
 
-use super::runner_error;
+use super::fault::runner_error;
 use crate::commands::engine::{app_error, engines_of_user};
 use crate::engines;
 use crate::error::AppError;

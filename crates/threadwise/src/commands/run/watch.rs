@@ -1,7 +1,7 @@
 //! The measuring itself: the result file, the runner's settings, progress and looks.
 
+use super::fault::runner_error;
 use super::prepare::{Job, time};
-use super::runner_error;
 use super::{command, worklist};
 use crate::cli::RunArgs;
 use crate::engines;

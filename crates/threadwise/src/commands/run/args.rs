@@ -1,0 +1,75 @@
+//! Options of `run` for the workload `command`.
+
+use clap::{Args, ValueEnum};
+use threadwise_study::command;
+
+/// Options of `run` for the workload `command`.
+#[derive(Debug, Args, Default)]
+pub struct CommandArgs {
+    /// The command to measure, with its arguments: `threadwise run command -- CMD ARGS`. No shell runs it
+    /// (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{ and
+    /// }} are braces. It is stored in the result file and shown in the report: passwords belong into the
+    /// environment
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<String>,
+    /// One process for the whole treatment, or one for each session, all started at once
+    #[arg(long, value_enum, value_name = "treatment|session", help_heading = "Commands")]
+    pub each: Option<EachArg>,
+    /// A number of the command's output: NAME='UNIT BETTER KIND:PATTERN' with BETTER higher, lower or none,
+    /// KIND regex (first group, last match) or json (a pointer); @stderr or @file=NAME (in {out}) after KIND
+    /// for other places; such as --metric tps='tx/s higher regex:tps = ([0-9.]+)'. May be given several
+    /// times
+    #[arg(long, value_name = "NAME=SPEC", value_parser = metric, help_heading = "Commands")]
+    pub metric: Vec<(String, String)>,
+    /// Metrics of a known tool (see `threadwise list`), such as pgbench or sysbench
+    #[arg(long, value_name = "NAME", help_heading = "Commands")]
+    pub parse: Option<String>,
+    /// Command before everything else of a treatment's run in a block; what it starts in the background
+    /// lives until teardown
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub setup: Option<String>,
+    /// Command after setup
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub warmup: Option<String>,
+    /// Command right before the run, outside of its time
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub before: Option<String>,
+    /// Command after the run, outside of its time
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub after: Option<String>,
+    /// Command that looks at what the run did: another exit code than 0 fails the run
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub check: Option<String>,
+    /// Command at the very end, whatever happened
+    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    pub teardown: Option<String>,
+    /// A server that is already running: its process number, port:N, the path of its socket, or its systemd
+    /// unit. All its threads are bound to each treatment's logical CPUs for its runs, those that it starts
+    /// later too, and have their own again after each, also when threadwise is killed
+    #[arg(long, value_name = "PID|port:N|UNIT", value_parser = server, help_heading = "Commands")]
+    pub pin_server: Option<String>,
+    /// Run the commands that a study definition names, after they were shown
+    #[arg(long, help_heading = "Commands")]
+    pub allow_commands: bool,
+}
+
+/// Values of `--each`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum EachArg {
+    /// One process for the whole treatment
+    Treatment,
+    /// One process for each session
+    Session,
+}
+
+/// `NAME=SPEC`; the pattern at its end keeps its spaces.
+pub(super) fn metric(text: &str) -> Result<(String, String), String> {
+    let form = "is not NAME=SPEC, such as tps='tx/s higher regex:tps = ([0-9.]+)'";
+    let (name, spec) = text.split_once('=').ok_or_else(|| format!("'{text}' {form}"))?;
+    command::MetricSpec::parse(name, spec).map(|_| (name.to_owned(), spec.to_owned()))
+}
+
+/// Kept as it was typed, if it names a server.
+pub(super) fn server(text: &str) -> Result<String, String> {
+    command::ServerName::parse(text).map(|_| text.to_owned())
+}

@@ -1,0 +1,17 @@
+//! The exit code of what the runner could not do.
+
+use crate::error::AppError;
+use threadwise_runner::RunnerError;
+
+/// The exit code class of a runner's error.
+pub fn runner_error(error: &RunnerError) -> AppError {
+    match error {
+        RunnerError::Refused(_) => AppError::refused(error),
+        RunnerError::NoEngine { .. }
+        | RunnerError::Option { .. }
+        | RunnerError::Plan(_)
+        | RunnerError::Workdir { .. } => AppError::input(error),
+        RunnerError::Stopped => AppError::Interrupted(error.to_string()),
+        _ => AppError::failed(error),
+    }
+}
