@@ -109,9 +109,6 @@ pub struct RatePoint {
 pub struct RatioChart {
     /// Group name.
     pub group: String,
-    /// Metric name, of commands.
-    #[serde(skip)]
-    pub metric: String,
     /// What the ratios are of, where charts of a page differ in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
@@ -147,12 +144,6 @@ pub struct RatioRow {
 /// Values of a quantity of commands, treatment by treatment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueChart {
-    /// Metric name.
-    #[serde(skip)]
-    pub metric: String,
-    /// Group name.
-    #[serde(skip)]
-    pub group: String,
     /// The quantity with its unit, for the axis.
     pub what: String,
     /// One per treatment.

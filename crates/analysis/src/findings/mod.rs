@@ -4,17 +4,14 @@
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
 pub(crate) mod activity;
-pub(crate) mod commands;
 mod facts;
-mod machine;
+pub(crate) mod machine;
 mod order;
-pub(crate) mod queries;
-mod scaling;
-mod smt;
+pub(crate) mod scaling;
+pub(crate) mod smt;
 mod sweep;
 pub(crate) mod trust;
 pub(crate) mod words;
-pub(crate) mod worklist;
 
 #[cfg(test)]
 mod tests;

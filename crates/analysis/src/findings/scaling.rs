@@ -4,9 +4,10 @@ use super::facts::Shape;
 use super::finding;
 use super::smt::core_yield;
 use super::sweep::Sweep;
-use super::words::{Work, bare, by_group, change, judged};
+use super::words::{bare, by_group, change, judged};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
+use crate::kinds;
 use crate::{Estimate, Finding};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
@@ -16,18 +17,18 @@ use threadwise_study::{Role, Treatment};
 pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
     let of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let found = estimates(facts, of);
-    let work = Work::of(facts.study);
+    let nouns = kinds::of(facts.study).nouns(facts.study);
     let all_shown = facts.alone_is_one()
         && found.iter().all(|estimate| estimate.ratio.effect && estimate.ratio.conclusive);
     let text = by_group(facts, |group| {
         let text = judged(of(group)?);
-        Some(if all_shown { prose!("{} one session's {}", text, work.noun) } else { text })
+        Some(if all_shown { prose!("{} one session's {}", text, nouns.noun) } else { text })
     })?;
     let mut text = if all_shown {
         prose!("Two sessions on two cores do {}.", text)
     } else {
         let alone = facts.alone("one session alone");
-        prose!("{} of two sessions on two cores against {}: {}.", work.noun_capital, alone, text)
+        prose!("{} of two sessions on two cores against {}: {}.", numbers::capital(nouns.noun), alone, text)
     };
     text.push(better_than_linear(facts).unwrap_or_default());
     Some(finding("scaling", text, &names(&found)))
@@ -36,7 +37,7 @@ pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
 /// Two sessions that do more than twice the work of one: a reader would doubt the figure, so it is
 /// said, with what CPU per read did, and that the cause is not known here.
 fn better_than_linear(facts: &Facts<'_>) -> Option<Prose> {
-    let work = Work::of(facts.study);
+    let nouns = kinds::of(facts.study).nouns(facts.study);
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
         let each = facts.against_alone(two, "rows_per_s_per_session")?;
@@ -44,10 +45,10 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<Prose> {
             return None;
         }
         let cpu = facts.against_alone(two, "cpu_ns_per_row");
-        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", work.one, change(cpu)));
+        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", nouns.noun_one, change(cpu)));
         Some(prose!("each session does {} of one alone{}", &each.ratio, cpu.unwrap_or_default()))
     })?;
-    Some(prose!(" Better than linear: {}; {} are not told apart here.", text, work.causes))
+    Some(prose!(" Better than linear: {}; {} are not told apart here.", text, nouns.causes))
 }
 
 /// Two sessions on one logical CPU against one alone: reported only where it differs, since taking

@@ -7,9 +7,10 @@ use super::facts::Shape;
 use super::finding;
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use super::scaling::{estimates, names};
-use super::words::{Work, by_group, change, judged, share};
+use super::words::{by_group, change, judged, share};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
+use crate::kinds::{self, rate};
 use crate::{Estimate, Finding, Interval, Ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Treatment;
@@ -29,7 +30,7 @@ pub fn smt_yield(facts: &Facts<'_>) -> Finding {
     let price = by_group(facts, |group| {
         let per_session = facts.shapes(group, Shape::SameCore, Shape::Alone, "rows_per_s_per_session")?;
         let cpu = facts.shapes(group, Shape::SameCore, Shape::Alone, "cpu_ns_per_row");
-        let one = Work::of(facts.study).one;
+        let one = kinds::of(facts.study).nouns(facts.study).noun_one;
         let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", one, change(cpu))).unwrap_or_default();
         Some(prose!("{}{}", judged(per_session), cpu))
     });
@@ -55,7 +56,7 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
         let mut treatments = facts.analysis.treatments.iter();
         let own = treatments.find(|treatment| treatment.name == estimate.treatment);
         let share = own.and_then(|own| own.metrics.get("busy_share"));
-        Work::of(facts.study).reads() || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+        rate::reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
     };
     let of =
         |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group)).filter(|e| busy(e));

@@ -4,11 +4,12 @@ use super::finding;
 use super::order::Parts;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
-use super::words::{Work, by_group, data_words, levels, list, plus_minus, share, shortened};
+use super::words::{by_group, data_words, levels, list, plus_minus, share, shortened};
 use crate::Facts;
 use crate::commands::BUSY_CPUS;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
 use crate::hardware::Hardware;
+use crate::kinds::{self, rate};
 use crate::validity::{self, Counts};
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_document::numbers::{counted, set_percent};
@@ -126,11 +127,8 @@ pub fn nothing(facts: &Facts<'_>) -> Finding {
     };
     let mut text = prose!("Nothing can be said: {}.", why);
     if !analysis.excluded_blocks.is_empty() {
-        let of_queries = |line: &String| crate::queries::short_reason(line, super::queries::MAX_REASON);
-        let lines: Vec<String> = match analysis.queries.is_some() {
-            true => analysis.excluded_blocks.iter().map(of_queries).collect(),
-            false => analysis.excluded_blocks.clone(),
-        };
+        let kind = kinds::of(facts.study);
+        let lines: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
         text.push(prose!(" Left out: {}.", shortened(&lines)));
     }
     finding("not-measurable", text, &[])
@@ -141,7 +139,7 @@ pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
     let study = facts.study;
     let mut parts = vec![format!("engine {}, workload {}", study.engine, study.workload)];
     parts.extend(factors(facts));
-    parts.extend(Work::of(study).scope(study));
+    parts.extend(kinds::of(study).scope(study));
     parts.extend(writes(facts));
     parts.extend(no_latency(facts));
     let mut text = prose!("Scope: {}.", parts.join(", "));
@@ -156,7 +154,7 @@ pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
 }
 
 /// The levels that groups differ in: `data inside L2 and beyond the LLC`, `with update_pct=0 and 20`.
-pub(super) fn factors(facts: &Facts<'_>) -> Vec<String> {
+pub fn factors(facts: &Facts<'_>) -> Vec<String> {
     let (mut data, mut others): (Vec<String>, Vec<(&str, Vec<String>)>) = Default::default();
     for group in facts.study.groups() {
         for level in levels(group) {
@@ -189,7 +187,7 @@ pub(super) fn factors(facts: &Facts<'_>) -> Vec<String> {
 }
 
 /// What a line of `Study::left_out` is about; its reason stands in the report's method section.
-pub(super) fn headline(line: &str) -> String {
+pub fn headline(line: &str) -> String {
     line.split_once(':').map_or(line, |(what, _)| what).to_owned()
 }
 
@@ -207,7 +205,7 @@ fn noise_floor(facts: &Facts<'_>) -> Prose {
     floor.map_or_else(|| "noise floor unknown".into(), |floor| prose!("noise floor {}", floor))
 }
 
-pub(super) fn blocks(facts: &Facts<'_>) -> String {
+pub fn blocks(facts: &Facts<'_>) -> String {
     let blocks = facts.analysis.blocks;
     let mut text = counted(blocks as usize, "block");
     if blocks < MIN_BLOCKS {
@@ -223,7 +221,7 @@ pub(super) fn blocks(facts: &Facts<'_>) -> String {
     text
 }
 
-pub(super) fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
+pub fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
     let covariates = &facts.analysis.covariates;
     let mut parts = Vec::new();
     if covariates.steal_share_max > 0.0 {
@@ -323,7 +321,7 @@ fn no_latency(facts: &Facts<'_>) -> Option<String> {
 
 /// Whether cached reads come with updates.
 fn writes(facts: &Facts<'_>) -> Option<String> {
-    if !Work::of(facts.study).reads() {
+    if !rate::reads_cached(facts.study) {
         return None;
     }
     let updates = |value: &OptionValue| match value {
@@ -338,7 +336,7 @@ fn writes(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// The command that answers most of what is still open.
-pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
+pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     if facts.analysis.simulated {
         return Some(prose!("`threadwise run`, on the machine that the answer is for"));
     }
@@ -358,7 +356,7 @@ pub(super) fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     // The preset sweeps cached reads: of another workload it would tell nothing.
     let study = facts.study;
     let is_its_own = |file: StudyFile| file.engine() == study.engine;
-    (!swept && Work::of(study).reads()).then(|| match study.engine.as_str() {
+    (!swept && rate::reads_cached(study)).then(|| match study.engine.as_str() {
         _ if StudyFile::preset(SWEEP).is_ok_and(is_its_own) => prose!("`threadwise run {}`", SWEEP),
         _ if study.engine_options.contains_key("url") => {
             prose!("`threadwise run {}` with the same `--engine`", SWEEP)

@@ -28,6 +28,12 @@ pub struct Nouns {
     pub session: &'static str,
     /// Several.
     pub sessions: &'static str,
+    /// What its rows are to people, many of them: `reads`.
+    pub noun: &'static str,
+    /// One of them: `inserted row`, as in "CPU per inserted row".
+    pub noun_one: &'static str,
+    /// What more than linear scaling can come from.
+    pub causes: &'static str,
 }
 
 /// A kind of workload. Every kind fills the same places of a report, so that all are read in the same way.
@@ -67,6 +73,11 @@ pub trait Kind: Sync {
     /// Why a run does not count, as it is shown.
     fn reason(&self, message: &str) -> String {
         message.to_owned()
+    }
+
+    /// What its rows are and what was run, for the verdict's scope, where its findings do not say so.
+    fn scope(&self, _study: &Study) -> Option<String> {
+        None
     }
 
     /// What may be compared of several studies side by side, and what may not.

@@ -5,6 +5,7 @@ pub mod failures;
 pub mod hardware;
 pub mod machine;
 pub mod method;
+pub mod ratios;
 pub mod readings;
 pub mod time;
 pub mod usage;

@@ -1,12 +1,13 @@
 //! Commands: every run is a whole command, and what is compared is elapsed time, CPU, memory and what its output said.
 
+pub mod findings;
 pub mod sections;
 
 use super::{Kind, Nouns};
 use crate::Facts;
 use crate::commands::{Commands as Found, SAID};
 use crate::estimate::THROUGHPUT;
-use crate::findings::{Parts, commands as findings, trust};
+use crate::findings::{Parts, trust};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Prose, Section, numbers, prose};
 use threadwise_study::Study;
@@ -22,6 +23,9 @@ pub const NOUNS: Nouns = Nouns {
     row: "run",
     session: "process",
     sessions: "processes",
+    noun: "runs",
+    noun_one: "run",
+    causes: "clocks and caches",
 };
 
 impl Kind for Commands {
@@ -53,6 +57,10 @@ impl Kind for Commands {
 
     fn method(&self) -> Vec<Prose> {
         vec![method("command")]
+    }
+
+    fn scope(&self, study: &Study) -> Option<String> {
+        Some(findings::scope(study))
     }
 
     fn comparable(&self) -> &'static str {

@@ -3,9 +3,10 @@
 use crate::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
 use crate::facts::runs_words;
 use crate::kinds::worklist;
+use crate::sections::ratios;
 use crate::{Estimate, Facts, Interval, TreatmentSummary};
-use threadwise_document::chart::{RatioChart, RatioRow, ValueChart, ValueRow};
-use threadwise_document::numbers::{capital, counted, percent, ratio, set_percent};
+use threadwise_document::chart::{ValueChart, ValueRow};
+use threadwise_document::numbers::{capital, counted, percent, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
 };
@@ -207,30 +208,30 @@ fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Show
         if known.is_empty() {
             continue;
         }
-        let ratios = ratio_chart(facts, quantity, group);
+        let name = format!("Ratio of {}", quantity.name);
+        let words = ratios::Words {
+            title: name.clone(),
+            description: format!(
+                "With {level} intervals. A filled dot is an effect, a hollow one is not. {}",
+                band_words(facts, group, &quantity.metric)
+            ),
+            axis: Some(format!("ratio of {}", quantity.name)),
+            caption: name,
+            says: Says::Better,
+        };
+        let ratios = ratios::figure(facts, group, &quantity.metric, words);
         let direction = match better(quantity) {
             "" => String::new(),
             better => format!(" {}.", capital(better)),
         };
         blocks.push(Block::Figure(Box::new(Figure {
-            chart: Chart::Values(value_chart(quantity, group, &known)),
+            chart: Chart::Values(value_chart(quantity, &known)),
             wide: ratios.is_none(),
             title: facts.titled(&title(quantity), group),
             description: format!("Means over blocks with {level} intervals.{direction}"),
             table: value_table(facts, quantity, group, &all).shown(shown),
         })));
-        blocks.extend(ratios.map(|chart| {
-            Block::Figure(Box::new(Figure {
-                table: ratio_table(facts, quantity, group).shown(Shown::Page),
-                chart: Chart::Ratios(chart),
-                wide: false,
-                title: facts.titled(&format!("Ratio of {}", quantity.name), group),
-                description: format!(
-                    "With {level} intervals. A filled dot is an effect, a hollow one is not. {}",
-                    band_words(facts, group, &quantity.metric)
-                ),
-            }))
-        }));
+        blocks.extend(ratios.map(|figure| Block::Figure(Box::new(figure))));
     }
     blocks
 }
@@ -259,27 +260,7 @@ fn value_table(facts: &Facts<'_>, quantity: &Quantity, group: &str, all: &[Line<
     Table::new(caption, columns, all.iter().map(row)).plain()
 }
 
-fn ratio_table(facts: &Facts<'_>, quantity: &Quantity, group: &str) -> Table {
-    let columns = vec![Column::text("comparison"), Column::text("compared"), Column::text("ratio")];
-    let rows = estimates(facts, quantity, group).map(|estimate| {
-        let [label, against] = facts.compared(estimate);
-        vec![Cell::text(label), Cell::text(against), Cell::Ratio(estimate.ratio.clone(), Says::Better)]
-    });
-    Table::new(format!("Ratio of {}", quantity.name), columns, rows)
-}
-
-/// Estimates of a quantity whose treatment on top is in a group.
-fn estimates<'a>(
-    facts: &Facts<'a>,
-    quantity: &'a Quantity,
-    group: &'a str,
-) -> impl Iterator<Item = &'a Estimate> + use<'a> {
-    let facts = *facts;
-    let all = facts.analysis.estimates.iter().filter(move |own| own.metric == quantity.metric);
-    all.filter(move |own| facts.group_of(&own.treatment) == group)
-}
-
-fn value_chart(quantity: &Quantity, group: &str, known: &[(&Line<'_>, &Interval)]) -> ValueChart {
+fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueChart {
     let most = known.iter().map(|(_, own)| own.mean.abs()).fold(0.0, f64::max);
     let (scale, unit) = scale(quantity, most);
     let row = |(line, own): &(&Line<'_>, &Interval)| {
@@ -297,12 +278,7 @@ fn value_chart(quantity: &Quantity, group: &str, known: &[(&Line<'_>, &Interval)
         }
     };
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
-    ValueChart {
-        metric: quantity.metric.clone(),
-        group: group.to_owned(),
-        what: format!("{}{unit}", quantity.name),
-        rows: known.iter().map(row).collect(),
-    }
+    ValueChart { what: format!("{}{unit}", quantity.name), rows: known.iter().map(row).collect() }
 }
 
 /// What values are divided by on the axis, and the unit that they then have.
@@ -317,38 +293,6 @@ fn scale(quantity: &Quantity, most: f64) -> (f64, &str) {
         "bytes" => (MIB, "MiB"),
         unit => (1.0, unit),
     }
-}
-
-fn ratio_chart(facts: &Facts<'_>, quantity: &Quantity, group: &str) -> Option<RatioChart> {
-    let row = |estimate: &Estimate| {
-        let [label, against] = facts.compared(estimate);
-        let own = &estimate.ratio;
-        RatioRow {
-            label,
-            against,
-            value: own.value,
-            low: own.low,
-            high: own.high,
-            mark: own.words(Says::Better),
-            effect: own.effect,
-            // There is no room for more beside a dot.
-            figures: match own.has_ends() {
-                true => Prose::from(own).to_string(),
-                false => format!("{}x", ratio(own.value)),
-            },
-        }
-    };
-    let rows: Vec<RatioRow> = estimates(facts, quantity, group).map(row).collect();
-    let floor = facts.analysis.floor(group, &quantity.metric).map(|floor| floor.floor);
-    let floor = floor.filter(|floor| floor.is_finite());
-    (!rows.is_empty()).then(|| RatioChart {
-        group: group.to_owned(),
-        metric: quantity.metric.clone(),
-        what: Some(format!("ratio of {}", quantity.name)),
-        floor_low: floor.map(|floor| (-floor).exp()),
-        floor_high: floor.map(f64::exp),
-        rows,
-    })
 }
 
 /// What the band of a chart of ratios is; without A/A there is none.

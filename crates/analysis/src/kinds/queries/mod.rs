@@ -3,6 +3,7 @@
 mod charts;
 mod cores;
 mod dop;
+mod findings;
 mod found;
 mod plans;
 mod single;
@@ -11,7 +12,7 @@ mod treatments;
 use super::{Kind, Nouns, rate};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
-use crate::findings::{Parts, activity, queries as findings, trust};
+use crate::findings::{Parts, activity, trust};
 use crate::queries::{Baseline, short_reason};
 use found::{Found, PLAN_SIGN, data_words};
 use threadwise_document::chart::ChartWords;
@@ -33,6 +34,9 @@ const NOUNS: Nouns = Nouns {
     row: "query",
     session: "stream",
     sessions: "streams",
+    noun: "queries",
+    noun_one: "query",
+    causes: "clocks and caches",
 };
 
 /// Queries that take turns: throughput is a geometric mean over them.

@@ -7,7 +7,7 @@ use crate::Facts;
 use crate::findings::{self, Parts, trust};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Section};
-use threadwise_study::Study;
+use threadwise_study::{Options, Study};
 
 /// The kind.
 pub struct Rates;
@@ -19,15 +19,37 @@ const NOUNS: Nouns = Nouns {
     row: "row",
     session: "session",
     sessions: "sessions",
+    noun: "rows",
+    noun_one: "row",
+    causes: "clocks and caches",
 };
+
+/// Whether a study's workload is that of cached reads.
+pub fn reads_cached(study: &Study) -> bool {
+    study.workload == "logical-io"
+}
+
+fn inserts(study: &Study) -> bool {
+    study.workload == "insert"
+}
 
 impl Kind for Rates {
     fn is(&self, _study: &Study) -> bool {
         true
     }
 
-    fn nouns(&self, _study: &Study) -> Nouns {
-        NOUNS
+    fn nouns(&self, study: &Study) -> Nouns {
+        match study {
+            _ if reads_cached(study) => Nouns { noun: "reads", noun_one: "read", ..NOUNS },
+            // Commits of several sessions may wait for one flush of the log together.
+            _ if inserts(study) => Nouns {
+                noun: "inserts",
+                noun_one: "inserted row",
+                causes: "shared flushes, clocks and caches",
+                ..NOUNS
+            },
+            _ => NOUNS,
+        }
     }
 
     fn metric_name(&self, _study: &Study, metric: &str) -> String {
@@ -36,6 +58,22 @@ impl Kind for Rates {
 
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         command::floor(facts)
+    }
+
+    fn scope(&self, study: &Study) -> Option<String> {
+        let text = match study {
+            _ if reads_cached(study) => "reads are rows read from the engine's cache",
+            _ if inserts(study) => "inserts are rows of committed transactions",
+            _ => return None,
+        };
+        // Only what was asked for everywhere: a factor's levels are reported as such.
+        let all = |name: &str, value: &str| {
+            let is_so = |options: &Options| options.get(name).is_some_and(|set| set.to_string() == value);
+            !study.treatments.is_empty() && study.treatments.iter().all(|one| is_so(&one.options))
+        };
+        let relaxed = all("durability", "relaxed").then_some(", commits do not wait for the disk");
+        let unlogged = all("table", "unlogged").then_some(", a crash may empty the table");
+        Some([Some(text), relaxed, unlogged].into_iter().flatten().collect())
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {

@@ -4,11 +4,12 @@ use crate::estimate::THROUGHPUT;
 use crate::facts::runs_words;
 use crate::kinds::{self, Nouns};
 use crate::sections::activity::latency_gap;
+use crate::sections::ratios;
 use crate::sections::time::label_of;
 use crate::{Estimate, Facts, TreatmentSummary};
-use std::collections::{BTreeMap, BTreeSet};
-use threadwise_document::chart::{RateChart, RatePoint, RatioChart, RatioRow};
-use threadwise_document::numbers::{counted, set_percent};
+use std::collections::BTreeMap;
+use threadwise_document::chart::{RateChart, RatePoint};
+use threadwise_document::numbers::{capital, counted, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
 };
@@ -16,7 +17,7 @@ use threadwise_study::Comparison;
 
 /// The sections that answer the question.
 pub fn answers(facts: &Facts<'_>) -> Vec<Section> {
-    let mut first = vec![Block::Table(treatments(facts))];
+    let mut first = vec![Block::Table(treatments(facts, Shown::Terminal))];
     first.extend(other_ratios(facts).map(Block::Table));
     first.extend(throughput(facts));
     first.push(Block::Legend(legend(facts), Shown::Terminal));
@@ -30,19 +31,26 @@ fn nouns(facts: &Facts<'_>) -> Nouns {
     kinds::of(facts.study).nouns(facts.study)
 }
 
-/// The treatments in few columns, those with a common baseline below the name of their group.
-fn treatments(facts: &Facts<'_>) -> Table {
+/// The treatments, those with a common baseline below the name of their group; all columns on the page, few on a
+/// terminal.
+fn treatments(facts: &Facts<'_>, shown: Shown) -> Table {
     let nouns = nouns(facts);
+    let reads = if nouns.row == "row" { "reads/row" } else { "reads/query" };
+    let on_page = |name: &str| Column::figure(name).shown(Shown::Page);
     let columns = vec![
         Column::text("treatment").shorten_at(4),
         Column::figure(nouns.sessions),
         Column::figure(nouns.rate).shorten_at(1),
         Column::text(format!("ratio to {}", facts.common_baseline())).shorten_at(5),
+        on_page("p50"),
         Column::figure("p99").drop_at(3),
         Column::figure(nouns.cpu).drop_at(2),
+        on_page(reads),
+        on_page("busy"),
+        on_page("steal"),
         Column::figure("runs"),
     ];
-    let mut table = Table::new("", columns, []).shown(Shown::Terminal);
+    let mut table = Table::new("", columns, []).shown(shown);
     for (group, members) in facts.groups() {
         let words = facts.group_words(group);
         table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
@@ -53,8 +61,12 @@ fn treatments(facts: &Facts<'_>) -> Table {
                 Cell::Count(summary.sessions.into()),
                 Cell::interval(summary.metrics.get(THROUGHPUT)),
                 ratio(facts, summary),
-                p99(summary),
+                percentile(summary, "latency_ns_p50"),
+                percentile(summary, "latency_ns_p99"),
                 metric("cpu_ns_per_row"),
+                metric("reads_per_row"),
+                metric("busy_share"),
+                metric("steal_share"),
                 Cell::text(runs_words(&[summary])),
             ])
         }));
@@ -68,10 +80,6 @@ fn ratio(facts: &Facts<'_>, summary: &TreatmentSummary) -> Cell {
         Err("") => Cell::none(),
         Err(role) => Cell::text(role),
     }
-}
-
-fn p99(summary: &TreatmentSummary) -> Cell {
-    percentile(summary, "latency_ns_p99")
 }
 
 fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
@@ -173,131 +181,34 @@ fn rates(facts: &Facts<'_>, group: &str) -> Table {
     Table::new(format!("Throughput, {}", nouns.rate.replace("/s", " per second")), columns, rows)
 }
 
-/// Ratios of a group as dots around 1.
+/// Ratios of throughput, a figure a group.
 pub fn comparison(facts: &Facts<'_>) -> Vec<Block> {
     let level = set_percent(facts.level());
-    let words = kinds::of(facts.study).chart_words(facts);
-    let mut charts: Vec<RatioChart> = Vec::new();
-    for estimate in facts.throughput() {
-        let group = facts.group_of(&estimate.treatment);
-        let at = charts.iter().position(|chart| chart.group == group).unwrap_or_else(|| {
-            charts.push(ratio_chart(facts, group));
-            charts.len() - 1
-        });
-        charts[at].rows.push(ratio_row(facts, estimate));
-    }
-    let is_geometric = words.ratio.starts_with("geometric");
-    let what = match is_geometric {
-        true => "Geometric mean of the queries' speeds".to_owned(),
-        false => format!("{} as a ratio", nouns(facts).rate_in_full),
+    let axis = kinds::of(facts.study).chart_words(facts).ratio;
+    let (title, what) = match axis.starts_with("geometric") {
+        true => ("Geometric mean of speeds", "Geometric mean of the queries' speeds".to_owned()),
+        false => ("Ratio of throughput", format!("{} as a ratio", nouns(facts).rate_in_full)),
     };
-    let title = if is_geometric { "Geometric mean of speeds" } else { "Ratio of throughput" };
-    let wide = charts.len() == 1;
-    let figure = |chart: RatioChart| {
-        Block::Figure(Box::new(Figure {
-            wide,
-            title: facts.titled(title, &chart.group),
-            description: format!(
-                "{what}, with {level} intervals. A filled dot is an effect, a hollow one is not. The band around 1 is the \
-                 noise floor."
-            ),
-            table: ratios(facts, &chart.group, words.ratio).shown(Shown::Page),
-            chart: Chart::Ratios(chart),
-        }))
+    let words = || ratios::Words {
+        title: title.to_owned(),
+        description: format!(
+            "{what}, with {level} intervals. A filled dot is an effect, a hollow one is not. The band around 1 is the \
+             noise floor."
+        ),
+        axis: None,
+        caption: capital(&axis.replace("/s", " per second")),
+        says: Says::Higher,
     };
-    charts.into_iter().map(figure).collect()
-}
-
-fn ratio_chart(facts: &Facts<'_>, group: &str) -> RatioChart {
-    let floor = facts.analysis.noise_floors.iter().find(|floor| floor.group == group);
-    RatioChart {
-        group: group.to_owned(),
-        metric: String::new(),
-        what: None,
-        floor_low: floor.map(|floor| (-floor.floor).exp()),
-        floor_high: floor.map(|floor| floor.floor.exp()),
-        rows: Vec::new(),
-    }
-}
-
-fn ratio_row(facts: &Facts<'_>, estimate: &Estimate) -> RatioRow {
-    let [label, against] = facts.compared(estimate);
-    let own = &estimate.ratio;
-    RatioRow {
-        label,
-        against,
-        value: own.value,
-        low: own.low,
-        high: own.high,
-        mark: own.words(Says::Higher),
-        effect: own.effect,
-        figures: Prose::from(own).to_string(),
-    }
-}
-
-/// The same ratios as a table.
-fn ratios(facts: &Facts<'_>, group: &str, what: &str) -> Table {
-    let all = facts.throughput().filter(|own| facts.group_of(&own.treatment) == group);
-    let rows = all.map(|estimate| {
-        let [label, against] = facts.compared(estimate);
-        vec![Cell::text(label), Cell::text(against), Cell::Ratio(estimate.ratio.clone(), Says::Higher)]
-    });
-    let columns = vec![Column::text("comparison"), Column::text("compared"), Column::text("ratio")];
-    let caption = threadwise_document::numbers::capital(&what.replace("/s", " per second"));
-    Table::new(caption, columns, rows)
-}
-
-/// Every figure of every treatment, one table a group.
-pub fn all_treatments(facts: &Facts<'_>) -> Section {
-    let measured = facts.analysis.treatments.iter().filter(|own| own.runs > 0);
-    let lacking = measured.filter(|own| !own.metrics.contains_key("latency_ns_p99"));
-    let why: BTreeSet<&str> = lacking.map(latency_gap).collect();
-    let why = why.into_iter().map(|why| prose!("p50 and p99 where there is a dash: {}.", why));
-    let mut blocks: Vec<Block> = why.map(|text| Block::Text(text, Shown::Page)).collect();
     let groups = facts.groups().into_iter();
-    blocks
-        .extend(groups.map(|(group, members)| Block::Table(full(facts, group, &members).shown(Shown::Page))));
-    Section::new("table", "All treatments", blocks)
+    let figures: Vec<Figure> =
+        groups.filter_map(|(group, _)| ratios::figure(facts, group, THROUGHPUT, words())).collect();
+    let wide = figures.len() == 1;
+    figures.into_iter().map(|figure| Block::Figure(Box::new(Figure { wide, ..figure }))).collect()
 }
 
-fn full(facts: &Facts<'_>, group: &str, members: &[&TreatmentSummary]) -> Table {
-    let nouns = nouns(facts);
-    let ratio_to = format!("ratio to {}", facts.baseline_label(group));
-    let figures = [
-        "p50",
-        "p99",
-        nouns.cpu,
-        if nouns.row == "row" { "reads/row" } else { "reads/query" },
-        "busy",
-        "steal",
-        "runs",
-    ];
-    let mut columns = vec![
-        Column::text("treatment"),
-        Column::text("placement"),
-        Column::figure(nouns.sessions),
-        Column::figure(nouns.rate),
-        Column::text(ratio_to),
-    ];
-    columns.extend(figures.map(Column::figure));
-    let rows = members.iter().map(|summary| {
-        let metric = |name: &str| Cell::mean(summary.metrics.get(name));
-        vec![
-            Cell::text(facts.label(&summary.name, group)),
-            Cell::text(summary.placement.trim()),
-            Cell::Count(summary.sessions.into()),
-            Cell::interval(summary.metrics.get(THROUGHPUT)),
-            ratio(facts, summary),
-            percentile(summary, "latency_ns_p50"),
-            percentile(summary, "latency_ns_p99"),
-            metric("cpu_ns_per_row"),
-            metric("reads_per_row"),
-            metric("busy_share"),
-            metric("steal_share"),
-            Cell::text(runs_words(&[summary])),
-        ]
-    });
-    Table::new(format!("Treatments {}", facts.group_words(group)).trim_end(), columns, rows)
+/// Every figure of every treatment.
+pub fn all_treatments(facts: &Facts<'_>) -> Section {
+    Section::new("table", "All treatments", vec![Block::Table(treatments(facts, Shown::Page))])
 }
 
 /// The points of the study's own session sweep, the baseline first. A point of it may be a named

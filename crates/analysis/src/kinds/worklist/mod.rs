@@ -1,6 +1,7 @@
 //! Work lists: commands for each item of a list, by N jobs. What is compared is seconds per item; everything else is as
 //! of commands.
 
+mod findings;
 pub mod sections;
 
 pub use sections::{is_shown, says_all_of, says_headline};
@@ -8,7 +9,7 @@ pub use sections::{is_shown, says_all_of, says_headline};
 use super::command::{self, Commands, NOUNS};
 use super::{Kind, Nouns};
 use crate::Facts;
-use crate::findings::{Parts, trust, worklist as findings};
+use crate::findings::{Parts, trust};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Prose, Section};
 use threadwise_study::{Study, worklist};
@@ -39,6 +40,10 @@ impl Kind for Worklists {
 
     fn method(&self) -> Vec<Prose> {
         vec![command::method("list")]
+    }
+
+    fn scope(&self, study: &Study) -> Option<String> {
+        findings::scope(study)
     }
 
     fn comparable(&self) -> &'static str {

@@ -1,7 +1,9 @@
 //! What the figures of a study of queries are about: engine, queries, parameters, data, memory.
 
-use super::{Facts, finding, query_list};
+use super::query_list;
+use crate::Facts;
 use crate::Finding;
+use crate::findings::finding;
 use crate::findings::trust::{factors, headline, next};
 use crate::findings::words::list;
 use crate::queries::Queries;

@@ -2,9 +2,9 @@
 //! siblings are busy, so CPU seconds rise with SMT even where the cores do less.
 
 use super::choice::{Choice, NamedRatio, baseline, baseline_name, judged};
-use super::finding;
 use crate::Facts;
 use crate::Finding;
+use crate::findings::finding;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
 use threadwise_document::{Prose, numbers, prose};
 

@@ -12,12 +12,12 @@ mod total;
 mod trust;
 
 pub use scope::scope;
-pub use trust::{MAX_REASON, trust};
+pub use trust::trust;
 
-use super::machine::has_allowed_siblings;
-use super::words::list;
-use super::{finding, scaling, smt};
 use crate::Facts;
+use crate::findings::machine::has_allowed_siblings;
+use crate::findings::words::list;
+use crate::findings::{finding, scaling, smt};
 use crate::queries::{DataSize, Queries};
 use crate::{Estimate, Finding};
 use choice::{Choice, MAX_SHOWN, NamedRatio};

@@ -1,8 +1,9 @@
 //! What more parallelism gains step by step, and where it stops to.
 
 use super::choice::{Choice, NamedRatio, judged};
-use super::{Facts, finding};
+use crate::Facts;
 use crate::Finding;
+use crate::findings::finding;
 use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
 use threadwise_document::numbers::{counted, percent};
 use threadwise_document::{Prose, prose};

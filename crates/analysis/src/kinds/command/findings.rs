@@ -2,15 +2,15 @@
 //! metric that stands out, CPU and memory, what has no ratio. Values of the baseline are those of it and
 //! its twin together, which is what ratios are over.
 
-use super::finding;
-use super::scaling::names;
-use super::words::{bare, group_words, judged, limited, list, shortened};
 use crate::Facts;
 use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, MEMORY, Quantity};
+use crate::findings::finding;
+use crate::findings::scaling::names;
+use crate::findings::words::{bare, group_words, judged, limited, list, shortened};
 use crate::{Estimate, Finding, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
-use threadwise_study::command::Better;
-use threadwise_study::{Role, Treatment};
+use threadwise_study::command::{self, Better, Each};
+use threadwise_study::{OptionValue, Role, Study, Treatment};
 
 /// Most treatments that one sentence tells of.
 const MAX_SHOWN: usize = 4;
@@ -290,5 +290,25 @@ fn place(facts: &Facts<'_>, group: &str) -> String {
     match facts.study.groups().len() {
         0 | 1 => String::new(),
         _ => format!(" {}", group_words(facts.study, group)),
+    }
+}
+
+/// Longest command that the scope writes out.
+const MAX_COMMAND: usize = 80;
+
+/// What is run: the command, and how many of it at once.
+pub fn scope(study: &Study) -> String {
+    let by_session = study.treatments.iter().any(|own| command::each(&own.options) == Each::Session);
+    let each = if by_session { "one process a session" } else { "one process a treatment" };
+    format!("{each} of: {}", command_words(study))
+}
+
+/// The first command, cut to a length that fits a sentence.
+pub fn command_words(study: &Study) -> String {
+    let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let words = all.next().map(OptionValue::to_string).unwrap_or_default().replace('`', "'");
+    match words.chars().count() {
+        0..=MAX_COMMAND => words,
+        _ => words.chars().take(MAX_COMMAND - 1).chain(['…']).collect(),
     }
 }

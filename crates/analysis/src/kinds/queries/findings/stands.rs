@@ -1,7 +1,8 @@
 //! What stands out, in one sentence or two: executions that share block and cause together.
 
-use super::{finding, query_list};
+use super::query_list;
 use crate::Finding;
+use crate::findings::finding;
 use crate::queries::{Outlier, Queries, Reason};
 use std::collections::BTreeSet;
 use threadwise_document::numbers::{counted, significant};

@@ -1,14 +1,15 @@
 //! How far to trust a study of queries: what the baseline shows against itself, how much of what the
 //! tables mark differs, what disturbed it, what is left out.
 
-use super::{Facts, finding};
+use crate::Facts;
+use crate::findings::finding;
 use crate::findings::trust::{blocks, disturbances};
 use crate::queries::{Queries, TreatmentQueries, short_reason};
 use crate::{Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 
 /// Longest reason of a run that is left out; the JSON report has the whole.
-pub const MAX_REASON: usize = 80;
+const MAX_REASON: usize = 80;
 
 /// Noise floors and marks of totals and of single queries, as the tables have them; of streams, whose
 /// queries take longer beside others, of queries per hour alone.

@@ -1,7 +1,9 @@
 //! Queries whose plan differs between treatments, and plans that differed within one.
 
-use super::{Facts, MAX_QUERIES, finding, query_list};
+use super::{MAX_QUERIES, query_list};
+use crate::Facts;
 use crate::Finding;
+use crate::findings::finding;
 use crate::queries::{Change, PlanChange, Queries, short};
 use std::collections::BTreeSet;
 

@@ -2,12 +2,12 @@
 //! threads of every core against one, what the end of the list leaves idle, and what another schedule would
 //! have taken.
 
-use super::commands::{cost, gaps, metrics, others, whole};
-use super::finding;
-use super::smt;
-use super::words::{command_words, not_shown};
 use crate::Facts;
 use crate::commands::{Commands, ELAPSED};
+use crate::findings::finding;
+use crate::findings::smt;
+use crate::findings::words::not_shown;
+use crate::kinds::command::findings::{command_words, cost, gaps, metrics, others, whole};
 use crate::worklist::series::between;
 use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Step, Worklist};
 use crate::{Estimate, Finding, Ratio};

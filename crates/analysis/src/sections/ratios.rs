@@ -1,0 +1,69 @@
+//! Ratios of one metric inside one group, as dots around 1 and as a table.
+
+use crate::{Estimate, Facts};
+use threadwise_document::chart::{RatioChart, RatioRow};
+use threadwise_document::numbers::ratio;
+use threadwise_document::{Cell, Chart, Column, Figure, Prose, Says, Shown, Table};
+
+/// What a figure of ratios says beside its numbers.
+pub struct Words {
+    /// Its heading.
+    pub title: String,
+    /// What is drawn, in a sentence or two.
+    pub description: String,
+    /// What its axis has; that of all charts of the report without.
+    pub axis: Option<String>,
+    /// Heading of its table.
+    pub caption: String,
+    /// What a ratio above 1 is said to be.
+    pub says: Says,
+}
+
+/// The figure; none where nothing is compared.
+pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Option<Figure> {
+    let is_shown = |own: &&Estimate| own.metric == metric && facts.group_of(&own.treatment) == group;
+    let estimates: Vec<&Estimate> = facts.analysis.estimates.iter().filter(is_shown).collect();
+    let floor = facts.analysis.floor(group, metric).map(|floor| floor.floor);
+    let floor = floor.filter(|floor| floor.is_finite());
+    (!estimates.is_empty()).then(|| Figure {
+        wide: false,
+        title: facts.titled(&words.title, group),
+        description: words.description,
+        table: table(facts, &estimates, words.caption, words.says),
+        chart: Chart::Ratios(RatioChart {
+            group: group.to_owned(),
+            what: words.axis,
+            floor_low: floor.map(|floor| (-floor).exp()),
+            floor_high: floor.map(f64::exp),
+            rows: estimates.iter().map(|own| row(facts, own, words.says)).collect(),
+        }),
+    })
+}
+
+fn row(facts: &Facts<'_>, estimate: &Estimate, says: Says) -> RatioRow {
+    let [label, against] = facts.compared(estimate);
+    let own = &estimate.ratio;
+    RatioRow {
+        label,
+        against,
+        value: own.value,
+        low: own.low,
+        high: own.high,
+        mark: own.words(says),
+        effect: own.effect,
+        // There is no room for more beside a dot.
+        figures: match own.has_ends() {
+            true => Prose::from(own).to_string(),
+            false => format!("{}x", ratio(own.value)),
+        },
+    }
+}
+
+fn table(facts: &Facts<'_>, estimates: &[&Estimate], caption: String, says: Says) -> Table {
+    let columns = ["comparison", "compared", "ratio"].map(Column::text);
+    let rows = estimates.iter().map(|estimate| {
+        let [label, against] = facts.compared(estimate);
+        vec![Cell::text(label), Cell::text(against), Cell::Ratio(estimate.ratio.clone(), says)]
+    });
+    Table::new(caption, columns.into(), rows).shown(Shown::Page)
+}
