@@ -230,7 +230,7 @@ fn reserved_hugepages() {
     says(
         &with(1024, 1000),
         Warning,
-        &["2 GiB", "sysctl -w vm.nr_hugepages=24", "put it back: sysctl -w vm.nr_hugepages=1024"],
+        &["1.95 GiB", "sysctl -w vm.nr_hugepages=24", "put it back: sysctl -w vm.nr_hugepages=1024"],
     );
     says(&check("reserved-hugepages", &[("proc/meminfo", "MemTotal: 9 kB\n")]), Ok, &["no reserved"]);
     says(&check("reserved-hugepages", &[("proc/meminfo", "???\n")]), Unknown, &["no line MemTotal"]);
