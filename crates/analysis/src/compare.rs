@@ -70,7 +70,7 @@ pub fn side_by_side<'a>(sides: &[Side<'a>]) -> SideBySide<'a> {
             let metrics = side.metrics();
             let Some(&metric) = metrics.get(rank) else { continue };
             for comparison in &side.study.comparisons {
-                if !names.iter().any(|(known, of, _)| *known == comparison.name && *of == metric) {
+                if !names.iter().any(|(known, shown, _)| *known == comparison.name && *shown == metric) {
                     names.push((&comparison.name, metric, &comparison.treatment));
                 }
             }
@@ -88,7 +88,7 @@ impl<'a> Side<'a> {
     /// What its ratios are of, the headline first.
     fn metrics(&self) -> Vec<&'a str> {
         match &self.analysis.commands {
-            Some(commands) => commands.quantities.iter().map(|own| own.metric.as_str()).collect(),
+            Some(commands) => commands.quantities.iter().map(|quantity| quantity.metric.as_str()).collect(),
             None => vec![self.analysis.headline()],
         }
     }

@@ -83,7 +83,9 @@ impl<'a> Facts<'a> {
     /// The ratio of a treatment to its group's baseline by a metric.
     pub fn ratio_of(&self, treatment: &str, metric: &str) -> Option<&'a Estimate> {
         let mut all = self.analysis.estimates.iter();
-        all.find(|own| own.kind == "baseline" && own.treatment == treatment && own.metric == metric)
+        all.find(|comparison| {
+            comparison.kind == "baseline" && comparison.treatment == treatment && comparison.metric == metric
+        })
     }
 
     /// Confidence level of the intervals. `--until` looks more than once, so its intervals have a higher level than
@@ -95,7 +97,7 @@ impl<'a> Facts<'a> {
     /// Name of a group's baseline inside the group.
     pub fn baseline_label(&self, group: &str) -> &'a str {
         let mut all = self.study.treatments.iter();
-        let baseline = all.find(|own| own.group == group && own.role == Role::Baseline);
+        let baseline = all.find(|treatment| treatment.group == group && treatment.role == Role::Baseline);
         baseline.map_or("baseline", |treatment| self.label(&treatment.name, &treatment.group))
     }
 
@@ -179,9 +181,12 @@ impl<'a> Facts<'a> {
 
 /// Valid runs, with those that failed or were left out: `7, 1 failed`.
 pub fn runs_words(summaries: &[&TreatmentSummary]) -> String {
-    let sum = |count: fn(&TreatmentSummary) -> u32| summaries.iter().map(|own| count(own)).sum::<u32>();
-    let mut text = sum(|own| own.runs).to_string();
-    for (count, word) in [(sum(|own| own.failed), "failed"), (sum(|own| own.excluded), "excluded")] {
+    let sum =
+        |count: fn(&TreatmentSummary) -> u32| summaries.iter().map(|summary| count(summary)).sum::<u32>();
+    let mut text = sum(|summary| summary.runs).to_string();
+    for (count, word) in
+        [(sum(|summary| summary.failed), "failed"), (sum(|summary| summary.excluded), "excluded")]
+    {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
         }

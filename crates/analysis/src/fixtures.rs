@@ -196,7 +196,7 @@ pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &s
     let looked = |runs: &[Run]| {
         let analysis = analyse_on(study, Some(topology), runs, 1.0);
         let findings = plain_verdict(study, topology, &analysis);
-        let first = findings.first().map(|own| (own.kind.clone(), own.text()));
+        let first = findings.first().map(|finding| (finding.kind.clone(), finding.text()));
         (first.expect("a verdict has a line"), validity::problem(&analysis))
     };
     let failing = |is_lost: &dyn Fn(&Run) -> bool| {
@@ -208,7 +208,7 @@ pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &s
     };
     let ((kind, text), problem) = looked(runs);
     assert_eq!((kind.as_str(), problem), (answer, None), "{text}");
-    let compared = study.treatments.iter().rev().find(|own| own.role == Role::Compared);
+    let compared = study.treatments.iter().rev().find(|treatment| treatment.role == Role::Compared);
     let name = &compared.expect("a compared treatment").name;
     let ((kind, _), problem) = failing(&|run| run.block == 1 && &run.treatment == name);
     assert_eq!((kind.as_str(), problem), (answer, None), "one run is within a tenth");

@@ -61,8 +61,8 @@ impl Analysis {
     /// Metric of the study's question: throughput; of a command elapsed time, or the metric that its
     /// study names.
     pub fn headline(&self) -> &str {
-        let own = self.commands.as_ref().and_then(|commands| commands.headline());
-        own.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
+        let headline = self.commands.as_ref().and_then(|commands| commands.headline());
+        headline.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
     }
 
     /// The A/A interval of a metric in a group, as far as it is kept: of throughput, and of a command of

@@ -47,8 +47,12 @@ pub struct Counts {
 impl Counts {
     /// Those of an analysis.
     pub fn of(analysis: &Analysis) -> Self {
-        let sum = |of: fn(&TreatmentSummary) -> u32| analysis.treatments.iter().map(of).sum();
-        Self { used: sum(|own| own.runs), failed: sum(|own| own.failed), excluded: sum(|own| own.excluded) }
+        let sum = |count: fn(&TreatmentSummary) -> u32| analysis.treatments.iter().map(count).sum();
+        Self {
+            used: sum(|summary| summary.runs),
+            failed: sum(|summary| summary.failed),
+            excluded: sum(|summary| summary.excluded),
+        }
     }
 
     /// All of them.

@@ -105,8 +105,8 @@ fn clocks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>) -> (Opti
 
 /// The probe's clock by one source, with as many logical CPUs busy as comes nearest to `busy`: the
 /// mean of the run's own CPUs, or of all where none of its own was measured.
-fn probed_mhz(probe: &Probe, source: ClockSource, own: &[u32], busy: u32) -> Option<f64> {
-    let busy = busy.min(own.len() as u32);
+fn probed_mhz(probe: &Probe, source: ClockSource, assigned: &[u32], busy: u32) -> Option<f64> {
+    let busy = busy.min(assigned.len() as u32);
     let readings = || probe.clocks.iter().filter(|clock| clock.source == source);
     let known = |clock: &&ClockReading| clock.bzy_mhz.is_some_and(|mhz| mhz > 0.0);
     let nearest = readings()
@@ -114,6 +114,6 @@ fn probed_mhz(probe: &Probe, source: ClockSource, own: &[u32], busy: u32) -> Opt
         .map(|clock| clock.busy_cpus)
         .min_by_key(|cpus| (cpus.abs_diff(busy), std::cmp::Reverse(*cpus)))?;
     let at = || readings().filter(known).filter(|clock| clock.busy_cpus == nearest);
-    mean(at().filter(|clock| own.contains(&clock.cpu)).filter_map(|clock| clock.bzy_mhz))
+    mean(at().filter(|clock| assigned.contains(&clock.cpu)).filter_map(|clock| clock.bzy_mhz))
         .or_else(|| mean(at().filter_map(|clock| clock.bzy_mhz)))
 }

@@ -121,13 +121,13 @@ pub(crate) struct Setting<'a> {
 pub(crate) fn activities(setting: &Setting<'_>, runs: &[Vec<&Sums>]) -> Vec<Activity> {
     let names = waits::names(runs);
     let each = runs.iter().zip(&setting.study.treatments);
-    each.map(|(own, treatment)| Activity {
-        waits: waits::waits(own, &names, setting.alpha),
-        counters: counters::counters(own, setting),
-        cpu: counters::cpu(own, setting.alpha),
-        locks: locks::locks(own, treatment, setting),
-        server_loop: own.iter().any(|sums| sums.counters.contains_key(counters::CLIENT_CPU))
-            && own.iter().all(|sums| !sums.has_latency),
+    each.map(|(blocks, treatment)| Activity {
+        waits: waits::waits(blocks, &names, setting.alpha),
+        counters: counters::counters(blocks, setting),
+        cpu: counters::cpu(blocks, setting.alpha),
+        locks: locks::locks(blocks, treatment, setting),
+        server_loop: blocks.iter().any(|sums| sums.counters.contains_key(counters::CLIENT_CPU))
+            && blocks.iter().all(|sums| !sums.has_latency),
     })
     .collect()
 }

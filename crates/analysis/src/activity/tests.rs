@@ -10,18 +10,18 @@ fn close(got: f64, expected: f64) {
     assert!((got - expected).abs() <= 1e-4 * expected.abs().max(1e-9), "{got}, expected {expected}");
 }
 
-fn counters(own: &[(&str, u64)]) -> Counters {
-    own.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+fn counters(named: &[(&str, u64)]) -> Counters {
+    named.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
 }
 
 /// A run of one slice of 1 s and 1,000 rows with these counters of no session.
-fn counted(block: u32, treatment: &str, own: &[(&str, u64)]) -> Run {
+fn counted(block: u32, treatment: &str, named: &[(&str, u64)]) -> Run {
     let mut run = run(block, treatment, &[1000]);
-    run.slices[0].counters = counters(own);
+    run.slices[0].counters = counters(named);
     run
 }
 
-fn of(runs: &[Run], name: &str) -> TreatmentSummary {
+fn summary_of(runs: &[Run], name: &str) -> TreatmentSummary {
     let analysis = analyse_on(&study(&[""], &["T same-core 2"]), None, runs, 1.0);
     analysis.treatments.into_iter().find(|summary| summary.name == name).unwrap()
 }
@@ -40,16 +40,16 @@ fn shares_of_samples_worked_by_hand() {
         // Two samples of a hundred are of nothing that has a name.
         runs.push(counted(block, "T", &waits(90, 8)));
     }
-    let own = of(&runs, "A").activity.waits.unwrap();
-    assert_eq!((own.samples, own.blocks, own.enough), (200, 2, true));
-    let names: Vec<&str> = own.shares.iter().map(|wait| wait.name.as_str()).collect();
+    let waits = summary_of(&runs, "A").activity.waits.unwrap();
+    assert_eq!((waits.samples, waits.blocks, waits.enough), (200, 2, true));
+    let names: Vec<&str> = waits.shares.iter().map(|wait| wait.name.as_str()).collect();
     assert_eq!(names, ["running", "LWLock:WALWrite", "other"], "the same names in all treatments");
-    let wal = &own.shares[1].share;
+    let wal = &waits.shares[1].share;
     close(wal.mean, 0.4);
     assert_eq!((wal.low, wal.high, wal.unit.as_str()), (0.0, 1.0, "share"));
-    let twin = of(&runs, "A'").activity.waits.unwrap().shares[1].share.clone();
+    let twin = summary_of(&runs, "A'").activity.waits.unwrap().shares[1].share.clone();
     assert_eq!((twin.mean, twin.low, twin.high), (0.2, 0.2, 0.2));
-    let rest = of(&runs, "T").activity.waits.unwrap();
+    let rest = summary_of(&runs, "T").activity.waits.unwrap();
     close(rest.shares[2].share.mean, 0.02);
     close(rest.shares.iter().map(|wait| wait.share.mean).sum(), 1.0);
 }
@@ -57,22 +57,24 @@ fn shares_of_samples_worked_by_hand() {
 #[test]
 fn rare_waits_are_other_and_few_samples_tell_nothing() {
     let names: Vec<String> = (0..12).map(|at| format!("waits/Lock:{at:02}")).collect();
-    let mut own: Vec<(&str, u64)> =
+    let mut named: Vec<(&str, u64)> =
         names.iter().enumerate().map(|(at, name)| (name.as_str(), at as u64 + 1)).collect();
-    own.extend([("waits/running", 1), ("waits/other", 1), ("waits_sampled", 80)]);
-    let runs: Vec<Run> =
-        ["A", "A'"].into_iter().flat_map(|name| [counted(0, name, &own), counted(1, name, &own)]).collect();
-    let waits = of(&runs, "A").activity.waits.unwrap();
+    named.extend([("waits/running", 1), ("waits/other", 1), ("waits_sampled", 80)]);
+    let runs: Vec<Run> = ["A", "A'"]
+        .into_iter()
+        .flat_map(|name| [counted(0, name, &named), counted(1, name, &named)])
+        .collect();
+    let waits = summary_of(&runs, "A").activity.waits.unwrap();
     let shown: Vec<&str> = waits.shares.iter().map(|wait| wait.name.as_str()).collect();
     assert_eq!(shown.len(), MAX_WAITS + 1);
     assert_eq!((shown[0], shown[1], shown[7], shown[8]), (RUNNING, "Lock:11", "Lock:05", OTHER));
     // 1 + 2 + 3 + 4 + 5 of the rare ones and the engine's own other, of 80.
     close(waits.shares[8].share.mean, 16.0 / 80.0);
     assert!(waits.enough, "160 samples");
-    let one = of(&[counted(0, "A", &own), counted(0, "A'", &own)], "A").activity.waits.unwrap();
+    let one = summary_of(&[counted(0, "A", &named), counted(0, "A'", &named)], "A").activity.waits.unwrap();
     assert_eq!((one.samples, one.enough), (80, false));
     assert!(one.shares[1].share.high.is_infinite(), "one block has no interval");
-    assert_eq!(of(&[counted(0, "A", &[]), counted(0, "A'", &[])], "A").activity, Activity::default());
+    assert_eq!(summary_of(&[counted(0, "A", &[]), counted(0, "A'", &[])], "A").activity, Activity::default());
 }
 
 #[test]
@@ -87,18 +89,18 @@ fn counters_per_row_and_per_second() {
             runs.push(run);
         }
     }
-    let own = of(&runs, "A").activity.counters;
-    let names: Vec<&str> = own.iter().map(|counter| counter.name.as_str()).collect();
+    let counters = summary_of(&runs, "A").activity.counters;
+    let names: Vec<&str> = counters.iter().map(|counter| counter.name.as_str()).collect();
     assert_eq!(names, ["flush_ns", "wal_bytes"], "what stands elsewhere is left out");
-    let (row, second) = (own[1].per_row.clone().unwrap(), own[1].per_s.clone().unwrap());
+    let (row, second) = (counters[1].per_row.clone().unwrap(), counters[1].per_s.clone().unwrap());
     // 210 and 230 a row: mean 220, sd 14.142, se 10, t 12.7062.
     close(row.mean, 220.0);
     close(row.low, 220.0 - 127.062);
     close(row.high, 220.0 + 127.062);
     close(second.mean, 220_000.0);
-    assert_eq!((row.unit.as_str(), second.unit.as_str(), own[1].blocks), ("bytes", "bytes/s", 2));
-    assert_eq!(own[0].per_row.as_ref().unwrap().unit, "ns");
-    close(own[0].per_row.as_ref().unwrap().mean, 5.0);
+    assert_eq!((row.unit.as_str(), second.unit.as_str(), counters[1].blocks), ("bytes", "bytes/s", 2));
+    assert_eq!(counters[0].per_row.as_ref().unwrap().unit, "ns");
+    close(counters[0].per_row.as_ref().unwrap().mean, 5.0);
 }
 
 #[test]
@@ -110,18 +112,18 @@ fn the_clients_share_of_the_cpu() {
         run
     };
     let mut runs = vec![with_client("A"), with_client("A'")];
-    let own = of(&runs, "A").activity;
-    assert!(own.server_loop, "no step has a latency");
-    let cpu = own.cpu.unwrap();
+    let activity = summary_of(&runs, "A").activity;
+    assert!(activity.server_loop, "no step has a latency");
+    let cpu = activity.cpu.unwrap();
     close(cpu.engine_ns_per_row.unwrap().mean, 100.0);
     close(cpu.client_ns_per_row.unwrap().mean, 25.0);
     close(cpu.client_share.unwrap().mean, 0.2);
     // A server elsewhere: its CPU time is unknown, and so is the share.
     runs[0].slices[0].sessions[0].cpu_ns = 0;
-    let cpu = of(&runs, "A").activity.cpu.unwrap();
+    let cpu = summary_of(&runs, "A").activity.cpu.unwrap();
     assert_eq!((cpu.engine_ns_per_row, cpu.client_share), (None, None));
     runs[0].slices[0].sessions[0].latency = crate::fixtures::latency(1, &[1000]);
-    assert!(!of(&runs, "A").activity.server_loop);
+    assert!(!summary_of(&runs, "A").activity.server_loop);
 }
 
 #[test]
@@ -212,11 +214,11 @@ fn a_fixed_amount_of_work_has_elapsed_and_a_tail() {
     slice.sessions.push(slice.sessions[0].clone());
     slice.sessions[0].finished_ns = Some(600_000_000);
     slice.sessions[1].finished_ns = Some(1_000_000_000);
-    let own = of(&runs, "T");
-    close(own.metrics["elapsed_ns"].mean, 1e9);
+    let summary = summary_of(&runs, "T");
+    close(summary.metrics["elapsed_ns"].mean, 1e9);
     // (1.0 - 0.8) / 1.0
-    close(own.metrics["idle_tail_share"].mean, 0.2);
-    assert!(!of(&runs, "A").metrics.contains_key("elapsed_ns"));
+    close(summary.metrics["idle_tail_share"].mean, 0.2);
+    assert!(!summary_of(&runs, "A").metrics.contains_key("elapsed_ns"));
 }
 
 #[test]

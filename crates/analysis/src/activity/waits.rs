@@ -29,14 +29,14 @@ pub(super) fn is_wait(counter: &str) -> bool {
 /// before all others, `other` last where the names leave anything.
 pub(super) fn names(runs: &[Vec<&Sums>]) -> Vec<String> {
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
-    for own in runs {
+    for blocks in runs {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-        for sums_of_run in own {
+        for sums_of_run in blocks {
             for (name, value) in waits_of(sums_of_run) {
                 *sums.entry(name).or_default() += value;
             }
         }
-        let all = samples(own);
+        let all = samples(blocks);
         for (name, value) in sums {
             let share = largest.entry(name).or_default();
             *share = share.max(per(value, all).unwrap_or(0.0));

@@ -44,11 +44,11 @@ pub fn rate(study: &Study) -> Option<Rate> {
 
 fn of_metric(spec: &MetricSpec) -> Option<Rate> {
     let times = [("/s", 1.0), ("/min", 60.0)];
-    let (work, seconds) =
+    let (what, seconds) =
         times.iter().find_map(|(end, seconds)| Some((spec.unit.strip_suffix(end)?, *seconds)))?;
-    let unit = match work {
+    let unit = match what {
         "" | "1" => format!("unit of {}", spec.name),
-        work => singular(work),
+        what => singular(what),
     };
     let metric = format!("{SAID}{}", spec.name);
     (spec.better == Better::Higher).then_some(Rate { metric, unit, seconds })
@@ -66,14 +66,14 @@ fn singular(unit: &str) -> String {
 /// The quantity of CPU time that can be compared between the treatments of a study.
 pub fn quantity(study: &Study, table: &Table<'_>, rate: Option<&Rate>) -> Quantity {
     let server = if study.treatments.iter().any(has_server) { ", server included" } else { "" };
-    let own = |metric: &str, name: String, unit: &str, better: Better| Quantity {
+    let quantity = |metric: &str, name: String, unit: &str, better: Better| Quantity {
         metric: metric.to_owned(),
         name: format!("{name}{server}"),
         unit: unit.to_owned(),
         better,
         is_said: false,
     };
-    let of_run = || own(CPU, "CPU per run".to_owned(), "ns", Better::Lower);
+    let of_run = || quantity(CPU, "CPU per run".to_owned(), "ns", Better::Lower);
     let Some(time) = table.spread(|figures| figures.get(ELAPSED).copied()) else { return of_run() };
     if study.workload == worklist::WORKLOAD || study.comparisons.is_empty() {
         return of_run();
@@ -85,10 +85,10 @@ pub fn quantity(study: &Study, table: &Table<'_>, rate: Option<&Rate>) -> Quanti
     });
     match done {
         Some((rate, done)) if done > time => {
-            own(CPU_PER_UNIT, format!("CPU per {}", rate.unit), "ns", Better::Lower)
+            quantity(CPU_PER_UNIT, format!("CPU per {}", rate.unit), "ns", Better::Lower)
         }
         Some(_) => of_run(),
-        None if time <= ABOUT_AS_LONG => own(BUSY_CPUS, "busy CPUs".to_owned(), "1", Better::None),
+        None if time <= ABOUT_AS_LONG => quantity(BUSY_CPUS, "busy CPUs".to_owned(), "1", Better::None),
         None => of_run(),
     }
 }

@@ -60,11 +60,12 @@ impl<'a> Table<'a> {
 
     /// The baseline of a group, and its twin.
     pub fn baselines(&self, group: usize) -> Vec<usize> {
-        let of = |role: Role| {
+        let with_role = |role: Role| {
             let all = self.study.treatments.iter().enumerate();
-            all.filter(move |(at, own)| own.role == role && self.group_of[*at] == group).map(|(at, _)| at)
+            all.filter(move |(at, treatment)| treatment.role == role && self.group_of[*at] == group)
+                .map(|(at, _)| at)
         };
-        of(Role::Baseline).take(1).chain(of(Role::BaselineTwin).take(1)).collect()
+        with_role(Role::Baseline).take(1).chain(with_role(Role::BaselineTwin).take(1)).collect()
     }
 
     /// Means over blocks by metric name, of several treatments their mean in each block.
@@ -79,7 +80,8 @@ impl<'a> Table<'a> {
             for (metric, value) in *first {
                 let geometric = self.is_positive(metric);
                 let scaled = |value: f64| if geometric { value.ln() } else { value };
-                let values: Option<Vec<f64>> = rest.iter().map(|own| own.get(metric).copied()).collect();
+                let values: Option<Vec<f64>> =
+                    rest.iter().map(|figures| figures.get(metric).copied()).collect();
                 let Some(values) = values else { continue };
                 let sum: f64 = values.iter().copied().chain([*value]).map(scaled).sum();
                 by_metric.entry(metric).or_default().push(sum / known.len() as f64);
@@ -104,7 +106,8 @@ impl<'a> Table<'a> {
     pub fn spread(&self, number: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
         let mean = |at: usize| {
             let runs = self.blocks.iter().filter_map(|(_, row)| row[at].as_ref());
-            let logs: Vec<f64> = runs.filter_map(&number).filter(|own| *own > 0.0).map(f64::ln).collect();
+            let logs: Vec<f64> =
+                runs.filter_map(&number).filter(|number| *number > 0.0).map(f64::ln).collect();
             (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
         };
         let of_group = |group: usize| {
@@ -132,7 +135,8 @@ impl<'a> Table<'a> {
             }
             .to_owned();
         };
-        let mut specs = self.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
+        let mut specs =
+            self.study.treatments.iter().flat_map(|treatment| command::metrics(&treatment.options));
         specs.find(|spec| spec.name == name).map(|spec| spec.unit).unwrap_or_default()
     }
 }
@@ -141,7 +145,7 @@ impl<'a> Table<'a> {
 fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     let mut figures = Figures::new();
     let slices = run.slices.len() as f64;
-    let sum = |of: fn(&Slice) -> f64| run.slices.iter().map(of).sum::<f64>();
+    let sum = |value: fn(&Slice) -> f64| run.slices.iter().map(value).sum::<f64>();
     let (elapsed, rows) = (sum(elapsed_ns), sum(rows));
     let cpu: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();
     let mut put = |name: &str, value: Option<f64>| {

@@ -123,7 +123,7 @@ impl Commands {
 
     /// The baseline and its twin of a group together.
     pub fn baseline(&self, group: &str, metric: &str) -> Option<&Interval> {
-        self.baselines.iter().find(|own| own.group == group)?.metrics.get(metric)
+        self.baselines.iter().find(|baseline| baseline.group == group)?.metrics.get(metric)
     }
 
     /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not reported by runs of
@@ -138,8 +138,9 @@ impl Commands {
             }
             let (first, rest) = reasons.split_first()?;
             let mut text = (*first).to_owned();
-            let other = rest.iter().find(|own| is_reported(own) != is_reported(first)).or(rest.first());
-            text.extend(other.map(|own| format!(", and {own}")));
+            let other =
+                rest.iter().find(|quantity| is_reported(quantity) != is_reported(first)).or(rest.first());
+            text.extend(other.map(|name| format!(", and {name}")));
             text.extend((rest.len() > 1).then(|| format!(", and {} more", rest.len() - 1)));
             Some(format!("{} ({text})", quantity.name))
         });
@@ -228,19 +229,20 @@ fn is_per_session(study: &Study) -> bool {
 /// Everything that is compared: the headline, elapsed time, runs per second where several processes
 /// run side by side (elsewhere they are the inverse of elapsed), metrics, CPU ([`cpu`]), memory.
 fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantity> {
-    let own = |metric: &str, name: &str, unit: &str, better: Better| Quantity {
+    let quantity = |metric: &str, name: &str, unit: &str, better: Better| Quantity {
         metric: metric.to_owned(),
         name: name.to_owned(),
         unit: unit.to_owned(),
         better,
         is_said: false,
     };
-    let mut all = vec![own(ELAPSED, "elapsed", "ns", Better::Lower)];
+    let mut all = vec![quantity(ELAPSED, "elapsed", "ns", Better::Lower)];
     all.extend(
-        is_per_session.then(|| own(crate::estimate::THROUGHPUT, "runs per second", "1/s", Better::Higher)),
+        is_per_session
+            .then(|| quantity(crate::estimate::THROUGHPUT, "runs per second", "1/s", Better::Higher)),
     );
     for spec in specs(study) {
-        let known = all.iter().any(|own| own.is_said && own.name == spec.name);
+        let known = all.iter().any(|quantity| quantity.is_said && quantity.name == spec.name);
         if !known {
             all.push(Quantity {
                 metric: format!("{SAID}{}", spec.name),
@@ -252,14 +254,14 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
         }
     }
     all.push(cpu);
-    all.push(own(MEMORY, "peak memory", "bytes", Better::Lower));
+    all.push(quantity(MEMORY, "peak memory", "bytes", Better::Lower));
     let asked = study.treatments.iter().find_map(|treatment| treatment.options.get("headline"));
     let asked = asked.map(OptionValue::to_string).unwrap_or_default();
     let asked = asked.strip_prefix(SAID).unwrap_or(&asked);
     if is_never_idle(study) {
-        all.retain(|own| own.metric != crate::worklist::IDLE_SHARE || own.name == asked);
+        all.retain(|quantity| quantity.metric != crate::worklist::IDLE_SHARE || quantity.name == asked);
     }
-    if let Some(at) = all.iter().position(|own| own.is_said && own.name == asked) {
+    if let Some(at) = all.iter().position(|quantity| quantity.is_said && quantity.name == asked) {
         let headline = all.remove(at);
         all.insert(0, headline);
     }
@@ -269,7 +271,8 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
 /// Whether the baseline is one job of a work list: it has nothing left to do only when the list is done, so
 /// that its idle share is 0, and no ratio is over that.
 fn is_never_idle(study: &Study) -> bool {
-    let is_one = |own: &threadwise_study::Treatment| own.role == Role::Baseline && own.sessions == 1;
+    let is_one =
+        |treatment: &threadwise_study::Treatment| treatment.role == Role::Baseline && treatment.sessions == 1;
     study.workload == worklist::WORKLOAD && study.treatments.iter().any(is_one)
 }
 

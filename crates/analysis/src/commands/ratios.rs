@@ -55,8 +55,8 @@ fn twins<'a>(study: &Study, table: &Table<'_>, quantities: &'a [Quantity]) -> Tw
     for group in 0..study.groups().len() {
         let [base, twin] = table.baselines(group)[..] else { continue };
         for quantity in quantities {
-            let own = series(study, table, &quantity.metric, twin, &[base]).ok();
-            let estimate = own.and_then(|series| MeanEstimate::of(&series.d));
+            let twins = series(study, table, &quantity.metric, twin, &[base]).ok();
+            let estimate = twins.and_then(|series| MeanEstimate::of(&series.d));
             all.extend(estimate.map(|estimate| ((group, quantity.metric.as_str()), estimate)));
         }
     }

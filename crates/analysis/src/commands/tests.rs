@@ -96,12 +96,13 @@ fn story(blocks: u32) -> (Study, Vec<Run>) {
 }
 
 fn find<'a>(analysis: &'a Analysis, metric: &str) -> &'a Estimate {
-    let found = analysis.estimates.iter().find(|own| own.name == "T : A+A'" && own.metric == metric);
+    let found =
+        analysis.estimates.iter().find(|estimate| estimate.name == "T : A+A'" && estimate.metric == metric);
     found.unwrap_or_else(|| panic!("no ratio of {metric}"))
 }
 
 fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
-    findings.iter().filter(|own| own.kind == kind).map(Finding::text).collect()
+    findings.iter().filter(|finding| finding.kind == kind).map(Finding::text).collect()
 }
 
 fn close(got: f64, expected: f64) {
@@ -114,11 +115,11 @@ fn ratios_have_directions_and_say_what_they_mean() {
     let analysis = analyse_on(&study, None, &runs, 1.0);
     assert_eq!(analysis.headline(), ELAPSED);
     let reported = |metric: &str| {
-        let own = find(&analysis, metric);
+        let estimate = find(&analysis, metric);
         (
-            format!("{:.2}", own.ratio.value),
-            own.ratio.effect.then(|| own.ratio.meaning()),
-            own.ratio.direction,
+            format!("{:.2}", estimate.ratio.value),
+            estimate.ratio.effect.then(|| estimate.ratio.meaning()),
+            estimate.ratio.direction,
         )
     };
     let (lower, higher) = (Direction::LowerIsBetter, Direction::HigherIsBetter);
@@ -129,7 +130,7 @@ fn ratios_have_directions_and_say_what_they_mean() {
     assert_eq!(reported(CPU), ("1.00".to_owned(), None, lower));
     assert_eq!(find(&analysis, ELAPSED).method, "t over 8 blocks of whole runs, baseline A and A'");
     // What other workloads have is not here: its ratio would be the inverse of elapsed.
-    assert!(!analysis.estimates.iter().any(|own| own.metric.starts_with("rows_per_s")));
+    assert!(!analysis.estimates.iter().any(|estimate| estimate.metric.starts_with("rows_per_s")));
     let summary = &analysis.treatments[2].metrics;
     assert_eq!((summary["metric/tps"].unit.as_str(), summary[BUSY_CPUS].unit.as_str()), ("tx/s", "1"));
     assert!((summary[BUSY_CPUS].mean - 1.98).abs() < 0.01);
@@ -164,7 +165,7 @@ fn a_zero_has_no_ratio_and_says_where_it_is() {
     let (study, runs) = story(8);
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let commands = analysis.commands.as_ref().unwrap();
-    assert!(!analysis.estimates.iter().any(|own| own.metric == "metric/zero"));
+    assert!(!analysis.estimates.iter().any(|estimate| estimate.metric == "metric/zero"));
     let gap = commands.gap("T : A+A'", "metric/zero").unwrap();
     assert_eq!(gap.reason, "0 in block 3 of A");
     // Means are then arithmetic, of all treatments alike.
@@ -404,7 +405,7 @@ fn cpu_of_a_fixed_time_is_that_of_a_transaction_with_the_servers() {
         (analysis, cost)
     };
     let (analysis, cost) = look(&runs);
-    assert!(!analysis.estimates.iter().any(|own| own.metric == CPU));
+    assert!(!analysis.estimates.iter().any(|estimate| estimate.metric == CPU));
     let cpu = find(&analysis, CPU_PER_UNIT);
     assert!((cpu.ratio.value - 1.0).abs() < 0.01, "{cpu:?}");
     let summary = &analysis.treatments[2].metrics;
@@ -441,7 +442,9 @@ fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
         busy.ratio.effect && busy.ratio.meaning() == "higher" && (busy.ratio.value - 2.0).abs() < 0.01,
         "{busy:?}"
     );
-    assert!(!analysis.estimates.iter().any(|own| [CPU, CPU_PER_UNIT].contains(&own.metric.as_str())));
+    assert!(
+        !analysis.estimates.iter().any(|estimate| [CPU, CPU_PER_UNIT].contains(&estimate.metric.as_str()))
+    );
     let findings = plain_verdict(&study, &topology, &analysis);
     let cost = &of_kind(&findings, "cost")[0];
     assert!(
@@ -449,7 +452,7 @@ fn more_cpu_is_not_worse_where_nobody_knows_what_was_done() {
         "{cost}"
     );
     assert!(cost.contains("CPU per run is not compared: all runs took about as long"), "{cost}");
-    assert!(findings.iter().all(|own| !own.text().contains("worse")), "{findings:?}");
+    assert!(findings.iter().all(|finding| !finding.text().contains("worse")), "{findings:?}");
 }
 
 #[test]
@@ -517,7 +520,9 @@ fn noise_is_seldom_called_an_effect() {
                 runs.push(run(block, name, 10.0 * noise().exp(), 9.0 * noise().exp(), &said));
             }
         }
-        wrong += u32::from(analyse_on(&study, None, &runs, 1.0).estimates.iter().any(|own| own.ratio.effect));
+        wrong += u32::from(
+            analyse_on(&study, None, &runs, 1.0).estimates.iter().any(|estimate| estimate.ratio.effect),
+        );
     }
     // 10% of 300 are 30; three standard deviations more are 46.
     assert!(wrong <= 46, "{wrong} of 300 studies of nothing");

@@ -32,7 +32,7 @@ pub fn covariates(observed: &Observed) -> Covariates {
         }
         blocks.push(block_covariates(observed, block, &times));
     }
-    let over_blocks = |of: fn(&BlockCovariates) -> Option<f64>| mean(blocks.iter().filter_map(of));
+    let over_blocks = |value: fn(&BlockCovariates) -> Option<f64>| mean(blocks.iter().filter_map(value));
     Covariates {
         steal_share: study[0].steal_share().unwrap_or(0.0),
         steal_share_max: blocks.iter().map(|block| block.steal_share).fold(0.0, f64::max),
@@ -50,7 +50,7 @@ pub fn covariates(observed: &Observed) -> Covariates {
 
 fn block_covariates(observed: &Observed, block: &Block, times: &[CpuTotals; 3]) -> BlockCovariates {
     let runs: Vec<&Digest> = usable(observed, block).collect();
-    let over_runs = |of: fn(&Digest) -> Option<f64>| mean(runs.iter().filter_map(|run| of(run)));
+    let over_runs = |value: fn(&Digest) -> Option<f64>| mean(runs.iter().filter_map(|run| value(run)));
     let mut result = BlockCovariates {
         block: block.number,
         steal_share: times[0].steal_share().unwrap_or(0.0),
@@ -88,8 +88,8 @@ fn usable<'a>(observed: &'a Observed, block: &'a Block) -> impl Iterator<Item = 
 fn of_block(observed: &Observed, block: &Block) -> [CpuTotals; 3] {
     let mut sums = [CpuTotals::default(); 3];
     for run in usable(observed, block) {
-        let Totals { own, left_over, others, .. } = &run.totals;
-        for (sum, part) in sums.iter_mut().zip([own, left_over, others]) {
+        let Totals { assigned, left_over, others, .. } = &run.totals;
+        for (sum, part) in sums.iter_mut().zip([assigned, left_over, others]) {
             sum.add(part);
         }
     }

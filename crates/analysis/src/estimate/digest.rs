@@ -78,7 +78,7 @@ pub struct Totals {
     /// Of a fixed amount of work: windows that were as long as the work took.
     pub fixed: Fixed,
     /// The run's own logical CPUs.
-    pub own: CpuTotals,
+    pub assigned: CpuTotals,
     /// Their siblings that no session uses.
     pub left_over: CpuTotals,
     /// All other online logical CPUs.
@@ -169,18 +169,18 @@ impl Digest {
         if digest.state != State::Usable {
             return digest;
         }
-        let own: CpuSet = run.cpus.iter().copied().collect();
-        let left_over = left_over(&own, topology);
-        digest.telemetry = Telemetry::of(&run.readings, &own);
+        let assigned: CpuSet = run.cpus.iter().copied().collect();
+        let left_over = left_over(&assigned, topology);
+        digest.telemetry = Telemetry::of(&run.readings, &assigned);
         digest.activity = Sums::new(run, digest.telemetry.counted_mhz);
         merged.clear();
         // A round number beyond the design is damage; it must not cost memory.
         for slice in run.slices.iter().filter(|slice| slice.round < rounds) {
             digest.add_round(slice);
-            digest.totals.add(slice, &own, &left_over);
+            digest.totals.add(slice, &assigned, &left_over);
             digest.activity.add(slice);
             if simulated && slice.cpu_times.is_empty() {
-                digest.totals.own.add(&model_times(slice));
+                digest.totals.assigned.add(&model_times(slice));
             }
             digest.add_latency(slice, merged);
         }
@@ -240,7 +240,7 @@ impl Digest {
 }
 
 impl Totals {
-    fn add(&mut self, slice: &Slice, own: &CpuSet, left_over: &CpuSet) {
+    fn add(&mut self, slice: &Slice, assigned: &CpuSet, left_over: &CpuSet) {
         self.window_ns += slice.window_ns as f64;
         self.session_ns += slice.window_ns as f64 * slice.sessions.len() as f64;
         self.rows += slice.rows() as f64;
@@ -251,8 +251,8 @@ impl Totals {
             self.wait_ns = self.wait_ns.zip(session.run_queue_wait_ns).map(|(sum, ns)| sum + ns as f64);
         }
         for times in &slice.cpu_times {
-            let set = if own.contains(times.cpu) {
-                &mut self.own
+            let set = if assigned.contains(times.cpu) {
+                &mut self.assigned
             } else if left_over.contains(times.cpu) {
                 &mut self.left_over
             } else {
@@ -285,8 +285,8 @@ fn state(run: &Run) -> State {
 }
 
 /// Siblings of the run's own logical CPUs that are none of its own.
-fn left_over(own: &CpuSet, topology: Option<&Topology>) -> CpuSet {
+fn left_over(assigned: &CpuSet, topology: Option<&Topology>) -> CpuSet {
     let Some(topology) = topology else { return CpuSet::new() };
-    let used = own.iter().filter_map(|cpu| topology.cpu(cpu));
-    used.flat_map(|cpu| cpu.siblings.iter()).filter(|sibling| !own.contains(*sibling)).collect()
+    let used = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
+    used.flat_map(|cpu| cpu.siblings.iter()).filter(|sibling| !assigned.contains(*sibling)).collect()
 }

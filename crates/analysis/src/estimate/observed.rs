@@ -174,13 +174,13 @@ fn place(number: u32, group: &str) -> String {
 /// Why the first run of a treatment was left out, by the lines of [`Observed::left_out`]: its own
 /// reason, or its group's baseline's. Without the words around it: `crash: worker ended`.
 pub fn first_reason<'a>(left_out: &'a [String], treatment: &str, group: &str) -> Option<&'a str> {
-    let own = [format!(", {treatment} only: "), format!(": baseline {treatment} ")];
+    let marks = [format!(", {treatment} only: "), format!(": baseline {treatment} ")];
     let after = |mark: &String| left_out.iter().find_map(|line| Some(line.split_once(mark.as_str())?.1));
     let of_group = |line: &&String| {
         let place = line.split_once(": baseline ").map(|(place, _)| place);
         place.is_some_and(|place| place.split_once(", ").map_or("", |(_, group)| group) == group)
     };
-    if let Some(problem) = own.iter().find_map(after) {
+    if let Some(problem) = marks.iter().find_map(after) {
         let inner = problem.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
         return Some(inner.unwrap_or(problem));
     }

@@ -30,8 +30,8 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Boils the readings of a run on these logical CPUs down.
-    pub fn of(readings: &[Reading], own: &CpuSet) -> Self {
-        let readings = Readings { readings, own };
+    pub fn of(readings: &[Reading], assigned: &CpuSet) -> Self {
+        let readings = Readings { readings, assigned };
         let machine = |sampler: &str, metric: &str| {
             per(readings.whole(sampler, metric)?, readings.whole(sampler, "window_ns")?)
         };
@@ -63,7 +63,7 @@ fn per(above: f64, below: f64) -> Option<f64> {
 
 struct Readings<'a> {
     readings: &'a [Reading],
-    own: &'a CpuSet,
+    assigned: &'a CpuSet,
 }
 
 impl Readings<'_> {
@@ -88,7 +88,7 @@ impl Readings<'_> {
     fn known(&self, sampler: &str, metric: &str) -> impl Iterator<Item = (u32, f64)> {
         self.named(sampler, metric)
             .filter_map(|reading| Some((reading.cpu?, reading.value?)))
-            .filter(|(cpu, _)| self.own.contains(*cpu))
+            .filter(|(cpu, _)| self.assigned.contains(*cpu))
     }
 
     /// Mean over the run's own CPUs, under either name of the sampler.
@@ -101,8 +101,8 @@ impl Readings<'_> {
     fn counted_mhz(&self) -> Option<f64> {
         let window_ns = self.whole("clock", "window_ns")?;
         // By logical CPU: a run on 512 of them has thousands of readings.
-        let of = |metric: &str| -> BTreeMap<u32, f64> { self.known("clock", metric).collect() };
-        let (mperf, tsc) = (of("mperf_cycles"), of("tsc_cycles"));
+        let by_cpu = |metric: &str| -> BTreeMap<u32, f64> { self.known("clock", metric).collect() };
+        let (mperf, tsc) = (by_cpu("mperf_cycles"), by_cpu("tsc_cycles"));
         let counted = self.known("clock", "aperf_cycles").filter_map(|(cpu, aperf)| {
             Some(per(*tsc.get(&cpu)?, window_ns)? * 1e3 * per(aperf, *mperf.get(&cpu)?)?)
         });
@@ -127,7 +127,7 @@ mod tests {
         Reading { sampler, metric, cpu, start_ns: 0, end_ns: 1, value, gap }
     }
 
-    fn of(readings: &[Reading]) -> Telemetry {
+    fn telemetry_of(readings: &[Reading]) -> Telemetry {
         Telemetry::of(readings, &CpuSet::parse_list("0,2").unwrap())
     }
 
@@ -137,7 +137,7 @@ mod tests {
         for sampler in ["co-runner", "stranger"] {
             let co_runner = |when: &str, cpu, value| reading(sampler, when, Some(cpu), value);
             let (before, after) = ("before_busy_share", "after_busy_share");
-            let got = of(&[
+            let got = telemetry_of(&[
                 co_runner(before, 0, Some(0.3)),
                 co_runner(before, 2, Some(0.1)),
                 co_runner(before, 5, Some(0.9)),
@@ -146,7 +146,7 @@ mod tests {
             ]);
             assert_eq!((got.co_runner_before, got.co_runner_after), (Some(0.2), Some(0.4)));
             assert!((got.co_runner().unwrap() - 0.3).abs() < 1e-12);
-            let unknown = of(&[co_runner(before, 0, None), co_runner(after, 1, Some(0.5))]);
+            let unknown = telemetry_of(&[co_runner(before, 0, None), co_runner(after, 1, Some(0.5))]);
             assert_eq!(unknown.co_runner(), None);
         }
     }
@@ -162,23 +162,23 @@ mod tests {
             clock("tsc_cycles", Some(0), 2.0e10),
             clock("cpufreq_mhz_ns", Some(0), 1.0e13),
         ];
-        assert_eq!(of(&readings).clock_mhz, Some(3000.0));
+        assert_eq!(telemetry_of(&readings).clock_mhz, Some(3000.0));
         readings[2].value = Some(0.0);
-        assert_eq!(of(&readings).clock_mhz, Some(1000.0), "no MPERF: cpufreq's");
+        assert_eq!(telemetry_of(&readings).clock_mhz, Some(1000.0), "no MPERF: cpufreq's");
         readings.remove(0);
-        assert_eq!(of(&readings).clock_mhz, None);
+        assert_eq!(telemetry_of(&readings).clock_mhz, None);
     }
 
     #[test]
     fn shares_are_of_the_samplers_own_window() {
-        let got = of(&[
+        let got = telemetry_of(&[
             reading("telemetry", "own_cpu_ns", None, Some(2e6)),
             reading("telemetry", "window_ns", None, Some(1e9)),
             reading("cpu", "siblings_busy_core_idle_ns", None, Some(1e8)),
             reading("cpu", "window_ns", None, Some(1e9)),
         ]);
         assert_eq!((got.own_cpu_share, got.straggler_share), (Some(0.002), Some(0.1)));
-        let gap = of(&[reading("telemetry", "own_cpu_ns", None, None)]);
+        let gap = telemetry_of(&[reading("telemetry", "own_cpu_ns", None, None)]);
         assert_eq!(gap, Telemetry::default());
     }
 }

@@ -23,9 +23,11 @@ fn close(got: f64, expected: f64) {
 }
 
 /// `n` blocks in which A and A' read 100 rows in each of two rounds and T what `of` says.
-fn blocks(n: u32, of: impl Fn(u32) -> u64) -> Vec<threadwise_study::Run> {
+fn blocks(n: u32, latency: impl Fn(u32) -> u64) -> Vec<threadwise_study::Run> {
     (0..n)
-        .flat_map(|b| [run(b, "A", &[100, 100]), run(b, "A'", &[100, 100]), run(b, "T", &[of(b), of(b)])])
+        .flat_map(|b| {
+            [run(b, "A", &[100, 100]), run(b, "A'", &[100, 100]), run(b, "T", &[latency(b), latency(b)])]
+        })
         .collect()
 }
 
@@ -295,7 +297,8 @@ fn the_end_of_until() {
     let mut runs = blocks(8, |b| 200 + u64::from(b % 2));
     runs.extend((0..8).map(|b| run(b, "U", &[if b % 2 == 0 { 100 } else { 110 }; 2])));
     let analysis = analyse(&study, &runs, 1.0);
-    let widths: Vec<f64> = analysis.estimates[..2].iter().map(|own| own.ratio.half_width()).collect();
+    let widths: Vec<f64> =
+        analysis.estimates[..2].iter().map(|estimate| estimate.ratio.half_width()).collect();
     assert!(widths[0] < 0.005 && widths[1] > 0.03 && widths[1] < 0.06, "{widths:?}");
     assert!(reached(&analysis, widths[1] * 1.001));
     assert!(!reached(&analysis, widths[1] * 0.999));

@@ -37,8 +37,8 @@ const METRICS: [Metric; 18] = [
     geometric("cpu_ns_per_row", "ns", |run, _| mean_of_logs(&run.log_cpu_per_row)),
     geometric("latency_ns_p50", "ns", |run, _| percentiles(run).map(|(p50, _)| p50)),
     geometric("latency_ns_p99", "ns", |run, _| percentiles(run).map(|(_, p99)| p99)),
-    arithmetic("busy_share", "share", |run, _| run.totals.own.busy_share()),
-    arithmetic("steal_share", "share", |run, _| run.totals.own.steal_share()),
+    arithmetic("busy_share", "share", |run, _| run.totals.assigned.busy_share()),
+    arithmetic("steal_share", "share", |run, _| run.totals.assigned.steal_share()),
     arithmetic("left_over_busy_share", "share", |run, _| run.totals.left_over.busy_share()),
     arithmetic("others_busy_share", "share", |run, _| run.totals.others.busy_share()),
     arithmetic("context_switches_per_s", "1/s", |run, _| {

@@ -37,18 +37,18 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
     let known = |summary: &&TreatmentSummary| {
         summary.metrics.contains_key("elapsed_ns") && role(facts, summary) != Some(Role::BaselineTwin)
     };
-    let own: Vec<&TreatmentSummary> = measured(facts).filter(known).collect();
+    let known: Vec<&TreatmentSummary> = measured(facts).filter(known).collect();
     let clause = |summary: &&TreatmentSummary| {
         Some(prose!("{} {}", &summary.name, summary.metrics.get("elapsed_ns")?))
     };
-    let clauses = limited(own.iter().filter_map(clause), MAX_SHOWN)?;
-    let tails = own.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
+    let clauses = limited(known.iter().filter_map(clause), MAX_SHOWN)?;
+    let tails = known.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
     let tail = tails.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let tail = tail.map(|(summary, tail)| {
         prose!(" Idle tail, from a session's end to the last one's: at most {} ({}).", tail, &summary.name)
     });
     let text = prose!("Fixed work, elapsed: {}.{}", clauses, tail.unwrap_or_default());
-    Some(finding("elapsed", text, &names(&own)))
+    Some(finding("elapsed", text, &names(&known)))
 }
 
 /// What sessions waited for most, and what changed against the baseline.
@@ -126,10 +126,10 @@ fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Optio
 
 /// Spins a row, and what a spin costs.
 fn locks(facts: &Facts<'_>) -> Option<Finding> {
-    let own: Vec<(&TreatmentSummary, &Locks)> =
+    let counted: Vec<(&TreatmentSummary, &Locks)> =
         measured(facts).filter_map(|summary| Some((summary, summary.activity.locks.as_ref()?))).collect();
     // An engine may count spins that a study never has.
-    if !own.iter().any(|(_, locks)| locks.spins_per_row.as_ref().is_some_and(|spins| spins.mean > 0.0)) {
+    if !counted.iter().any(|(_, locks)| locks.spins_per_row.as_ref().is_some_and(|spins| spins.mean > 0.0)) {
         return None;
     }
     let tell = |(summary, locks): &(&TreatmentSummary, &Locks)| {
@@ -143,21 +143,21 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
         let cost = if cost.is_empty() { cost } else { prose!(" ({})", cost) };
         Some(prose!("{} {}{}", &summary.name, spins, cost))
     };
-    let clauses = own.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell);
+    let clauses = counted.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell);
     let clauses = limited(clauses, MAX_SHOWN)?;
-    let changed = own.iter().filter_map(|(summary, locks)| {
+    let changed = counted.iter().filter_map(|(summary, locks)| {
         let below = baseline_of(facts, &summary.group)?.activity.locks.as_ref()?.spins_per_row.as_ref()?;
-        let own = locks.spins_per_row.as_ref()?;
-        let direction = if own.mean > below.mean { "more" } else { "fewer" };
-        (role(facts, summary) == Some(Role::Compared) && own.is_apart_from(below))
+        let spins = locks.spins_per_row.as_ref()?;
+        let direction = if spins.mean > below.mean { "more" } else { "fewer" };
+        (role(facts, summary) == Some(Role::Compared) && spins.is_apart_from(below))
             .then(|| prose!("{} {}", &summary.name, direction))
     });
     let changed = against_baseline(limited(changed, MAX_SHOWN));
     let mut text = prose!("Spins per row: {}. {}", clauses, changed);
-    if let Some((_, locks)) = own.iter().find(|(_, locks)| locks.clock_mhz.is_none()) {
+    if let Some((_, locks)) = counted.iter().find(|(_, locks)| locks.clock_mhz.is_none()) {
         text.push(prose!(" Cycles a spin: unknown, {}.", &locks.clock));
     }
-    let evidence: Vec<&TreatmentSummary> = own.iter().map(|(summary, _)| *summary).collect();
+    let evidence: Vec<&TreatmentSummary> = counted.iter().map(|(summary, _)| *summary).collect();
     Some(finding("locks", text, &names(&evidence)))
 }
 
@@ -186,7 +186,7 @@ fn role(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Role> {
 }
 
 fn baseline_of<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a TreatmentSummary> {
-    measured(facts).find(|own| own.group == group && role(facts, own) == Some(Role::Baseline))
+    measured(facts).find(|summary| summary.group == group && role(facts, summary) == Some(Role::Baseline))
 }
 
 fn is_wait(wait: &WaitShare) -> bool {

@@ -22,12 +22,11 @@ impl Parts {
     /// One list, to be read from its start.
     pub fn in_order(self) -> Vec<Finding> {
         let Self { validity, mut found, lead, setting, limits } = self;
-        let answer = found
-            .iter()
-            .position(|own| Some(own.kind.as_str()) == lead)
-            .or_else(|| found.iter().position(|own| !["advice", "not-measurable"].contains(&&*own.kind)));
+        let answer = found.iter().position(|finding| Some(finding.kind.as_str()) == lead).or_else(|| {
+            found.iter().position(|finding| !["advice", "not-measurable"].contains(&&*finding.kind))
+        });
         let answer = answer.map(|at| found.remove(at));
-        found.sort_by_key(|own| match own.kind.as_str() {
+        found.sort_by_key(|finding| match finding.kind.as_str() {
             "advice" => 0,
             "not-measurable" => 2,
             _ => 1,
@@ -42,7 +41,7 @@ mod tests {
     use crate::findings::finding;
 
     fn kinds(parts: Parts) -> Vec<String> {
-        parts.in_order().into_iter().map(|own| own.kind).collect()
+        parts.in_order().into_iter().map(|finding| finding.kind).collect()
     }
 
     fn all(kinds: &[&str]) -> Vec<Finding> {

@@ -15,13 +15,13 @@ use threadwise_study::{Role, Treatment};
 
 /// Two sessions on two cores against one alone.
 pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
-    let of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
-    let found = estimates(facts, of);
+    let ratio_of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
+    let found = estimates(facts, ratio_of);
     let nouns = kinds::of(facts.study).nouns(facts.study);
     let all_shown = facts.alone_is_one()
         && found.iter().all(|estimate| estimate.ratio.effect && estimate.ratio.conclusive);
     let text = by_group(facts, |group| {
-        let text = judged(of(group)?);
+        let text = judged(ratio_of(group)?);
         Some(if all_shown { prose!("{} one session's {}", text, nouns.noun) } else { text })
     })?;
     let mut text = if all_shown {
@@ -54,12 +54,12 @@ fn better_than_linear(facts: &Facts<'_>) -> Option<Prose> {
 /// Two sessions on one logical CPU against one alone: reported only where it differs, since taking
 /// turns should change nothing, or where it is all that there is to tell.
 pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
-    let of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
-    let found = estimates(facts, of);
+    let ratio_of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
+    let found = estimates(facts, ratio_of);
     if !is_all && !found.iter().any(|estimate| estimate.ratio.effect) {
         return None;
     }
-    let text = by_group(facts, |group| Some(judged(of(group)?)))?;
+    let text = by_group(facts, |group| Some(judged(ratio_of(group)?)))?;
     let alone = facts.alone("one alone");
     let text = prose!("Two sessions taking turns on one logical CPU against {}: {}.", alone, text);
     Some(finding("one-cpu", text, &names(&found)))
@@ -70,7 +70,7 @@ const MAX_OTHERS: usize = 4;
 
 /// Treatments that no other finding tells of, against the baseline.
 pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
-    let of = |group: &str| -> Vec<(&Treatment, &Estimate)> {
+    let ratios = |group: &str| -> Vec<(&Treatment, &Estimate)> {
         let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
         of_group
             .filter(|treatment| is_other(facts, sweeps, treatment))
@@ -78,7 +78,7 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
             .collect()
     };
     let text = by_group(facts, |group| {
-        let found = of(group);
+        let found = ratios(group);
         let tell = |(treatment, estimate): &(&Treatment, &Estimate)| {
             prose!("{} {}", label(treatment), judged(estimate))
         };
@@ -90,7 +90,7 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     })?;
     let groups = facts.study.groups();
     let found: Vec<&Estimate> =
-        groups.iter().flat_map(|group| of(group)).map(|(_, estimate)| estimate).collect();
+        groups.iter().flat_map(|group| ratios(group)).map(|(_, estimate)| estimate).collect();
     let text = prose!("Against {}: {}.", facts.alone("one session alone"), text);
     Some(finding("scaling", text, &names(&found)))
 }
@@ -134,9 +134,9 @@ fn label(treatment: &Treatment) -> String {
 
 /// Two sessions on two packages against two cores of one.
 pub fn packages(facts: &Facts<'_>) -> Option<Finding> {
-    let of = |group: &str| between_packages(facts, group);
-    let found = estimates(facts, of);
-    let text = by_group(facts, |group| Some(judged(of(group)?)))?;
+    let ratio_of = |group: &str| between_packages(facts, group);
+    let found = estimates(facts, ratio_of);
+    let text = by_group(facts, |group| Some(judged(ratio_of(group)?)))?;
     let nodes = facts.topology.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).count();
     let numa = if nodes < facts.topology.packages.len() {
         " Fewer NUMA nodes than packages are declared, so this says nothing about local and remote memory."
@@ -160,20 +160,20 @@ const MAX_ASKED: usize = 6;
 
 /// The comparisons that the study's user wrote.
 pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
-    let own: Vec<&Estimate> =
+    let asked: Vec<&Estimate> =
         facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind.as_str())).collect();
     let tell = |estimate: &&Estimate| prose!("{}: {}", &estimate.name, judged(estimate));
-    let mut clauses: Vec<Prose> = own.iter().take(MAX_ASKED).map(tell).collect();
-    if own.len() > MAX_ASKED {
-        clauses.push(prose!("and {} more", own.len() - MAX_ASKED));
+    let mut clauses: Vec<Prose> = asked.iter().take(MAX_ASKED).map(tell).collect();
+    if asked.len() > MAX_ASKED {
+        clauses.push(prose!("and {} more", asked.len() - MAX_ASKED));
     }
     let text = prose!("As asked: {}.", Prose::join(clauses, "; "));
-    (!own.is_empty()).then(|| finding("asked", text, &names(&own)))
+    (!asked.is_empty()).then(|| finding("asked", text, &names(&asked)))
 }
 
 /// The estimates of all groups that have one.
-pub fn estimates<'a>(facts: &Facts<'a>, of: impl Fn(&str) -> Option<&'a Estimate>) -> Vec<&'a Estimate> {
-    facts.study.groups().into_iter().filter_map(of).collect()
+pub fn estimates<'a>(facts: &Facts<'a>, find: impl Fn(&str) -> Option<&'a Estimate>) -> Vec<&'a Estimate> {
+    facts.study.groups().into_iter().filter_map(find).collect()
 }
 
 /// Their names, as evidence.

@@ -17,9 +17,9 @@ use threadwise_study::Treatment;
 
 /// The yield with its price, or why there is none to tell.
 pub fn smt_yield(facts: &Facts<'_>) -> Finding {
-    let of = |group: &str| core_yield(facts, group);
-    let found = estimates(facts, of);
-    let Some(text) = by_group(facts, |group| Some(judged(of(group)?))) else {
+    let ratio_of = |group: &str| core_yield(facts, group);
+    let found = estimates(facts, ratio_of);
+    let Some(text) = by_group(facts, |group| Some(judged(ratio_of(group)?))) else {
         return not_measured(facts);
     };
     let mut evidence = names(&found);
@@ -54,15 +54,15 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     // Sessions that wait for a disk leave their logical CPUs idle: these are not "50% busy" then.
     let busy = |estimate: &&Estimate| {
         let mut treatments = facts.analysis.treatments.iter();
-        let own = treatments.find(|treatment| treatment.name == estimate.treatment);
-        let share = own.and_then(|own| own.metrics.get("busy_share"));
+        let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
+        let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
         rate::reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
     };
-    let of =
+    let ratio_of =
         |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group)).filter(|e| busy(e));
-    let found = estimates(facts, of);
+    let found = estimates(facts, ratio_of);
     let text = by_group(facts, |group| {
-        let used = of(group)?;
+        let used = ratio_of(group)?;
         let scope = if whole_machine(facts, group).is_some() { "all cores" } else { "one core" };
         if !used.ratio.effect || used.ratio.value <= 1.0 {
             return Some(prose!("no yield is shown on {}, so nothing is known to be left", scope));

@@ -85,8 +85,8 @@ pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
 
 /// Whether a study asks for nothing but how throughput grows: all that it compares are points of sweeps.
 pub fn is_the_question(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> bool {
-    let mut compared = facts.study.treatments.iter().filter(|own| own.role == Role::Compared);
-    !sweeps.is_empty() && compared.all(|own| sweeps.iter().any(|sweep| sweep.has(own)))
+    let mut compared = facts.study.treatments.iter().filter(|treatment| treatment.role == Role::Compared);
+    !sweeps.is_empty() && compared.all(|treatment| sweeps.iter().any(|sweep| sweep.has(treatment)))
 }
 
 fn sweep<'a>(facts: &Facts<'a>, group: &'a str) -> Option<Sweep<'a>> {

@@ -365,8 +365,8 @@ fn reads_and_inserts_lead_with_validity_or_the_answer() {
     crate::fixtures::assert_leads(&inserts, &machine(1, 2, 1), &runs, "scaling");
     // A study that only sweeps is about the knee.
     let mut sweep = study;
-    sweep.treatments.retain(|own| own.name != "O");
-    sweep.comparisons.retain(|own| own.treatment != "O");
+    sweep.treatments.retain(|treatment| treatment.name != "O");
+    sweep.comparisons.retain(|comparison| comparison.treatment != "O");
     let runs: Vec<Run> = runs.into_iter().filter(|run| run.treatment != "O").collect();
     crate::fixtures::assert_leads(&sweep, &machine(1, 2, 1), &runs, "sweep");
 }

@@ -76,8 +76,8 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
 /// memory from before.
 pub fn not_placed(notes: &[String]) -> Option<Finding> {
     let with = |words: &str| -> Vec<String> {
-        let own = notes.iter().filter(|note| note.contains(words));
-        own.map(|note| note.trim().trim_end_matches('.').to_owned()).collect()
+        let matching = notes.iter().filter(|note| note.contains(words));
+        matching.map(|note| note.trim().trim_end_matches('.').to_owned()).collect()
     };
     let clauses = [
         (
@@ -92,8 +92,8 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
     let sentences: Vec<Prose> = clauses
         .iter()
         .map(|(mark, meaning)| (with(mark), meaning))
-        .filter(|(own, _)| !own.is_empty())
-        .map(|(own, meaning)| prose!("{}, {}.", shortened(&own), *meaning))
+        .filter(|(clause, _)| !clause.is_empty())
+        .map(|(clause, meaning)| prose!("{}, {}.", shortened(&clause), *meaning))
         .enumerate()
         .map(|(at, sentence)| if at == 0 { sentence } else { sentence.capital() })
         .collect();
@@ -250,10 +250,10 @@ pub fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
 /// is done by processes of the study, so that the rest of the busy time is somebody else's; a command of the
 /// user's may have a server that works for it.
 fn crowd(facts: &Facts<'_>) -> Option<f64> {
-    facts.analysis.worklist.as_ref().filter(|own| own.recipe != "command")?;
+    facts.analysis.worklist.as_ref().filter(|list| list.recipe != "command")?;
     let cpus = &facts.analysis.commands.as_ref()?.cpus;
-    let others = |(own, cpus): (&TreatmentSummary, &Option<u32>)| {
-        let (all, ours) = (own.metrics.get("busy_share")?, own.metrics.get(BUSY_CPUS)?);
+    let others = |(summary, cpus): (&TreatmentSummary, &Option<u32>)| {
+        let (all, ours) = (summary.metrics.get("busy_share")?, summary.metrics.get(BUSY_CPUS)?);
         Some(all.mean - ours.mean / f64::from((*cpus)?))
     };
     let most = facts.analysis.treatments.iter().zip(cpus).filter_map(others).reduce(f64::max);
@@ -373,8 +373,10 @@ fn narrower(facts: &Facts<'_>) -> Prose {
     if crowd(facts).is_some() {
         return "the same when nobody else is at work here".into();
     }
-    let needed = |own: &Estimate| f64::from(own.ratio.blocks) * (own.ratio.half_width() / half_width).powi(2);
-    let open = facts.throughput().filter(|own| !own.ratio.conclusive && own.ratio.blocks >= 2);
+    let needed = |estimate: &Estimate| {
+        f64::from(estimate.ratio.blocks) * (estimate.ratio.half_width() / half_width).powi(2)
+    };
+    let open = facts.throughput().filter(|estimate| !estimate.ratio.conclusive && estimate.ratio.blocks >= 2);
     match open.map(needed).reduce(f64::max) {
         Some(blocks) if blocks > f64::from(UNTIL_BLOCKS) => prose!(
             "the same on a quieter machine or with longer runs: {} would take more than the {} blocks at which \
@@ -390,9 +392,9 @@ fn narrower(facts: &Facts<'_>) -> Prose {
 /// since it was 0 or not reported.
 fn what_to_fix(facts: &Facts<'_>) -> Option<Prose> {
     let nothing = facts.throughput().next().is_none();
-    let lost = |own: &&TreatmentSummary| own.failed > 0 && (nothing || own.runs == 0);
+    let lost = |summary: &&TreatmentSummary| summary.failed > 0 && (nothing || summary.runs == 0);
     let failed = facts.analysis.treatments.iter().filter(lost);
-    let failed: Vec<String> = failed.map(|own| own.name.clone()).collect();
+    let failed: Vec<String> = failed.map(|summary| summary.name.clone()).collect();
     if !failed.is_empty() {
         let names = shortened(&failed);
         return Some(prose!("fix what made runs of {} fail (see Left out), then the same again", names));

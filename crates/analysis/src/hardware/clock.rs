@@ -21,10 +21,10 @@ pub fn clock(probe: &Probe) -> Option<Finding> {
 }
 
 fn of_source(probe: &Probe, source: ClockSource) -> Option<Prose> {
-    let own: Vec<&ClockReading> = probe.clocks.iter().filter(|clock| clock.source == source).collect();
-    let most = own.iter().map(|clock| clock.busy_cpus).max()?;
+    let clocks: Vec<&ClockReading> = probe.clocks.iter().filter(|clock| clock.source == source).collect();
+    let most = clocks.iter().map(|clock| clock.busy_cpus).max()?;
     let with = |busy: u32| {
-        let readings = own.iter().filter(move |clock| clock.busy_cpus == busy);
+        let readings = clocks.iter().filter(move |clock| clock.busy_cpus == busy);
         readings.filter_map(|clock| Some((clock.cpu, clock.bzy_mhz.filter(|mhz| *mhz > 0.0)?)))
     };
     let (one, all) = (mean(with(1).map(|(_, mhz)| mhz)), mean(with(most).map(|(_, mhz)| mhz)));

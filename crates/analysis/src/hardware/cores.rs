@@ -105,17 +105,17 @@ impl Cores {
 
     /// What was measured of two places.
     pub fn measured_of(&self, a: usize, b: usize) -> Relation {
-        let own = self.answers.get(&(a.min(b), a.max(b))).copied();
+        let answer = self.answers.get(&(a.min(b), a.max(b))).copied();
         let (group, other) = (self.group_of[a], self.group_of[b]);
         if group == other {
-            return match own {
+            return match answer {
                 _ if self.contradictory[group] => Relation::Open(Sharing::Unclear),
                 Some(Sharing::SameCpu) => Relation::Same(Sharing::SameCpu),
                 _ => Relation::Same(Sharing::SameCore),
             };
         }
         let sound = !self.contradictory[group] && !self.contradictory[other];
-        match own {
+        match answer {
             // Who is apart from one member of a core is apart from all of them.
             _ if sound && self.apart[group].has(b) => Relation::Different,
             Some(Sharing::DifferentCores) => Relation::Different,

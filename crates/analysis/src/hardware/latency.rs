@@ -122,7 +122,7 @@ fn misfits(
 /// LLC domains or packages that hold several groups of the nearer level.
 fn split(topology: &Topology, probe: &Probe, kind: usize, nearest: usize) -> Vec<Difference> {
     type Domain = fn(&LogicalCpu) -> Option<u32>;
-    let (domains, of, name): (_, Domain, _) = match KINDS[kind] {
+    let (domains, domain_of, name): (_, Domain, _) = match KINDS[kind] {
         "same LLC" => (&topology.llc_domains, |cpu| cpu.llc, "LLC domain"),
         "same package" => (&topology.packages, |cpu| cpu.package, "package"),
         _ => return Vec::new(),
@@ -130,7 +130,7 @@ fn split(topology: &Topology, probe: &Probe, kind: usize, nearest: usize) -> Vec
     let Some(level) = probe.levels.get(nearest) else { return Vec::new() };
     let mut groups: BTreeMap<u32, Vec<Prose>> = BTreeMap::new();
     for group in &level.groups {
-        let domain = group.first().and_then(|cpu| of(topology.cpu(cpu)?));
+        let domain = group.first().and_then(|cpu| domain_of(topology.cpu(cpu)?));
         let Some((domain, known)) = domain.and_then(|at| Some((at, domains.get(at as usize)?))) else {
             continue;
         };

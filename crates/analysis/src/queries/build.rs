@@ -118,19 +118,19 @@ fn treatments(
     let wholes: Vec<BTreeMap<usize, Ratio>> =
         WHOLES.iter().map(|whole| whole_ratios(table, *whole, changed)).collect();
     let compared = |at: usize| {
-        let mut own = figures(table, plans, numbers, &[at])?;
+        let mut measured = figures(table, plans, numbers, &[at])?;
         let ratio = |whole: Whole| wholes[whole as usize].get(&at).cloned();
-        for (query, figures) in &mut own.queries {
+        for (query, figures) in &mut measured.queries {
             figures.speed = speeds.get(&(at, *query)).cloned();
             figures.cpu = cpus.get(&(at, *query)).cloned();
             figures.plan_change = plans.against_baseline(table, at, *query);
         }
-        own.total.speed = ratio(Whole::Speed);
-        own.total.geometric = ratio(Whole::Geometric);
-        own.total.cpu = ratio(Whole::Cpu);
-        own.total.speed_same_plans = ratio(Whole::SpeedSamePlans);
-        own.total.geometric_same_plans = ratio(Whole::GeometricSamePlans);
-        Some(own)
+        measured.total.speed = ratio(Whole::Speed);
+        measured.total.geometric = ratio(Whole::Geometric);
+        measured.total.cpu = ratio(Whole::Cpu);
+        measured.total.speed_same_plans = ratio(Whole::SpeedSamePlans);
+        measured.total.geometric_same_plans = ratio(Whole::GeometricSamePlans);
+        Some(measured)
     };
     (0..table.study.treatments.len()).filter_map(compared).collect()
 }
@@ -139,7 +139,7 @@ fn treatments(
 fn baselines(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<Baseline> {
     let mut baselines: Vec<Baseline> = Vec::new();
     for (at, treatment) in table.study.treatments.iter().enumerate() {
-        if baselines.iter().any(|own| own.group == treatment.group) {
+        if baselines.iter().any(|baseline| baseline.group == treatment.group) {
             continue;
         }
         let sides = table.below(at);
@@ -167,11 +167,11 @@ fn figures(table: &Table<'_>, plans: &Plans, numbers: &[u8], sides: &[usize]) ->
     let treatment = table.study.treatments.get(at)?;
     let blocks = table.together(sides);
     let of_query = |query: &u8| {
-        let mut own = own_numbers(table, &blocks, *query)?;
-        own.plan = plans.majority(sides, *query);
-        own.plans_seen = plans.seen(sides, *query);
-        own.plan_change = plans.change(own.plan, own.plan);
-        Some((*query, own))
+        let mut estimates = own_numbers(table, &blocks, *query)?;
+        estimates.plan = plans.majority(sides, *query);
+        estimates.plans_seen = plans.seen(sides, *query);
+        estimates.plan_change = plans.change(estimates.plan, estimates.plan);
+        Some((*query, estimates))
     };
     Some(TreatmentQueries {
         treatment: treatment.name.clone(),
@@ -257,18 +257,18 @@ fn executions<'t, 'a: 't>(
 /// Of each block the mean over its sides; a block in which one has none is left out.
 fn over_sides<'t, 'a: 't>(
     blocks: &'t [Vec<&'t Cell<'a>>],
-    of: impl Fn(&Cell<'a>) -> Option<f64> + 't,
+    value: impl Fn(&Cell<'a>) -> Option<f64> + 't,
 ) -> impl Iterator<Item = f64> + 't {
     blocks.iter().filter_map(move |cells| {
-        let each: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
+        let each: Option<Vec<f64>> = cells.iter().map(|cell| value(cell)).collect();
         mean(each?.into_iter())
     })
 }
 
 /// Times and rates of all queries together, without ratios.
 fn totals(blocks: &[Vec<&Cell<'_>>], alpha: f64) -> TotalEstimates {
-    let logs = |of: fn(&Total) -> Option<f64>| -> Vec<f64> {
-        over_sides(blocks, |cell| Some(of(&cell.total?)?.ln())).filter(|log| log.is_finite()).collect()
+    let logs = |part: fn(&Total) -> Option<f64>| -> Vec<f64> {
+        over_sides(blocks, |cell| Some(part(&cell.total?)?.ln())).filter(|log| log.is_finite()).collect()
     };
     TotalEstimates {
         elapsed_s: geometric(&logs(|total| Some(total.elapsed_s)), 1.0, "s", alpha),

@@ -111,11 +111,11 @@ fn straggler_low(both: &[(f64, f64)], idle: &[(f64, f64)], window: f64) -> f64 {
     // The two cores that idle longest are enough: for each core one of them is another one.
     let mut longest: Vec<usize> = (0..idle.len()).collect();
     longest.sort_by(|a, b| idle[*b].0.total_cmp(&idle[*a].0));
-    let of = |(core, both): (usize, &(f64, f64))| {
+    let shared = |(core, both): (usize, &(f64, f64))| {
         let other = longest.iter().find(|other| **other != core)?;
         Some(both.0 + idle[*other].0 - window)
     };
-    both.iter().enumerate().filter_map(of).fold(0.0, f64::max)
+    both.iter().enumerate().filter_map(shared).fold(0.0, f64::max)
 }
 
 /// Time in which cores worked for somebody with `cpu` of CPU time on them in a window, while their logical
@@ -130,11 +130,12 @@ pub fn own_bounds(cores: &[Vec<f64>], cpu: f64, window: f64) -> (f64, f64) {
     let mut stretches: Vec<(f64, f64)> = Vec::new();
     let mut siblings = 1.0_f64;
     for busy in cores {
-        let mut busy: Vec<f64> = busy.iter().map(|own| own.clamp(0.0, window.max(0.0))).collect();
+        let mut busy: Vec<f64> = busy.iter().map(|seconds| seconds.clamp(0.0, window.max(0.0))).collect();
         busy.sort_by(|a, b| b.total_cmp(a));
         siblings = siblings.max(busy.len() as f64);
         let next = busy.iter().skip(1).copied().chain([0.0]);
-        stretches.extend((1..).map(f64::from).zip(busy.iter().zip(next).map(|(own, next)| own - next)));
+        stretches
+            .extend((1..).map(f64::from).zip(busy.iter().zip(next).map(|(seconds, next)| seconds - next)));
     }
     stretches.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut low, mut left) = (0.0, cpu);
@@ -154,7 +155,7 @@ struct Block {
     cores: usize,
     bounds: CoreBounds,
     /// CPU time and bounds of the executions alone.
-    own: Option<(f64, f64, f64)>,
+    cpu_s: Option<(f64, f64, f64)>,
     elapsed: f64,
     slice: f64,
 }
@@ -168,36 +169,38 @@ pub fn core_seconds(
 ) -> Option<CoreSeconds> {
     let cells = blocks.iter().flatten();
     let all: Vec<Block> = cells.filter_map(|cell| of_block(cell, topology?, is_throughput)).collect();
-    let geometric = |of: &dyn Fn(&Block) -> f64| mean(all.iter().map(|own| of(own).ln())).map(f64::exp);
-    let arithmetic = |of: &dyn Fn(&Block) -> f64| mean(all.iter().map(of));
+    let geometric =
+        |value: &dyn Fn(&Block) -> f64| mean(all.iter().map(|block| value(block).ln())).map(f64::exp);
+    let arithmetic = |value: &dyn Fn(&Block) -> f64| mean(all.iter().map(value));
     // One way of reckoning for all blocks of a treatment.
-    let own: Option<Vec<(f64, f64, f64)>> = all.iter().map(|block| block.own).collect();
-    let own =
-        |of: fn(&(f64, f64, f64)) -> f64| mean(own.as_ref()?.iter().map(|own| of(own).ln())).map(f64::exp);
-    let slice_s = geometric(&|own| own.slice)?;
-    let engine_cpu_s = own(|own| own.0);
+    let cpu_s: Option<Vec<(f64, f64, f64)>> = all.iter().map(|block| block.cpu_s).collect();
+    let geometric_cpu = |value: fn(&(f64, f64, f64)) -> f64| {
+        mean(cpu_s.as_ref()?.iter().map(|seconds| value(seconds).ln())).map(f64::exp)
+    };
+    let slice_s = geometric(&|block| block.slice)?;
+    let engine_cpu_s = geometric_cpu(|cpu| cpu.0);
     Some(CoreSeconds {
-        cores: all.iter().map(|own| own.cores).max()? as u32,
+        cores: all.iter().map(|block| block.cores).max()? as u32,
         engine_cpu_s,
-        core_low_s: own(|own| own.1).or_else(|| geometric(&|own| own.bounds.core_low))?,
-        core_high_s: own(|own| own.2).or_else(|| geometric(&|own| own.bounds.core_high))?,
-        elapsed_s: if engine_cpu_s.is_some() { geometric(&|own| own.elapsed)? } else { slice_s },
-        logical_s: geometric(&|own| own.bounds.logical)?,
+        core_low_s: geometric_cpu(|cpu| cpu.1).or_else(|| geometric(&|block| block.bounds.core_low))?,
+        core_high_s: geometric_cpu(|cpu| cpu.2).or_else(|| geometric(&|block| block.bounds.core_high))?,
+        elapsed_s: if engine_cpu_s.is_some() { geometric(&|block| block.elapsed)? } else { slice_s },
+        logical_s: geometric(&|block| block.bounds.logical)?,
         slice_s,
-        straggler_low_s: arithmetic(&|own| own.bounds.straggler_low)?,
-        straggler_high_s: arithmetic(&|own| own.bounds.straggler_high)?,
+        straggler_low_s: arithmetic(&|block| block.bounds.straggler_low)?,
+        straggler_high_s: arithmetic(&|block| block.bounds.straggler_high)?,
     })
 }
 
 fn of_block(cell: &Cell<'_>, topology: &Topology, is_throughput: bool) -> Option<Block> {
     let share = 1.0 / cell.passes(&cell.total?);
     let cores = cores_of(cell, topology)?;
-    let mut sum = Block { cores: cores.len(), own: Some((0.0, 0.0, 0.0)), ..Block::default() };
+    let mut sum = Block { cores: cores.len(), cpu_s: Some((0.0, 0.0, 0.0)), ..Block::default() };
     for slice in &cell.slices {
         let (busy, slice_s) = busy_s(slice, &cores)?;
         let bounds = CoreBounds::of(&busy, slice_s);
         let elapsed = elapsed_s(slice, is_throughput);
-        sum.own = sum.own.zip(cpu_s(slice, is_throughput)).map(|(sum, cpu)| {
+        sum.cpu_s = sum.cpu_s.zip(cpu_s(slice, is_throughput)).map(|(sum, cpu)| {
             let (low, high) = own_bounds(&busy, cpu, elapsed);
             (sum.0 + cpu * share, sum.1 + low * share, sum.2 + high * share)
         });
@@ -246,11 +249,12 @@ pub fn cores_of(cell: &Cell<'_>, topology: &Topology) -> Option<Vec<Vec<u32>>> {
 fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
     let by_cpu: BTreeMap<u32, &CpuTimes> = slice.cpu_times.iter().map(|times| (times.cpu, times)).collect();
     let mut window_s: f64 = 0.0;
-    let mut of = |cpu: &u32| {
+    let mut place = |cpu: &u32| {
         let times = by_cpu.get(cpu)?;
         window_s = window_s.max(times.total_ns as f64 / 1e9);
         Some(times.busy_ns as f64 / 1e9)
     };
-    let busy: Option<Vec<Vec<f64>>> = cores.iter().map(|cpus| cpus.iter().map(&mut of).collect()).collect();
+    let busy: Option<Vec<Vec<f64>>> =
+        cores.iter().map(|cpus| cpus.iter().map(&mut place).collect()).collect();
     Some((busy?, window_s))
 }

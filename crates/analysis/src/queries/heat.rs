@@ -48,16 +48,16 @@ fn rest(treatment: &Treatment) -> Vec<String> {
 /// What sets a map apart from another one of the same placement.
 fn variant(table: &Table<'_>, maps: &[Vec<Column>], columns: &[Column]) -> String {
     let treatment = |columns: &[Column]| &table.study.treatments[columns[0][0].1];
-    let own = treatment(columns);
+    let treatments = treatment(columns);
     let others: Vec<&Treatment> = maps
         .iter()
         .map(|columns| treatment(columns))
-        .filter(|other| other.placement == own.placement && other.name != own.name)
+        .filter(|other| other.placement == treatments.placement && other.name != treatments.name)
         .collect();
     let is_apart = |word: &String| others.iter().any(|other| !rest(other).contains(word));
-    let mut words: Vec<String> = rest(own).into_iter().filter(is_apart).collect();
-    if words.is_empty() && others.iter().any(|other| other.group != own.group) {
-        words.push(own.group.clone());
+    let mut words: Vec<String> = rest(treatments).into_iter().filter(is_apart).collect();
+    if words.is_empty() && others.iter().any(|other| other.group != treatments.group) {
+        words.push(treatments.group.clone());
     }
     words.join(", ")
 }
@@ -71,8 +71,8 @@ fn map(table: &Table<'_>, columns: &[Column], variant: String) -> Option<HeatMap
         cells.push(HeatCell { dop: *dop, streams: streams(*at), treatment, queries_per_h });
     }
     let first = columns.first()?.first()?.1;
-    let distinct = |of: fn(&HeatCell) -> u32| {
-        let mut values: Vec<u32> = cells.iter().map(of).collect();
+    let distinct = |value: fn(&HeatCell) -> u32| {
+        let mut values: Vec<u32> = cells.iter().map(value).collect();
         values.sort_unstable();
         values.dedup();
         values
@@ -128,8 +128,8 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
     };
     let known: Vec<(u32, (f64, f64, f64))> =
         measured.iter().filter_map(|(dop, at, _)| Some((*dop, against_best(*at)?))).collect();
-    let first = |of: fn(&(f64, f64, f64)) -> f64| {
-        known.iter().find(|(_, d)| of(d) >= -floor).map_or(best_dop, |(dop, _)| *dop)
+    let first = |value: fn(&(f64, f64, f64)) -> f64| {
+        known.iter().find(|(_, d)| value(d) >= -floor).map_or(best_dop, |(dop, _)| *dop)
     };
     let (dop, low, high) = (first(|d| d.0), first(|d| d.2), first(|d| d.1));
     let streams = table.study.treatments[best].sessions;

@@ -107,7 +107,7 @@ pub struct Baseline {
 impl Queries {
     /// The baseline of a group.
     pub fn baseline(&self, group: &str) -> Option<&Baseline> {
-        self.baselines.iter().find(|own| own.group == group)
+        self.baselines.iter().find(|baseline| baseline.group == group)
     }
 
     /// Queries whose plan is another one than the baseline's in any compared treatment, ascending.
@@ -333,8 +333,8 @@ pub struct PlanChange {
 }
 
 /// Whether a row of two aligned plans has a line that the other side lacks.
-pub fn is_different((own, other): &(Option<String>, Option<String>)) -> bool {
-    own.as_deref().map(str::trim) != other.as_deref().map(str::trim)
+pub fn is_different((left, other): &(Option<String>, Option<String>)) -> bool {
+    left.as_deref().map(str::trim) != other.as_deref().map(str::trim)
 }
 
 impl PlanChange {
@@ -344,15 +344,15 @@ impl PlanChange {
         let differing = || self.lines.iter().filter(|row| is_different(row));
         let counts = |line: &&str| !line.starts_with("~ ");
         let of_own: Vec<&str> =
-            differing().filter_map(|(own, _)| own.as_deref()).map(str::trim).filter(counts).collect();
+            differing().filter_map(|(left, _)| left.as_deref()).map(str::trim).filter(counts).collect();
         let of_other: Vec<&str> =
             differing().filter_map(|(_, other)| other.as_deref()).map(str::trim).filter(counts).collect();
         // In the same place first: that is what stands instead of what.
         let pairs =
-            differing().filter_map(|(own, other)| Some((own.as_deref()?.trim(), other.as_deref()?.trim())));
-        let mut new = pairs.filter(|(own, other)| !of_own.contains(other) && !of_other.contains(own));
-        if let Some((own, other)) = new.next() {
-            return (Some(other), Some(own));
+            differing().filter_map(|(left, other)| Some((left.as_deref()?.trim(), other.as_deref()?.trim())));
+        let mut new = pairs.filter(|(left, other)| !of_own.contains(other) && !of_other.contains(left));
+        if let Some((left, other)) = new.next() {
+            return (Some(other), Some(left));
         }
         let first = |lines: &[&'_ str], others: &[&str]| lines.iter().position(|line| !others.contains(line));
         let other = first(&of_other, &of_own).map(|at| of_other[at]);

@@ -250,12 +250,12 @@ fn beside(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<Stri
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     let mut rows = Vec::new();
     loop {
-        let (own, other) = match (left.peek(), right.peek()) {
+        let (left, other) = match (left.peek(), right.peek()) {
             (None, None) => return rows,
             (Some(line), _) if moves(line) => (left.next(), None),
             (_, Some(line)) if moves(line) => (None, right.next()),
             _ => (left.next(), right.next()),
         };
-        rows.push((own.cloned(), other.cloned()));
+        rows.push((left.cloned(), other.cloned()));
     }
 }

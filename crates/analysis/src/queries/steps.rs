@@ -116,9 +116,9 @@ fn judged(
                 None => Whole::Geometric.d(table, top, below, &Default::default()),
             };
             let a_a = twins(table, pair.to, d);
-            let own = table.over(pair.to, pair.from, d);
+            let logs = table.over(pair.to, pair.from, d);
             let key = (pair.from, pair.to, *query);
-            let Some(member) = Member::new(key, &own, &a_a, table.alpha) else { continue };
+            let Some(member) = Member::new(key, &logs, &a_a, table.alpha) else { continue };
             beyond.push(Member { key, mean: member.mean.shifted(-pair.linear()), floor: member.floor });
             members.push(member);
         }
@@ -153,7 +153,7 @@ fn step(
 ) -> DopStep {
     let name = |at: usize| table.study.treatments[at].name.clone();
     let plan = |at: usize, query: u8| plans.majority(&table.sides(at), query);
-    let own = |query: u8| plans.change(plan(pair.from, query), plan(pair.to, query));
+    let change = |query: u8| plans.change(plan(pair.from, query), plan(pair.to, query));
     DopStep {
         placement: table.study.treatments[pair.to].placement.clone(),
         streams: table.study.treatments[pair.to].sessions,
@@ -164,7 +164,7 @@ fn step(
         query,
         speed,
         mark,
-        plan_change: query.map_or_else(|| worst(table.asked.iter().map(|query| own(*query))), own),
+        plan_change: query.map_or_else(|| worst(table.asked.iter().map(|query| change(*query))), change),
     }
 }
 

@@ -225,11 +225,11 @@ impl<'a> Table<'a> {
     }
 
     /// d of one number of each run.
-    pub fn number(&self, top: usize, below: &[usize], of: impl Fn(&Cell<'a>) -> Option<f64>) -> Vec<f64> {
+    pub fn number(&self, top: usize, below: &[usize], value: impl Fn(&Cell<'a>) -> Option<f64>) -> Vec<f64> {
         self.blocks(top, below, |top, below| {
-            let logs: Option<Vec<f64>> = below.iter().map(|cell| Some(of(cell)?.ln())).collect();
+            let logs: Option<Vec<f64>> = below.iter().map(|cell| Some(value(cell)?.ln())).collect();
             let logs = logs?;
-            Some(of(top)?.ln() - logs.iter().sum::<f64>() / logs.len() as f64)
+            Some(value(top)?.ln() - logs.iter().sum::<f64>() / logs.len() as f64)
         })
     }
 
@@ -238,11 +238,11 @@ impl<'a> Table<'a> {
         &self,
         top: usize,
         below: &[usize],
-        of: impl Fn(&Cell<'a>, &[&Cell<'a>]) -> Option<f64>,
+        value: impl Fn(&Cell<'a>, &[&Cell<'a>]) -> Option<f64>,
     ) -> Vec<f64> {
         let d = self.cells.iter().filter_map(|cells| {
             let below: Option<Vec<&Cell<'a>>> = below.iter().map(|at| cells[*at].as_ref()).collect();
-            of(cells[top].as_ref()?, below.filter(|below| !below.is_empty())?.as_slice())
+            value(cells[top].as_ref()?, below.filter(|below| !below.is_empty())?.as_slice())
         });
         d.filter(|d| d.is_finite()).collect()
     }
@@ -318,7 +318,10 @@ impl<'a> Cell<'a> {
             };
             !slice.sessions.is_empty()
                 && slice.window_ns > 0
-                && slice.sessions.iter().all(|own| queries.iter().all(|query| has(&own.queries, query)))
+                && slice
+                    .sessions
+                    .iter()
+                    .all(|session| queries.iter().all(|query| has(&session.queries, query)))
         };
         if self.slices.is_empty() || queries.is_empty() || !self.slices.iter().all(has_all) {
             return None;
@@ -386,12 +389,12 @@ fn logs(done: &[Done<'_>]) -> BTreeMap<u8, Logs> {
 
 /// d of a query in a block: the mean over the rounds that all sides have.
 fn query_difference(top: &Cell<'_>, below: &[&Cell<'_>], query: u8, quantity: Quantity) -> Option<f64> {
-    let own = top.queries.get(&query)?.of(quantity);
+    let rounds = top.queries.get(&query)?.of(quantity);
     let below: Option<Vec<&ByRound>> =
         below.iter().map(|cell| Some(cell.queries.get(&query)?.of(quantity))).collect();
     let below = below?;
     let (mut count, mut sum) = (0.0, 0.0);
-    for (round, log) in own {
+    for (round, log) in rounds {
         let logs: Option<Vec<f64>> = below.iter().map(|side| side.get(round).copied()).collect();
         if let Some(logs) = logs {
             count += 1.0;

@@ -16,12 +16,13 @@ const MAX_NAME: usize = 40;
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let nouns = kinds::of(facts.study).nouns(facts.study);
     let mut blocks = Vec::new();
-    let sampled = measured(facts, |own| own.activity.waits.as_ref());
+    let sampled = measured(facts, |summary| summary.activity.waits.as_ref());
     if sampled.iter().any(|(_, waits)| !waits.enough) {
         let few = prose!("Treatments with too few samples to say what they waited for are not drawn.");
         blocks.push(Block::Text(few, Shown::Page));
     }
-    let spun = measured(facts, |own| own.activity.locks.as_ref()).into_iter().filter(|_| has_spins(facts));
+    let spun =
+        measured(facts, |summary| summary.activity.locks.as_ref()).into_iter().filter(|_| has_spins(facts));
     let spun: Vec<(&str, &Locks)> = spun.collect();
     if !spun.is_empty() {
         blocks.push(Block::Text(prose!(
@@ -61,14 +62,14 @@ fn shows_fixed(facts: &Facts<'_>) -> bool {
 
 /// Names of the engine counters that are above 0 in any treatment: the others say nothing.
 fn counted<'a>(facts: &Facts<'a>) -> BTreeSet<&'a str> {
-    let all = facts.analysis.treatments.iter().flat_map(|own| &own.activity.counters);
+    let all = facts.analysis.treatments.iter().flat_map(|summary| &summary.activity.counters);
     let above = all.filter(|counter| counter.per_row.as_ref().is_some_and(|value| value.mean > 0.0));
     above.map(|counter| counter.name.as_str()).collect()
 }
 
 /// Whether any treatment spun: an engine may count spins that a study never has.
 fn has_spins(facts: &Facts<'_>) -> bool {
-    let mut locks = facts.analysis.treatments.iter().filter_map(|own| own.activity.locks.as_ref());
+    let mut locks = facts.analysis.treatments.iter().filter_map(|summary| summary.activity.locks.as_ref());
     locks.any(|locks| locks.spins_per_row.as_ref().is_some_and(|spins| spins.mean > 0.0))
 }
 
@@ -86,7 +87,7 @@ fn measured<'a, T>(
     something: impl Fn(&'a TreatmentSummary) -> Option<&'a T>,
 ) -> Vec<(&'a str, &'a T)> {
     let all = facts.analysis.treatments.iter();
-    all.filter_map(|own| Some((own.name.as_str(), something(own)?))).collect()
+    all.filter_map(|summary| Some((summary.name.as_str(), something(summary)?))).collect()
 }
 
 fn waits(facts: &Facts<'_>, nouns: &Nouns, sampled: &[(&str, &Waits)]) -> Option<Block> {
@@ -130,10 +131,10 @@ fn waits(facts: &Facts<'_>, nouns: &Nouns, sampled: &[(&str, &Waits)]) -> Option
 
 fn fixed(facts: &Facts<'_>, nouns: &Nouns) -> Option<Table> {
     let all = facts.analysis.treatments.iter().filter(|_| shows_fixed(facts));
-    let row = |own: &TreatmentSummary| {
-        let elapsed = own.metrics.get("elapsed_ns")?;
-        let tail = Cell::interval(own.metrics.get("idle_tail_share"));
-        Some(vec![Cell::text(&own.name), Cell::Interval(elapsed.clone()), tail])
+    let row = |summary: &TreatmentSummary| {
+        let elapsed = summary.metrics.get("elapsed_ns")?;
+        let tail = Cell::interval(summary.metrics.get("idle_tail_share"));
+        Some(vec![Cell::text(&summary.name), Cell::Interval(elapsed.clone()), tail])
     };
     let title = match nouns.session {
         "stream" => "streams, elapsed from the common start to the last stream's end",
@@ -161,7 +162,7 @@ fn locks(spun: &[(&str, &Locks)]) -> Option<Table> {
             &locks.cycles_per_spin,
             &locks.cycles_per_spin_bound,
         ];
-        let figures = figures.map(|own| Cell::interval(own.as_ref()));
+        let figures = figures.map(|figure| Cell::interval(figure.as_ref()));
         [Cell::text(*name), mhz].into_iter().chain(figures).collect()
     };
     let figures = ["spins/row", "time spinning", "cycles/spin", "cycles/spin, at most"].map(shrinking);
@@ -170,9 +171,9 @@ fn locks(spun: &[(&str, &Locks)]) -> Option<Table> {
 }
 
 fn cpu(facts: &Facts<'_>, nouns: &Nouns) -> Option<Table> {
-    let rows = measured(facts, |own| own.activity.cpu.as_ref()).into_iter().map(|(name, cpu)| {
+    let rows = measured(facts, |summary| summary.activity.cpu.as_ref()).into_iter().map(|(name, cpu)| {
         let figures = [&cpu.engine_ns_per_row, &cpu.client_ns_per_row, &cpu.client_share];
-        let figures = figures.map(|own| Cell::interval(own.as_ref()));
+        let figures = figures.map(|figure| Cell::interval(figure.as_ref()));
         std::iter::once(Cell::text(name)).chain(figures).collect()
     });
     let figures = ["engine", "client", "client's share"].map(shrinking);
@@ -182,12 +183,12 @@ fn cpu(facts: &Facts<'_>, nouns: &Nouns) -> Option<Table> {
 
 fn counters(facts: &Facts<'_>, nouns: &Nouns) -> Option<Table> {
     let shown = counted(facts);
-    let rows = facts.analysis.treatments.iter().flat_map(|own| {
-        let all = own.activity.counters.iter().filter(|counter| shown.contains(counter.name.as_str()));
+    let rows = facts.analysis.treatments.iter().flat_map(|summary| {
+        let all = summary.activity.counters.iter().filter(|counter| shown.contains(counter.name.as_str()));
         all.map(|counter| {
             let cell = |value: &Option<Interval>| Cell::interval(value.as_ref());
             vec![
-                Cell::text(&own.name),
+                Cell::text(&summary.name),
                 Cell::text(cut(&counter.name)),
                 cell(&counter.per_row),
                 cell(&counter.per_s),

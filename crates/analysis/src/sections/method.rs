@@ -187,20 +187,20 @@ fn known_share(value: Option<f64>) -> Cell {
 }
 
 fn covariates(facts: &Facts<'_>) -> Table {
-    let own = &facts.analysis.covariates;
-    let blocks: Vec<String> = own.flagged_blocks.iter().map(u32::to_string).collect();
+    let covariates = &facts.analysis.covariates;
+    let blocks: Vec<String> = covariates.flagged_blocks.iter().map(u32::to_string).collect();
     let flagged = if blocks.is_empty() { "none".to_owned() } else { blocks.join(", ") };
-    let clock = own.clock_mhz.map(|mhz| Cell::text(format!("{} MHz", numbers::significant(mhz, 4))));
+    let clock = covariates.clock_mhz.map(|mhz| Cell::text(format!("{} MHz", numbers::significant(mhz, 4))));
     let rows = [
-        ("time stolen by the hypervisor on used logical CPUs", share(own.steal_share)),
-        ("the same in the worst block", share(own.steal_share_max)),
-        ("idle siblings of used cores: busy with something else", share(own.left_over_busy_share)),
-        ("other logical CPUs: busy with something else", share(own.others_busy_share)),
-        ("a co-runner on the siblings of used logical CPUs", known_share(own.co_runner_share)),
-        ("the same of one treatment in the worst block", known_share(own.co_runner_share_max)),
-        ("siblings of one core busy while another core idled", known_share(own.straggler_share)),
+        ("time stolen by the hypervisor on used logical CPUs", share(covariates.steal_share)),
+        ("the same in the worst block", share(covariates.steal_share_max)),
+        ("idle siblings of used cores: busy with something else", share(covariates.left_over_busy_share)),
+        ("other logical CPUs: busy with something else", share(covariates.others_busy_share)),
+        ("a co-runner on the siblings of used logical CPUs", known_share(covariates.co_runner_share)),
+        ("the same of one treatment in the worst block", known_share(covariates.co_runner_share_max)),
+        ("siblings of one core busy while another core idled", known_share(covariates.straggler_share)),
         ("clock of used logical CPUs while not idle", clock.unwrap_or_else(unknown)),
-        ("the samplers' own CPU time, share of one CPU", known_share(own.telemetry_cpu_share)),
+        ("the samplers' own CPU time, share of one CPU", known_share(covariates.telemetry_cpu_share)),
         ("blocks flagged by one of these", Cell::text(flagged)),
     ];
     let rows = rows.map(|(name, value)| vec![Cell::text(name), value]);
@@ -210,23 +210,23 @@ fn covariates(facts: &Facts<'_>) -> Table {
 /// Block by block, where co-runners, stragglers or the samplers' cost were recorded.
 fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
     let blocks = &facts.analysis.covariates.blocks;
-    let recorded = |own: &&BlockCovariates| {
-        [own.co_runner_share, own.straggler_share, own.telemetry_cpu_share].iter().any(Option::is_some)
+    let recorded = |block: &&BlockCovariates| {
+        [block.co_runner_share, block.straggler_share, block.telemetry_cpu_share].iter().any(Option::is_some)
     };
     blocks.iter().find(recorded)?;
-    let rows = blocks.iter().map(|own| {
+    let rows = blocks.iter().map(|block| {
         vec![
-            Cell::text(own.block.to_string()),
-            if own.causes.is_empty() { Cell::none() } else { Cell::text(own.causes.join(", ")) },
-            known_share(own.co_runner_before_share),
-            known_share(own.co_runner_after_share),
-            known_share(own.co_runner_share_max),
-            share(own.steal_share),
-            share(own.left_over_busy_share),
-            share(own.others_busy_share),
-            known_share(own.straggler_share),
-            known_share(own.telemetry_cpu_share),
-            own.clock_mhz.map_or_else(unknown, |mhz| Cell::text(numbers::significant(mhz, 4))),
+            Cell::text(block.block.to_string()),
+            if block.causes.is_empty() { Cell::none() } else { Cell::text(block.causes.join(", ")) },
+            known_share(block.co_runner_before_share),
+            known_share(block.co_runner_after_share),
+            known_share(block.co_runner_share_max),
+            share(block.steal_share),
+            share(block.left_over_busy_share),
+            share(block.others_busy_share),
+            known_share(block.straggler_share),
+            known_share(block.telemetry_cpu_share),
+            block.clock_mhz.map_or_else(unknown, |mhz| Cell::text(numbers::significant(mhz, 4))),
         ]
     });
     let figures = [

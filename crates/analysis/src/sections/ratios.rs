@@ -21,7 +21,8 @@ pub struct Words {
 
 /// The figure; none where nothing is compared.
 pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Option<Figure> {
-    let is_shown = |own: &&Estimate| own.metric == metric && facts.group_of(&own.treatment) == group;
+    let is_shown =
+        |estimate: &&Estimate| estimate.metric == metric && facts.group_of(&estimate.treatment) == group;
     let estimates: Vec<&Estimate> = facts.analysis.estimates.iter().filter(is_shown).collect();
     let floor = facts.analysis.floor(group, metric).map(|floor| floor.floor);
     let floor = floor.filter(|floor| floor.is_finite());
@@ -35,26 +36,26 @@ pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Opt
             what: words.axis,
             floor_low: floor.map(|floor| (-floor).exp()),
             floor_high: floor.map(f64::exp),
-            rows: estimates.iter().map(|own| row(facts, own, words.says)).collect(),
+            rows: estimates.iter().map(|estimate| row(facts, estimate, words.says)).collect(),
         }),
     })
 }
 
 fn row(facts: &Facts<'_>, estimate: &Estimate, says: Says) -> RatioRow {
     let [label, against] = facts.compared(estimate);
-    let own = &estimate.ratio;
+    let figure = &estimate.ratio;
     RatioRow {
         label,
         against,
-        value: own.value,
-        low: own.low,
-        high: own.high,
-        mark: own.words(says),
-        effect: own.effect,
+        value: figure.value,
+        low: figure.low,
+        high: figure.high,
+        mark: figure.words(says),
+        effect: figure.effect,
         // There is no room for more beside a dot.
-        figures: match own.has_ends() {
-            true => Prose::from(own).to_string(),
-            false => format!("{}x", ratio(own.value)),
+        figures: match figure.has_ends() {
+            true => Prose::from(figure).to_string(),
+            false => format!("{}x", ratio(figure.value)),
         },
     }
 }

@@ -19,7 +19,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut sums = Sums::new();
     let mut gaps: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for run in facts.runs.iter().filter(|run| run.status.is_valid()) {
-        for reading in run.readings.iter().filter(|own| !ELSEWHERE.contains(&own.sampler.as_str())) {
+        for reading in run.readings.iter().filter(|reading| !ELSEWHERE.contains(&reading.sampler.as_str())) {
             let Some(value) = reading.value.filter(|value| value.is_finite()) else {
                 if let Some(why) = &reading.gap {
                     gaps.entry(&reading.sampler).or_default().insert(why);
@@ -82,7 +82,8 @@ fn table(facts: &Facts<'_>, sampler: &str, metrics: &BTreeMap<&str, BTreeMap<&st
         let cell = |(name, sums): &(&&str, &BTreeMap<&str, f64>)| {
             let (_, factor, unit) = kind(name);
             let sum = sums.get(treatment.name.as_str());
-            let window_ns = windows.and_then(|own| own.get(treatment.name.as_str())).filter(|ns| **ns > 0.0);
+            let window_ns =
+                windows.and_then(|windows| windows.get(treatment.name.as_str())).filter(|ns| **ns > 0.0);
             sum.zip(window_ns)
                 .map_or_else(Cell::none, |(sum, ns)| Cell::Value { value: factor * sum / ns, unit })
         };

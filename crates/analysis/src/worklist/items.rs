@@ -66,7 +66,9 @@ impl<'a> Runs<'a> {
             let source = |at: &usize| block.sources[*at].and_then(|source| runs.get(source));
             treatments.iter().filter(usable).filter_map(source).collect()
         };
-        Self { blocks: observed.blocks.iter().map(of_block).filter(|own: &Vec<_>| !own.is_empty()).collect() }
+        Self {
+            blocks: observed.blocks.iter().map(of_block).filter(|items: &Vec<_>| !items.is_empty()).collect(),
+        }
     }
 
     /// How many items the list has, as far as a run tells all of them.
@@ -86,11 +88,11 @@ impl<'a> Runs<'a> {
         if jobs < 2 {
             return Vec::new();
         }
-        let computed = |(name, of): (&str, Schedule)| {
+        let computed = |(name, schedule): (&str, Schedule)| {
             let of_run = |run: &&Run| {
                 let items = whole(run)?;
                 let durations: Vec<f64> = items.iter().map(Item::elapsed_s).collect();
-                let (seconds, actual) = (of(&durations, jobs), span_s(&items));
+                let (seconds, actual) = (schedule(&durations, jobs), span_s(&items));
                 (seconds > 0.0 && actual > 0.0).then(|| (seconds, (seconds / actual).ln()))
             };
             let of_block = |block: &Vec<&Run>| {

@@ -145,7 +145,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     let pairs = series::pairs(study, &analysis.estimates);
     if pairs.iter().any(|pair| pair.kind == "schedule") {
         // What was run needs no computing.
-        series.iter_mut().flat_map(|own| &mut own.points).for_each(|point| point.computed.clear());
+        series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.computed.clear());
     }
     let all: Vec<usize> = (0..study.treatments.len()).collect();
     let recorded = items::Runs::of(observed, runs, &all).items();

@@ -21,8 +21,10 @@ pub fn series(
 ) -> Vec<Series> {
     let study = setting.study;
     let mut lines: Vec<Vec<usize>> = Vec::new();
-    for (at, own) in study.treatments.iter().enumerate().filter(|(_, own)| own.role != Role::BaselineTwin) {
-        match lines.iter_mut().find(|line| is_beside(&study.treatments[line[0]], own)) {
+    for (at, treatment) in
+        study.treatments.iter().enumerate().filter(|(_, treatment)| treatment.role != Role::BaselineTwin)
+    {
+        match lines.iter_mut().find(|line| is_beside(&study.treatments[line[0]], treatment)) {
             Some(line) => line.push(at),
             None => lines.push(vec![at]),
         }
@@ -53,14 +55,14 @@ fn is_beside(one: &Treatment, other: &Treatment) -> bool {
 
 /// What tells a line from others: its placement, where that differs or nothing does, and its levels of
 /// factors that differ.
-fn label(study: &Study, own: &Treatment) -> String {
+fn label(study: &Study, treatment: &Treatment) -> String {
     let others = || study.treatments.iter();
     let level = |(factor, level): (&String, &String)| {
         let differs = others().any(|other| other.factors.get(factor) != Some(level));
         differs.then(|| level_words(factor, level))
     };
-    let levels: Vec<String> = own.factors.iter().filter_map(level).collect();
-    let placement = own.placement.trim();
+    let levels: Vec<String> = treatment.factors.iter().filter_map(level).collect();
+    let placement = treatment.placement.trim();
     let is_placed = levels.is_empty() || others().any(|other| other.placement.trim() != placement);
     let placement = is_placed.then(|| placement.to_owned());
     placement.into_iter().chain(levels).collect::<Vec<String>>().join(", ")
@@ -87,26 +89,28 @@ fn point(
     (observed, runs): (&Observed, &[Run]),
 ) -> Option<Point> {
     let study = setting.study;
-    let own = &study.treatments[at];
-    let figure = |metric: &str| match own.role {
+    let treatment = &study.treatments[at];
+    let figure = |metric: &str| match treatment.role {
         Role::Compared => analysis.treatments.get(at)?.metrics.get(metric),
-        _ => commands.baseline(&own.group, metric),
+        _ => commands.baseline(&treatment.group, metric),
     };
     Some(Point {
-        treatment: own.name.clone(),
-        jobs: own.sessions,
+        treatment: treatment.name.clone(),
+        jobs: treatment.sessions,
         item_s: figure(ITEM_S)?.clone(),
         total_s: figure(ELAPSED).map(|ns| ns.scaled(1e-9, "s")),
         idle_share: figure(super::IDLE_SHARE).map(|share| share.scaled(1.0, "share")),
-        computed: Runs::of(observed, runs, &alike(study, at)).computed(own.sessions, setting.alpha),
+        computed: Runs::of(observed, runs, &alike(study, at)).computed(treatment.sessions, setting.alpha),
     })
 }
 
 /// A treatment, and of the baseline its twin as well.
 pub fn alike(study: &Study, at: usize) -> Vec<usize> {
-    let own = &study.treatments[at];
+    let treatment = &study.treatments[at];
     let twin = |other: &&(usize, &Treatment)| {
-        own.role == Role::Baseline && other.1.role == Role::BaselineTwin && other.1.group == own.group
+        treatment.role == Role::Baseline
+            && other.1.role == Role::BaselineTwin
+            && other.1.group == treatment.group
     };
     let all: Vec<(usize, &Treatment)> = study.treatments.iter().enumerate().collect();
     [at].into_iter().chain(all.iter().find(twin).map(|(at, _)| *at)).collect()
@@ -137,11 +141,12 @@ fn is_below(study: &Study, comparison: &Comparison, under: &Treatment) -> bool {
 /// Speed of one treatment over another.
 fn speed(study: &Study, estimates: &[Estimate], top: &Treatment, under: &Treatment) -> Option<Ratio> {
     let (comparison, is_upper) = between(study, top, under)?;
-    let own = estimates.iter().find(|own| own.metric == ITEM_S && own.name == comparison.name)?;
+    let estimate =
+        estimates.iter().find(|estimate| estimate.metric == ITEM_S && estimate.name == comparison.name)?;
     // Seconds per item of the upper side over the lower: the speed of the lower over the upper.
-    let speed = Ratio { direction: Direction::HigherIsBetter, ..own.ratio.clone() };
+    let speed = Ratio { direction: Direction::HigherIsBetter, ..estimate.ratio.clone() };
     Some(match is_upper {
-        true => Ratio { direction: Direction::HigherIsBetter, ..own.ratio.inverse() },
+        true => Ratio { direction: Direction::HigherIsBetter, ..estimate.ratio.inverse() },
         false => speed,
     })
 }
@@ -166,7 +171,7 @@ pub fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
             jobs: top.sessions,
             speed,
         };
-        if !found.iter().any(|own| own.treatment == pair.treatment && own.baseline == pair.baseline) {
+        if !found.iter().any(|step| step.treatment == pair.treatment && step.baseline == pair.baseline) {
             found.push(pair);
         }
     }

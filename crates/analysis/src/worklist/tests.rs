@@ -164,20 +164,20 @@ fn list_of(study: &Study, runs: &[Run]) -> Worklist {
 }
 
 fn of_kind(findings: &[Finding], kind: &str) -> Vec<String> {
-    findings.iter().filter(|own| own.kind == kind).map(Finding::text).collect()
+    findings.iter().filter(|finding| finding.kind == kind).map(Finding::text).collect()
 }
 
 #[test]
 fn series_points_and_steps() {
-    let own = list_of(&reload(), &story(8));
-    assert_eq!((own.recipe.as_str(), own.items), ("sqlite", Some(5)));
-    let found: Vec<(&str, Vec<u32>)> = own
+    let list = list_of(&reload(), &story(8));
+    assert_eq!((list.recipe.as_str(), list.items), ("sqlite", Some(5)));
+    let found: Vec<(&str, Vec<u32>)> = list
         .series
         .iter()
         .map(|series| (series.label.as_str(), series.points.iter().map(|point| point.jobs).collect()))
         .collect();
     assert_eq!(found, [("all", vec![1, 2, 4]), ("no-smt", vec![1, 2, 4])]);
-    let all = &own.series[0];
+    let all = &list.series[0];
     close(all.points[0].item_s.mean, 16.0 / 5.0);
     close(all.points[1].item_s.mean, 2.0);
     close(all.points[1].total_s.as_ref().unwrap().mean, 10.0);
@@ -196,8 +196,8 @@ fn series_points_and_steps() {
 
 #[test]
 fn pairs_have_both_threads_on_top() {
-    let own = list_of(&reload(), &story(8));
-    let found: Vec<(&str, &str, &str, u32)> = own
+    let list = list_of(&reload(), &story(8));
+    let found: Vec<(&str, &str, &str, u32)> = list
         .pairs
         .iter()
         .map(|pair| (pair.kind.as_str(), pair.treatment.as_str(), pair.baseline.as_str(), pair.jobs))
@@ -208,20 +208,20 @@ fn pairs_have_both_threads_on_top() {
         ("placement", "all j4", "no-smt j4", 4),
     ];
     assert_eq!(found, expected);
-    own.pairs.iter().for_each(|pair| close(pair.speed.value, 1.1));
-    assert!(own.pairs.iter().all(|pair| pair.speed.low < pair.speed.high));
+    list.pairs.iter().for_each(|pair| close(pair.speed.value, 1.1));
+    assert!(list.pairs.iter().all(|pair| pair.speed.low < pair.speed.high));
 }
 
 #[test]
 fn other_schedules_are_computed_from_the_items_of_each_run() {
-    let own = list_of(&reload(), &story(8));
-    assert_eq!(own.series[0].points[0].computed, [], "one job is as busy by any schedule");
-    let computed = &own.series[0].points[1].computed;
-    let found: Vec<&str> = computed.iter().map(|own| own.schedule.as_str()).collect();
+    let list = list_of(&reload(), &story(8));
+    assert_eq!(list.series[0].points[0].computed, [], "one job is as busy by any schedule");
+    let computed = &list.series[0].points[1].computed;
+    let found: Vec<&str> = computed.iter().map(|computed| computed.schedule.as_str()).collect();
     assert_eq!(found, ["queue, largest first", "queue, as given", "fixed parts, as given"]);
     // 8 s, 10 s and 10 s by hand (schedule.rs); 10 s was run.
     let seconds = [8.0, 10.0, 10.0];
-    computed.iter().zip(seconds).for_each(|(own, expected)| close(own.total_s.mean, expected));
+    computed.iter().zip(seconds).for_each(|(computed, expected)| close(computed.total_s.mean, expected));
     close(computed[0].ratio.mean, 0.8);
     // The ratio is one of the same run, so that what stretches the run leaves it as it is.
     assert!(
@@ -229,7 +229,8 @@ fn other_schedules_are_computed_from_the_items_of_each_run() {
     );
     assert!(computed[0].total_s.low < 8.0 && computed[0].total_s.high > 8.0);
     // With four jobs: 6 s; 1 + 6 s; parts of 2, 1, 1 and 1 items.
-    let four: Vec<f64> = own.series[0].points[2].computed.iter().map(|own| own.total_s.mean).collect();
+    let four: Vec<f64> =
+        list.series[0].points[2].computed.iter().map(|computed| computed.total_s.mean).collect();
     [6.0, 7.0, 6.0].into_iter().zip(four).for_each(|(expected, got)| close(got, expected));
 }
 
@@ -241,10 +242,10 @@ fn the_run_that_is_drawn_is_the_median() {
         let rank = [3.0, 0.0, 6.0, 1.0, 5.0, 2.0, 4.0][run.block as usize];
         *run = self::run(run.block, "all j2", 0.2, &stretched(&TWO, 1.0 + rank));
     }
-    let own = list_of(&reload(), &runs);
-    let names: Vec<&str> = own.timelines.iter().map(|own| own.treatment.as_str()).collect();
+    let list = list_of(&reload(), &runs);
+    let names: Vec<&str> = list.timelines.iter().map(|timeline| timeline.treatment.as_str()).collect();
     assert_eq!(names, ["all j1", "all j2", "all j4", "no-smt j1", "no-smt j2", "no-smt j4"]);
-    let two = &own.timelines[1];
+    let two = &list.timelines[1];
     assert_eq!((two.block, two.bars.len()), (0, 5));
     assert_eq!((two.bars[4].name.as_str(), two.bars[4].job), ("db 4.fdb", 0));
     close(two.bars[4].start_s, 16.0);
@@ -265,9 +266,9 @@ fn a_list_that_is_not_reported_whole_is_not_computed() {
             [(0, "all j2"), (1, "all j2'"), (2, "all j4")].map(run)
         })
         .collect();
-    let own = list_of(&study, &runs);
-    assert!(own.timelines.is_empty() && own.series[0].points.iter().all(|point| point.computed.is_empty()));
-    assert_eq!(own.items, Some(40), "as many as are asked for");
+    let list = list_of(&study, &runs);
+    assert!(list.timelines.is_empty() && list.series[0].points.iter().all(|point| point.computed.is_empty()));
+    assert_eq!(list.items, Some(40), "as many as are asked for");
     for treatment in &mut study.treatments {
         treatment.options.insert("list".to_owned(), OptionValue::Text("/srv/list".to_owned()));
     }
@@ -277,7 +278,7 @@ fn a_list_that_is_not_reported_whole_is_not_computed() {
     assert!(of_kind(&findings, "not-measurable")[0].contains("2000 items and more"), "{findings:?}");
     // Runs that tell no items at all are no reason to say so of the list.
     let mut silent = story(8);
-    silent.iter_mut().for_each(|run| run.readings.retain(|own| own.sampler == command::SAMPLER));
+    silent.iter_mut().for_each(|run| run.readings.retain(|reading| reading.sampler == command::SAMPLER));
     let findings = plain_verdict(&reload(), &topology, &analyse_on(&reload(), Some(&topology), &silent, 1.0));
     assert!(of_kind(&findings, "not-measurable")[0].contains("no run reported"), "{findings:?}");
 }
@@ -315,7 +316,7 @@ fn the_verdict_of_a_work_list() {
              first, one queue, put out of the page cache before each run.",
         ]
     );
-    let steps = findings.iter().find(|own| own.kind == "jobs-step").unwrap();
+    let steps = findings.iter().find(|finding| finding.kind == "jobs-step").unwrap();
     assert_eq!(
         steps.evidence,
         ["all j2 : all j1+all j1'", "all j4 : all j2", "no-smt j2 : no-smt j1", "no-smt j4 : no-smt j2"]
@@ -371,12 +372,12 @@ fn schedules_that_were_run_are_pairs() {
             [(0, "queue largest", 1.0), (1, "queue largest'", 1.0), (2, "split given", 1.25)].map(run)
         })
         .collect();
-    let own = list_of(&study, &runs);
-    let labels: Vec<&str> = own.series.iter().map(|own| own.label.as_str()).collect();
+    let list = list_of(&study, &runs);
+    let labels: Vec<&str> = list.series.iter().map(|series| series.label.as_str()).collect();
     assert_eq!(labels, ["one queue, largest first", "fixed parts, as given"]);
-    assert!(own.series.iter().flat_map(|own| &own.points).all(|point| point.computed.is_empty()));
-    assert_eq!((own.pairs.len(), own.pairs[0].kind.as_str(), own.pairs[0].jobs), (1, "schedule", 2));
-    close(own.pairs[0].speed.value, 0.8);
+    assert!(list.series.iter().flat_map(|series| &series.points).all(|point| point.computed.is_empty()));
+    assert_eq!((list.pairs.len(), list.pairs[0].kind.as_str(), list.pairs[0].jobs), (1, "schedule", 2));
+    close(list.pairs[0].speed.value, 0.8);
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
     let text = of_kind(&findings, "schedule");
@@ -396,8 +397,8 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     let study = reload();
     let topology = machine(1, 2, 2);
     let analysis = analyse_on(&study, Some(&topology), &story(1), 1.0);
-    let own = analysis.worklist.as_ref().unwrap();
-    let speed = own.series[0].steps[0].speed.as_ref().unwrap();
+    let list = analysis.worklist.as_ref().unwrap();
+    let speed = list.series[0].steps[0].speed.as_ref().unwrap();
     assert!(speed.low == 0.0 && speed.high.is_infinite() && !speed.effect);
     let findings = plain_verdict(&study, &topology, &analysis);
     assert!(of_kind(&findings, "jobs-step")[0].contains("1.60x (1 block, no interval)"), "{findings:?}");
@@ -412,14 +413,14 @@ fn noisy(others: f64) -> (Study, Vec<Run>) {
     let study = lists(&[("all j1", "all", 1, &[]), ("all j2", "all", 2, &[])]);
     let of_block = |block: u32| {
         let far = [0.7, 1.5, 1.0][block as usize % 3];
-        let of = |(name, by): (&str, f64)| {
+        let run = |(name, by): (&str, f64)| {
             let mut run = run(block, name, 0.0, &stretched(&ONE, by));
             // Its own processes keep one of two busy.
             let busy = 50 + (100.0 * others) as u64;
             run.slices[0].cpu_times = vec![cpu_times(0, busy, 0), cpu_times(1, busy, 0)];
             run
         };
-        [("all j1", 1.0), ("all j1'", 1.0 / far), ("all j2", far)].map(of)
+        [("all j1", 1.0), ("all j1'", 1.0 / far), ("all j2", far)].map(run)
     };
     (study, (0..8).flat_map(of_block).collect())
 }
@@ -445,9 +446,9 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     let (study, runs) = noisy(0.0);
     let topology = machine(1, 2, 1);
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
-    let own = analysis.worklist.as_ref().unwrap();
-    let speed = own.series[0].steps[0].speed.as_ref().unwrap();
-    let estimate = analysis.estimates.iter().find(|own| own.metric == ITEM_S).unwrap();
+    let list = analysis.worklist.as_ref().unwrap();
+    let speed = list.series[0].steps[0].speed.as_ref().unwrap();
+    let estimate = analysis.estimates.iter().find(|estimate| estimate.metric == ITEM_S).unwrap();
     // One comparison: Holm's ends are its own, upside down as well.
     assert_eq!(
         (speed.holm_low, speed.holm_high),
@@ -476,7 +477,7 @@ fn one_job_has_no_idle_share_to_compare_with() {
         (commands.quantity(IDLE_SHARE).is_some(), has_gap)
     };
     assert_eq!(of_idle(&analysis), (false, false));
-    assert!(!analysis.estimates.iter().any(|own| own.metric == IDLE_SHARE), "a family without it");
+    assert!(!analysis.estimates.iter().any(|estimate| estimate.metric == IDLE_SHARE), "a family without it");
     close(analysis.treatments[2].metrics[IDLE_SHARE].mean, 0.2);
     let two = lists(&[("all j2", "all", 2, &[]), ("all j4", "all", 4, &[])]);
     let runs: Vec<Run> = (0..8)
@@ -505,10 +506,11 @@ fn jobs_and_placement_at_once_are_reported_against_the_baseline() {
 #[test]
 fn a_step_that_the_study_does_not_have_is_a_gap() {
     let mut study = reload();
-    let is_step = |own: &Comparison| own.treatment == "all j4" && own.kind == "jobs-step";
-    study.comparisons.retain(|own| !is_step(own));
-    let own = list_of(&study, &story(8));
-    assert_eq!(own.series[0].steps[1], Step { from: 2, to: 4, speed: None });
+    let is_step =
+        |comparison: &Comparison| comparison.treatment == "all j4" && comparison.kind == "jobs-step";
+    study.comparisons.retain(|comparison| !is_step(comparison));
+    let list = list_of(&study, &story(8));
+    assert_eq!(list.series[0].steps[1], Step { from: 2, to: 4, speed: None });
 }
 
 #[test]

@@ -4,11 +4,11 @@ use super::*;
 use threadwise_study::Counters;
 
 /// Gives every run of a treatment counters of no session, with a little wobble from block to block.
-fn with_counters(runs: &mut [Run], treatment: &str, own: &[(&str, u64)]) {
+fn with_counters(runs: &mut [Run], treatment: &str, named: &[(&str, u64)]) {
     for run in runs.iter_mut().filter(|run| run.treatment == treatment) {
         let block = u64::from(run.block % 3);
         for slice in &mut run.slices {
-            slice.counters = own.iter().map(|(name, value)| ((*name).to_owned(), value + block)).collect();
+            slice.counters = named.iter().map(|(name, value)| ((*name).to_owned(), value + block)).collect();
         }
     }
 }

@@ -114,17 +114,17 @@ fn own_treatments_go_by_their_names() {
         }
     }
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
-    let own = findings.iter().rfind(|finding| finding.kind == "scaling").unwrap();
+    let scaling = findings.iter().rfind(|finding| finding.kind == "scaling").unwrap();
     assert!(
-        own.text().starts_with(
+        scaling.text().starts_with(
             "Against one session alone: W (2c1t, 2 sessions) 1.70x [1.70, 1.70], 2c1t (2 sessions) 1.70x [1.70, 1.70], \
              F (same-package, 2 sessions, pin=set) 1.70x [1.70, 1.70], X (2c1t, 2 sessions) 1.70x [1.70, 1.70], \
              and 1 more in the table inside L2; W"
         ),
         "{}",
-        own.text()
+        scaling.text()
     );
-    assert_eq!(own.evidence.len(), 10);
+    assert_eq!(scaling.evidence.len(), 10);
 }
 
 #[test]

@@ -49,11 +49,12 @@ pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: 
     for group in facts.study.groups() {
         let place = place(facts, group);
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
-        let name = baseline(facts, group).map(|own| placed(commands, own)).unwrap_or_default();
+        let name = baseline(facts, group).map(|treatment| placed(commands, treatment)).unwrap_or_default();
         sentences.push(prose!("{}{}: {} on {}.", title(quantity), place, base, name));
         let found = against_baseline(facts, group, &quantity.metric);
-        let clauses =
-            found.iter().map(|(own, estimate)| prose!("{} {}", placed(commands, own), worded(estimate)));
+        let clauses = found
+            .iter()
+            .map(|(treatment, estimate)| prose!("{} {}", placed(commands, treatment), worded(estimate)));
         sentences.extend(limited(clauses, MAX_SHOWN).map(|clauses| prose!("Against it: {}.", clauses)));
         evidence.extend(found.into_iter().map(|(_, estimate)| estimate));
     }
@@ -63,10 +64,10 @@ pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: 
 /// Comparisons of the headline of other kinds than those that are reported, such as with the baseline.
 pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Option<Finding> {
     let is_other = |estimate: &&Estimate| !reported.contains(&estimate.kind.as_str());
-    let own: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
-    let clauses = own.iter().map(|estimate| prose!("{} {}", &estimate.name, worded(estimate)));
+    let others: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
+    let clauses = others.iter().map(|estimate| prose!("{} {}", &estimate.name, worded(estimate)));
     let text = prose!("Other ratios of {}: {}.", &headline.name, limited(clauses, MAX_OTHERS)?);
-    Some(finding("asked", text, &names(&own)))
+    Some(finding("asked", text, &names(&others)))
 }
 
 /// Metrics of the output that differ, a sentence each, and those that do not, but for what is `reported`
@@ -74,22 +75,25 @@ pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Opti
 pub fn metrics(facts: &Facts<'_>, commands: &Commands, reported: &[&str]) -> Vec<Finding> {
     let of_cost = [CPU, CPU_PER_UNIT, BUSY_CPUS, MEMORY];
     let is_reported = |metric: &str| reported.contains(&metric) || of_cost.contains(&metric);
-    let rest: Vec<&Quantity> = commands.quantities.iter().filter(|own| !is_reported(&own.metric)).collect();
+    let rest: Vec<&Quantity> =
+        commands.quantities.iter().filter(|quantity| !is_reported(&quantity.metric)).collect();
     // A tool that runs for a fixed time says nothing by its wall time: it is reported where it differs.
-    let differs = |own: &&Quantity| effects(facts, &own.metric) > 0;
-    let (loud, quiet): (Vec<&Quantity>, Vec<&Quantity>) = rest.iter().partition(|own| differs(own));
+    let differs = |quantity: &&Quantity| effects(facts, &quantity.metric) > 0;
+    let (loud, quiet): (Vec<&Quantity>, Vec<&Quantity>) = rest.iter().partition(|quantity| differs(quantity));
     let mut findings: Vec<Finding> =
-        loud.iter().take(MAX_METRICS).filter_map(|own| differing(facts, commands, own)).collect();
-    let more: Vec<String> = loud.iter().skip(MAX_METRICS).map(|own| own.name.clone()).collect();
+        loud.iter().take(MAX_METRICS).filter_map(|quantity| differing(facts, commands, quantity)).collect();
+    let more: Vec<String> = loud.iter().skip(MAX_METRICS).map(|quantity| quantity.name.clone()).collect();
     if !more.is_empty() {
         let text = format!("Also different: {}; see the table.", list(&more));
         findings.push(finding("metric", text, &[]));
     }
-    let compared =
-        |own: &&&Quantity| facts.analysis.estimates.iter().any(|estimate| estimate.metric == own.metric);
+    let compared = |quantity: &&&Quantity| {
+        facts.analysis.estimates.iter().any(|estimate| estimate.metric == quantity.metric)
+    };
     let (tiny, same): (Vec<&Quantity>, Vec<&Quantity>) =
-        quiet.iter().filter(compared).partition(|own| tiny(facts, &own.metric) > 0);
-    let listed = |all: &[&Quantity]| list(&all.iter().map(|own| own.name.clone()).collect::<Vec<_>>());
+        quiet.iter().filter(compared).partition(|quantity| tiny(facts, &quantity.metric) > 0);
+    let listed =
+        |all: &[&Quantity]| list(&all.iter().map(|quantity| quantity.name.clone()).collect::<Vec<_>>());
     let clauses = [
         (!same.is_empty()).then(|| prose!("No difference shown in {}.", listed(&same))),
         (!tiny.is_empty()).then(|| prose!("Differences below {} in {}.", tiny_share(), listed(&tiny))),
@@ -121,9 +125,11 @@ fn sentences<'a>(
         let found = against_baseline(facts, group, &quantity.metric);
         let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_reported(estimate));
         let (tiny, not): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, estimate)| estimate.ratio.effect);
-        let name = baseline(facts, group).map(|own| bare(&own.name)).unwrap_or_default();
+        let name = baseline(facts, group).map(|treatment| bare(&treatment.name)).unwrap_or_default();
         let mut parts = vec![prose!("{} on {}", base, name)];
-        let clauses = shown.iter().map(|(own, estimate)| prose!("{} {}", bare(&own.name), worded(estimate)));
+        let clauses = shown
+            .iter()
+            .map(|(treatment, estimate)| prose!("{} {}", bare(&treatment.name), worded(estimate)));
         parts.extend(limited(clauses, MAX_SHOWN));
         let noun = if shown.is_empty() { "comparison" } else { "other" };
         let tiny_words = prose!("a difference below {} in", tiny_share());
@@ -153,14 +159,14 @@ pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
 fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
     let summaries = facts.analysis.treatments.iter().zip(&commands.cpus);
     let known: Vec<(&TreatmentSummary, f64, u32)> = summaries
-        .filter_map(|(own, cpus)| {
-            let (_, treatment) = facts.study.treatment(&own.name)?;
+        .filter_map(|(summary, cpus)| {
+            let (_, treatment) = facts.study.treatment(&summary.name)?;
             let figure = match treatment.role {
                 Role::BaselineTwin => None,
                 Role::Baseline => commands.baseline(&treatment.group, BUSY_CPUS),
-                Role::Compared => own.metrics.get(BUSY_CPUS),
+                Role::Compared => summary.metrics.get(BUSY_CPUS),
             };
-            Some((own, figure?.mean, (*cpus)?))
+            Some((summary, figure?.mean, (*cpus)?))
         })
         .collect();
     let several: Vec<_> = known.iter().filter(|(.., cpus)| *cpus >= 2).collect();
@@ -170,7 +176,7 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
         && !commands.has_server
         // A work list does several things at a time, and may wait for a disk with all of them.
         && facts.analysis.worklist.is_none()
-        && several.iter().all(|(own, busy, cpus)| is_undisturbed(own, *busy, *cpus))
+        && several.iter().all(|(summary, busy, cpus)| is_undisturbed(summary, *busy, *cpus))
     {
         return Some(prose!(
             "No placement kept more than {} logical CPUs busy: the command does one thing at a time, so \
@@ -178,16 +184,17 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
             figure(most)
         ));
     }
-    let clauses =
-        known.iter().map(|(own, busy, cpus)| prose!("{} of {} on {}", figure(*busy), *cpus, &own.name));
+    let clauses = known
+        .iter()
+        .map(|(summary, busy, cpus)| prose!("{} of {} on {}", figure(*busy), *cpus, &summary.name));
     let server = if commands.has_server { ", server included" } else { "" };
     Some(prose!("Logical CPUs kept busy{}: {}.", server, limited(clauses, MAX_SHOWN)?))
 }
 
 /// Whether nobody else was busy on a treatment's own logical CPUs: a command that is kept from them keeps
 /// fewer busy than it could.
-fn is_undisturbed(own: &TreatmentSummary, busy: f64, cpus: u32) -> bool {
-    let all = own.metrics.get("busy_share").map(|share| share.mean * f64::from(cpus));
+fn is_undisturbed(summary: &TreatmentSummary, busy: f64, cpus: u32) -> bool {
+    let all = summary.metrics.get("busy_share").map(|share| share.mean * f64::from(cpus));
     all.is_some_and(|all| all <= busy + OTHERS_CPUS)
 }
 
@@ -203,10 +210,10 @@ pub fn gaps(commands: &Commands) -> Option<Finding> {
 
 /// Treatments of a group with their ratio of a metric to the baseline.
 fn against_baseline<'a>(facts: &Facts<'a>, group: &str, metric: &str) -> Vec<(&'a Treatment, &'a Estimate)> {
-    let of_group = facts.study.treatments.iter().filter(|own| own.group == group);
+    let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
     of_group
-        .filter(|own| own.role == Role::Compared)
-        .filter_map(|own| Some((own, facts.against_alone(own, metric)?)))
+        .filter(|treatment| treatment.role == Role::Compared)
+        .filter_map(|treatment| Some((treatment, facts.against_alone(treatment, metric)?)))
         .collect()
 }
 
@@ -238,7 +245,11 @@ fn tiny_share() -> Prose {
 }
 
 fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
-    facts.study.treatments.iter().find(|own| own.group == group && own.role == Role::Baseline)
+    facts
+        .study
+        .treatments
+        .iter()
+        .find(|treatment| treatment.group == group && treatment.role == Role::Baseline)
 }
 
 /// A ratio with what it means: `0.52x [0.51, 0.53], better`.
@@ -298,7 +309,8 @@ const MAX_COMMAND: usize = 80;
 
 /// What is run: the command, and how many of it at once.
 pub fn scope(study: &Study) -> String {
-    let by_session = study.treatments.iter().any(|own| command::each(&own.options) == Each::Session);
+    let by_session =
+        study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session);
     let each = if by_session { "one process a session" } else { "one process a treatment" };
     format!("{each} of: {}", command_words(study))
 }

@@ -48,8 +48,9 @@ fn lines<'a>(facts: &Facts<'a>, found: &'a Commands, group: &str, metric: &str) 
     let line = |treatment: &'a Treatment| {
         let is_baseline = treatment.role == Role::Baseline;
         let mut comparisons = facts.study.comparisons.iter();
-        let comparison = comparisons.find(|own| own.treatment == treatment.name && own.kind == "baseline");
-        let gap = comparison.and_then(|own| found.gap(&own.name, metric));
+        let comparison = comparisons
+            .find(|comparison| comparison.treatment == treatment.name && comparison.kind == "baseline");
+        let gap = comparison.and_then(|comparison| found.gap(&comparison.name, metric));
         Line {
             treatment,
             label: facts.label(&treatment.name, &treatment.group),
@@ -77,7 +78,7 @@ fn value<'a>(
 /// The headline's section, and that of everything else.
 pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     let shown: Vec<&Quantity> =
-        found.quantities.iter().filter(|own| !worklist::says_all_of(facts.analysis, own)).collect();
+        found.quantities.iter().filter(|quantity| !worklist::says_all_of(facts.analysis, quantity)).collect();
     let Some((headline, rest)) = shown.split_first() else { return Vec::new() };
     let mut outcome =
         about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
@@ -94,7 +95,7 @@ pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
         each.extend(figures(facts, found, quantity, shown));
     }
     if rest.len() > MAX_QUANTITIES {
-        let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|own| heading(own)).collect();
+        let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|quantity| heading(quantity)).collect();
         let text = prose!("also measured (in the HTML report, and with --json): {}", names.join("; "));
         each.push(Block::Text(text, Shown::Terminal));
     }
@@ -183,11 +184,12 @@ fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
 
 /// Comparisons of the headline that stand in no column of the table; steps of a work list's jobs are in that of jobs.
 fn comparisons(facts: &Facts<'_>) -> Option<Table> {
-    let is_other = |own: &&Estimate| own.kind != "baseline" && !worklist::is_shown(facts.analysis, own);
+    let is_other =
+        |estimate: &&Estimate| estimate.kind != "baseline" && !worklist::is_shown(facts.analysis, estimate);
     let rows: Vec<Vec<Cell>> = facts
         .throughput()
         .filter(is_other)
-        .map(|own| vec![Cell::text(&own.name), Cell::Ratio(own.ratio.clone(), Says::Better)])
+        .map(|estimate| vec![Cell::text(&estimate.name), Cell::Ratio(estimate.ratio.clone(), Says::Better)])
         .collect();
     (!rows.is_empty()).then(|| {
         Table::new("comparisons", vec![Column::text(""), Column::text("")], rows)
@@ -261,20 +263,20 @@ fn value_table(facts: &Facts<'_>, quantity: &Quantity, group: &str, all: &[Line<
 }
 
 fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueChart {
-    let most = known.iter().map(|(_, own)| own.mean.abs()).fold(0.0, f64::max);
+    let most = known.iter().map(|(_, interval)| interval.mean.abs()).fold(0.0, f64::max);
     let (scale, unit) = scale(quantity, most);
-    let row = |(line, own): &(&Line<'_>, &Interval)| {
-        let end = |end: f64| own.has_ends().then_some(end / scale);
+    let row = |(line, interval): &(&Line<'_>, &Interval)| {
+        let end = |end: f64| interval.has_ends().then_some(end / scale);
         ValueRow {
             label: line.label.to_owned(),
             against: match line.is_baseline() {
                 true => "baseline, twice".to_owned(),
                 false => line.treatment.placement.clone(),
             },
-            mean: own.mean / scale,
-            low: end(own.low),
-            high: end(own.high),
-            figures: Prose::from(*own).to_string(),
+            mean: interval.mean / scale,
+            low: end(interval.low),
+            high: end(interval.high),
+            figures: Prose::from(*interval).to_string(),
         }
     };
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
@@ -330,14 +332,15 @@ fn costs(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&Treatment
     columns.push(Column::figure("elapsed"));
     columns.extend(cpu.map(|cpu| Column::figure(cpu_heading(cpu))));
     columns.extend(["busy CPUs", "peak memory", "steal", "runs"].map(Column::figure));
-    let rows = members.iter().map(|own| {
-        let metric = |name: &str| Cell::interval(own.metrics.get(name));
-        let mut cells = vec![Cell::text(facts.label(&own.name, group)), Cell::text(own.placement.trim())];
-        cells.extend(found.is_per_session.then(|| Cell::Count(own.sessions.into())));
+    let rows = members.iter().map(|summary| {
+        let metric = |name: &str| Cell::interval(summary.metrics.get(name));
+        let mut cells =
+            vec![Cell::text(facts.label(&summary.name, group)), Cell::text(summary.placement.trim())];
+        cells.extend(found.is_per_session.then(|| Cell::Count(summary.sessions.into())));
         cells.push(metric(ELAPSED));
         cells.extend(cpu.map(|cpu| metric(&cpu.metric)));
-        cells.extend([metric(BUSY_CPUS), metric(MEMORY), Cell::mean(own.metrics.get("steal_share"))]);
-        cells.push(Cell::text(runs_words(&[own])));
+        cells.extend([metric(BUSY_CPUS), metric(MEMORY), Cell::mean(summary.metrics.get("steal_share"))]);
+        cells.push(Cell::text(runs_words(&[summary])));
         cells
     });
     Table::new(format!("Treatments {}", facts.group_words(group)).trim_end(), columns, rows)
@@ -355,17 +358,17 @@ fn metrics(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&Treatme
     ];
     let mut rows = Vec::new();
     for quantity in found.quantities.iter().filter(|quantity| quantity.is_said) {
-        for own in members {
-            let estimate = facts.ratio_of(&own.name, &quantity.metric);
+        for summary in members {
+            let estimate = facts.ratio_of(&summary.name, &quantity.metric);
             let mut comparisons = facts.study.comparisons.iter();
-            let comparison = comparisons.find(|c| c.treatment == own.name && c.kind == "baseline");
+            let comparison = comparisons.find(|c| c.treatment == summary.name && c.kind == "baseline");
             let gap = comparison.and_then(|c| found.gap(&c.name, &quantity.metric));
             rows.push(vec![
                 Cell::text(&quantity.name),
-                Cell::text(facts.label(&own.name, group)),
+                Cell::text(facts.label(&summary.name, group)),
                 Cell::text(&quantity.unit),
                 Cell::text(better(quantity)),
-                Cell::interval(own.metrics.get(&quantity.metric)),
+                Cell::interval(summary.metrics.get(&quantity.metric)),
                 match (estimate, gap) {
                     (Some(estimate), _) => Cell::Ratio(estimate.ratio.clone(), Says::Better),
                     (None, Some(gap)) => Cell::Gap(gap.reason.clone()),

@@ -26,11 +26,12 @@ fn ends(low: f64, high: f64) -> (Option<f64>, Option<f64>) {
 
 /// Bars of a group; `None` where nothing is compared.
 pub fn bars(found: Found<'_>, group: &str, members: &[&TreatmentQueries]) -> Option<BarChart> {
-    let panels: Vec<Panel> = compared(members).into_iter().map(|own| panel(found, group, own)).collect();
+    let panels: Vec<Panel> =
+        compared(members).into_iter().map(|measured| panel(found, group, measured)).collect();
     (!panels.is_empty()).then(|| BarChart { group: group.to_owned(), panels })
 }
 
-fn panel(found: Found<'_>, group: &str, own: &TreatmentQueries) -> Panel {
+fn panel(found: Found<'_>, group: &str, measured: &TreatmentQueries) -> Panel {
     let bar = |(number, query): (&u8, &QueryEstimates)| -> Option<Bar> {
         let speed = query.speed.as_ref().filter(|speed| speed.value.is_finite() && speed.value > 0.0)?;
         let (low, high) = ends(speed.low, speed.high);
@@ -38,13 +39,13 @@ fn panel(found: Found<'_>, group: &str, own: &TreatmentQueries) -> Panel {
         Some((*number, rounded(speed.value), low, high, effect, changed, speed.floor.and_then(end)))
     };
     Panel {
-        name: found.facts.label(&own.treatment, group).to_owned(),
-        about: about(own),
-        mean: own.total.geometric.as_ref().filter(|mean| mean.value.is_finite()).map(|mean| {
+        name: found.facts.label(&measured.treatment, group).to_owned(),
+        about: about(measured),
+        mean: measured.total.geometric.as_ref().filter(|mean| mean.value.is_finite()).map(|mean| {
             let (low, high) = ends(mean.low, mean.high);
             (rounded(mean.value), low, high)
         }),
-        bars: own.queries.iter().filter_map(bar).collect(),
+        bars: measured.queries.iter().filter_map(bar).collect(),
     }
 }
 
@@ -64,27 +65,27 @@ pub fn dops(found: Found<'_>) -> Vec<DopChart> {
 
 /// A point's value and interval: queries per hour of streams, else the geometric mean of speeds, which is 1 for the
 /// baseline.
-fn point(found: Found<'_>, own: &TreatmentQueries) -> Option<(f64, f64, f64)> {
+fn point(found: Found<'_>, measured: &TreatmentQueries) -> Option<(f64, f64, f64)> {
     if found.queries.is_throughput {
-        return own.total.queries_per_h.as_ref().map(|rate| (rate.mean, rate.low, rate.high));
+        return measured.total.queries_per_h.as_ref().map(|rate| (rate.mean, rate.low, rate.high));
     }
-    let is_baseline = found.role(own) == Role::Baseline && own.blocks > 0;
-    let mean = own.total.geometric.as_ref().map(|mean| (mean.value, mean.low, mean.high));
+    let is_baseline = found.role(measured) == Role::Baseline && measured.blocks > 0;
+    let mean = measured.total.geometric.as_ref().map(|mean| (mean.value, mean.low, mean.high));
     mean.or_else(|| is_baseline.then_some((1.0, f64::NAN, f64::NAN)))
 }
 
 fn dop_lines(found: Found<'_>, members: &[&TreatmentQueries]) -> Vec<DopLine> {
     let mut lines: Vec<DopLine> = Vec::new();
     // A baseline's second run is in its point.
-    for own in members.iter().filter(|own| found.role(own) != Role::BaselineTwin) {
-        let Some((dop, (mean, low, high))) = own.dop.zip(point(found, own)) else { continue };
-        let name = format!("{}{}", own.placement, found.streams_words(own.streams));
+    for measured in members.iter().filter(|measured| found.role(measured) != Role::BaselineTwin) {
+        let Some((dop, (mean, low, high))) = measured.dop.zip(point(found, measured)) else { continue };
+        let name = format!("{}{}", measured.placement, found.streams_words(measured.streams));
         let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
             lines.push(DopLine { name, points: Vec::new() });
             lines.len() - 1
         });
         let (low, high) = ends(low, high);
-        let label = found.facts.label(&own.treatment, found.facts.group_of(&own.treatment));
+        let label = found.facts.label(&measured.treatment, found.facts.group_of(&measured.treatment));
         lines[at].points.push((dop, rounded(mean), low, high, label.to_owned()));
     }
     lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.0));
@@ -150,15 +151,19 @@ pub fn heat<'a>(found: Found<'a>, map: &'a HeatMap) -> HeatChart {
         dops: map.dops.clone(),
         streams: map.streams.clone(),
         cells: cells.collect(),
-        plateaus: map.plateaus.iter().map(|own| (own.streams, own.dop, own.best_dop)).collect(),
+        plateaus: map
+            .plateaus
+            .iter()
+            .map(|plateau| (plateau.streams, plateau.dop, plateau.best_dop))
+            .collect(),
     }
 }
 
 /// CPU seconds beside core-seconds of a treatment; `None` where busy times are unknown.
-pub fn core_row(own: &TreatmentQueries) -> Option<CoreRow> {
-    let cores = own.cores.as_ref()?;
+pub fn core_row(measured: &TreatmentQueries) -> Option<CoreRow> {
+    let cores = measured.cores.as_ref()?;
     Some(CoreRow {
-        name: own.treatment.clone(),
+        name: measured.treatment.clone(),
         cores: cores.cores,
         engine: cores.engine_cpu_s.map(rounded),
         logical: rounded(cores.logical_s),

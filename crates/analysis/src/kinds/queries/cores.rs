@@ -14,14 +14,14 @@ pub fn activity(found: Found<'_>) -> &'static str {
 }
 
 fn knows_engine(found: Found<'_>) -> bool {
-    let mut all = found.queries.treatments.iter().filter_map(|own| own.cores.as_ref());
+    let mut all = found.queries.treatments.iter().filter_map(|measured| measured.cores.as_ref());
     all.all(|cores| cores.engine_cpu_s.is_some())
 }
 
 /// The section; `None` where busy times are unknown.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let measured = found.measured();
-    let rows: Vec<Vec<Cell>> = measured.iter().filter_map(|own| row(found, own)).collect();
+    let rows: Vec<Vec<Cell>> = measured.iter().filter_map(|measured| row(found, measured)).collect();
     let line = match knows_engine(found) {
         true => "the engine's CPU seconds",
         false => "busy seconds of its logical CPUs, others' work included",
@@ -67,9 +67,9 @@ fn columns() -> Vec<Column> {
     names.into_iter().chain(figures.map(Column::figure)).collect()
 }
 
-fn row(found: Found<'_>, own: &TreatmentQueries) -> Option<Vec<Cell>> {
-    let cores = own.cores.as_ref()?;
-    let baseline = found.queries.baseline(found.facts.group_of(&own.treatment))?;
+fn row(found: Found<'_>, measured: &TreatmentQueries) -> Option<Vec<Cell>> {
+    let cores = measured.cores.as_ref()?;
+    let baseline = found.queries.baseline(found.facts.group_of(&measured.treatment))?;
     let base = baseline.both.cores.as_ref().filter(|base| base.core_low_s > 0.0);
     let value = |value: Option<f64>, unit| value.map_or_else(Cell::none, |value| Cell::Value { value, unit });
     let seconds = |s: f64| value(Some(s), "s");
@@ -80,8 +80,8 @@ fn row(found: Found<'_>, own: &TreatmentQueries) -> Option<Vec<Cell>> {
     };
     let cpu = base.and_then(|base| Some(cores.engine_cpu_s? / base.engine_cpu_s?));
     Some(vec![
-        Cell::text(&own.treatment),
-        Cell::text(&own.placement),
+        Cell::text(&measured.treatment),
+        Cell::text(&measured.placement),
         Cell::Count(cores.cores.into()),
         seconds(cores.elapsed_s),
         value(cores.engine_cpu_s, "s"),

@@ -29,7 +29,9 @@ fn step_table(found: Found<'_>, rows: &[charts::StepRow<'_>]) -> Table {
     let columns = rows.iter().map(|(name, _)| Column::text(name));
     let line = |query: Option<u8>| {
         let name = query.map_or("all (geometric mean)".to_owned(), query_name);
-        let cells = rows.iter().map(|(_, steps)| steps.get(&query).map_or_else(Cell::none, |own| step(own)));
+        let cells = rows
+            .iter()
+            .map(|(_, steps)| steps.get(&query).map_or_else(Cell::none, |dop_step| step(dop_step)));
         std::iter::once(Cell::text(name)).chain(cells).collect()
     };
     let lines = found.queries.numbers.iter().map(|query| Some(*query)).chain([None]).map(line);
@@ -37,13 +39,13 @@ fn step_table(found: Found<'_>, rows: &[charts::StepRow<'_>]) -> Table {
     Table::new(caption, std::iter::once(Column::text("query")).chain(columns).collect(), lines)
 }
 
-fn step(own: &DopStep) -> Cell {
-    let words = match own.mark {
+fn step(dop_step: &DopStep) -> Cell {
+    let words = match dop_step.mark {
         StepMark::None => "",
         StepMark::SuperScaling => "super-scaling",
         StepMark::PoorThenGood => "poor, then good",
     };
-    let cell = with_sign(bare(Some(&own.speed)), own.plan_change);
+    let cell = with_sign(bare(Some(&dop_step.speed)), dop_step.plan_change);
     if words.is_empty() { cell } else { Cell::Both(Box::new(cell), Box::new(Cell::text(words))) }
 }
 
@@ -105,13 +107,14 @@ fn plateau_words(map: &HeatMap, plateau: &Plateau) -> Prose {
 /// One map of throughput over DOP and streams.
 fn heat_table(map: &HeatMap) -> Table {
     let rows = map.cells.iter().map(|cell| {
-        let plateau = map.plateaus.iter().find(|own| own.streams == cell.streams);
-        let words = plateau.map_or("", |own| match (own.dop == cell.dop, own.best_dop == cell.dop) {
-            (true, true) => "best, and the smallest within the noise floor of it",
-            (true, false) => "smallest within the noise floor of the best",
-            (false, true) => "best",
-            (false, false) => "",
-        });
+        let plateau = map.plateaus.iter().find(|plateau| plateau.streams == cell.streams);
+        let words =
+            plateau.map_or("", |plateau| match (plateau.dop == cell.dop, plateau.best_dop == cell.dop) {
+                (true, true) => "best, and the smallest within the noise floor of it",
+                (true, false) => "smallest within the noise floor of the best",
+                (false, true) => "best",
+                (false, false) => "",
+            });
         vec![
             Cell::text(&cell.treatment),
             Cell::text(words),

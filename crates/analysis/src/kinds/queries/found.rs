@@ -26,13 +26,13 @@ impl<'a> Found<'a> {
     /// together, which is what ratios are over; its twin follows, as noise.
     pub fn by_group(self) -> Vec<(&'a str, Vec<&'a TreatmentQueries>)> {
         let mut groups: Vec<(&'a str, Vec<&'a TreatmentQueries>)> = Vec::new();
-        for own in &self.queries.treatments {
-            let group = self.facts.group_of(&own.treatment);
+        for measured in &self.queries.treatments {
+            let group = self.facts.group_of(&measured.treatment);
             let both = self.queries.baseline(group).map(|baseline| &baseline.both);
-            let own = both.filter(|both| both.treatment == own.treatment).unwrap_or(own);
+            let measured = both.filter(|both| both.treatment == measured.treatment).unwrap_or(measured);
             match groups.iter_mut().find(|(name, _)| *name == group) {
-                Some((_, members)) => members.push(own),
-                None => groups.push((group, vec![own])),
+                Some((_, members)) => members.push(measured),
+                None => groups.push((group, vec![measured])),
             }
         }
         groups
@@ -41,12 +41,12 @@ impl<'a> Found<'a> {
     /// The same without twins: treatments that have figures of their own to show.
     pub fn measured(self) -> Vec<&'a TreatmentQueries> {
         let all = self.by_group().into_iter().flat_map(|(_, members)| members);
-        all.filter(|own| self.role(own) != Role::BaselineTwin).collect()
+        all.filter(|measured| self.role(measured) != Role::BaselineTwin).collect()
     }
 
     /// A treatment's role.
-    pub fn role(self, own: &TreatmentQueries) -> Role {
-        self.facts.study.treatment(&own.treatment).map_or(Role::Compared, |(_, planned)| planned.role)
+    pub fn role(self, measured: &TreatmentQueries) -> Role {
+        self.facts.study.treatment(&measured.treatment).map_or(Role::Compared, |(_, planned)| planned.role)
     }
 
     /// A treatment's name inside its group.
@@ -64,9 +64,9 @@ impl<'a> Found<'a> {
     }
 
     /// The baseline whose second run in every block a treatment is.
-    pub fn baseline_of_twin(self, own: &TreatmentQueries) -> Option<&'a Baseline> {
-        let is_twin = self.role(own) == Role::BaselineTwin;
-        self.queries.baseline(self.facts.group_of(&own.treatment)).filter(|_| is_twin)
+    pub fn baseline_of_twin(self, measured: &TreatmentQueries) -> Option<&'a Baseline> {
+        let is_twin = self.role(measured) == Role::BaselineTwin;
+        self.queries.baseline(self.facts.group_of(&measured.treatment)).filter(|_| is_twin)
     }
 
     /// Whether any treatment has something.
@@ -76,7 +76,7 @@ impl<'a> Found<'a> {
 
     /// `, 2 streams` where treatments differ in their number of streams.
     pub fn streams_words(self, streams: u32) -> String {
-        match self.any(|own| own.streams != streams) {
+        match self.any(|measured| measured.streams != streams) {
             true => format!(", {}", counted(streams as usize, "stream")),
             false => String::new(),
         }
@@ -85,17 +85,17 @@ impl<'a> Found<'a> {
 
 /// Treatments that have a ratio of any kind.
 pub fn compared<'a>(members: &[&'a TreatmentQueries]) -> Vec<&'a TreatmentQueries> {
-    let has = |own: &&&TreatmentQueries| {
-        own.total.speed.is_some() || own.queries.values().any(|query| query.speed.is_some())
+    let has = |measured: &&&TreatmentQueries| {
+        measured.total.speed.is_some() || measured.queries.values().any(|query| query.speed.is_some())
     };
     members.iter().filter(has).copied().collect()
 }
 
 /// Placement, DOP and streams of a treatment.
-pub fn about(own: &TreatmentQueries) -> String {
-    let dop = own.dop.map(|dop| format!("DOP {dop}"));
-    let streams = (own.streams != 1).then(|| counted(own.streams as usize, "stream"));
-    [Some(own.placement.clone()), dop, streams].into_iter().flatten().collect::<Vec<_>>().join(", ")
+pub fn about(measured: &TreatmentQueries) -> String {
+    let dop = measured.dop.map(|dop| format!("DOP {dop}"));
+    let streams = (measured.streams != 1).then(|| counted(measured.streams as usize, "stream"));
+    [Some(measured.placement.clone()), dop, streams].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// `Q15`.
@@ -122,17 +122,18 @@ pub fn query_names(queries: impl IntoIterator<Item = u8>) -> String {
 
 /// How large the data is, over memory and over the LLC; `None` where no scale is known.
 pub fn data_words(queries: &Queries) -> Option<String> {
-    let size = |bytes: f64, of: Option<u64>, name: &str| match of.filter(|of| *of > 0) {
-        Some(of) => {
-            format!("{} x {name} ({})", numbers::significant(bytes / of as f64, 2), numbers::bytes(of))
+    let size = |bytes: f64, whole: Option<u64>, name: &str| match whole.filter(|whole| *whole > 0) {
+        Some(whole) => {
+            format!("{} x {name} ({})", numbers::significant(bytes / whole as f64, 2), numbers::bytes(whole))
         }
         None => format!("{name} of unknown size"),
     };
-    let words = queries.data.iter().map(|own| {
-        let bytes = own.logical_bytes;
+    let words = queries.data.iter().map(|data| {
+        let bytes = data.logical_bytes;
         let gigabytes = numbers::set_number(bytes / 1e9);
-        let [memory, llc] = [size(bytes, own.memory_bytes, "memory"), size(bytes, own.llc_bytes, "the LLC")];
-        format!("scale {}: {gigabytes} GB of data, {memory}, {llc}", own.scale)
+        let [memory, llc] =
+            [size(bytes, data.memory_bytes, "memory"), size(bytes, data.llc_bytes, "the LLC")];
+        format!("scale {}: {gigabytes} GB of data, {memory}, {llc}", data.scale)
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| words.join("; "))

@@ -93,7 +93,7 @@ impl Kind for Queries {
     /// That of totals, the widest of all groups.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         let queries = facts.analysis.queries.as_ref()?;
-        let floors = queries.treatments.iter().filter_map(|own| own.total.speed.as_ref()?.floor);
+        let floors = queries.treatments.iter().filter_map(|measured| measured.total.speed.as_ref()?.floor);
         let widest = floors.max_by(f64::total_cmp)?;
         let note = match queries.baselines.as_slice() {
             [Baseline { twin: Some(twin), both, .. }] => {
@@ -205,7 +205,7 @@ fn legend(found: Found<'_>) -> Vec<Prose> {
             false => prose!("Ratios are speeds against {}: above 1 is faster.", baseline),
         },
     ];
-    if queries.baselines.iter().any(|own| own.twin.is_some()) {
+    if queries.baselines.iter().any(|baseline| baseline.twin.is_some()) {
         parts.push(prose!(
             "{}: both its runs in every block, as in ratios; noise: its second run against its first",
             baseline

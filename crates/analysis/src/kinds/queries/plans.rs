@@ -14,13 +14,13 @@ const MAX_OPERATOR: usize = 40;
 
 /// Plans; `None` where none changed.
 pub fn section(found: Found<'_>) -> Option<Section> {
-    let of = |kind: Change| {
+    let changed = |kind: Change| {
         let mut all: Vec<&PlanChange> =
             found.queries.changes.iter().filter(|change| change.change == kind).collect();
         all.sort_by_key(|change| change.query);
         all
     };
-    let (different, parallel) = (of(Change::Different), of(Change::ParallelOnly));
+    let (different, parallel) = (changed(Change::Different), changed(Change::ParallelOnly));
     let folded = query_names(parallel.iter().map(|change| change.query).collect::<BTreeSet<u8>>());
     let mut lines: Vec<Prose> = different.iter().map(|change| prose!("{}", words(found, change))).collect();
     if !parallel.is_empty() {
@@ -34,7 +34,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
     };
     let shown: Vec<&&PlanChange> = different.iter().filter(&mut fits).collect();
     // The same plans run in parallel are many and say little: one fold for all.
-    let plans: Vec<Sides> = parallel.iter().filter(&mut fits).map(|own| sides(found, own)).collect();
+    let plans: Vec<Sides> = parallel.iter().filter(&mut fits).map(|change| sides(found, change)).collect();
     let hidden = different.len() + parallel.len() - shown.len() - plans.len();
     let mut folds: Vec<Fold> = shown.into_iter().map(|change| fold(found, change)).collect();
     folds.extend((!plans.is_empty()).then(|| Fold {
@@ -80,11 +80,11 @@ fn words(found: Found<'_>, change: &PlanChange) -> String {
 /// `HASH_JOIN (…) instead of NESTED_LOOP_JOIN (…)`.
 fn instead(change: &PlanChange) -> String {
     let cut = |line: &str| short(line, MAX_OPERATOR);
-    let (other, own) = change.operators();
-    match (other.map(cut), own.map(cut)) {
-        (Some(other), Some(own)) => format!("{other} instead of {own}"),
+    let (other, new) = change.operators();
+    match (other.map(cut), new.map(cut)) {
+        (Some(other), Some(new)) => format!("{other} instead of {new}"),
         (Some(other), None) => format!("{other} more"),
-        (None, Some(own)) => format!("without {own}"),
+        (None, Some(new)) => format!("without {new}"),
         (None, None) => "the same operators in another order".to_owned(),
     }
 }
@@ -108,7 +108,7 @@ fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
 }
 
 fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
-    let ((own, other), differs) = (row, is_different(row));
+    let ((left, other), differs) = (row, is_different(row));
     let line = |line: &Option<String>, sign: char, class: Difference| match line {
         None => SideLine::default(),
         // An operator that only moves rows is no other plan.
@@ -118,7 +118,7 @@ fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
         Some(line) if differs => SideLine { class, text: format!("{sign} {line}") },
         Some(line) => SideLine { class: Difference::Same, text: format!("  {line}") },
     };
-    [line(own, '−', Difference::Gone), line(other, '+', Difference::New)]
+    [line(left, '−', Difference::Gone), line(other, '+', Difference::New)]
 }
 
 /// What stands out: whole queries first, then what is furthest from the usual; `None` where nothing does.
@@ -146,7 +146,7 @@ mod tests {
             other: 1,
             treatments: vec![],
             change: Change::Different,
-            lines: lines.iter().map(|(own, other)| (owned(*own), owned(*other))).collect(),
+            lines: lines.iter().map(|(left, other)| (owned(*left), owned(*other))).collect(),
         }
     }
 

@@ -28,41 +28,43 @@ pub fn section(found: Found<'_>) -> Section {
             table: ratios(found, group, &members),
         })))
     });
-    let folds = found.measured().into_iter().map(|own| Block::Fold(fold(found, own)));
+    let folds = found.measured().into_iter().map(|measured| Block::Fold(fold(found, measured)));
     Section::new("queries", "Query by query", figures.chain(folds).collect())
 }
 
 /// Ratios, queries down and treatments across. With little room those of the highest DOP times streams stay longest.
 fn ratios(found: Found<'_>, group: &str, members: &[&TreatmentQueries]) -> Table {
     let others = compared(members);
-    let baseline = members.iter().find(|own| found.role(own) == Role::Baseline);
+    let baseline = members.iter().find(|measured| found.role(measured) == Role::Baseline);
     let steps = drop_steps(&others);
     let mut columns = vec![Column::text("query")];
     let last = steps.iter().max().map_or(2, |step| step.saturating_add(1));
     columns.extend(baseline.map(|_| Column::figure("baseline").drop_at(last)));
-    columns.extend(others.iter().zip(steps).map(|(own, step)| {
-        Column::text(found.facts.label(&own.treatment, group)).shorten_at(1).drop_at(step)
+    columns.extend(others.iter().zip(steps).map(|(measured, step)| {
+        Column::text(found.facts.label(&measured.treatment, group)).shorten_at(1).drop_at(step)
     }));
     let line = |name: String, elapsed: Cell, cell: &dyn Fn(&TreatmentQueries) -> Cell| {
         let first = [Cell::text(name)].into_iter().chain(baseline.map(|_| elapsed));
-        first.chain(others.iter().map(|own| cell(own))).collect::<Vec<Cell>>()
+        first.chain(others.iter().map(|measured| cell(measured))).collect::<Vec<Cell>>()
     };
     let of_query = |number: &u8| {
-        let elapsed = baseline.and_then(|own| own.queries.get(number));
+        let elapsed = baseline.and_then(|measured| measured.queries.get(number));
         let elapsed =
             elapsed.map_or_else(Cell::none, |query| milliseconds(Some(&query.elapsed_ms), Cell::Mean));
-        line(query_name(*number), elapsed, &|own| {
-            let query = own.queries.get(number);
+        line(query_name(*number), elapsed, &|measured| {
+            let query = measured.queries.get(number);
             query.map_or_else(Cell::none, |query| with_sign(speed(query.speed.as_ref()), query.plan_change))
         })
     };
     let mut rows: Vec<Vec<Cell>> = found.queries.numbers.iter().map(of_query).collect();
-    rows.push(line("totals".to_owned(), Cell::none(), &|own| speed(own.total.speed.as_ref())));
-    rows.push(line("geo. mean".to_owned(), Cell::none(), &|own| speed(own.total.geometric.as_ref())));
+    rows.push(line("totals".to_owned(), Cell::none(), &|measured| speed(measured.total.speed.as_ref())));
+    rows.push(line("geo. mean".to_owned(), Cell::none(), &|measured| {
+        speed(measured.total.geometric.as_ref())
+    }));
     let words = found.facts.group_words(group);
     let place = if words.is_empty() { words } else { format!(" {words}") };
     let against = found.facts.baseline_label(group);
-    let sign = match others.iter().any(|own| !own.plans_changed().is_empty()) {
+    let sign = match others.iter().any(|measured| !measured.plans_changed().is_empty()) {
         true => format!("; {PLAN_SIGN}: another plan"),
         false => String::new(),
     };
@@ -80,7 +82,9 @@ fn speed(ratio: Option<&Ratio>) -> Cell {
 /// When each treatment's column goes: the lowest DOP times streams first, the highest never.
 fn drop_steps(others: &[&TreatmentQueries]) -> Vec<u8> {
     let mut order: Vec<usize> = (0..others.len()).collect();
-    let size = |own: &TreatmentQueries| u64::from(own.dop.unwrap_or(u32::MAX)) * u64::from(own.streams);
+    let size = |measured: &TreatmentQueries| {
+        u64::from(measured.dop.unwrap_or(u32::MAX)) * u64::from(measured.streams)
+    };
     order.sort_by_key(|at| Reverse(size(others[*at])));
     let mut steps = vec![0; others.len()];
     for (rank, at) in order.into_iter().enumerate().skip(1) {
@@ -91,8 +95,8 @@ fn drop_steps(others: &[&TreatmentQueries]) -> Vec<u8> {
 }
 
 /// One treatment, query by query.
-fn fold(found: Found<'_>, own: &TreatmentQueries) -> Fold {
-    let is_base = found.role(own) != Role::Compared;
+fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
+    let is_base = found.role(measured) != Role::Compared;
     let columns = [
         Column::text("query"),
         Column::figure("elapsed"),
@@ -106,17 +110,18 @@ fn fold(found: Found<'_>, own: &TreatmentQueries) -> Fold {
         Column::figure("read"),
         Column::figure("spilled"),
     ];
-    let rows = own.queries.iter().map(|(number, query)| fold_row(found, *number, query, is_base));
-    let group = found.facts.group_of(&own.treatment);
-    let name = format!("{} {}", found.facts.label(&own.treatment, group), found.facts.group_words(group));
+    let rows = measured.queries.iter().map(|(number, query)| fold_row(found, *number, query, is_base));
+    let group = found.facts.group_of(&measured.treatment);
+    let name =
+        format!("{} {}", found.facts.label(&measured.treatment, group), found.facts.group_words(group));
     let both = if is_base { " · the baseline: both of its runs in every block" } else { "" };
-    let changed = match own.plans_changed() {
+    let changed = match measured.plans_changed() {
         changed if changed.is_empty() => String::new(),
         changed => format!(" · other plans: {}", query_names(changed)),
     };
     Fold {
         above: "Each treatment: elapsed, planning, CPU, plans",
-        title: format!("{} · {}{both}{changed}", name.trim_end(), about(own)),
+        title: format!("{} · {}{both}{changed}", name.trim_end(), about(measured)),
         tables: vec![Table::new("", columns.into(), rows)],
         ..Fold::default()
     }

@@ -107,11 +107,11 @@ impl Used {
     /// Of a study.
     pub fn of(found: Found<'_>) -> Self {
         Self {
-            dop: found.any(|own| own.dop.is_some()),
-            streams: found.any(|own| own.streams != 1),
+            dop: found.any(|measured| measured.dop.is_some()),
+            streams: found.any(|measured| measured.streams != 1),
             per_hour: found.queries.is_throughput,
-            cpu: found.any(|own| own.total.cpu.is_some()),
-            cores: found.any(|own| own.cores.is_some()),
+            cpu: found.any(|measured| measured.total.cpu.is_some()),
+            cores: found.any(|measured| measured.cores.is_some()),
         }
     }
 }
@@ -122,7 +122,7 @@ fn treatments(found: Found<'_>) -> Table {
     for (group, members) in found.by_group() {
         let words = found.facts.group_words(group);
         table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
-        table.rows.extend(members.into_iter().map(|own| Row::Cells(row(found, own, &used))));
+        table.rows.extend(members.into_iter().map(|measured| Row::Cells(row(found, measured, &used))));
     }
     table
 }
@@ -150,16 +150,17 @@ fn columns(used: &Used) -> Vec<Column> {
     columns
 }
 
-fn row(found: Found<'_>, own: &TreatmentQueries, used: &Used) -> Vec<Cell> {
-    let (total, role) = (&own.total, found.role(own));
-    let label = found.facts.label(&own.treatment, found.facts.group_of(&own.treatment));
+fn row(found: Found<'_>, measured: &TreatmentQueries, used: &Used) -> Vec<Cell> {
+    let (total, role) = (&measured.total, found.role(measured));
+    let label = found.facts.label(&measured.treatment, found.facts.group_of(&measured.treatment));
     // `all d4` on `all` says it.
-    let place = if label.split(' ').any(|word| word == own.placement) { "" } else { own.placement.trim() };
+    let place =
+        if label.split(' ').any(|word| word == measured.placement) { "" } else { measured.placement.trim() };
     let mut cells = vec![Cell::named(label, place)];
-    cells.extend(used.dop.then(|| own.dop.map_or_else(Cell::none, |dop| Cell::Count(dop.into()))));
-    cells.extend(used.streams.then(|| Cell::Count(own.streams.into())));
+    cells.extend(used.dop.then(|| measured.dop.map_or_else(Cell::none, |dop| Cell::Count(dop.into()))));
+    cells.extend(used.streams.then(|| Cell::Count(measured.streams.into())));
     // A twin's own figures are in those of the baseline.
-    let twin = found.baseline_of_twin(own);
+    let twin = found.baseline_of_twin(measured);
     let unless_twin = |cell: Cell| if twin.is_some() { Cell::none() } else { cell };
     cells.extend(match twin {
         Some(_) => [Cell::text("noise"), Cell::text("noise")],
@@ -169,33 +170,36 @@ fn row(found: Found<'_>, own: &TreatmentQueries, used: &Used) -> Vec<Cell> {
     cells.extend(match (twin, role) {
         (Some(base), _) => [bare(base.noise.as_ref()), bare(base.noise_geometric.as_ref())],
         (None, Role::Baseline) => [Cell::text("baseline"), Cell::none()],
-        (None, _) => [&total.speed, &total.geometric].map(|own| Cell::ratio(own.as_ref(), Says::Higher)),
+        (None, _) => [&total.speed, &total.geometric].map(|ratio| Cell::ratio(ratio.as_ref(), Says::Higher)),
     });
     if used.cpu {
         let short = total.cpu.as_ref().map(|cpu| Cell::Value { value: cpu.value, unit: "ratio" });
         cells.push(unless_twin(Cell::mean(total.cpu_s.as_ref())));
         cells.extend([short.unwrap_or_else(Cell::none), bare(total.cpu.as_ref())].map(unless_twin));
     }
-    let cores =
-        own.cores.as_ref().map(|own| Cell::Bounds { low: own.core_low_s, high: own.core_high_s, unit: "s" });
+    let cores = measured.cores.as_ref().map(|cores| Cell::Bounds {
+        low: cores.core_low_s,
+        high: cores.core_high_s,
+        unit: "s",
+    });
     cells.extend(used.cores.then(|| unless_twin(cores.unwrap_or_else(Cell::none))));
-    let is_unknown = own.queries.values().all(|query| query.plan_change == Change::Unknown);
+    let is_unknown = measured.queries.values().all(|query| query.plan_change == Change::Unknown);
     cells.push(match role != Role::Compared || is_unknown {
         true => Cell::none(),
-        false => Cell::Count(own.plans_changed().len() as u64),
+        false => Cell::Count(measured.plans_changed().len() as u64),
     });
-    let summary = found.facts.summary(&own.treatment);
+    let summary = found.facts.summary(&measured.treatment);
     cells.push(summary.map_or_else(Cell::none, |summary| Cell::text(runs_words(&[summary]))));
     cells
 }
 
 /// Totals and geometric means without the queries whose plan changed; `None` where none did.
 fn without_changed(found: Found<'_>) -> Option<Table> {
-    let row = |own: &TreatmentQueries| {
-        own.total.speed_same_plans.as_ref()?;
-        let ratios = [&own.total.speed_same_plans, &own.total.geometric_same_plans];
-        let ratios = ratios.map(|own| Cell::ratio(own.as_ref(), Says::Higher));
-        Some(std::iter::once(Cell::text(&own.treatment)).chain(ratios).collect())
+    let row = |measured: &TreatmentQueries| {
+        measured.total.speed_same_plans.as_ref()?;
+        let ratios = [&measured.total.speed_same_plans, &measured.total.geometric_same_plans];
+        let ratios = ratios.map(|ratio| Cell::ratio(ratio.as_ref(), Says::Higher));
+        Some(std::iter::once(Cell::text(&measured.treatment)).chain(ratios).collect())
     };
     let rows: Vec<Vec<Cell>> = found.queries.treatments.iter().filter_map(row).collect();
     let names = query_names(found.queries.changed());

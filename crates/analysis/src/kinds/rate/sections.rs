@@ -93,15 +93,15 @@ fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
 /// Ratios that stand in no column of the table of treatments: the known pairs and the study's own comparisons. Steps
 /// of a sweep are drawn as its line.
 pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
-    let is_other = |own: &&Estimate| own.kind != "sweep-step" && own.kind != "baseline";
+    let is_other = |estimate: &&Estimate| estimate.kind != "sweep-step" && estimate.kind != "baseline";
     let rows: Vec<Vec<Cell>> = facts
         .throughput()
         .filter(is_other)
-        .map(|own| {
+        .map(|estimate| {
             vec![
-                Cell::text(&own.name),
-                Cell::Ratio(own.ratio.clone(), Says::Higher),
-                Cell::text(own.ratio.words(Says::Higher)),
+                Cell::text(&estimate.name),
+                Cell::Ratio(estimate.ratio.clone(), Says::Higher),
+                Cell::text(estimate.ratio.words(Says::Higher)),
             ]
         })
         .collect();

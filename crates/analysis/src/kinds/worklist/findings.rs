@@ -20,16 +20,16 @@ use threadwise_study::worklist::{Feed, MAX_SPANS, Order, WorklistOptions};
 const REPORTED_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
 
 /// All of it.
-pub fn worklist(facts: &Facts<'_>, commands: &Commands, own: &Worklist) -> Vec<Finding> {
+pub fn worklist(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(item_s(own));
-    findings.extend(steps(facts, own));
-    findings.extend(placements(facts, own));
-    findings.extend(idle(own));
-    findings.extend(schedules(facts, own));
+    findings.extend(item_s(list));
+    findings.extend(steps(facts, list));
+    findings.extend(placements(facts, list));
+    findings.extend(idle(list));
+    findings.extend(schedules(facts, list));
     if let Some(headline) = commands.headline() {
         // Treatments that differ in jobs and placement at once are neither steps nor pairs.
-        let is_reported = !own.pairs.is_empty() || own.series.iter().any(|series| !series.steps.is_empty());
+        let is_reported = !list.pairs.is_empty() || list.series.iter().any(|series| !series.steps.is_empty());
         findings.extend(match headline.metric == ITEM_S && is_reported {
             true => others(facts, headline, &REPORTED_KINDS),
             false => whole(facts, commands, headline, "command"),
@@ -59,7 +59,7 @@ fn gains(speed: &Ratio) -> bool {
 }
 
 /// Seconds per item with the fewest jobs and with as many as were of use.
-fn item_s(own: &Worklist) -> Option<Finding> {
+fn item_s(list: &Worklist) -> Option<Finding> {
     let with = |point: &Point| prose!("{} with {}", &point.item_s, jobs(point.jobs));
     let sentence = |series: &Series| {
         let (first, best) = (series.points.first()?, series.points.get(knee(series))?);
@@ -73,21 +73,21 @@ fn item_s(own: &Worklist) -> Option<Finding> {
             false => prose!("{}, {}{}", start, with(best), total(best)),
         })
     };
-    let all = Prose::join(own.series.iter().filter_map(sentence), "; ");
-    let items = own.items.map(|items| format!(", {}", numbers::counted(items as usize, "item")));
+    let all = Prose::join(list.series.iter().filter_map(sentence), "; ");
+    let items = list.items.map(|items| format!(", {}", numbers::counted(items as usize, "item")));
     let names: Vec<&str> =
-        own.series.iter().flat_map(|own| &own.points).map(|own| own.treatment.as_str()).collect();
+        list.series.iter().flat_map(|series| &series.points).map(|point| point.treatment.as_str()).collect();
     (!all.is_empty()).then(|| {
         let items = items.unwrap_or_default();
-        finding("worklist", prose!("Seconds per item (recipe {}{}): {}.", &own.recipe, items, all), &names)
+        finding("worklist", prose!("Seconds per item (recipe {}{}): {}.", &list.recipe, items, all), &names)
     })
 }
 
 /// From each number of jobs to the next, and where that stops to help.
-fn steps(facts: &Facts<'_>, own: &Worklist) -> Option<Finding> {
+fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut sentences = Vec::new();
-    for series in own.series.iter().filter(|series| !series.steps.is_empty()) {
+    for series in list.series.iter().filter(|series| !series.steps.is_empty()) {
         let clauses = series.steps.iter().filter_map(|step| {
             Some(prose!("from {} to {} {}", step.from, step.to, judged(step.speed.as_ref()?)))
         });
@@ -120,18 +120,18 @@ fn end(facts: &Facts<'_>, series: &Series) -> String {
 
 /// Both threads of every core against one, and other placements beside each other; where there is no SMT,
 /// that there is none to compare.
-fn placements(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
+fn placements(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
     let mut sides: Vec<(&str, &str)> = Vec::new();
-    let pairs = || own.pairs.iter().filter(|pair| pair.kind == "placement");
+    let pairs = || list.pairs.iter().filter(|pair| pair.kind == "placement");
     for pair in pairs() {
-        let side = (label(own, &pair.treatment), label(own, &pair.baseline));
+        let side = (label(list, &pair.treatment), label(list, &pair.baseline));
         if !sides.contains(&side) {
             sides.push(side);
         }
     }
     let sentence = |(top, under): (&str, &str)| {
-        let of_sides =
-            pairs().filter(|pair| (label(own, &pair.treatment), label(own, &pair.baseline)) == (top, under));
+        let of_sides = pairs()
+            .filter(|pair| (label(list, &pair.treatment), label(list, &pair.baseline)) == (top, under));
         let (mut clauses, mut evidence) = (Vec::new(), Vec::new());
         for pair in of_sides {
             clauses.push(prose!("with {} {}", jobs(pair.jobs), judged(&pair.speed)));
@@ -145,17 +145,18 @@ fn placements(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
     };
     let mut found: Vec<Finding> = sides.into_iter().map(sentence).collect();
     let is_without = |line: &String| line.starts_with("no-smt: ") || line.starts_with("all: ");
-    if !found.iter().any(|own| own.kind == "smt-whole") && facts.study.left_out.iter().any(is_without) {
+    if !found.iter().any(|finding| finding.kind == "smt-whole") && facts.study.left_out.iter().any(is_without)
+    {
         found.push(smt::not_measured(facts));
     }
     found
 }
 
 /// What jobs had nothing left to do.
-fn idle(own: &Worklist) -> Option<Finding> {
+fn idle(list: &Worklist) -> Option<Finding> {
     let mut names = Vec::new();
     let mut all = Vec::new();
-    for series in &own.series {
+    for series in &list.series {
         let mut clauses = Vec::new();
         for point in series.points.iter().filter(|point| point.jobs > 1) {
             let Some(share) = &point.idle_share else { continue };
@@ -174,18 +175,18 @@ fn idle(own: &Worklist) -> Option<Finding> {
 }
 
 /// Other schedules: those that were run, and those that are computed.
-fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
-    let pairs = || own.pairs.iter().filter(|pair| pair.kind == "schedule");
+fn schedules(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
+    let pairs = || list.pairs.iter().filter(|pair| pair.kind == "schedule");
     let mut sides: Vec<(&str, u32)> = Vec::new();
     for pair in pairs() {
-        let side = (label(own, &pair.baseline), pair.jobs);
+        let side = (label(list, &pair.baseline), pair.jobs);
         if !sides.contains(&side) {
             sides.push(side);
         }
     }
     let sentence = |side: &(&str, u32)| {
-        let same = pairs().filter(|pair| (label(own, &pair.baseline), pair.jobs) == *side);
-        let clauses = same.map(|pair| prose!("{} {}", label(own, &pair.treatment), judged(&pair.speed)));
+        let same = pairs().filter(|pair| (label(list, &pair.baseline), pair.jobs) == *side);
+        let clauses = same.map(|pair| prose!("{} {}", label(list, &pair.treatment), judged(&pair.speed)));
         let clauses = Prose::join(clauses, "; ");
         prose!("Speed of schedules over {}, with {}: {}.", side.0, jobs(side.1), clauses)
     };
@@ -193,15 +194,15 @@ fn schedules(facts: &Facts<'_>, own: &Worklist) -> Vec<Finding> {
     let evidence: Vec<&str> =
         pairs().filter_map(|pair| name(facts, &pair.treatment, &pair.baseline)).collect();
     let measured = (!text.is_empty()).then(|| finding("schedule", text, &evidence));
-    let computed = if measured.is_some() { None } else { computed(own) };
+    let computed = if measured.is_some() { None } else { computed(list) };
     measured.into_iter().chain(computed).collect()
 }
 
-fn computed(own: &Worklist) -> Option<Finding> {
+fn computed(list: &Worklist) -> Option<Finding> {
     let several = |series: &&Series| series.points.iter().any(|point| point.jobs > 1);
     let mut names = Vec::new();
     let mut clauses = Vec::new();
-    for series in own.series.iter().filter(several) {
+    for series in list.series.iter().filter(several) {
         // As many jobs as were of use; where that is one, the fewest of which there is a schedule.
         let points = || series.points.iter().filter(|point| !point.computed.is_empty());
         let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
@@ -217,8 +218,8 @@ fn computed(own: &Worklist) -> Option<Finding> {
         );
         return Some(finding("schedule", text, &names));
     }
-    own.series.iter().find(several)?;
-    let why = match own.items {
+    list.series.iter().find(several)?;
+    let why = match list.items {
         Some(items) if (items as usize) < MAX_SPANS => "no run reported the times of its items".to_owned(),
         _ => format!("of lists of {MAX_SPANS} items and more not every item's time is kept"),
     };
@@ -226,8 +227,8 @@ fn computed(own: &Worklist) -> Option<Finding> {
     Some(finding("not-measurable", text, &[]))
 }
 
-fn schedule(own: &Computed) -> Prose {
-    prose!("{} ({})", &own.ratio.scaled(1.0, "ratio"), &own.schedule)
+fn schedule(computed: &Computed) -> Prose {
+    prose!("{} ({})", &computed.ratio.scaled(1.0, "ratio"), &computed.schedule)
 }
 
 /// `1 job`, `8 jobs`.
@@ -236,17 +237,17 @@ fn jobs(jobs: u32) -> String {
 }
 
 /// The series of a treatment.
-fn label<'a>(own: &'a Worklist, treatment: &'a str) -> &'a str {
+fn label<'a>(list: &'a Worklist, treatment: &'a str) -> &'a str {
     let has = |series: &&Series| series.points.iter().any(|point| point.treatment == treatment);
-    own.series.iter().find(has).map_or(treatment, |series| &series.label)
+    list.series.iter().find(has).map_or(treatment, |series| &series.label)
 }
 
 /// The estimate that a speed comes from, by name.
 fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
     let ((_, top), (_, under)) = facts.study.treatment(top).zip(facts.study.treatment(under))?;
     let (comparison, _) = between(facts.study, top, under)?;
-    let is_own = |own: &&Estimate| own.metric == ITEM_S && own.name == comparison.name;
-    facts.analysis.estimates.iter().find(is_own).map(|own| own.name.as_str())
+    let is_own = |estimate: &&Estimate| estimate.metric == ITEM_S && estimate.name == comparison.name;
+    facts.analysis.estimates.iter().find(is_own).map(|estimate| estimate.name.as_str())
 }
 
 /// `1.83x [1.80, 1.86]`; where no difference is shown, that, and why where the interval alone would show one.
@@ -256,10 +257,14 @@ fn judged(speed: &Ratio) -> Prose {
 
 /// What is done for which items, and how, as far as it is the same for all treatments.
 pub fn scope(study: &Study) -> Option<String> {
-    let all: Vec<WorklistOptions> =
-        study.treatments.iter().filter_map(|own| WorklistOptions::read(&own.options).ok()).collect();
+    let all: Vec<WorklistOptions> = study
+        .treatments
+        .iter()
+        .filter_map(|treatment| WorklistOptions::read(&treatment.options).ok())
+        .collect();
     let first = all.first()?;
-    let alike = |is: fn(&WorklistOptions, &WorklistOptions) -> bool| all.iter().all(|own| is(own, first));
+    let alike =
+        |is: fn(&WorklistOptions, &WorklistOptions) -> bool| all.iter().all(|options| is(options, first));
     let recipe = match &first.command {
         Some(_) => format!("for each item: {}", command_words(study)),
         None => format!("recipe {}", first.recipe),
@@ -270,16 +275,16 @@ pub fn scope(study: &Study) -> Option<String> {
         // What was made may be more: an engine's smallest database has a size.
         None => format!("{} made items ({} asked for)", first.files, bytes(first.total_bytes)),
     };
-    let order = alike(|own, first| own.order == first.order).then_some(match first.order {
+    let order = alike(|options, first| options.order == first.order).then_some(match first.order {
         Order::Given => "in the order of the list",
         Order::Largest => "the largest first",
         Order::Shuffled => "in an order drawn for each block",
     });
-    let feed = alike(|own, first| own.feed == first.feed).then_some(match first.feed {
+    let feed = alike(|options, first| options.feed == first.feed).then_some(match first.feed {
         Feed::Queue => "one queue",
         Feed::Split => "fixed parts",
     });
-    let cold = alike(|own, first| own.cold == first.cold).then_some(match first.cold {
+    let cold = alike(|options, first| options.cold == first.cold).then_some(match first.cold {
         true => "put out of the page cache before each run",
         false => "as the run before left the page cache",
     });

@@ -160,12 +160,12 @@ fn pairs(lists: &Worklist) -> Option<Table> {
 fn computed(lists: &Worklist) -> Option<Table> {
     let several = points(lists).filter(|(_, point)| point.jobs > 1);
     let rows = several.flat_map(|(series, point)| {
-        point.computed.iter().map(move |own| {
+        point.computed.iter().map(move |computed| {
             vec![
                 Cell::text(format!("{}, {}", series.label, counted(point.jobs as usize, "job"))),
-                Cell::text(&own.schedule),
-                Cell::Interval(own.total_s.clone()),
-                Cell::Interval(own.ratio.scaled(1.0, "ratio")),
+                Cell::text(&computed.schedule),
+                Cell::Interval(computed.total_s.clone()),
+                Cell::Interval(computed.ratio.scaled(1.0, "ratio")),
             ]
         })
     });
@@ -212,10 +212,11 @@ fn rate_unit(per_s: f64) -> (&'static str, f64) {
 
 fn job_line(series: &Series, scale: f64) -> JobLine {
     let point = |point: &Point| -> JobPoint {
-        let own = &point.item_s;
-        let ends = (own.low > 0.0 && own.has_ends()).then_some((scale / own.high, scale / own.low));
-        let figures = format!("{} s/item", Prose::from(own));
-        (point.jobs, scale / own.mean, ends.map(|ends| ends.0), ends.map(|ends| ends.1), figures)
+        let interval = &point.item_s;
+        let ends = (interval.low > 0.0 && interval.has_ends())
+            .then_some((scale / interval.high, scale / interval.low));
+        let figures = format!("{} s/item", Prose::from(interval));
+        (point.jobs, scale / interval.mean, ends.map(|ends| ends.0), ends.map(|ends| ends.1), figures)
     };
     let step = |step: &Step| -> Option<JobStep> {
         let speed = step.speed.as_ref()?;

@@ -70,10 +70,10 @@ pub fn outliers(
         }
     }
     let mut whole: Vec<Outlier> = Vec::new();
-    for (at, own) in treatments.iter().enumerate() {
+    for (at, measured) in treatments.iter().enumerate() {
         let group = &table.study.treatments[at].group;
         let baseline = baselines.iter().find(|baseline| baseline.group == *group);
-        whole.extend(baseline.map(|baseline| apart(table, at, own, &baseline.both)).unwrap_or_default());
+        whole.extend(baseline.map(|baseline| apart(table, at, measured, &baseline.both)).unwrap_or_default());
     }
     single.sort_by(|a, b| b.lost_share.total_cmp(&a.lost_share));
     whole.sort_by(|a, b| b.times.ln().abs().total_cmp(&a.times.ln().abs()));
@@ -157,13 +157,18 @@ fn slow(
 ///
 /// Of streams only those as many as the baseline's: beside others every query takes longer, and which
 /// ones meet is drawn.
-fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, baseline: &TreatmentQueries) -> Vec<Outlier> {
-    let Some(mean) = &own.total.geometric else { return Vec::new() };
-    if own.streams != baseline.streams {
+fn apart(
+    table: &Table<'_>,
+    at: usize,
+    measured: &TreatmentQueries,
+    baseline: &TreatmentQueries,
+) -> Vec<Outlier> {
+    let Some(mean) = &measured.total.geometric else { return Vec::new() };
+    if measured.streams != baseline.streams {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for (query, numbers) in &own.queries {
+    for (query, numbers) in &measured.queries {
         let Some(speed) = &numbers.speed else { continue };
         let Some(floor) = speed.floor else { continue };
         let times = speed.value / mean.value;
@@ -171,16 +176,17 @@ fn apart(table: &Table<'_>, at: usize, own: &TreatmentQueries, baseline: &Treatm
         if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
             continue;
         }
-        let Why { reason, cause, text: why } = reasons::of_query(table, at, *query, own, baseline, times);
+        let Why { reason, cause, text: why } =
+            reasons::of_query(table, at, *query, measured, baseline, times);
         let text = prose!(
             "Q{} under {} has {} of the baseline's speed, all queries {}: {}.",
             u32::from(*query),
-            &own.treatment,
+            &measured.treatment,
             speed,
             mean,
             why
         );
-        let treatment = own.treatment.clone();
+        let treatment = measured.treatment.clone();
         found.push(Outlier { query: *query, treatment, block: None, times, reason, cause, text });
     }
     found

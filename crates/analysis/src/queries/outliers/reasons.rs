@@ -73,19 +73,19 @@ pub struct Surroundings {
 
 /// The logical CPUs of a run, and their siblings that it left free.
 pub struct Places {
-    own: CpuSet,
+    assigned: CpuSet,
     siblings: CpuSet,
 }
 
 impl Places {
     /// Of one run.
     pub fn of(cell: &Cell<'_>, topology: Option<&Topology>) -> Self {
-        let own: CpuSet = cell.run.cpus.iter().copied().collect();
+        let assigned: CpuSet = cell.run.cpus.iter().copied().collect();
         let siblings = topology.map_or_else(CpuSet::new, |topology| {
-            let known = own.iter().filter_map(|cpu| topology.cpu(cpu));
+            let known = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
             known.flat_map(|cpu| cpu.siblings.iter()).collect()
         });
-        Self { own, siblings }
+        Self { assigned, siblings }
     }
 }
 
@@ -95,7 +95,7 @@ impl Surroundings {
         // Own, left-over and free logical CPUs: busy, stolen, all.
         let mut sums = [[0.0_f64; 3]; 3];
         for times in &slice.cpu_times {
-            let is_own = places.own.contains(times.cpu);
+            let is_own = places.assigned.contains(times.cpu);
             let at = if is_own { 0 } else { 2 - usize::from(places.siblings.contains(times.cpu)) };
             let parts = [times.busy_ns, times.steal_ns, times.total_ns];
             sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
@@ -147,8 +147,8 @@ impl Usual {
         query: u8,
     ) -> Self {
         let all: Vec<_> = executions.collect();
-        let middle = |of: &dyn Fn(&Surroundings) -> f64| {
-            median(all.iter().map(|(_, _, around)| of(around))).unwrap_or(0.0)
+        let middle = |value: &dyn Fn(&Surroundings) -> f64| {
+            median(all.iter().map(|(_, _, around)| value(around))).unwrap_or(0.0)
         };
         let counter = |name: &str| {
             median(all.iter().map(|(_, done, _)| count(&done.execution.counters, name))).unwrap_or(0.0)
@@ -190,9 +190,9 @@ pub fn of_execution(
 }
 
 fn other_plan(done: &Done<'_>, usual: &Usual, plans: &Plans) -> Option<Why> {
-    let own = done.execution.plan.as_deref().and_then(plans::trimmed)?;
+    let plan = done.execution.plan.as_deref().and_then(plans::trimmed)?;
     let usual = plans.text(usual.plan?);
-    let text = match plans::change(usual, own) {
+    let text = match plans::change(usual, plan) {
         Change::Different => "another plan than its usual one",
         Change::ParallelOnly => "its usual plan with other operators between threads",
         Change::Same | Change::Unknown => return None,
@@ -214,9 +214,9 @@ fn count(counters: &Counters, name: &str) -> f64 {
 
 fn storage(counters: &Counters, usual: &Usual) -> Option<Why> {
     STORAGE.iter().zip(&usual.counters).find_map(|((name, least, verb, cause), usual)| {
-        let own = count(counters, name);
-        let text = || prose!("it {} {}, mostly {}", *verb, amount(name, own), amount(name, *usual));
-        (own - usual >= *least && own >= MANY_TIMES * usual).then(|| Why::new(Reason::Io, cause, text()))
+        let now = count(counters, name);
+        let text = || prose!("it {} {}, mostly {}", *verb, amount(name, now), amount(name, *usual));
+        (now - usual >= *least && now >= MANY_TIMES * usual).then(|| Why::new(Reason::Io, cause, text()))
     })
 }
 
@@ -234,25 +234,25 @@ fn percent(share: f64) -> Prose {
 
 fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f64) -> Option<Why> {
     // Taken beyond what the usual share takes of as long a time.
-    let explains = |own: f64, usual: f64| {
-        (own - usual) * around.total_ns >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns)
+    let explains = |now: f64, usual: f64| {
+        (now - usual) * around.total_ns >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns)
     };
-    let flagged = |own: f64, usual: f64, limit: f64| own > limit && own >= MANY_TIMES * usual;
+    let flagged = |now: f64, usual: f64, limit: f64| now > limit && now >= MANY_TIMES * usual;
     let before = &usual.around;
     if around.steal_share > STEAL_FLAG_SHARE && explains(around.steal_share, before.steal_share) {
         return Some(shares("steal", "steal", around.steal_share, before.steal_share));
     }
     if around.others_share > BUSY_FLAG_SHARE && explains(around.others_share, before.others_share) {
         let cause = "others busy on the same logical CPUs";
-        let (own, usual) = (around.others_share, before.others_share);
-        return Some(shares(cause, "others on its logical CPUs", own, usual));
+        let (now, usual) = (around.others_share, before.others_share);
+        return Some(shares(cause, "others on its logical CPUs", now, usual));
     }
     if flagged(around.left_over_share, before.left_over_share, BUSY_FLAG_SHARE) {
-        let (own, usual) = (around.left_over_share, before.left_over_share);
-        return Some(shares("others busy on siblings left free", "siblings left free busy", own, usual));
+        let (now, usual) = (around.left_over_share, before.left_over_share);
+        return Some(shares("others busy on siblings left free", "siblings left free busy", now, usual));
     }
     if let Some(share) =
-        cell.co_runner_share.filter(|own| flagged(*own, usual.co_runner_share, CO_RUNNER_FLAG_SHARE))
+        cell.co_runner_share.filter(|share| flagged(*share, usual.co_runner_share, CO_RUNNER_FLAG_SHARE))
     {
         let what = "a co-runner on its cores around that block";
         return Some(shares("a co-runner on the same cores", what, share, usual.co_runner_share));
@@ -262,15 +262,15 @@ fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f
     })
 }
 
-fn shares(cause: &'static str, what: &str, own: f64, usual: f64) -> Why {
-    Why::new(Reason::Neighbour, cause, prose!("{} {}, mostly {}", what, percent(own), percent(usual)))
+fn shares(cause: &'static str, what: &str, now: f64, usual: f64) -> Why {
+    Why::new(Reason::Neighbour, cause, prose!("{} {}, mostly {}", what, percent(now), percent(usual)))
 }
 
 fn clock(cell: &Cell<'_>, usual: &Usual, times: f64) -> Option<Why> {
-    let (own, usual) = cell.clock_mhz.zip(usual.clock_mhz)?;
+    let (now, usual) = cell.clock_mhz.zip(usual.clock_mhz)?;
     let mhz = |value: f64| numbers::significant(value, 3);
-    let text = || prose!("the clock was {} MHz in that block, mostly {}", mhz(own), mhz(usual));
-    ((usual / own).ln() >= EXPLAINS_SHARE * times.ln())
+    let text = || prose!("the clock was {} MHz in that block, mostly {}", mhz(now), mhz(usual));
+    ((usual / now).ln() >= EXPLAINS_SHARE * times.ln())
         .then(|| Why::new(Reason::Clock, "a lower clock", text()))
 }
 
@@ -279,24 +279,24 @@ pub fn of_query(
     table: &Table<'_>,
     at: usize,
     query: u8,
-    own: &TreatmentQueries,
+    measured: &TreatmentQueries,
     baseline: &TreatmentQueries,
     times: f64,
 ) -> Why {
     let nothing = || Why::unexplained("plan, threads, reads, spills and steal do not tell why");
-    let Some((numbers, before)) = own.queries.get(&query).zip(baseline.queries.get(&query)) else {
+    let Some((numbers, before)) = measured.queries.get(&query).zip(baseline.queries.get(&query)) else {
         return nothing();
     };
     if numbers.plan_change == Change::Different {
         let text = "another plan than the baseline's";
         return Why::new(Reason::Plan, text, text);
     }
-    if let Some(why) = serial(numbers, own, times) {
+    if let Some(why) = serial(numbers, measured, times) {
         return why;
     }
     let moved = STORAGE.iter().find_map(|(name, least, verb, cause)| {
-        let of = |numbers: &QueryEstimates| numbers.counters.get(*name).copied().unwrap_or(0.0);
-        let (now, was) = (of(numbers), of(before));
+        let counter = |numbers: &QueryEstimates| numbers.counters.get(*name).copied().unwrap_or(0.0);
+        let (now, was) = (counter(numbers), counter(before));
         let is_other = now.max(was) >= MANY_TIMES * now.min(was) && (now - was).abs() >= *least;
         // More reads do not make a query faster.
         let text = || {
@@ -330,9 +330,10 @@ pub fn of_query(
 }
 
 /// A slow query on fewer threads than its treatment asked for, where others had them.
-fn serial(numbers: &QueryEstimates, own: &TreatmentQueries, times: f64) -> Option<Why> {
-    let (asked, most) = own.dop.zip(numbers.dop_max)?;
-    let others_had_more = own.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
+fn serial(numbers: &QueryEstimates, measured: &TreatmentQueries, times: f64) -> Option<Why> {
+    let (asked, most) = measured.dop.zip(numbers.dop_max)?;
+    let others_had_more =
+        measured.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
     let text = || format!("at most {most} of the {asked} that were asked for took part");
     (times < 1.0 && most < asked && others_had_more)
         .then(|| Why::new(Reason::Dop, "fewer threads took part than were asked for", text()))

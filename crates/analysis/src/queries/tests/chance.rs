@@ -19,11 +19,13 @@ fn intervals_cover_the_truth() {
     let (mut covered, mut all) = (0, 0);
     let (mut totals, mut whole) = (0, 0);
     for found in studies(150, 1.3) {
-        let own = &found.treatments[2];
+        let measured = &found.treatments[2];
         let has = |ratio: &Ratio| u32::from(ratio.low <= 1.3 && 1.3 <= ratio.high);
-        covered += own.queries.values().filter_map(|own| own.speed.as_ref()).map(has).sum::<u32>();
-        all += own.queries.len() as u32;
-        totals += has(own.total.speed.as_ref().unwrap()) + has(own.total.geometric.as_ref().unwrap());
+        covered +=
+            measured.queries.values().filter_map(|estimates| estimates.speed.as_ref()).map(has).sum::<u32>();
+        all += measured.queries.len() as u32;
+        totals +=
+            has(measured.total.speed.as_ref().unwrap()) + has(measured.total.geometric.as_ref().unwrap());
         whole += 2;
     }
     let share = f64::from(covered) / f64::from(all);
@@ -39,9 +41,12 @@ fn intervals_cover_the_truth() {
 #[test]
 fn nothing_is_called_an_effect_where_there_is_none() {
     let with_effect = |found: &Queries| {
-        let own = &found.treatments[2];
-        let each = own.queries.values().flat_map(|own| [own.speed.as_ref(), own.cpu.as_ref()]);
-        let total = &own.total;
+        let measured = &found.treatments[2];
+        let each = measured
+            .queries
+            .values()
+            .flat_map(|estimates| [estimates.speed.as_ref(), estimates.cpu.as_ref()]);
+        let total = &measured.total;
         each.chain([total.speed.as_ref(), total.geometric.as_ref(), total.cpu.as_ref()])
             .flatten()
             .any(|ratio| ratio.effect)

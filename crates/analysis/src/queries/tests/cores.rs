@@ -126,13 +126,14 @@ fn no_share_of_a_drawn_schedule_is_out_of_bounds() {
                 (0..*threads).map(|_| (0..TICKS).map(|_| tick()).collect()).collect()
             })
             .collect();
-        let count =
-            |of: &dyn Fn(u8) -> bool, thread: &[u8]| thread.iter().filter(|own| of(**own)).count() as f64;
+        let count = |is_so: &dyn Fn(u8) -> bool, thread: &[u8]| {
+            thread.iter().filter(|state| is_so(**state)).count() as f64
+        };
         let busy: Vec<Vec<f64>> = cores
             .iter()
-            .map(|core| core.iter().map(|thread| count(&|own| own > 0, thread)).collect())
+            .map(|core| core.iter().map(|thread| count(&|state| state > 0, thread)).collect())
             .collect();
-        let cpu: f64 = cores.iter().flatten().map(|thread| count(&|own| own == 2, thread)).sum();
+        let cpu: f64 = cores.iter().flatten().map(|thread| count(&|state| state == 2, thread)).sum();
         let used: usize = cores
             .iter()
             .map(|core| (0..TICKS).filter(|tick| core.iter().any(|thread| thread[*tick] == 2)).count())

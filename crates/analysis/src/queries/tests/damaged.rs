@@ -12,14 +12,19 @@ fn queries_that_do_not_exist_and_slices_without_any() {
     });
     let found = queries_of(&study, &odd);
     assert!(found.numbers.is_empty() && found.steps.is_empty() && found.outliers.is_empty());
-    assert!(found.treatments.iter().all(|own| own.queries.is_empty() && own.total.elapsed_s.is_none()));
+    assert!(
+        found
+            .treatments
+            .iter()
+            .all(|measured| measured.queries.is_empty() && measured.total.elapsed_s.is_none())
+    );
     let mut none = power(&study, 3, |_, query, _| took(query, 5.0));
     none.iter_mut()
         .flat_map(|run| &mut run.slices)
         .flat_map(|slice| &mut slice.sessions)
         .for_each(|s| s.queries.clear());
     assert!(queries_of(&study, &none).numbers.is_empty());
-    assert!(queries_of(&study, &[]).treatments.iter().all(|own| own.blocks == 0));
+    assert!(queries_of(&study, &[]).treatments.iter().all(|measured| measured.blocks == 0));
     let zero = power(&study, 3, |_, query, _| took(query, 0.0));
     assert!(queries_of(&study, &zero).numbers.is_empty());
 }
@@ -60,8 +65,11 @@ fn nothing_panics_on_anything() {
         let found = analysis.queries.unwrap();
         assert!(found.numbers.iter().all(|query| (1..=22).contains(query)));
         assert!(findings.iter().all(|finding| !finding.text().contains("NaN")), "{findings:#?}");
-        let ratios =
-            found.treatments.iter().flat_map(|own| own.queries.values()).filter_map(|own| own.speed.as_ref());
+        let ratios = found
+            .treatments
+            .iter()
+            .flat_map(|measured| measured.queries.values())
+            .filter_map(|query| query.speed.as_ref());
         assert!(ratios.into_iter().all(|ratio| ratio.value.is_finite() && ratio.low <= ratio.high));
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Throughput tests on four cores with both threads: each of DOP 1, 2, 4, 6, 8 with 1 and 2 streams.
-fn map(blocks: u32, sd: f64, of: impl Fn(u32, u32) -> f64) -> (Study, Vec<Run>) {
+fn map(blocks: u32, sd: f64, seconds: impl Fn(u32, u32) -> f64) -> (Study, Vec<Run>) {
     let lines: Vec<String> = [1, 2]
         .iter()
         .flat_map(|streams| {
@@ -16,7 +16,7 @@ fn map(blocks: u32, sd: f64, of: impl Fn(u32, u32) -> f64) -> (Study, Vec<Run>) 
     for block in 0..blocks {
         for treatment in &study.treatments {
             let Some(OptionValue::Integer(dop)) = treatment.options.get("dop") else { panic!() };
-            let rate = of(*dop as u32, treatment.sessions);
+            let rate = seconds(*dop as u32, treatment.sessions);
             // Streams of two queries that end together.
             let ms = 1000.0 * f64::from(treatment.sessions) / rate * noise(block, &treatment.name, 0, sd);
             let stream = |_| vec![took(1, ms / 2.0), took(2, ms / 2.0)];
@@ -47,7 +47,11 @@ fn a_known_plateau_is_found() {
     assert_eq!((two.streams, two.dop, two.dop_low), (2, 4, 4), "{two:?}");
     assert_eq!(two.percent_of_cores, Some(200.0));
     // The upper end is where it is shown to be within the floor: the best one's at the most.
-    assert!(map.plateaus.iter().all(|own| own.dop <= own.dop_high && own.dop_high <= own.best_dop));
+    assert!(
+        map.plateaus
+            .iter()
+            .all(|plateau| plateau.dop <= plateau.dop_high && plateau.dop_high <= plateau.best_dop)
+    );
 }
 
 #[test]

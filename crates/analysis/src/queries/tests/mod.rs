@@ -119,15 +119,18 @@ pub(crate) fn run_of(block: u32, treatment: &str, cpus: &[u32], slices: Vec<Slic
 }
 
 /// Runs of a power test: every treatment executes every query once a block, one a round.
-pub(crate) fn power(study: &Study, blocks: u32, of: impl Fn(&str, u8, u32) -> QueryExecution) -> Vec<Run> {
+pub(crate) fn power(
+    study: &Study,
+    blocks: u32,
+    execution: impl Fn(&str, u8, u32) -> QueryExecution,
+) -> Vec<Run> {
     let queries = threadwise_study::tpch::queries(&study.treatments[0].options);
     let mut runs = Vec::new();
     for block in 0..blocks {
         for treatment in &study.treatments {
-            let slices = queries
-                .iter()
-                .enumerate()
-                .map(|(round, query)| slice_of(round as u32, vec![vec![of(&treatment.name, *query, block)]]));
+            let slices = queries.iter().enumerate().map(|(round, query)| {
+                slice_of(round as u32, vec![vec![execution(&treatment.name, *query, block)]])
+            });
             runs.push(run_of(block, &treatment.name, &[0, 1], slices.collect()));
         }
     }

@@ -82,7 +82,7 @@ fn every_line_is_kept_once_and_in_order() {
 
 #[test]
 fn what_stands_in_the_same_place_is_named_together() {
-    let own = "A\n  OLD_SCAN x\n  HASH_JOIN\n    B";
+    let left = "A\n  OLD_SCAN x\n  HASH_JOIN\n    B";
     let other = "A\n  MERGE_JOIN\n    B\n  NEW_SORT";
     let change = PlanChange {
         query: 1,
@@ -90,17 +90,17 @@ fn what_stands_in_the_same_place_is_named_together() {
         other: 1,
         treatments: Vec::new(),
         change: Change::Different,
-        lines: side_by_side(own, other),
+        lines: side_by_side(left, other),
     };
     // OLD_SCAN and MERGE_JOIN share the first row of that place.
     assert_eq!(change.operators(), (Some("MERGE_JOIN"), Some("OLD_SCAN x")));
 }
 
 /// Queries 1 and 2; query 2 has the plan that `of` says, and is faster under it.
-fn with_plans(of: impl Fn(&str, u32) -> Option<&'static str>) -> (Study, Vec<Run>) {
+fn with_plans(plan_of: impl Fn(&str, u32) -> Option<&'static str>) -> (Study, Vec<Run>) {
     let study = study_of("1-2", &["T no-smt 1 2", "U all 1 2"]);
     let runs = power(&study, 8, |name, query, block| {
-        let plan = if query == 1 { Some(SERIAL) } else { of(name, block) };
+        let plan = if query == 1 { Some(SERIAL) } else { plan_of(name, block) };
         let ms = if plan == Some(OTHER) { 25.0 } else { 100.0 };
         let parallel = if name.starts_with('A') { 1.0 } else { 0.8 };
         QueryExecution {
@@ -132,20 +132,23 @@ fn a_changed_plan_is_marked_and_totals_are_given_without_it() {
             .iter()
             .all(|plan| plan.name.len() == 8 && plan.name != found.plans[0].name || plan == &found.plans[0])
     );
-    let own = found.treatments.iter().find(|own| own.treatment == "T").unwrap();
-    assert_eq!((own.queries[&2].plan_change, own.queries[&1].plan_change), (Change::Different, Change::Same));
-    assert_eq!((own.queries[&2].plan, own.queries[&2].plans_seen), (Some(change.other), 1));
+    let measured = found.treatments.iter().find(|measured| measured.treatment == "T").unwrap();
+    assert_eq!(
+        (measured.queries[&2].plan_change, measured.queries[&1].plan_change),
+        (Change::Different, Change::Same)
+    );
+    assert_eq!((measured.queries[&2].plan, measured.queries[&2].plans_seen), (Some(change.other), 1));
     // 200 / (80 + 20) with it, 100 / 80 without; geometric √(1.25 · 5) and 1.25.
     let near = |ratio: &Option<Ratio>, truth: f64| {
         let ratio = ratio.as_ref().unwrap();
         assert!((ratio.value / truth).ln().abs() < 0.002 && ratio.effect, "{ratio:?}, truth {truth}");
     };
-    near(&own.total.speed, 2.0);
-    near(&own.total.speed_same_plans, 1.25);
-    near(&own.total.geometric, 2.5);
-    near(&own.total.geometric_same_plans, 1.25);
+    near(&measured.total.speed, 2.0);
+    near(&measured.total.speed_same_plans, 1.25);
+    near(&measured.total.geometric, 2.5);
+    near(&measured.total.geometric_same_plans, 1.25);
     // U's plans are the baseline's, and its totals are given without query 2 all the same.
-    let other = found.treatments.iter().find(|own| own.treatment == "U").unwrap();
+    let other = found.treatments.iter().find(|measured| measured.treatment == "U").unwrap();
     assert_eq!(other.queries[&2].plan_change, Change::Same);
     near(&other.total.speed_same_plans, 1.25);
 }
@@ -157,18 +160,18 @@ fn going_parallel_is_no_other_plan() {
     assert!(found.changed().is_empty());
     assert_eq!(found.changes.len(), 1);
     assert_eq!(found.changes[0].change, Change::ParallelOnly);
-    let own = found.treatments.iter().find(|own| own.treatment == "T").unwrap();
-    assert_eq!(own.queries[&2].plan_change, Change::ParallelOnly);
-    assert_eq!(own.total.speed_same_plans, None);
+    let measured = found.treatments.iter().find(|measured| measured.treatment == "T").unwrap();
+    assert_eq!(measured.queries[&2].plan_change, Change::ParallelOnly);
+    assert_eq!(measured.total.speed_same_plans, None);
 }
 
 #[test]
 fn missing_plans_say_nothing() {
     let (study, runs) = with_plans(|name, _| (name != "T").then_some(SERIAL));
     let found = queries_of(&study, &runs);
-    let own = found.treatments.iter().find(|own| own.treatment == "T").unwrap();
-    assert_eq!((own.queries[&2].plan_change, own.queries[&2].plan), (Change::Unknown, None));
-    assert_eq!(own.queries[&2].plans_seen, 0);
+    let measured = found.treatments.iter().find(|measured| measured.treatment == "T").unwrap();
+    assert_eq!((measured.queries[&2].plan_change, measured.queries[&2].plan), (Change::Unknown, None));
+    assert_eq!(measured.queries[&2].plans_seen, 0);
     assert!(found.changes.is_empty());
 }
 
@@ -176,7 +179,7 @@ fn missing_plans_say_nothing() {
 fn of_several_plans_the_commonest_counts() {
     let (study, runs) = with_plans(|name, block| Some(if name == "T" && block < 3 { OTHER } else { SERIAL }));
     let found = queries_of(&study, &runs);
-    let own = found.treatments.iter().find(|own| own.treatment == "T").unwrap();
-    assert_eq!((own.queries[&2].plan_change, own.queries[&2].plans_seen), (Change::Same, 2));
+    let measured = found.treatments.iter().find(|measured| measured.treatment == "T").unwrap();
+    assert_eq!((measured.queries[&2].plan_change, measured.queries[&2].plans_seen), (Change::Same, 2));
     assert!(found.changes.is_empty());
 }

@@ -17,8 +17,8 @@ fn published() -> (Study, Vec<Run>) {
             vec![vec![QueryExecution { cpu_ns: Some((cpu_s * 1e9) as u64), ..took(1, s * 1000.0) }]],
         );
         let each = 1000.0 * cpu_s / cpus.len() as f64;
-        let own: Vec<(u32, f64, f64, f64)> = cpus.iter().map(|cpu| (*cpu, each, 0.0, s * 1000.0)).collect();
-        slice.cpu_times = times(&own);
+        let busy: Vec<(u32, f64, f64, f64)> = cpus.iter().map(|cpu| (*cpu, each, 0.0, s * 1000.0)).collect();
+        slice.cpu_times = times(&busy);
         run_of(0, name, cpus, vec![slice])
     };
     let runs = vec![

@@ -14,7 +14,7 @@ fn two(treatment: &str, query: u8, block: u32) -> QueryExecution {
 }
 
 fn treatment<'a>(queries: &'a Queries, name: &str) -> &'a TreatmentQueries {
-    queries.treatments.iter().find(|own| own.treatment == name).unwrap()
+    queries.treatments.iter().find(|measured| measured.treatment == name).unwrap()
 }
 
 #[test]
@@ -22,33 +22,33 @@ fn known_ratios_are_found() {
     let study = study_of("1-2", &["T no-smt 1 2"]);
     let found = queries_of(&study, &power(&study, 8, two));
     assert_eq!((found.numbers.as_slice(), found.is_throughput), ([1, 2].as_slice(), false));
-    let (base, own) = (treatment(&found, "A"), treatment(&found, "T"));
-    assert_eq!((own.blocks, own.dop, own.streams), (8, Some(2), 1));
+    let (base, measured) = (treatment(&found, "A"), treatment(&found, "T"));
+    assert_eq!((measured.blocks, measured.dop, measured.streams), (8, Some(2), 1));
     for (query, truth) in [(1, 2.0), (2, 0.8)] {
-        let speed = own.queries[&query].speed.as_ref().unwrap();
+        let speed = measured.queries[&query].speed.as_ref().unwrap();
         assert!(speed.low < truth && truth < speed.high && speed.effect, "{speed:?}");
         assert!((speed.value / truth).ln().abs() < 0.003 && speed.blocks == 8, "{speed:?}");
         assert!(speed.floor.unwrap() < 1.01);
         assert!(base.queries[&query].speed.is_none() && base.queries[&query].cpu.is_none());
-        let cpu = own.queries[&query].cpu.as_ref().unwrap();
+        let cpu = measured.queries[&query].cpu.as_ref().unwrap();
         assert!((cpu.value * truth).ln().abs() < 0.003 && cpu.effect, "CPU follows time here: {cpu:?}");
     }
-    let total = own.total.speed.as_ref().unwrap();
+    let total = measured.total.speed.as_ref().unwrap();
     // (100 + 400) / (50 + 500).
     assert!((total.value / (500.0 / 550.0)).ln().abs() < 0.002 && total.effect, "{total:?}");
-    let geometric = own.total.geometric.as_ref().unwrap();
+    let geometric = measured.total.geometric.as_ref().unwrap();
     assert!((geometric.value / 1.6_f64.sqrt()).ln().abs() < 0.002, "{geometric:?}");
-    assert!((own.total.elapsed_s.as_ref().unwrap().mean - 0.55).abs() < 0.002);
-    assert!((own.total.cpu_s.as_ref().unwrap().mean - 1.1).abs() < 0.004);
-    let per_h = own.total.queries_per_h.as_ref().unwrap();
+    assert!((measured.total.elapsed_s.as_ref().unwrap().mean - 0.55).abs() < 0.002);
+    assert!((measured.total.cpu_s.as_ref().unwrap().mean - 1.1).abs() < 0.004);
+    let per_h = measured.total.queries_per_h.as_ref().unwrap();
     assert!((per_h.mean / (3600.0 * 2.0 / 0.55)).ln().abs() < 0.005 && per_h.unit == "1/h");
     assert_eq!(
-        (&own.total.speed_same_plans, &own.total.geometric_same_plans),
+        (&measured.total.speed_same_plans, &measured.total.geometric_same_plans),
         (&None, &None),
         "plans are equal"
     );
-    assert!((own.queries[&1].planning_ms.as_ref().unwrap().mean - 1.0).abs() < 1e-9);
-    assert_eq!((own.queries[&1].dop_min, own.queries[&1].dop_max), (Some(1), Some(1)));
+    assert!((measured.queries[&1].planning_ms.as_ref().unwrap().mean - 1.0).abs() < 1e-9);
+    assert_eq!((measured.queries[&1].dop_min, measured.queries[&1].dop_max), (Some(1), Some(1)));
 }
 
 #[test]
@@ -76,8 +76,11 @@ fn noise_is_no_effect() {
         &study,
         &power(&study, 8, |name, query, block| took(query, 100.0 * noise(block, name, query, 0.05))),
     );
-    let all =
-        found.treatments.iter().flat_map(|own| own.queries.values()).filter_map(|own| own.speed.as_ref());
+    let all = found
+        .treatments
+        .iter()
+        .flat_map(|measured| measured.queries.values())
+        .filter_map(|query| query.speed.as_ref());
     assert_eq!(all.clone().count(), 44);
     assert_eq!(all.filter(|speed| speed.effect).count(), 0);
     assert!(found.outliers.iter().all(|one| one.block.is_none()), "{:#?}", found.outliers);
@@ -111,12 +114,12 @@ fn a_total_needs_every_query() {
     runs.iter_mut().find(|run| (run.block, run.treatment.as_str()) == (0, "T")).unwrap().slices.pop();
     runs.iter_mut().find(|run| (run.block, run.treatment.as_str()) == (1, "A'")).unwrap().slices.pop();
     let found = queries_of(&study, &runs);
-    let own = treatment(&found, "T");
-    assert_eq!(own.total.speed.as_ref().unwrap().blocks, 2);
-    assert_eq!(own.total.geometric.as_ref().unwrap().blocks, 2);
-    assert_eq!(own.queries[&1].speed.as_ref().unwrap().blocks, 4);
-    assert_eq!(own.queries[&2].speed.as_ref().unwrap().blocks, 2);
-    assert_eq!(own.blocks, 4);
+    let measured = treatment(&found, "T");
+    assert_eq!(measured.total.speed.as_ref().unwrap().blocks, 2);
+    assert_eq!(measured.total.geometric.as_ref().unwrap().blocks, 2);
+    assert_eq!(measured.queries[&1].speed.as_ref().unwrap().blocks, 4);
+    assert_eq!(measured.queries[&2].speed.as_ref().unwrap().blocks, 2);
+    assert_eq!(measured.blocks, 4);
 }
 
 #[test]
@@ -150,11 +153,11 @@ fn missing_cpu_times_leave_times() {
         ..two(name, query, block)
     });
     let found = queries_of(&study, &runs);
-    let own = treatment(&found, "T");
-    assert!(own.queries[&1].cpu.is_none() && own.queries[&1].cpu_ms.is_none());
-    assert!(own.queries[&1].planning_ms.is_none());
-    assert!(own.queries[&2].cpu.is_some());
-    assert!(own.total.cpu.is_none() && own.total.cpu_s.is_none() && own.total.speed.is_some());
+    let measured = treatment(&found, "T");
+    assert!(measured.queries[&1].cpu.is_none() && measured.queries[&1].cpu_ms.is_none());
+    assert!(measured.queries[&1].planning_ms.is_none());
+    assert!(measured.queries[&2].cpu.is_some());
+    assert!(measured.total.cpu.is_none() && measured.total.cpu_s.is_none() && measured.total.speed.is_some());
 }
 
 #[test]
@@ -179,16 +182,16 @@ fn streams_are_compared_by_queries_per_hour() {
         }
     }
     let found = queries_of(&study, &runs);
-    let own = treatment(&found, "T");
+    let measured = treatment(&found, "T");
     assert!(found.is_throughput);
-    let speed = own.total.speed.as_ref().unwrap();
+    let speed = measured.total.speed.as_ref().unwrap();
     assert!((speed.value / 2.0).ln().abs() < 0.01 && speed.effect, "{speed:?}");
-    let geometric = own.total.geometric.as_ref().unwrap();
+    let geometric = measured.total.geometric.as_ref().unwrap();
     assert!((geometric.value / 0.5).ln().abs() < 0.01, "{geometric:?}");
     // 1.2 s for 8 queries against 0.3 s for 2.
-    close(own.total.cpu_s.as_ref().unwrap().mean, 1.2);
-    close(own.total.cpu.as_ref().unwrap().value, 1.0);
-    assert!(own.queries[&1].cpu.is_none());
+    close(measured.total.cpu_s.as_ref().unwrap().mean, 1.2);
+    close(measured.total.cpu.as_ref().unwrap().value, 1.0);
+    assert!(measured.queries[&1].cpu.is_none());
     // A stream that lacks a query makes no total.
     runs.iter_mut().find(|run| run.treatment == "T").unwrap().slices[0].sessions[3].queries.pop();
     let found = queries_of(&study, &runs);
@@ -210,10 +213,10 @@ fn figures_of_the_baseline_divide_to_the_ratios() {
     let found = queries_of(&study, &runs);
     let base = found.baseline("").unwrap();
     assert_eq!((base.both.treatment.as_str(), base.twin.as_deref(), base.both.blocks), ("A", Some("A'"), 8));
-    let own = treatment(&found, "T");
-    let divided = |base: &Interval, own: &Interval| base.mean / own.mean;
+    let measured = treatment(&found, "T");
+    let divided = |base: &Interval, interval: &Interval| base.mean / interval.mean;
     for query in [1, 2] {
-        let (below, above) = (&base.both.queries[&query], &own.queries[&query]);
+        let (below, above) = (&base.both.queries[&query], &measured.queries[&query]);
         let ratio = above.speed.as_ref().unwrap();
         close(divided(&below.elapsed_ms, &above.elapsed_ms), ratio.value);
         let cpu = above.cpu.as_ref().unwrap();
@@ -224,10 +227,10 @@ fn figures_of_the_baseline_divide_to_the_ratios() {
             (treatment(&found, "A").queries[&query].plan, Change::Same)
         );
     }
-    let (below, above) = (&base.both.total, &own.total);
-    let total = |of: &TotalEstimates| of.elapsed_s.clone().unwrap();
+    let (below, above) = (&base.both.total, &measured.total);
+    let total = |estimates: &TotalEstimates| estimates.elapsed_s.clone().unwrap();
     close(divided(&total(below), &total(above)), above.speed.as_ref().unwrap().value);
-    let rate = |of: &TotalEstimates| of.queries_per_h.as_ref().unwrap().mean;
+    let rate = |estimates: &TotalEstimates| estimates.queries_per_h.as_ref().unwrap().mean;
     close(rate(above) / rate(below), above.speed.as_ref().unwrap().value);
     // A alone does not.
     let alone = treatment(&found, "A").total.elapsed_s.as_ref().unwrap().mean;

@@ -108,7 +108,7 @@ fn other_plans_stand_side_by_side() {
     let fold = fold.unwrap();
     assert_eq!(fold.title, "Q3 · d4 · INDEX_SCAN lineitem instead of SCAN lineitem");
     let texts: Vec<[&str; 2]> =
-        fold.sides[0].rows.iter().map(|[own, other]| [own.text.as_str(), other.text.as_str()]).collect();
+        fold.sides[0].rows.iter().map(|[left, other]| [left.text.as_str(), other.text.as_str()]).collect();
     assert_eq!(
         texts,
         [["  AGGREGATE q3", "  AGGREGATE q3"], ["−   SCAN lineitem", "+   INDEX_SCAN lineitem"]]

@@ -26,8 +26,8 @@ fn sweep(dops: &[u32]) -> Study {
     let mut study = study_of("1-22", &lines.iter().map(String::as_str).collect::<Vec<_>>());
     let all: Vec<(String, String)> =
         dops.windows(2).map(|pair| (format!("all-d{}", pair[1]), format!("no-smt-d{}", pair[0]))).collect();
-    for (own, base) in &all {
-        study.comparisons.push(comparison(own, &[base], "both-threads"));
+    for (changed, base) in &all {
+        study.comparisons.push(comparison(changed, &[base], "both-threads"));
     }
     for dop in dops {
         study.comparisons.push(comparison(&format!("all-d{dop}"), &[&format!("no-smt-d{dop}")], "smt-dop"));

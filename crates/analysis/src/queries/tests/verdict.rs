@@ -84,8 +84,8 @@ fn trust_speaks_of_what_the_tables_mark() {
     let findings = plain_verdict(&study, &machine(1, 2, 1), &analysis);
     let text = of_kind(&findings, "trust");
     let queries = analysis.queries.as_ref().unwrap();
-    let floors = queries.treatments.iter().flat_map(|own| own.queries.values());
-    let floors: Vec<f64> = floors.filter_map(|own| own.speed.as_ref()?.floor).collect();
+    let floors = queries.treatments.iter().flat_map(|measured| measured.queries.values());
+    let floors: Vec<f64> = floors.filter_map(|query| query.speed.as_ref()?.floor).collect();
     let share = |floor: f64| threadwise_document::numbers::percent(floor - 1.0);
     let (low, high) =
         (floors.iter().copied().fold(9.0, f64::min), floors.iter().copied().fold(1.0, f64::max));
@@ -107,8 +107,8 @@ fn scope_says_what_was_run_on_what() {
     let mut study = study_of("1-3", &["T no-smt 1 2"]);
     let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
     for treatment in &mut study.treatments {
-        let own = [text("storage", "memory"), text("cluster", "shipdate"), text("parameters", "seeded")];
-        treatment.options.extend(own);
+        let options = [text("storage", "memory"), text("cluster", "shipdate"), text("parameters", "seeded")];
+        treatment.options.extend(options);
         treatment.options.insert("memory_limit_mb".to_owned(), OptionValue::Integer(512));
     }
     let runs = power(&study, 8, |name, query, block| {
@@ -272,11 +272,12 @@ fn the_first_line_is_validity_or_the_answer() {
     let runs = power(&study, 8, |name, query, block| took(query, 500.0 * noise(block, name, query, 0.002)));
     crate::fixtures::assert_leads(&study, &topology, &runs, "queries-total");
     as_throughput(&mut study);
-    let of = |treatment: &str, block| {
+    let execution = |treatment: &str, block| {
         let queries = (1..=3).map(|query| took(query, 500.0 * noise(block, treatment, query, 0.002)));
         run_of(block, treatment, &[0, 1], vec![slice_of(0, vec![queries.collect()])])
     };
-    let names: Vec<String> = study.treatments.iter().map(|own| own.name.clone()).collect();
-    let runs: Vec<Run> = (0..8).flat_map(|block| names.iter().map(move |name| of(name, block))).collect();
+    let names: Vec<String> = study.treatments.iter().map(|treatment| treatment.name.clone()).collect();
+    let runs: Vec<Run> =
+        (0..8).flat_map(|block| names.iter().map(move |name| execution(name, block))).collect();
     crate::fixtures::assert_leads(&study, &topology, &runs, "queries-total");
 }

@@ -135,16 +135,16 @@ fn co_runners(probe: &Probe) -> Option<Table> {
         caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.co_runners.len());
     }
     let adds = |adds: Option<f64>| adds.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1" });
-    let rows = all.iter().map(|own| {
+    let rows = all.iter().map(|summary| {
         vec![
-            Cell::text(own.cpu.to_string()),
-            Cell::text(&own.why),
-            own.busy_share.map_or_else(|| Cell::text("unknown"), share),
-            adds(own.adds_per_step_p10),
-            adds(own.adds_per_step_p50),
-            adds(own.adds_per_step_p90),
-            share(own.off_cpu_share),
-            Cell::Count(own.windows.into()),
+            Cell::text(summary.cpu.to_string()),
+            Cell::text(&summary.why),
+            summary.busy_share.map_or_else(|| Cell::text("unknown"), share),
+            adds(summary.adds_per_step_p10),
+            adds(summary.adds_per_step_p50),
+            adds(summary.adds_per_step_p90),
+            share(summary.off_cpu_share),
+            Cell::Count(summary.windows.into()),
         ]
     });
     let figures = ["sibling busy", "adds a step p10", "p50", "p90", "off the CPU", "windows"];
@@ -166,15 +166,15 @@ fn clocks(probe: &Probe) -> Option<Table> {
         (false, false) => {}
     }
     let figure = |value: Option<f64>| value.map_or_else(Cell::none, whole_mhz);
-    let rows = probe.clocks.iter().map(|own| {
+    let rows = probe.clocks.iter().map(|clock| {
         vec![
-            Cell::text(own.cpu.to_string()),
-            Cell::text(source_words(own.source)),
-            Cell::Count(own.busy_cpus.into()),
-            figure(own.avg_mhz),
-            own.busy_pct.map_or_else(Cell::none, |percent| share(percent / 100.0)),
-            figure(own.bzy_mhz),
-            figure(own.tsc_mhz),
+            Cell::text(clock.cpu.to_string()),
+            Cell::text(source_words(clock.source)),
+            Cell::Count(clock.busy_cpus.into()),
+            figure(clock.avg_mhz),
+            clock.busy_pct.map_or_else(Cell::none, |percent| share(percent / 100.0)),
+            figure(clock.bzy_mhz),
+            figure(clock.tsc_mhz),
         ]
     });
     let figures = ["busy CPUs", "Avg_MHz", "Busy%", "Bzy_MHz", "TSC_MHz"];

@@ -89,7 +89,7 @@ fn cut_caption(caption: &str, shown: usize, all: usize) -> String {
 
 fn sharing_table(probe: &Probe, hardware: &Hardware) -> Table {
     let slowed = |slowdown: Option<Slowdown>| {
-        slowdown.map_or_else(Cell::none, |own| Cell::Value { value: own.median, unit: "ratio" })
+        slowdown.map_or_else(Cell::none, |slowdown| Cell::Value { value: slowdown.median, unit: "ratio" })
     };
     let rows = probe.pairs.iter().take(MAX_ROWS).map(|pair| {
         let differs = contradicts(hardware, pair.a, pair.b, pair.sharing);
@@ -205,7 +205,7 @@ fn add_measured(chart: &mut PairChart, probe: &Probe, row_of: &BTreeMap<u32, usi
 }
 
 fn answer(sharing: Sharing) -> Option<usize> {
-    SHARINGS.iter().position(|&own| own == sharing)
+    SHARINGS.iter().position(|&known| known == sharing)
 }
 
 /// Two decimals are more than a latency has, and keep the file small.

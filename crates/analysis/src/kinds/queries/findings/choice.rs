@@ -25,15 +25,18 @@ impl<'a> Choice<'a> {
     /// From the compared treatments that were measured.
     pub fn of(facts: &Facts<'_>, queries: &'a Queries) -> Self {
         let all = facts.study.treatments.iter().zip(&queries.treatments);
-        let is_compared = |(treatment, own): &(&Treatment, &TreatmentQueries)| {
-            treatment.role == Role::Compared && own.blocks > 0
+        let is_compared = |(treatment, measured): &(&Treatment, &TreatmentQueries)| {
+            treatment.role == Role::Compared && measured.blocks > 0
         };
-        let own: Vec<(&Treatment, &TreatmentQueries)> = all.filter(is_compared).collect();
-        let chosen = if own.len() > MAX_SHOWN { relevant(&own) } else { (0..own.len()).collect() };
-        let (named, rest): (Vec<_>, Vec<_>) =
-            own.iter().enumerate().partition(|(at, _)| chosen.iter().take(MAX_SHOWN).any(|own| own == at));
+        let compared: Vec<(&Treatment, &TreatmentQueries)> = all.filter(is_compared).collect();
+        let chosen =
+            if compared.len() > MAX_SHOWN { relevant(&compared) } else { (0..compared.len()).collect() };
+        let (named, rest): (Vec<_>, Vec<_>) = compared
+            .iter()
+            .enumerate()
+            .partition(|(at, _)| chosen.iter().take(MAX_SHOWN).any(|index| index == at));
         let only = |part: Vec<(usize, &(&Treatment, &'a TreatmentQueries))>| {
-            part.into_iter().map(|(_, (_, own))| *own).collect()
+            part.into_iter().map(|(_, (_, measured))| *measured).collect()
         };
         Self { named: only(named), rest: only(rest) }
     }
@@ -44,8 +47,8 @@ impl<'a> Choice<'a> {
     }
 
     /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
-    pub fn more(&self, of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
-        let known: Vec<&Ratio> = self.rest.iter().filter_map(|own| of(own)).collect();
+    pub fn more(&self, ratio_of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
+        let known: Vec<&Ratio> = self.rest.iter().filter_map(|measured| ratio_of(measured)).collect();
         let shown = known.iter().filter(|ratio| ratio.effect).count();
         match (known.len(), shown) {
             (0, _) => String::new(),
@@ -56,11 +59,11 @@ impl<'a> Choice<'a> {
 }
 
 /// Indices by relevance: the fastest, then each placement's highest DOP, the highest first.
-fn relevant(own: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
-    let speed = |at: &usize| own[*at].1.total.speed.as_ref().map_or(0.0, |speed| speed.value);
-    let size = |at: &usize| (own[*at].1.dop, own[*at].1.streams);
+fn relevant(compared: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
+    let speed = |at: &usize| compared[*at].1.total.speed.as_ref().map_or(0.0, |speed| speed.value);
+    let size = |at: &usize| (compared[*at].1.dop, compared[*at].1.streams);
     let mut highest: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for (at, (treatment, _)) in own.iter().enumerate() {
+    for (at, (treatment, _)) in compared.iter().enumerate() {
         let known = highest.entry((treatment.group.as_str(), treatment.placement.trim())).or_insert(at);
         if size(&at) > size(known) {
             *known = at;
@@ -68,7 +71,7 @@ fn relevant(own: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
     }
     let mut highest: Vec<usize> = highest.into_values().collect();
     highest.sort_by(|a, b| size(b).cmp(&size(a)).then(a.cmp(b)));
-    let fastest = (0..own.len()).max_by(|a, b| speed(a).total_cmp(&speed(b)).then(b.cmp(a)));
+    let fastest = (0..compared.len()).max_by(|a, b| speed(a).total_cmp(&speed(b)).then(b.cmp(a)));
     let others = highest.into_iter().filter(|at| Some(*at) != fastest);
     fastest.into_iter().chain(others).collect()
 }
@@ -77,15 +80,15 @@ fn relevant(own: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
 pub fn baseline<'a>(
     facts: &Facts<'_>,
     queries: &'a Queries,
-    own: &TreatmentQueries,
+    measured: &TreatmentQueries,
 ) -> Option<&'a TreatmentQueries> {
-    let (_, treatment) = facts.study.treatment(&own.treatment)?;
+    let (_, treatment) = facts.study.treatment(&measured.treatment)?;
     queries.baseline(&treatment.group).map(|baseline| &baseline.both)
 }
 
 /// Whether a treatment has as many streams as its baseline: beside others every query takes longer.
-pub fn is_as_many_streams(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> bool {
-    baseline(facts, queries, own).is_some_and(|base| base.streams == own.streams)
+pub fn is_as_many_streams(facts: &Facts<'_>, queries: &Queries, measured: &TreatmentQueries) -> bool {
+    baseline(facts, queries, measured).is_some_and(|base| base.streams == measured.streams)
 }
 
 /// The name of the baseline, or that each group has its own.

@@ -16,34 +16,40 @@ const STRAGGLER_SHARE: f64 = 0.01;
 
 /// CPU against the baseline, put right by what the cores themselves did.
 pub fn core_seconds(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
-    let has_siblings = |own: &TreatmentQueries| own.cores.as_ref().is_some_and(is_doubled);
-    let both =
-        |own: &TreatmentQueries| has_siblings(own) || baseline(facts, queries, own).is_some_and(has_siblings);
+    let has_siblings = |measured: &TreatmentQueries| measured.cores.as_ref().is_some_and(is_doubled);
+    let both = |measured: &TreatmentQueries| {
+        has_siblings(measured) || baseline(facts, queries, measured).is_some_and(has_siblings)
+    };
     // The largest of those that are reported, so far as cores can say more than CPU seconds.
-    let doubled = choice.named.iter().filter(|own| both(own)).max_by_key(|own| own.dop);
-    let is_known = |own: &TreatmentQueries| {
-        own.cores.is_some() && baseline(facts, queries, own).is_some_and(|base| base.cores.is_some())
+    let doubled = choice.named.iter().filter(|measured| both(measured)).max_by_key(|measured| measured.dop);
+    let is_known = |measured: &TreatmentQueries| {
+        measured.cores.is_some()
+            && baseline(facts, queries, measured).is_some_and(|base| base.cores.is_some())
     };
     let cpu = cpu(queries, choice);
     let cores = match doubled {
-        Some(own) => cores(facts, queries, own),
-        None if cpu.is_some() && choice.named.iter().all(|own| is_known(own)) => {
+        Some(measured) => cores(facts, queries, measured),
+        None if cpu.is_some() && choice.named.iter().all(|measured| is_known(measured)) => {
             Some("One logical CPU a core: these are core-seconds.".into())
         }
         None => None,
     };
     let sentences = Prose::join([cpu, cores].into_iter().flatten(), " ");
-    let names: Vec<&str> = choice.named.iter().map(|own| own.treatment.as_str()).collect();
+    let names: Vec<&str> = choice.named.iter().map(|measured| measured.treatment.as_str()).collect();
     (!sentences.is_empty()).then(|| finding("core-seconds", sentences, &names))
 }
 
 /// CPU time of all queries; of streams, which execute more of them, that of a query.
 fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
-    let took = |own: &TreatmentQueries| {
-        own.total.cpu_s.as_ref().filter(|_| !queries.is_throughput).map(|cpu| seconds(cpu.mean))
+    let took = |measured: &TreatmentQueries| {
+        measured.total.cpu_s.as_ref().filter(|_| !queries.is_throughput).map(|cpu| seconds(cpu.mean))
     };
-    let tell = |own: &&TreatmentQueries| {
-        Some(NamedRatio::of(&own.treatment, own.total.cpu.as_ref()?, took(own).unwrap_or_default()))
+    let tell = |measured: &&TreatmentQueries| {
+        Some(NamedRatio::of(
+            &measured.treatment,
+            measured.total.cpu.as_ref()?,
+            took(measured).unwrap_or_default(),
+        ))
     };
     let clauses = judged(&choice.named.iter().filter_map(tell).collect::<Vec<_>>())?;
     let name = baseline_name(queries);
@@ -53,7 +59,7 @@ fn cpu(queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
     };
     let was = was.map_or_else(Prose::default, |was| prose!(" ({})", was));
     let what = if queries.is_throughput { "CPU a query" } else { "CPU" };
-    let more = choice.more(|own| own.total.cpu.as_ref());
+    let more = choice.more(|measured| measured.total.cpu.as_ref());
     Some(prose!("{} against {}{}: {}{}.", what, name, was, clauses, more))
 }
 
@@ -68,17 +74,20 @@ fn is_range(cores: &CoreSeconds) -> bool {
 }
 
 /// Physical core-seconds of one treatment beside its baseline's; of streams a stream's.
-fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option<Prose> {
-    let base = baseline(facts, queries, own)?;
-    let of = |own: &TreatmentQueries| {
-        own.cores.as_ref().map(|cores| scaled(cores, if queries.is_throughput { own.streams } else { 1 }))
+fn cores(facts: &Facts<'_>, queries: &Queries, measured: &TreatmentQueries) -> Option<Prose> {
+    let base = baseline(facts, queries, measured)?;
+    let core_seconds = |measured: &TreatmentQueries| {
+        measured
+            .cores
+            .as_ref()
+            .map(|cores| scaled(cores, if queries.is_throughput { measured.streams } else { 1 }))
     };
-    let (was, now) = of(base).zip(of(own))?;
+    let (was, now) = core_seconds(base).zip(core_seconds(measured))?;
     let each = if queries.is_throughput { " a stream" } else { "" };
     let mut text = prose!(
         "Physical core-seconds{} of {} {} on {} cores against {} on {}: {}",
         each,
-        &own.treatment,
+        &measured.treatment,
         bounds(&now),
         now.cores,
         bounds(&was),
@@ -89,7 +98,9 @@ fn cores(facts: &Facts<'_>, queries: &Queries, own: &TreatmentQueries) -> Option
             false => meaning(&was, &now),
         }
     );
-    if let Some(all) = own.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.slice_s) {
+    if let Some(all) =
+        measured.cores.as_ref().filter(|all| all.straggler_low_s > STRAGGLER_SHARE * all.slice_s)
+    {
         text.push(prose!(
             "; both threads of a core busy while another core idled for {} to {} of {}",
             seconds(all.straggler_low_s),

@@ -53,9 +53,9 @@ pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
 /// How large the data is beside memory and caches.
 pub fn data_size(queries: &Queries) -> Option<Finding> {
     let times =
-        |bytes: f64, of: u64| Prose::figure(format!("{}x", numbers::significant(bytes / of as f64, 2)));
+        |bytes: f64, whole: u64| Prose::figure(format!("{}x", numbers::significant(bytes / whole as f64, 2)));
     let (least, most) = queries.data.first().zip(queries.data.last())?;
-    let of = |size: fn(&DataSize) -> Option<u64>, what: &str| {
+    let times = |size: fn(&DataSize) -> Option<u64>, what: &str| {
         let Some(bytes_of) = size(least).filter(|size| *size > 0) else {
             return prose!("{} of unknown size", what);
         };
@@ -64,10 +64,10 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
         prose!("{} {} ({})", range, what, Prose::figure(numbers::bytes(bytes_of)))
     };
     let (memory, llc) =
-        (of(|own| own.memory_bytes, "memory"), of(|own| own.llc_bytes, "the last-level caches"));
+        (times(|data| data.memory_bytes, "memory"), times(|data| data.llc_bytes, "the last-level caches"));
     let each = "1 is 1 GB of rows as text";
     // As somebody set it.
-    let scale = |own: &DataSize| own.scale.to_string();
+    let scale = |data: &DataSize| data.scale.to_string();
     let factors = match queries.data.as_slice() {
         [one] => prose!(
             "scale factor {}, {} GB of rows as text",
@@ -99,7 +99,8 @@ fn smt_found(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     if !found.is_empty() {
         return found;
     }
-    let is_asked = facts.study.comparisons.iter().any(|own| SMT_KINDS.contains(&own.kind.as_str()));
+    let is_asked =
+        facts.study.comparisons.iter().any(|comparison| SMT_KINDS.contains(&comparison.kind.as_str()));
     let text = match (has_allowed_siblings(facts.topology), is_asked) {
         (false, _) => return vec![smt::not_measured(facts)],
         (true, true) => "SMT yield: not measured, no block has usable runs of both sides.",
@@ -110,19 +111,21 @@ fn smt_found(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
 
 /// Comparisons of one kind, those of the highest DOPs.
 fn of_kind(facts: &Facts<'_>, queries: &Queries, kind: &str, text: &str) -> Option<Finding> {
-    let mut own: Vec<&Estimate> = facts.throughput().filter(|estimate| estimate.kind == kind).collect();
-    let all = own.len();
+    let mut estimates: Vec<&Estimate> = facts.throughput().filter(|estimate| estimate.kind == kind).collect();
+    let all = estimates.len();
     let dop = |estimate: &&Estimate| {
-        let of = queries.treatments.iter().find(|own| own.treatment == estimate.treatment);
-        Reverse(of.and_then(|own| own.dop))
+        let measured = queries.treatments.iter().find(|measured| measured.treatment == estimate.treatment);
+        Reverse(measured.and_then(|measured| measured.dop))
     };
-    own.sort_by_key(dop);
-    own.truncate(MAX_SHOWN);
-    let clauses = choice::judged(&own.iter().map(|own| NamedRatio::of_estimate(own)).collect::<Vec<_>>())?;
+    estimates.sort_by_key(dop);
+    estimates.truncate(MAX_SHOWN);
+    let clauses = choice::judged(
+        &estimates.iter().map(|estimate| NamedRatio::of_estimate(estimate)).collect::<Vec<_>>(),
+    )?;
     let what = if queries.is_throughput { "queries per hour" } else { "geometric mean" };
-    let more = match all - own.len() {
+    let more = match all - estimates.len() {
         0 => String::new(),
         more => format!("; {more} more in the table"),
     };
-    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &scaling::names(&own)))
+    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &scaling::names(&estimates)))
 }

@@ -56,8 +56,9 @@ fn cut(line: &str) -> String {
 
 /// Queries that had more than one plan under the same treatment.
 fn unstable(queries: &Queries) -> Option<String> {
-    let all = queries.treatments.iter().flat_map(|own| &own.queries);
-    let found: BTreeSet<u8> = all.filter(|(_, own)| own.plans_seen > 1).map(|(number, _)| *number).collect();
+    let all = queries.treatments.iter().flat_map(|measured| &measured.queries);
+    let found: BTreeSet<u8> =
+        all.filter(|(_, estimates)| estimates.plans_seen > 1).map(|(number, _)| *number).collect();
     let numbers: Vec<u8> = found.into_iter().collect();
     (!numbers.is_empty()).then(|| {
         format!(

@@ -125,8 +125,9 @@ fn memory(study: &Study) -> String {
 
 /// Queries that wrote to disk what did not fit; `None` where engines do not tell.
 fn spilled(queries: &Queries) -> Option<String> {
-    let all = || queries.treatments.iter().flat_map(|own| &own.queries);
-    let bytes = all().filter_map(|(number, own)| Some((*number, *own.counters.get("spill_bytes")?)));
+    let all = || queries.treatments.iter().flat_map(|measured| &measured.queries);
+    let bytes =
+        all().filter_map(|(number, estimates)| Some((*number, *estimates.counters.get("spill_bytes")?)));
     let known: Vec<(u8, f64)> = bytes.collect();
     let mut numbers: Vec<u8> =
         known.iter().filter(|(_, bytes)| *bytes > 0.0).map(|(number, _)| *number).collect();

@@ -76,7 +76,7 @@ fn executions(group: &[&Outlier]) -> Option<Prose> {
     let mut numbers: Vec<u8> = group.iter().map(|one| one.query).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let own = match group.iter().all(|one| one.treatment == first.treatment) {
+    let which = match group.iter().all(|one| one.treatment == first.treatment) {
         true => format!("{} under {}", query_list(&numbers, MAX_NAMED), first.treatment),
         false => {
             format!("{} under {}", query_list(&numbers, MAX_NAMED), counted(treatments(group), "treatment"))
@@ -90,7 +90,7 @@ fn executions(group: &[&Outlier]) -> Option<Prose> {
         [_] => prose!("{} times its median", figure(high)),
         _ => prose!("{} to {} times their medians", figure(low), figure(high)),
     };
-    Some(prose!("{} in block {}, {} ({})", own, block, times, cause))
+    Some(prose!("{} in block {}, {} ({})", which, block, times, cause))
 }
 
 /// How many different treatments.
@@ -101,9 +101,9 @@ fn treatments(group: &[&Outlier]) -> usize {
 /// `Q6 under d4 and 2 more treatments 0.56x [0.54, 0.58] where all are 2.57x (steal)`.
 fn query(queries: &Queries, group: &[&Outlier]) -> Option<Prose> {
     let first = group.first()?;
-    let own = queries.treatments.iter().find(|own| own.treatment == first.treatment)?;
-    let speed = own.queries.get(&first.query)?.speed.as_ref()?;
-    let all = own.total.geometric.as_ref()?;
+    let measured = queries.treatments.iter().find(|measured| measured.treatment == first.treatment)?;
+    let speed = measured.queries.get(&first.query)?.speed.as_ref()?;
+    let all = measured.total.geometric.as_ref()?;
     let more = match group.len() - 1 {
         0 => String::new(),
         more => format!(" and {}", counted(more, "more treatment")),

@@ -34,11 +34,11 @@ pub fn steps(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         queries.steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect()
     };
     let most = MAX_MARKED - sentences.len().min(1);
-    if let Some(told) = listed(&marked(StepMark::SuperScaling), most) {
-        sentences.push(prose!("Better than linear: {}.", told));
+    if let Some(steps) = listed(&marked(StepMark::SuperScaling), most) {
+        sentences.push(prose!("Better than linear: {}.", steps));
     }
-    if let Some(told) = listed(&marked(StepMark::PoorThenGood), most) {
-        sentences.push(prose!("Little at first and much at the next step: {}.", told));
+    if let Some(steps) = listed(&marked(StepMark::PoorThenGood), most) {
+        sentences.push(prose!("Little at first and much at the next step: {}.", steps));
     }
     let mut names: Vec<&str> = queries.steps.iter().map(|step| step.to.as_str()).collect();
     names.dedup();
@@ -47,17 +47,19 @@ pub fn steps(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
 
 /// Whether a step is what the totals tell: from the baseline to a treatment that is reported there.
 fn is_reported(facts: &Facts<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
-    let from_baseline = facts.study.treatment(&step.from).is_some_and(|(_, own)| own.role == Role::Baseline);
+    let from_baseline =
+        facts.study.treatment(&step.from).is_some_and(|(_, treatment)| treatment.role == Role::Baseline);
     from_baseline
         && step.mark == StepMark::None
-        && choice.named.iter().any(|own| own.treatment == step.to && own.total.speed.is_some())
+        && choice.named.iter().any(|measured| measured.treatment == step.to && measured.total.speed.is_some())
 }
 
 /// `Speed by DOP, geometric mean: 8 over 4 on all 1.38x [1.35, 1.41]`.
 fn together(all: &[&DopStep]) -> Option<Prose> {
     let mut by_dop: Vec<usize> = (0..all.len()).collect();
     by_dop.sort_by_key(|at| std::cmp::Reverse(all[*at].to_dop));
-    let clauses = all.iter().enumerate().filter(|(at, _)| by_dop.iter().take(MAX_STEPS).any(|own| own == at));
+    let clauses =
+        all.iter().enumerate().filter(|(at, _)| by_dop.iter().take(MAX_STEPS).any(|index| index == at));
     let tell = |(_, step): (usize, &&DopStep)| {
         let linear = if step.mark == StepMark::SuperScaling { "better than linear" } else { "" };
         NamedRatio::of(&name(step), &step.speed, linear)
@@ -98,12 +100,12 @@ pub fn plateau(queries: &Queries) -> Option<Finding> {
     let mut all: Vec<(usize, &HeatMap, &Plateau)> = Vec::new();
     for map in &maps {
         let [most @ .., last] = map.plateaus.as_slice() else { continue };
-        let rest = most.iter().enumerate().map(|(at, own)| (at + 1, *map, own));
+        let rest = most.iter().enumerate().map(|(at, plateau)| (at + 1, *map, plateau));
         all.extend([(0, *map, last)].into_iter().chain(rest));
     }
     all.sort_by_key(|(rank, ..)| *rank);
     let clauses: Vec<Prose> =
-        all.iter().take(MAX_PLATEAUS).map(|(_, map, own)| tell_plateau(map, own)).collect();
+        all.iter().take(MAX_PLATEAUS).map(|(_, map, plateau)| tell_plateau(map, plateau)).collect();
     let more = match all.len() - clauses.len() {
         0 => String::new(),
         more => format!("; {more} more in the HTML report"),
@@ -132,12 +134,12 @@ fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> Prose {
     let range = if is_certain { String::new() } else { format!(" ({low} to {high})") };
     let figure = |percentage: f64| Prose::figure(percent(percentage / 100.0));
     let mut text = prose!("{}on {}{} {}{}", streams, map.placement.trim(), variant, plateau.dop, range);
-    if let Some(own) = plateau.percent_of_cores {
+    if let Some(percent) = plateau.percent_of_cores {
         let ends = match plateau.percent_low.zip(plateau.percent_high).filter(|_| !is_certain) {
             None => Prose::default(),
             Some((low, high)) => prose!(" ({} to {})", figure(low), figure(high)),
         };
-        text.push(prose!(", asking for {}{} of its cores", figure(own), ends));
+        text.push(prose!(", asking for {}{} of its cores", figure(percent), ends));
     }
     text
 }

@@ -14,13 +14,13 @@ const MAX_REASON: usize = 80;
 /// Noise floors and marks of totals and of single queries, as the tables have them; of streams, whose
 /// queries take longer beside others, of queries per hour alone.
 pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
-    let total = |own: &'_ TreatmentQueries| own.total.speed.clone();
+    let total = |measured: &'_ TreatmentQueries| measured.total.speed.clone();
     let totals: Vec<Ratio> = queries.treatments.iter().filter_map(total).collect();
     let single: Vec<Ratio> = queries
         .treatments
         .iter()
         .filter(|_| !queries.is_throughput)
-        .flat_map(|own| own.queries.values().filter_map(|query| query.speed.clone()))
+        .flat_map(|measured| measured.queries.values().filter_map(|query| query.speed.clone()))
         .collect();
     let target = facts.study.design.target_half_width;
     let names = match queries.is_throughput {
@@ -42,13 +42,13 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
     let open = queries
         .treatments
         .iter()
-        .filter(|own| own.total.speed.as_ref().is_some_and(|speed| is_open(speed, target)));
-    let evidence: Vec<&str> = open.map(|own| own.treatment.as_str()).collect();
+        .filter(|measured| measured.total.speed.as_ref().is_some_and(|speed| is_open(speed, target)));
+    let evidence: Vec<&str> = open.map(|measured| measured.treatment.as_str()).collect();
     finding("trust", text, &evidence)
 }
 
 /// `noise floor of totals ±1.0%, of queries ±1.1% to ±9.3%`: least and largest.
-fn floors(of: &[(&str, &Vec<Ratio>)]) -> Prose {
+fn floors(floors_of: &[(&str, &Vec<Ratio>)]) -> Prose {
     let words = |(name, ratios): &(&str, &Vec<Ratio>)| {
         let floors = ratios.iter().filter_map(|ratio| ratio.floor).map(|floor| floor - 1.0);
         let (low, high) = floors
@@ -59,7 +59,7 @@ fn floors(of: &[(&str, &Vec<Ratio>)]) -> Prose {
             (low, high) => prose!("of {} {} to {}", *name, low, high),
         })
     };
-    let known: Vec<Prose> = of.iter().filter_map(words).collect();
+    let known: Vec<Prose> = floors_of.iter().filter_map(words).collect();
     if known.is_empty() {
         return "noise floor unknown".into();
     }
