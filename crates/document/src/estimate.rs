@@ -167,10 +167,10 @@ impl Ratio {
     /// # Errors
     /// The serializer's.
     pub fn adjusted<'a, S: Serializer>(ratio: impl Into<Option<&'a Self>>, to: S) -> Result<S::Ok, S::Error> {
-        let fields = ratio.into().map(|own| {
+        let fields = ratio.into().map(|ratio| {
             json!({
-                "value": own.value, "low": own.low, "high": own.high, "holm_low": own.holm_low,
-                "holm_high": own.holm_high, "effect": own.effect, "mark": own.mark().words(),
+                "value": ratio.value, "low": ratio.low, "high": ratio.high, "holm_low": ratio.holm_low,
+                "holm_high": ratio.holm_high, "effect": ratio.effect, "mark": ratio.mark().words(),
             })
         });
         fields.serialize(to)
