@@ -14,9 +14,9 @@ use threadwise_report::{csv, html, json};
 /// Pairs of measurements.
 const PAIRS: usize = 7;
 
-fn time(work: impl FnOnce() -> usize) -> Duration {
+fn time(task: impl FnOnce() -> usize) -> Duration {
     let start = Instant::now();
-    black_box(work());
+    black_box(task());
     start.elapsed()
 }
 
@@ -50,10 +50,10 @@ fn main() {
     for _ in 0..PAIRS {
         let first = order.next() < 0.5;
         let early = first.then(|| time(yardstick));
-        let own = time(report);
+        let late = time(report);
         let other = early.unwrap_or_else(|| time(yardstick));
-        ratios.push(own.as_secs_f64() / other.as_secs_f64());
-        seconds.push(own.as_secs_f64());
+        ratios.push(late.as_secs_f64() / other.as_secs_f64());
+        seconds.push(late.as_secs_f64());
     }
     ratios.sort_by(f64::total_cmp);
     seconds.sort_by(f64::total_cmp);

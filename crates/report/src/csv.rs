@@ -61,7 +61,7 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
     if !facts.study.runs_whole() {
         return Vec::new();
     }
-    let asked = facts.study.treatments.iter().flat_map(|own| command::metrics(&own.options));
+    let asked = facts.study.treatments.iter().flat_map(|treatment| command::metrics(&treatment.options));
     let reported = facts.runs.iter().flat_map(lines::said).map(|(name, _)| name.to_owned());
     let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(reported).collect();
     names.into_iter().collect()
@@ -141,7 +141,7 @@ fn cell(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => guarded(text),
         Value::Number(number) if number.is_f64() => {
-            number.as_f64().map_or_else(String::new, |own| own.to_string())
+            number.as_f64().map_or_else(String::new, |number| number.to_string())
         }
         other => other.to_string(),
     }
@@ -165,8 +165,8 @@ fn counter_names(runs: &[Run]) -> Vec<String> {
 fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     let planned = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
     json!({
-        "run_id": run.id, "group": planned.map(|own| &own.group),
-        "placement": planned.map(|own| &own.placement), "jobs": planned.map(|own| own.sessions),
+        "run_id": run.id, "group": planned.map(|treatment| &treatment.group),
+        "placement": planned.map(|treatment| &treatment.placement), "jobs": planned.map(|treatment| treatment.sessions),
     })
 }
 
@@ -192,10 +192,10 @@ fn per_second(rows: u64, window_ns: u64) -> Option<String> {
 fn session_sums<'a>(sessions: impl Iterator<Item = &'a SessionSlice> + Clone) -> Value {
     let sum = |value: fn(&SessionSlice) -> u64| sessions.clone().map(value).sum::<u64>();
     json!({
-        "steps": sum(|own| own.steps), "cpu_ns": sum(|own| own.cpu_ns),
-        "answers_checked": sum(|own| own.answers_checked), "answers_wrong": sum(|own| own.answers_wrong),
-        "voluntary_switches": sum(|own| own.voluntary_switches),
-        "involuntary_switches": sum(|own| own.involuntary_switches),
+        "steps": sum(|session| session.steps), "cpu_ns": sum(|session| session.cpu_ns),
+        "answers_checked": sum(|session| session.answers_checked), "answers_wrong": sum(|session| session.answers_wrong),
+        "voluntary_switches": sum(|session| session.voluntary_switches),
+        "involuntary_switches": sum(|session| session.involuntary_switches),
     })
 }
 

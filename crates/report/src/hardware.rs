@@ -32,9 +32,9 @@ pub struct Clocks<'a> {
 pub fn clocks(probe: &Probe) -> BTreeMap<u32, Clocks<'_>> {
     let mut all: BTreeMap<u32, Clocks<'_>> = BTreeMap::new();
     for reading in probe.clocks.iter().filter(|reading| mhz(reading).is_some()) {
-        let own = all.entry(reading.cpu).or_default();
+        let clocks = all.entry(reading.cpu).or_default();
         let (alone, crowded) =
-            if reading.busy_cpus <= 1 { (&mut own.alone, false) } else { (&mut own.crowded, true) };
+            if reading.busy_cpus <= 1 { (&mut clocks.alone, false) } else { (&mut clocks.crowded, true) };
         let better = |old: &ClockReading| !crowded || reading.busy_cpus > old.busy_cpus;
         if alone.is_none_or(better) {
             *alone = Some(reading);
@@ -63,8 +63,8 @@ mod tests {
             clocks: vec![reading(8, 2600.0), reading(4, 2800.0), reading(1, 3000.0)],
             ..Probe::default()
         };
-        let own = clocks(&probe)[&3];
-        assert_eq!(own.alone.and_then(mhz), Some(3000.0));
-        assert_eq!(own.crowded.and_then(mhz), Some(2600.0));
+        let clock = clocks(&probe)[&3];
+        assert_eq!(clock.alone.and_then(mhz), Some(3000.0));
+        assert_eq!(clock.crowded.and_then(mhz), Some(2600.0));
     }
 }

@@ -99,7 +99,8 @@ fn name_metrics(study: &Study, fields: &mut Map<String, Value>) {
         *metric = name(metric);
     }
     if let Some(Value::Object(metrics)) = fields.get_mut("metrics") {
-        *metrics = std::mem::take(metrics).into_iter().map(|(own, value)| (name(&own), value)).collect();
+        *metrics =
+            std::mem::take(metrics).into_iter().map(|(metric, value)| (name(&metric), value)).collect();
     }
 }
 

@@ -176,7 +176,8 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
 /// The machine in one line, from its section.
 fn machine_line(document: &Document) -> String {
     let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
-    let machine = blocks.find_map(|block| if let Block::Machine(own) = block { Some(own) } else { None });
+    let machine =
+        blocks.find_map(|block| if let Block::Machine(topology) = block { Some(topology) } else { None });
     machine.map_or_else(String::new, |topology| topology_line(topology))
 }
 
@@ -194,12 +195,12 @@ impl Charts {
     fn add(&mut self, chart: &Chart) -> Result<(String, usize), ReportError> {
         let value = json(chart)?;
         let name = value["chart"].as_str().unwrap_or_default().to_owned();
-        let own = value.get("data").cloned().unwrap_or(Value::Null);
+        let data = value.get("data").cloned().unwrap_or(Value::Null);
         let list = self.0.entry(&name).or_insert_with(|| Value::Array(Vec::new()));
         let Value::Array(list) = list else {
             return Err(ReportError::Template(format!("two meanings of {name}")));
         };
-        list.push(own);
+        list.push(data);
         Ok((name, list.len() - 1))
     }
 }
@@ -219,10 +220,10 @@ fn blocks(all: &[Block], charts: &mut Charts) -> Result<Vec<BlockView>, ReportEr
             Block::Legend(lines, shown) if shown.on_page() => {
                 BlockView::Legend { lines: lines.iter().map(parts).collect() }
             }
-            Block::Table(own) if own.shown.on_page() => {
-                let shown = own.places(Shown::on_page);
-                let (own, reasons) = explained(own, &shown);
-                let view = BlockView::Table { table: table(&own) };
+            Block::Table(shown_table) if shown_table.shown.on_page() => {
+                let shown = shown_table.places(Shown::on_page);
+                let (explained_table, reasons) = explained(shown_table, &shown);
+                let view = BlockView::Table { table: table(&explained_table) };
                 if reasons.is_empty() {
                     view
                 } else {
@@ -230,26 +231,26 @@ fn blocks(all: &[Block], charts: &mut Charts) -> Result<Vec<BlockView>, ReportEr
                     BlockView::Legend { lines: reasons.into_iter().map(words).collect() }
                 }
             }
-            Block::Figure(own) => {
-                let view = figure(own, charts)?;
+            Block::Figure(chart) => {
+                let view = figure(chart, charts)?;
                 if let Some(BlockView::Figures { figures }) = views.last_mut() {
                     figures.push(view);
                     continue;
                 }
                 BlockView::Figures { figures: vec![view] }
             }
-            Block::Fold(own) => {
-                let view = fold(own);
+            Block::Fold(found) => {
+                let view = fold(found);
                 if let Some(BlockView::Folds { folds, .. }) = views.last_mut() {
                     folds.push(view);
                     continue;
                 }
-                BlockView::Folds { above: own.above, folds: vec![view] }
+                BlockView::Folds { above: found.above, folds: vec![view] }
             }
-            Block::Sides(own) => BlockView::Sides { sides: sides(own) },
+            Block::Sides(pair) => BlockView::Sides { sides: sides(pair) },
             Block::Verbatim(title, text) => BlockView::Verbatim { title: title.clone(), text: text.clone() },
             Block::Machine(topology) => BlockView::Machine { machine: machine::machine(topology) },
-            Block::Cores(own) => BlockView::Cores { sides: cores::drawn(own) },
+            Block::Cores(seconds) => BlockView::Cores { sides: cores::drawn(seconds) },
             _ => continue,
         };
         views.push(view);

@@ -10,10 +10,11 @@ pub fn compare(documents: &[Facts<'_>]) -> String {
     let table = compare::made(documents);
     let commands = documents.iter().any(|facts| facts.study.runs_whole());
     let rows = table.rows.iter().map(|row| {
-        let cells = row.cells.iter().map(|own| if commands { with_meaning(own) } else { cell(own) });
-        let own = json!({"name": row.name, "cells": cells.collect::<Value>()});
+        let cells =
+            row.cells.iter().map(|compared| if commands { with_meaning(compared) } else { cell(compared) });
+        let line = json!({"name": row.name, "cells": cells.collect::<Value>()});
         // Rows of commands are told apart by what they are of.
-        if commands { merged(own, json!({"metric": name_of(documents, row.metric)})) } else { own }
+        if commands { merged(line, json!({"metric": name_of(documents, row.metric)})) } else { line }
     });
     pretty(&json!({
         "version": VERSION,
@@ -42,12 +43,12 @@ fn name_of(documents: &[Facts<'_>], metric: &str) -> String {
 }
 
 /// A cell that says which side of 1 is better.
-fn with_meaning(own: &Cell<'_>) -> Value {
-    let meaning = match own {
+fn with_meaning(compared: &Cell<'_>) -> Value {
+    let meaning = match compared {
         Cell::Ratio { estimate, .. } if estimate.ratio.effect => Some(estimate.ratio.meaning()),
         _ => None,
     };
-    merged(cell(own), json!({"meaning": meaning}))
+    merged(cell(compared), json!({"meaning": meaning}))
 }
 
 fn cell(cell: &Cell<'_>) -> Value {

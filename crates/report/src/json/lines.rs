@@ -17,14 +17,14 @@ use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, command, wo
 /// The writer's.
 pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     facts.runs.iter().try_for_each(|run| {
-        let mut own = json!({
+        let mut shown = json!({
             "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
             "slices": run.slices.len(), "readings": run.readings,
         });
         if facts.study.runs_whole() {
-            own["metrics"] = said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            shown["metrics"] = said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
         }
-        line(out, &merged(ended(run), own))
+        line(out, &merged(ended(run), shown))
     })
 }
 

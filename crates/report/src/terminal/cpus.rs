@@ -43,7 +43,7 @@ const HEADERS: [&str; 8] =
 fn table(probe: &Probe, style: Style) -> Vec<String> {
     let clocks = clocks(probe);
     let crowds: BTreeSet<u32> =
-        clocks.values().filter_map(|own| own.crowded).map(|reading| reading.busy_cpus).collect();
+        clocks.values().filter_map(|clock| clock.crowded).map(|reading| reading.busy_cpus).collect();
     let mut headers = HEADERS.map(str::to_owned).to_vec();
     if let (1, Some(crowd)) = (crowds.len(), crowds.first()) {
         headers[7] = format!("{crowd} busy");
@@ -52,7 +52,7 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
     let mut busy = Vec::new();
     for cpu in probe.cpus.iter() {
         let co_runner = probe.co_runners.iter().find(|co_runner| co_runner.cpu == cpu);
-        busy.push(co_runner.and_then(|own| own.busy_share).is_some_and(|share| share >= BUSY));
+        busy.push(co_runner.and_then(|co_runner| co_runner.busy_share).is_some_and(|share| share >= BUSY));
         rows.push(row(cpu, co_runner, clocks.get(&cpu).copied().unwrap_or_default()));
     }
     let aligned = Aligned::new(rows, &[], style.width);
@@ -71,19 +71,20 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
 
 fn row(cpu: u32, co_runner: Option<&CoRunner>, clocks: Clocks<'_>) -> Vec<String> {
     let none = || "-".to_owned();
-    let adds = |of: fn(&CoRunner) -> Option<f64>| {
-        co_runner.and_then(of).map_or_else(none, |adds| significant(adds, 3))
+    let adds = |quantile: fn(&CoRunner) -> Option<f64>| {
+        co_runner.and_then(quantile).map_or_else(none, |adds| significant(adds, 3))
     };
-    let busy = co_runner.map_or_else(none, |own| own.busy_share.map_or("unknown".to_owned(), percent));
+    let busy =
+        co_runner.map_or_else(none, |co_runner| co_runner.busy_share.map_or("unknown".to_owned(), percent));
     let clock =
         |reading: Option<&ClockReading>| reading.and_then(mhz).map_or_else(none, |mhz| significant(mhz, 3));
     vec![
         cpu.to_string(),
-        adds(|own| own.adds_per_step_p10),
-        adds(|own| own.adds_per_step_p50),
-        adds(|own| own.adds_per_step_p90),
+        adds(|co_runner| co_runner.adds_per_step_p10),
+        adds(|co_runner| co_runner.adds_per_step_p50),
+        adds(|co_runner| co_runner.adds_per_step_p90),
         busy,
-        co_runner.map_or_else(none, |own| percent(own.off_cpu_share)),
+        co_runner.map_or_else(none, |co_runner| percent(co_runner.off_cpu_share)),
         clock(clocks.alone),
         clock(clocks.crowded),
     ]
@@ -104,7 +105,7 @@ fn clock_note(probe: &Probe, style: Style) -> Option<String> {
 /// Why shares are unknown: equal reasons once, with their logical CPUs.
 fn reasons(co_runners: &[CoRunner], verdict: &[Finding], style: Style) -> Vec<String> {
     let mut by_reason: BTreeMap<&str, CpuSet> = BTreeMap::new();
-    for co_runner in co_runners.iter().filter(|own| own.busy_share.is_none()) {
+    for co_runner in co_runners.iter().filter(|co_runner| co_runner.busy_share.is_none()) {
         let why = co_runner.why.trim().trim_end_matches('.');
         if verdict.iter().any(|finding| finding.line.to_string().contains(why)) {
             continue;
@@ -124,11 +125,14 @@ fn reasons(co_runners: &[CoRunner], verdict: &[Finding], style: Style) -> Vec<St
 /// Co-runners of a large machine.
 fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
     let mut parts = vec![format!("{} watched", counted(all.len(), "logical CPU"))];
-    if let Some((least, middle, most)) = extent(all.iter().filter_map(|own| own.adds_per_step_p50)) {
+    if let Some((least, middle, most)) =
+        extent(all.iter().filter_map(|co_runner| co_runner.adds_per_step_p50))
+    {
         let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
         parts.push(format!("adds a step p50 {least} to {most}, middle {middle}"));
     }
-    let mut known: Vec<(f64, u32)> = all.iter().filter_map(|own| Some((own.busy_share?, own.cpu))).collect();
+    let mut known: Vec<(f64, u32)> =
+        all.iter().filter_map(|co_runner| Some((co_runner.busy_share?, co_runner.cpu))).collect();
     known.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     if let (Some((most, _)), Some((middle, _))) = (known.first(), known.get(known.len() / 2)) {
         parts.push(format!("sibling busy: middle {}, most {}", percent(*middle), percent(*most)));

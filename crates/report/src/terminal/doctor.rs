@@ -61,7 +61,7 @@ fn check(row: &DoctorRow<'_>, name_width: usize, style: Style) -> Vec<String> {
 /// The word in a column of seven, coloured after it was padded.
 fn colored(word: &str, style: Style) -> String {
     let padded = format!("{word:7}");
-    match OUTCOMES.iter().find(|(own, _)| *own == word) {
+    match OUTCOMES.iter().find(|(known, _)| *known == word) {
         Some((_, code)) => style.paint(code, &padded),
         None => padded,
     }

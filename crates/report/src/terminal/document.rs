@@ -35,7 +35,7 @@ fn hanging(head: &str, line: &Prose, style: Style) -> Vec<String> {
 /// The sections' parts that a terminal has room for.
 pub fn sections(document: &Document, style: Style) -> String {
     let blocks = document.sections.iter().flat_map(|section| &section.blocks);
-    let text: String = blocks.map(|own| block(own, style)).collect();
+    let text: String = blocks.map(|part| block(part, style)).collect();
     text.trim_end().to_owned()
 }
 
@@ -45,7 +45,7 @@ fn block(block: &Block, style: Style) -> String {
     let lines = match block {
         Block::Text(prose, shown) if on(shown) => wrap(&line(prose), style.width),
         Block::List(all, shown) if on(shown) => {
-            all.iter().flat_map(|own| hanging("  ", own, style)).collect()
+            all.iter().flat_map(|part| hanging("  ", part, style)).collect()
         }
         Block::Legend(parts, shown) if on(shown) => {
             let parts: Vec<String> = parts.iter().map(line).collect();

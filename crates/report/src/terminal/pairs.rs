@@ -68,10 +68,10 @@ fn figures(probe: &Probe, a: u32, b: u32, style: Style) -> Vec<String> {
         Some(sharing) => format!("{} {}", sign(sharing, style.unicode), words(sharing)),
         None => "not measured".to_owned(),
     };
-    let slowed = |of: fn(&PairSharing) -> Option<_>| slowdown(pair.and_then(of));
+    let slowed = |latency: fn(&PairSharing) -> Option<_>| slowdown(pair.and_then(latency));
     let latency = probe.latency(a, b);
     let nanoseconds = |latency: Option<LatencyFigures>| {
-        latency.map_or_else(|| "-".to_owned(), |own| median_and_spread(own, style))
+        latency.map_or_else(|| "-".to_owned(), |figures| median_and_spread(figures, style))
     };
     vec![
         format!("{a}-{b}"),
@@ -193,9 +193,9 @@ fn counts(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{} {words}", grouped(*count)))
         .collect();
-    let own = counted(probe.pairs.len(), "pair");
+    let pairs = counted(probe.pairs.len(), "pair");
     let sets = counted(probe.sets.len(), "set");
-    let line = format!("pairs      {}; {own} measured alone, the rest by {sets}", parts.join(", "));
+    let line = format!("pairs      {}; {pairs} measured alone, the rest by {sets}", parts.join(", "));
     hanging(&line, 11, style)
 }
 

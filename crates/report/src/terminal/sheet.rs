@@ -35,7 +35,7 @@ pub fn table(table: &Table, style: Style) -> String {
     let steps = table
         .columns
         .iter()
-        .map(|own| own.narrow.shorten_at.max(own.narrow.drop_at))
+        .map(|column| column.narrow.shorten_at.max(column.narrow.drop_at))
         .max()
         .unwrap_or(0)
         .max(1);

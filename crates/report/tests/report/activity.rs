@@ -87,8 +87,8 @@ fn fixture() -> Fixture {
 #[test]
 fn a_terminal_shows_subject_by_subject() {
     let text = sections(&fixture().document(), UNICODE);
-    let (_, own) = text.split_once("waits, shares").unwrap();
-    insta::assert_snapshot!(format!("waits, shares{own}"), @r"
+    let (_, rest) = text.split_once("waits, shares").unwrap();
+    insta::assert_snapshot!(format!("waits, shares{rest}"), @r"
     waits, shares of samples
     treatment   samples       running  LWLock:WALWrite    IO:WALSync          other
     ───────────────────────────────────────────────────────────────────────────────
@@ -130,8 +130,8 @@ fn nothing_is_wider_than_the_terminal() {
     fixture.analysis.treatments[1].name = format!("{}/l2", "a-very-long-name-of-a-treatment".repeat(2));
     for width in [50, 64, 80, 100] {
         let text = sections(&fixture.document(), Style { width, ..UNICODE });
-        let (_, own) = text.split_once("waits, shares").unwrap();
-        let wide = own.lines().skip(1).find(|line| line.chars().count() > width);
+        let (_, rest) = text.split_once("waits, shares").unwrap();
+        let wide = rest.lines().skip(1).find(|line| line.chars().count() > width);
         // A name of a treatment stays whole.
         assert!(wide.is_none_or(|line| line.contains("a-very-long-name")), "{width}: {wide:?}");
         assert!(!text.contains(long), "a name is cut");
@@ -147,9 +147,12 @@ fn where_nothing_was_counted_nothing_is_shown() {
     let text = sections(&fixture.document(), UNICODE);
     assert!(!text.contains("waits") && !text.contains("elapsed"), "{text}");
     let report: Value = serde_json::from_str(&fixture.json()).unwrap();
-    let own = &report["treatments"][0];
-    assert_eq!((&own["waits"], &own["cpu"], &own["locks"]), (&Value::Null, &Value::Null, &Value::Null));
-    assert_eq!(own["counters"], value!([]));
+    let treatment = &report["treatments"][0];
+    assert_eq!(
+        (&treatment["waits"], &treatment["cpu"], &treatment["locks"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    assert_eq!(treatment["counters"], value!([]));
 }
 
 #[test]
@@ -172,18 +175,21 @@ fn counters_that_never_move_are_not_shown() {
 #[test]
 fn json_has_every_figure() {
     let report: Value = serde_json::from_str(&fixture().json()).unwrap();
-    let own = &report["treatments"][0];
-    assert_eq!((&own["waits"]["samples"], &own["waits"]["enough"]), (&value!(12_340), &value!(true)));
-    let share = &own["waits"]["shares"][1];
+    let treatment = &report["treatments"][0];
+    assert_eq!(
+        (&treatment["waits"]["samples"], &treatment["waits"]["enough"]),
+        (&value!(12_340), &value!(true))
+    );
+    let share = &treatment["waits"]["shares"][1];
     assert_eq!((&share["name"], &share["mean"]), (&value!("LWLock:WALWrite"), &value!(0.34)));
     assert_eq!(share["unit"], "share");
-    assert_eq!(own["counters"][1]["name"], "wal_bytes");
-    assert_eq!(own["counters"][1]["per_s"]["unit"], "bytes/s");
-    assert_eq!(own["cpu"]["client_share"]["mean"], 0.054);
-    assert_eq!(own["locks"]["cycles_per_spin_bound"]["mean"], 1106.0);
-    assert_eq!(own["locks"]["clock_mhz"], 2400.0);
-    assert_eq!(own["loop_in_server"], true);
-    assert_eq!(own["metrics"]["elapsed_ns"]["mean"], 10.4e9);
+    assert_eq!(treatment["counters"][1]["name"], "wal_bytes");
+    assert_eq!(treatment["counters"][1]["per_s"]["unit"], "bytes/s");
+    assert_eq!(treatment["cpu"]["client_share"]["mean"], 0.054);
+    assert_eq!(treatment["locks"]["cycles_per_spin_bound"]["mean"], 1106.0);
+    assert_eq!(treatment["locks"]["clock_mhz"], 2400.0);
+    assert_eq!(treatment["loop_in_server"], true);
+    assert_eq!(treatment["metrics"]["elapsed_ns"]["mean"], 10.4e9);
     let gap = &report["treatments"][2];
     assert_eq!(
         (&gap["cpu"]["engine_ns_per_row"], &gap["locks"]["cycles_per_spin"]),

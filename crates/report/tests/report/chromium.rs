@@ -148,8 +148,8 @@ fn probes_of_every_size_are_drawn() {
         for method in ["compare-and-swap", "one writer and one reader"] {
             assert!(dom.contains(&format!("aria-label=\"Cache-line latency by {method}\"")), "{method}");
         }
-        let own = probed.probe.levels[0].low_ns;
-        let written = format!(">{}", threadwise_document::numbers::nanoseconds(own));
+        let low_ns = probed.probe.levels[0].low_ns;
+        let written = format!(">{}", threadwise_document::numbers::nanoseconds(low_ns));
         assert!(dom.contains(&written), "{written}: no figure in a cell or table");
     }
 }

@@ -44,10 +44,10 @@ fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
     study.workload = command::WORKLOAD.to_owned();
     (study.design.rounds, study.left_out) = (1, Vec::new());
     let metrics = METRICS.map(|(name, spec)| (format!("metric.{name}"), spec.to_owned()));
-    let own = options.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let given = options.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
     let command = ("command".to_owned(), "bench --time 10 'a file'".to_owned());
-    let options: Vec<(String, String)> = metrics.into_iter().chain([command]).chain(own).collect();
-    study.treatments = TREATMENTS.iter().enumerate().map(|(at, own)| treatment(at, own, &options)).collect();
+    let options: Vec<(String, String)> = metrics.into_iter().chain([command]).chain(given).collect();
+    study.treatments = TREATMENTS.iter().enumerate().map(|(at, row)| treatment(at, row, &options)).collect();
     let compared =
         TREATMENTS[2..].iter().map(|(name, ..)| comparison(name, &["alone", "alone'"], "baseline"));
     study.comparisons = compared.chain([comparison("all", &["two"], "smt-whole")]).collect();
@@ -63,12 +63,12 @@ fn looked_at(mut fixture: Fixture) -> Fixture {
     fixture
 }
 
-fn treatment(at: usize, own: &(&str, &str, f64, f64), options: &[(String, String)]) -> Treatment {
+fn treatment(at: usize, row: &(&str, &str, f64, f64), options: &[(String, String)]) -> Treatment {
     let mut treatment = Fixture::generated(1, 1).study.treatments[0].clone();
-    treatment.name = own.0.to_owned();
+    treatment.name = row.0.to_owned();
     treatment.group = String::new();
     treatment.role = [Role::Baseline, Role::BaselineTwin].get(at).copied().unwrap_or(Role::Compared);
-    treatment.placement = own.1.to_owned();
+    treatment.placement = row.1.to_owned();
     treatment.sessions = if at < 2 { 1 } else { 2 };
     treatment.factors.clear();
     treatment.options =
@@ -238,7 +238,7 @@ fn numbers_of_any_size_keep_the_width() {
             let mut extreme = fixture(8, &[("headline", headline)]);
             for run in &mut extreme.runs {
                 let factor = if run.treatment.starts_with("alone") { low } else { high };
-                for reading in run.readings.iter_mut().filter(|own| own.metric != "errors") {
+                for reading in run.readings.iter_mut().filter(|reading| reading.metric != "errors") {
                     reading.value = reading.value.map(|value| factor * (value / 1e4));
                 }
             }
@@ -256,7 +256,7 @@ fn numbers_of_any_size_keep_the_width() {
     let huge = |value: f64| {
         let mut fixture = fixture(1, &[]);
         let all = fixture.runs.iter_mut().flat_map(|run| &mut run.readings);
-        all.filter(|own| own.metric == "pages").for_each(|own| own.value = Some(value));
+        all.filter(|reading| reading.metric == "pages").for_each(|reading| reading.value = Some(value));
         sections(&looked_at(fixture).document(), UNICODE)
     };
     for (value, shown) in [(1e300, " 1.00e300 "), (1e-12, " 1.00e-12 "), (1_234_567.0, " 1.23M ")] {
@@ -317,14 +317,14 @@ fn one_block_and_hostile_names_are_drawn_too() {
 fn json_has_the_documented_form() {
     let fixture = fixture(8, &[]);
     let report: Value = serde_json::from_str(&fixture.json()).unwrap();
-    let own = &report["commands"];
+    let commands = &report["commands"];
     assert_eq!(
-        (own["headline"].as_str(), own["process_per_session"].as_bool()),
+        (commands["headline"].as_str(), commands["process_per_session"].as_bool()),
         (Some("elapsed_ns"), Some(false))
     );
-    assert_eq!(own["command"], "bench --time 10 'a file'");
+    assert_eq!(commands["command"], "bench --time 10 'a file'");
     let names: Vec<&str> =
-        own["quantities"].as_array().unwrap().iter().map(|q| q["metric"].as_str().unwrap()).collect();
+        commands["quantities"].as_array().unwrap().iter().map(|q| q["metric"].as_str().unwrap()).collect();
     let all = [
         "elapsed_ns",
         "metric/errors",
@@ -335,10 +335,10 @@ fn json_has_the_documented_form() {
         "peak_rss_bytes",
     ];
     assert_eq!(names, all);
-    assert_eq!(own["quantities"][4]["direction"], "higher-is-better");
-    assert_eq!(own["quantities"][3]["direction"], "neither");
-    assert_eq!(own["gaps"][0]["reason"], "0 in block 0 of same-core");
-    assert_eq!(own["noise_floors"].as_array().unwrap().len(), 6);
+    assert_eq!(commands["quantities"][4]["direction"], "higher-is-better");
+    assert_eq!(commands["quantities"][3]["direction"], "neither");
+    assert_eq!(commands["gaps"][0]["reason"], "0 in block 0 of same-core");
+    assert_eq!(commands["noise_floors"].as_array().unwrap().len(), 6);
     let metrics = &report["treatments"][3]["metrics"];
     assert_eq!(metrics["metric/tps"]["unit"], "tx/s");
     assert!((metrics["busy_cpus"]["mean"].as_f64().unwrap() - 1.9).abs() < 0.05);
@@ -361,7 +361,7 @@ fn exports_have_a_column_for_each_metric() {
     csv::runs_csv(&fixture.facts(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    let column = |name: &str| lines[0].iter().position(|own| *own == name).expect(name);
+    let column = |name: &str| lines[0].iter().position(|known| *known == name).expect(name);
     let tps: f64 = lines[1][column("metric/tps")].parse().unwrap();
     assert_eq!(Some(tps), fixture.runs[0].readings[0].value);
     assert_eq!(lines[1][column("peak_rss_bytes")], "125829120");
@@ -382,7 +382,7 @@ fn commands_side_by_side_have_a_row_for_each_quantity() {
     let two = looked_at(two);
     let named = |fixtures: &[(&'static str, &Fixture)]| -> String {
         let all: Vec<Facts<'_>> =
-            fixtures.iter().map(|(source, own)| Facts { source, ..own.facts() }).collect();
+            fixtures.iter().map(|(source, fixture)| Facts { source, ..fixture.facts() }).collect();
         let value: Value = serde_json::from_str(&json::compare(&all)).unwrap();
         assert!(
             value["rows"][0]["metric"].is_string() && value["rows"][0]["cells"][0]["meaning"].is_string()

@@ -26,7 +26,10 @@ fn fixtures() -> [Fixture; 3] {
         let kept =
             comparisons.into_iter().filter(|comparison| study.treatment(&comparison.treatment).is_some());
         let kept: Vec<_> = kept.collect();
-        fixture.analysis.estimates.retain(|own| kept.iter().any(|comparison| comparison.name == own.name));
+        fixture
+            .analysis
+            .estimates
+            .retain(|estimate| kept.iter().any(|comparison| comparison.name == estimate.name));
         fixture.study.comparisons = kept;
         fixture
     };

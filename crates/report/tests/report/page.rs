@@ -250,9 +250,9 @@ fn what_disturbed_the_study_is_reported_by_block() {
 #[test]
 fn comparisons_of_the_study_file_have_their_names() {
     let mut fixture = Fixture::generated(2, 3);
-    let mut own = fixture.analysis.estimates[1].clone();
-    (own.name, own.kind) = ("spread or packed/l2".to_owned(), "named".to_owned());
-    fixture.analysis.estimates.push(own);
+    let mut estimate = fixture.analysis.estimates[1].clone();
+    (estimate.name, estimate.kind) = ("spread or packed/l2".to_owned(), "named".to_owned());
+    fixture.analysis.estimates.push(estimate);
     let page = html::render(&fixture.document()).unwrap();
     let value = data_of(&page);
     let rows = value["ratios"][0]["rows"].as_array().unwrap();

@@ -336,11 +336,12 @@ fn interval(values: &[f64], unit: &str) -> Interval {
 }
 
 fn block_rates(runs: &[Run], name: &str) -> BTreeMap<u32, f64> {
-    let own = runs.iter().filter(|run| run.treatment == name && run.status.is_valid());
-    own.map(|run| {
-        (run.block, run.slices.iter().map(Slice::rows_per_s).sum::<f64>() / run.slices.len() as f64)
-    })
-    .collect()
+    let valid = runs.iter().filter(|run| run.treatment == name && run.status.is_valid());
+    valid
+        .map(|run| {
+            (run.block, run.slices.iter().map(Slice::rows_per_s).sum::<f64>() / run.slices.len() as f64)
+        })
+        .collect()
 }
 
 fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {

@@ -234,10 +234,10 @@ const LIST_WORDS: [&str; 2] = ["session", "-:"];
 #[test]
 fn comparisons_stand_below_the_table_by_name() {
     let mut fixture = Fixture::generated(8, 5);
-    let mut own = fixture.analysis.estimates[0].clone();
-    (own.name, own.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".to_owned());
-    (own.ratio.effect, own.ratio.conclusive) = (false, false);
-    fixture.analysis.estimates.push(own);
+    let mut estimate = fixture.analysis.estimates[0].clone();
+    (estimate.name, estimate.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".to_owned());
+    (estimate.ratio.effect, estimate.ratio.conclusive) = (false, false);
+    fixture.analysis.estimates.push(estimate);
     let text = sections(&fixture.document(), UNICODE);
     let shown: Vec<&str> = text.lines().skip_while(|line| *line != "comparisons").collect();
     insta::assert_snapshot!(shown.join("\n"), @r"

@@ -240,8 +240,8 @@ fn the_page_begins_with_the_jobs() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    let own = page.split_once("<section id=\"worklist\"").unwrap().1.split_once("</section>").unwrap().0;
-    assert_eq!(own.matches("data-chart=\"").count(), 2);
+    let section = page.split_once("<section id=\"worklist\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!(section.matches("data-chart=\"").count(), 2);
     let outcome =
         page.split_once("<section id=\"comparison\"").unwrap().1.split_once("</section>").unwrap().0;
     assert!(outcome.contains("A run is the whole list. A ratio") && !outcome.contains("One process"));
@@ -284,10 +284,13 @@ fn pages_of_work_lists_are_accessible() {
 #[test]
 fn one_block_schedules_and_hostile_names_are_drawn_too() {
     let mut evil = fixture(8);
-    let own = evil.analysis.worklist.as_mut().unwrap();
-    own.recipe = HOSTILE.to_owned();
-    own.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
-    own.timelines.iter_mut().flat_map(|own| &mut own.bars).for_each(|bar| bar.name.push_str(HOSTILE));
+    let list = evil.analysis.worklist.as_mut().unwrap();
+    list.recipe = HOSTILE.to_owned();
+    list.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
+    list.timelines
+        .iter_mut()
+        .flat_map(|timeline| &mut timeline.bars)
+        .for_each(|bar| bar.name.push_str(HOSTILE));
     for fixture in [fixture(1), schedules(), evil] {
         let page = html::render(&fixture.document()).unwrap();
         let Some((dom, root, errors)) = opened(&page) else { return };
@@ -300,10 +303,10 @@ fn one_block_schedules_and_hostile_names_are_drawn_too() {
 #[test]
 fn json_has_the_documented_form() {
     let report: Value = serde_json::from_str(&fixture(8).json()).unwrap();
-    let own = &report["worklist"];
-    assert_eq!((&own["recipe"], &own["items"]), (&"firebird".into(), &40.into()));
-    assert_eq!(own["chain"], own["recipe"], "the old name stays");
-    let series = &own["series"][1];
+    let list = &report["worklist"];
+    assert_eq!((&list["recipe"], &list["items"]), (&"firebird".into(), &40.into()));
+    assert_eq!(list["chain"], list["recipe"], "the old name stays");
+    let series = &list["series"][1];
     assert_eq!((&series["label"], &series["placement"]), (&"all".into(), &"all".into()));
     let point = &series["points"][2];
     assert_eq!((&point["treatment"], &point["jobs"]), (&"all j4".into(), &4.into()));
@@ -314,10 +317,10 @@ fn json_has_the_documented_form() {
     let step = &series["steps"][0];
     assert_eq!((&step["from_jobs"], &step["to_jobs"]), (&1.into(), &2.into()));
     assert_eq!((&step["speed"]["effect"], &step["speed"]["mark"]), (&true.into(), &"higher".into()));
-    let pair = &own["pairs"][2];
+    let pair = &list["pairs"][2];
     assert_eq!((&pair["kind"], &pair["jobs"]), (&"placement".into(), &4.into()));
     assert_eq!((&pair["treatment"], &pair["baseline"]), (&"all j4".into(), &"no-smt j4".into()));
-    let run = &own["timelines"][0];
+    let run = &list["timelines"][0];
     assert_eq!(run["items"].as_array().unwrap().len(), 40);
     assert!(run["items"][0]["elapsed_s"].is_number() && run["block"].is_number());
     // One block has no interval; other workloads do not have the field at all.
@@ -334,7 +337,7 @@ fn items_are_exported_one_by_one() {
     csv::items_csv(&fixture.facts(), &mut text).unwrap();
     let mut reader = ::csv::Reader::from_reader(text.as_slice());
     let head = reader.headers().unwrap().clone();
-    let column = |name: &str| head.iter().position(|own| own == name).expect(name);
+    let column = |name: &str| head.iter().position(|title| title == name).expect(name);
     let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     // Of each run the items that were reported; the last run failed before any.
     assert_eq!(rows.len(), (fixture.runs.len() - 1) * NAMES.len());

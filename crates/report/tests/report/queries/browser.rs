@@ -16,10 +16,10 @@ fn drawn<'d>(dom: &'d str, chart: &str) -> &'d str {
 fn every_chart_is_drawn_and_the_console_is_clean() {
     // Degrees, ratios, bars, steps, core-seconds, roles, busy, time; streams have two heat maps more
     // where both placements have cells, and no steps without neighbours of the same streams.
-    for (own, charts) in
+    for (name, charts) in
         [(fixture(11, false), 8), (long_names(6), 8), (bare(), 7), (empty(), 0), (hostile(), 8)]
     {
-        let page = html::render(&own.document()).unwrap();
+        let page = html::render(&name.document()).unwrap();
         let Some((dom, root, console)) = opened(&page) else { return };
         assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
         assert_eq!(page.matches("data-chart=\"").count(), charts);
@@ -30,13 +30,13 @@ fn every_chart_is_drawn_and_the_console_is_clean() {
 
 #[test]
 fn pages_of_queries_are_accessible() {
-    for (name, own) in [
+    for (name, fixture) in [
         ("queries", fixture(11, false)),
         ("streams", fixture(17, true)),
         ("nothing was measured", empty()),
         ("hostile queries", hostile()),
     ] {
-        assert_accessible(name, &html::render(&own.document()).unwrap());
+        assert_accessible(name, &html::render(&fixture.document()).unwrap());
     }
 }
 

@@ -28,12 +28,12 @@ fn points(compared: usize, throughput: bool) -> Vec<Point> {
     let streams: &[u32] = if throughput { &[1, 2, 4] } else { &[1] };
     let dops = [1, 2, 4, 7, 8, 14];
     let all = ["no-smt", "all"].into_iter().flat_map(|placement| {
-        dops.into_iter().flat_map(move |dop| streams.iter().map(move |own| (placement, dop, *own)))
+        dops.into_iter().flat_map(move |dop| streams.iter().map(move |streams| (placement, dop, *streams)))
     });
-    let others = all.filter(|own| *own != ("no-smt", 1, 1)).take(compared);
-    points.extend(others.map(|(placement, dop, own)| {
-        let suffix = if throughput { format!(" s{own}") } else { String::new() };
-        (format!("{placement} d{dop}{suffix}"), placement, dop, own)
+    let others = all.filter(|point| *point != ("no-smt", 1, 1)).take(compared);
+    points.extend(others.map(|(placement, dop, streams)| {
+        let suffix = if throughput { format!(" s{streams}") } else { String::new() };
+        (format!("{placement} d{dop}{suffix}"), placement, dop, streams)
     }));
     points
 }
@@ -93,8 +93,8 @@ fn plan_at(query: u8, dop: u32) -> usize {
     usize::from(query - 1) * 3 + kind
 }
 
-fn query_estimates(query: u8, own: &Point, is_base: bool, noise: f64) -> QueryEstimates {
-    let (_, placement, dop, _) = own;
+fn query_estimates(query: u8, point: &Point, is_base: bool, noise: f64) -> QueryEstimates {
+    let (_, placement, dop, _) = point;
     let smt = if *placement == "all" { 1.06 } else { 1.0 };
     let speed = speed_at(query, *dop) * smt * noise;
     let elapsed = serial_s(query) * 1e3 / speed;
@@ -116,13 +116,13 @@ fn query_estimates(query: u8, own: &Point, is_base: bool, noise: f64) -> QueryEs
     }
 }
 
-fn treatment_queries(at: usize, own: &Point, throughput: bool) -> TreatmentQueries {
+fn treatment_queries(at: usize, point: &Point, throughput: bool) -> TreatmentQueries {
     let mut draws = Draws(at as u64 + 5);
     let is_base = at < 2;
     let queries: BTreeMap<u8, QueryEstimates> = (1..=22)
-        .map(|query| (query, query_estimates(query, own, is_base, 1.0 + 0.03 * (draws.next() - 0.5))))
+        .map(|query| (query, query_estimates(query, point, is_base, 1.0 + 0.03 * (draws.next() - 0.5))))
         .collect();
-    let (name, placement, dop, streams) = own;
+    let (name, placement, dop, streams) = point;
     let elapsed = queries.values().map(|query| query.elapsed_ms.mean).sum::<f64>() / 1e3;
     let serial: f64 = (1..=22).map(serial_s).sum();
     let logs = queries.values().filter_map(|query| query.speed.as_ref()).map(|speed| speed.value.ln());
@@ -166,16 +166,17 @@ fn treatment_queries(at: usize, own: &Point, throughput: bool) -> TreatmentQueri
 fn baselines(treatments: &[TreatmentQueries]) -> Vec<Baseline> {
     let [first, second, ..] = treatments else { return Vec::new() };
     let mut both = first.clone();
-    let mean =
-        |own: &mut Interval, other: &Interval| *own = around((own.mean * other.mean).sqrt(), &own.unit);
-    let pair = |own: &mut Option<Interval>, other: &Option<Interval>| {
-        own.iter_mut().zip(other).for_each(|(own, other)| mean(own, other));
+    let mean = |interval: &mut Interval, other: &Interval| {
+        *interval = around((interval.mean * other.mean).sqrt(), &interval.unit)
+    };
+    let pair = |interval: &mut Option<Interval>, other: &Option<Interval>| {
+        interval.iter_mut().zip(other).for_each(|(interval, other)| mean(interval, other));
     };
     pair(&mut both.total.elapsed_s, &second.total.elapsed_s);
     pair(&mut both.total.cpu_s, &second.total.cpu_s);
     pair(&mut both.total.queries_per_h, &second.total.queries_per_h);
-    for (own, other) in both.queries.values_mut().zip(second.queries.values()) {
-        mean(&mut own.elapsed_ms, &other.elapsed_ms);
+    for (query, other) in both.queries.values_mut().zip(second.queries.values()) {
+        mean(&mut query.elapsed_ms, &other.elapsed_ms);
     }
     vec![Baseline {
         group: String::new(),
@@ -210,10 +211,10 @@ fn steps(treatments: &[TreatmentQueries]) -> Vec<DopStep> {
             },
             plan_change,
         };
-        for (query, own) in &to.queries {
-            let speed = from.queries[query].elapsed_ms.mean / own.elapsed_ms.mean;
+        for (query, estimates) in &to.queries {
+            let speed = from.queries[query].elapsed_ms.mean / estimates.elapsed_ms.mean;
             let differs =
-                change_at(*query, dops.0) != Change::Different && own.plan_change == Change::Different;
+                change_at(*query, dops.0) != Change::Different && estimates.plan_change == Change::Different;
             let change = if differs { Change::Different } else { Change::ParallelOnly };
             steps.push(step(Some(*query), speed, change));
         }
@@ -223,22 +224,26 @@ fn steps(treatments: &[TreatmentQueries]) -> Vec<DopStep> {
 }
 
 fn heat(treatments: &[TreatmentQueries], placement: &str) -> HeatMap {
-    let own = || treatments[1..].iter().filter(move |own| own.placement == placement);
-    let unique = |of: fn(&TreatmentQueries) -> u32| {
-        own().map(of).collect::<std::collections::BTreeSet<u32>>().into_iter().collect::<Vec<u32>>()
+    let at_placement = || treatments[1..].iter().filter(move |measured| measured.placement == placement);
+    let unique = |value: fn(&TreatmentQueries) -> u32| {
+        at_placement()
+            .map(value)
+            .collect::<std::collections::BTreeSet<u32>>()
+            .into_iter()
+            .collect::<Vec<u32>>()
     };
-    let streams = unique(|own| own.streams);
-    let cells = own().map(|own| HeatCell {
-        dop: own.dop.unwrap(),
-        streams: own.streams,
-        treatment: own.treatment.clone(),
-        queries_per_h: own.total.queries_per_h.clone().unwrap(),
+    let streams = unique(|measured| measured.streams);
+    let cells = at_placement().map(|measured| HeatCell {
+        dop: measured.dop.unwrap(),
+        streams: measured.streams,
+        treatment: measured.treatment.clone(),
+        queries_per_h: measured.total.queries_per_h.clone().unwrap(),
     });
     HeatMap {
         placement: placement.to_owned(),
         variant: String::new(),
         cores: Some(7),
-        dops: unique(|own| own.dop.unwrap()),
+        dops: unique(|measured| measured.dop.unwrap()),
         cells: cells.collect(),
         plateaus: streams
             .iter()
@@ -259,7 +264,7 @@ fn heat(treatments: &[TreatmentQueries], placement: &str) -> HeatMap {
 
 fn queries(points: &[Point], throughput: bool) -> Queries {
     let treatments: Vec<TreatmentQueries> =
-        points.iter().enumerate().map(|(at, own)| treatment_queries(at, own, throughput)).collect();
+        points.iter().enumerate().map(|(at, point)| treatment_queries(at, point, throughput)).collect();
     let (plans, changes) = plans();
     let outlier = |query: u8, block: Option<u32>, times: f64, reason: Reason, text: Prose| Outlier {
         query,
@@ -319,11 +324,11 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
 pub fn fixture(compared: usize, throughput: bool) -> Fixture {
     let points = points(compared, throughput);
     let (study, queries) = (study(&points, throughput), queries(&points, throughput));
-    let summary = |own: &TreatmentQueries| TreatmentSummary {
-        name: own.treatment.clone(),
+    let summary = |measured: &TreatmentQueries| TreatmentSummary {
+        name: measured.treatment.clone(),
         group: String::new(),
-        placement: own.placement.clone(),
-        sessions: own.streams,
+        placement: measured.placement.clone(),
+        sessions: measured.streams,
         runs: 8,
         failed: 0,
         excluded: 0,
@@ -389,16 +394,16 @@ pub fn long_names(compared: usize) -> Fixture {
             *name = filled.chars().chain("x".repeat(40).chars()).take(40).collect();
         }
     };
-    fixture.study.treatments.iter_mut().for_each(|own| long(&mut own.name));
-    fixture.study.comparisons.iter_mut().for_each(|own| long(&mut own.treatment));
-    fixture.runs.iter_mut().for_each(|own| long(&mut own.treatment));
-    fixture.analysis.treatments.iter_mut().for_each(|own| long(&mut own.name));
-    fixture.analysis.estimates.iter_mut().for_each(|own| long(&mut own.treatment));
+    fixture.study.treatments.iter_mut().for_each(|treatment| long(&mut treatment.name));
+    fixture.study.comparisons.iter_mut().for_each(|comparison| long(&mut comparison.treatment));
+    fixture.runs.iter_mut().for_each(|run| long(&mut run.treatment));
+    fixture.analysis.treatments.iter_mut().for_each(|summary| long(&mut summary.name));
+    fixture.analysis.estimates.iter_mut().for_each(|estimate| long(&mut estimate.treatment));
     let queries = fixture.analysis.queries.as_mut().unwrap();
-    queries.treatments.iter_mut().for_each(|own| long(&mut own.treatment));
-    queries.baselines.iter_mut().for_each(|own| long(&mut own.both.treatment));
-    queries.changes.iter_mut().flat_map(|own| &mut own.treatments).for_each(long);
-    queries.outliers.iter_mut().for_each(|own| long(&mut own.treatment));
-    queries.steps.iter_mut().for_each(|own| [&mut own.from, &mut own.to].into_iter().for_each(long));
+    queries.treatments.iter_mut().for_each(|measured| long(&mut measured.treatment));
+    queries.baselines.iter_mut().for_each(|baseline| long(&mut baseline.both.treatment));
+    queries.changes.iter_mut().flat_map(|change| &mut change.treatments).for_each(long);
+    queries.outliers.iter_mut().for_each(|outlier| long(&mut outlier.treatment));
+    queries.steps.iter_mut().for_each(|step| [&mut step.from, &mut step.to].into_iter().for_each(long));
     fixture
 }

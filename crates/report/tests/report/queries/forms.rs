@@ -19,17 +19,17 @@ fn json_has_every_figure() {
     let queries = &report["queries"];
     assert_eq!((&queries["test"], queries["numbers"].as_array().unwrap().len()), (&value!("power"), 22));
     assert_eq!(queries["data"][0]["llc_bytes"], 40 << 20);
-    let (base, own) = (&queries["treatments"][0], &queries["treatments"][3]);
+    let (base, measured) = (&queries["treatments"][0], &queries["treatments"][3]);
     assert_eq!(
-        (&own["treatment"], &own["dop"], &own["plans_changed"]),
+        (&measured["treatment"], &measured["dop"], &measured["plans_changed"]),
         (&value!("no-smt d4"), &value!(4), &value!(CHANGED))
     );
     assert_eq!(base["total"]["speed"], Value::Null);
     assert_eq!(
-        (&own["total"]["speed"]["mark"], &own["total"]["speed"]["floor"]),
+        (&measured["total"]["speed"]["mark"], &measured["total"]["speed"]["floor"]),
         (&value!("higher"), &value!(1.02))
     );
-    let query = &own["queries"][14];
+    let query = &measured["queries"][14];
     assert_eq!(
         (&query["query"], &query["plan_change"], &query["dop_max"]),
         (&value!(15), &value!("different"), &value!(4))
@@ -53,7 +53,7 @@ fn json_has_every_figure() {
     let base = &queries["baselines"][0];
     assert_eq!((&base["both"]["treatment"], &base["twin"]), (&value!("serial"), &value!("serial'")));
     assert_eq!((&base["noise"]["value"], &base["noise"]["effect"]), (&value!(0.995), &value!(false)));
-    let elapsed = |own: &Value| own["total"]["elapsed_s"]["mean"].as_f64().unwrap();
+    let elapsed = |treatment: &Value| treatment["total"]["elapsed_s"]["mean"].as_f64().unwrap();
     let [first, second] = [0, 1].map(|at| elapsed(&queries["treatments"][at]));
     assert!((elapsed(&base["both"]) - (first * second).sqrt()).abs() < 1e-9);
     assert_eq!(self::report(&Fixture::generated(2, 3))["queries"], Value::Null);
@@ -200,12 +200,12 @@ fn pages_without_queries_do_not_carry_what_draws_them() {
 
 #[test]
 fn long_lists_of_plans_and_outliers_are_cut_and_reported() {
-    let mut own = fixture(2, false);
-    let queries = own.analysis.queries.as_mut().unwrap();
+    let mut fixture = fixture(2, false);
+    let queries = fixture.analysis.queries.as_mut().unwrap();
     let one = queries.changes.last().unwrap().clone();
     queries.changes = vec![one; 1000];
     queries.outliers_left_out = 1015;
-    let page = html::render(&own.document()).unwrap();
+    let page = html::render(&fixture.document()).unwrap();
     // Seven lines a pair.
     assert!(page.contains("429 more pairs of plans are not shown here"), "4000 / 7 are 571");
     assert!(page.contains("1,015 more stand out less."));
@@ -227,51 +227,52 @@ fn hostile_texts_stay_texts() {
 
 #[test]
 fn a_title_says_how_many_of_the_queries_were_asked() {
-    let mut own = fixture(2, false);
-    for treatment in &mut own.study.treatments {
+    let mut three = fixture(2, false);
+    for treatment in &mut three.study.treatments {
         treatment.options.insert("queries".to_owned(), OptionValue::Text("1-3".to_owned()));
     }
     let wanted = "3 of the 22 queries, degrees of parallelism and siblings";
     let style = Style { color: false, unicode: true, width: 100 };
-    assert_eq!(verdict(&own.document(), style).lines().next(), Some(wanted));
-    assert!(html::render(&own.document()).unwrap().contains(&format!("<h1>{wanted}</h1>")));
+    assert_eq!(verdict(&three.document(), style).lines().next(), Some(wanted));
+    assert!(html::render(&three.document()).unwrap().contains(&format!("<h1>{wanted}</h1>")));
     assert!(!verdict(&fixture(2, false).document(), style).contains(wanted));
-    own.study.title = "siblings".to_owned();
-    let named = verdict(&own.document(), style);
+    three.study.title = "siblings".to_owned();
+    let named = verdict(&three.document(), style);
     assert_eq!(named.lines().next(), Some("siblings (3 of the 22 queries)"));
 }
 
 #[test]
 fn long_messages_of_engines_are_cut_to_a_sentence_and_json_has_them_whole() {
-    let mut own = fixture(2, false);
+    let mut fixture = fixture(2, false);
     let advice =
         "Out of memory (511 MiB of 512 MiB used). Possible solutions:\n* Reducing the number of threads";
-    own.runs[2].status = RunStatus::Failed { kind: "engine".to_owned(), message: advice.to_owned() };
-    own.analysis.excluded_blocks = vec![format!("block 0, d2 only: failed (engine: {advice})")];
-    let page = html::render(&own.document()).unwrap();
+    fixture.runs[2].status = RunStatus::Failed { kind: "engine".to_owned(), message: advice.to_owned() };
+    fixture.analysis.excluded_blocks = vec![format!("block 0, d2 only: failed (engine: {advice})")];
+    let page = html::render(&fixture.document()).unwrap();
     assert!(page.contains("<td>Out of memory (511 MiB of 512 MiB used) …</td>"));
     let left_out = "Left out: block 0, d2 only: failed (engine: Out of memory (511 MiB of 512 MiB used) …).";
     assert!(page.contains(left_out) && !page.contains("Reducing the number"));
-    assert_eq!(report(&own)["failures"][0]["message"], advice);
+    assert_eq!(report(&fixture)["failures"][0]["message"], advice);
 }
 
 #[test]
 fn an_effect_with_a_wide_interval_has_one_mark_in_a_comparison() {
-    let mut own = fixture(2, false);
-    (own.analysis.estimates[0].ratio.conclusive, own.analysis.estimates[0].ratio.effect) = (false, true);
-    let text = side_by_side(&[own.facts()], Style { color: false, unicode: true, width: 100 });
-    let row = text.lines().find(|line| line.starts_with(&own.analysis.estimates[0].name)).unwrap();
+    let mut fixture = fixture(2, false);
+    (fixture.analysis.estimates[0].ratio.conclusive, fixture.analysis.estimates[0].ratio.effect) =
+        (false, true);
+    let text = side_by_side(&[fixture.facts()], Style { color: false, unicode: true, width: 100 });
+    let row = text.lines().find(|line| line.starts_with(&fixture.analysis.estimates[0].name)).unwrap();
     assert!(row.contains("▲ ") && !row.contains('?'), "{row}");
 }
 
 #[test]
 fn studies_side_by_side_have_the_words_of_their_work() {
-    let (own, rows) = (fixture(2, false), Fixture::generated(2, 3));
+    let (fixture, rows) = (fixture(2, false), Fixture::generated(2, 3));
     let named = |sources: [&'static str; 2], fixtures: [&Fixture; 2]| {
         let both = [0, 1].map(|at| Facts { source: sources[at], ..fixtures[at].facts() });
         (side_by_side(&both, Style { color: false, unicode: true, width: 100 }), json::compare(&both))
     };
-    let (text, json) = named(["a", "b"], [&own, &own]);
+    let (text, json) = named(["a", "b"], [&fixture, &fixture]);
     assert!(
         text.starts_with("Ratios of queries/s (geo. mean) side by side") && !text.contains("ows"),
         "{text}"
@@ -279,6 +280,6 @@ fn studies_side_by_side_have_the_words_of_their_work() {
     let value: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["studies"][0]["noise_floor"]["metric"], "queries_per_s_geometric");
     assert!(value["note"].as_str().unwrap().contains("Times of queries"));
-    let (text, _) = named(["a", "b"], [&own, &rows]);
+    let (text, _) = named(["a", "b"], [&fixture, &rows]);
     assert!(text.starts_with("Ratios of throughput side by side"), "{text}");
 }

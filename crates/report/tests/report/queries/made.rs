@@ -66,8 +66,8 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut now_ns = 0;
     for block in 0..8 {
-        for own in &queries.treatments {
-            let slices = own.queries.iter().map(|(query, estimates)| {
+        for measured in &queries.treatments {
+            let slices = measured.queries.iter().map(|(query, estimates)| {
                 let elapsed_ns = (estimates.elapsed_ms.mean * 1e6 * (0.96 + 0.08 * draws.next())) as u64;
                 now_ns += elapsed_ns;
                 let session = SessionSlice {
@@ -79,8 +79,8 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
                         query: *query,
                         elapsed_ns,
                         planning_ns: Some(800_000),
-                        cpu_ns: Some(elapsed_ns * u64::from(own.dop.unwrap().min(7))),
-                        dop: own.dop,
+                        cpu_ns: Some(elapsed_ns * u64::from(measured.dop.unwrap().min(7))),
+                        dop: measured.dop,
                         rows: 10,
                         plan: estimates.plan.map(|at| queries.plans[at].text.clone()),
                         ..QueryExecution::default()
@@ -89,7 +89,7 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
                 };
                 let busy = |cpu: u32| CpuTimes {
                     cpu,
-                    busy_ns: if cpu < own.dop.unwrap() { elapsed_ns } else { 0 },
+                    busy_ns: if cpu < measured.dop.unwrap() { elapsed_ns } else { 0 },
                     steal_ns: 0,
                     total_ns: elapsed_ns,
                 };
@@ -107,7 +107,7 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
                 id: runs.len() as u64 + 1,
                 block,
                 attempt: 0,
-                treatment: own.treatment.clone(),
+                treatment: measured.treatment.clone(),
                 slices: slices.collect(),
                 cpus: (0..7).collect(),
                 status: RunStatus::Valid,
@@ -122,9 +122,10 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
 }
 
 pub fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
-    let of = |comparison: &Comparison| {
-        let own = queries.treatments.iter().find(|own| own.treatment == comparison.treatment)?;
-        let mean = own.total.geometric.as_ref()?;
+    let estimate = |comparison: &Comparison| {
+        let measured =
+            queries.treatments.iter().find(|measured| measured.treatment == comparison.treatment)?;
+        let mean = measured.total.geometric.as_ref()?;
         Some(Estimate {
             name: comparison.name.clone(),
             kind: comparison.kind.clone(),
@@ -140,7 +141,7 @@ pub fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
             unflagged: None,
         })
     };
-    study.comparisons.iter().filter_map(of).collect()
+    study.comparisons.iter().filter_map(estimate).collect()
 }
 
 const SERIAL: [&str; 5] = [

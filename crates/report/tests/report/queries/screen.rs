@@ -83,9 +83,9 @@ fn streams_have_queries_per_hour() {
 
 #[test]
 fn nothing_is_wider_than_the_terminal() {
-    for own in [fixture(11, false), fixture(12, true), long_names(6), bare(), empty()] {
+    for fixture in [fixture(11, false), fixture(12, true), long_names(6), bare(), empty()] {
         for width in [40, 50, 60, 72, 80, 100, 140, 200] {
-            let text = sections(&own.document(), Style { width, ..UNICODE });
+            let text = sections(&fixture.document(), Style { width, ..UNICODE });
             let wide = text.lines().find(|line| line.chars().count() > width);
             // A figure stays whole: the narrowest table has two columns and one treatment.
             assert!(wide.is_none() || width < 50, "{width}: {wide:?}\n{text}");
@@ -95,14 +95,14 @@ fn nothing_is_wider_than_the_terminal() {
 
 #[test]
 fn many_treatments_are_limited_and_the_screen_says_so() {
-    let own = fixture(11, false);
+    let fixture = fixture(11, false);
     let at = |width: usize| {
-        let text = sections(&own.document(), Style { width, ..UNICODE });
+        let text = sections(&fixture.document(), Style { width, ..UNICODE });
         text.lines().find(|line| line.contains("highest DOP")).map(|line| line.trim().to_owned())
     };
     insta::assert_snapshot!(at(100).unwrap(), @"The treatments of the highest DOP; all of them: HTML report, --json.");
     assert_eq!(at(200), None, "all of them fit");
-    let text = sections(&own.document(), Style { width: 80, ..UNICODE });
+    let text = sections(&fixture.document(), Style { width: 80, ..UNICODE });
     let head = text.lines().find(|line| line.trim_start().starts_with("query  ")).unwrap();
     // Both placements with DOP 14, and the first one with DOP 8; in study order.
     let wanted = ["query", "baseline", "no-smt", "d8", "no-smt", "d14", "all", "d14"];
@@ -116,23 +116,23 @@ fn long_names_have_letters() {
     let from = |line: &&str| !line.starts_with("query  ");
     let head = text.lines().skip_while(from).take_while(|line| !line.starts_with('─'));
     let head: Vec<&str> = head.flat_map(str::split_whitespace).collect();
-    let count = |word: &str| head.iter().filter(|own| **own == word).count();
+    let count = |word: &str| head.iter().filter(|shown| **shown == word).count();
     assert_eq!(["baseline", "d2", "d4", "d7", "mega"].map(count), [1, 1, 1, 1, 3], "{text}");
 }
 
 #[test]
 fn equal_plans_show_no_plan_change() {
-    let mut own = fixture(3, false);
-    let shown = |own: &crate::support::Fixture| sections(&own.document(), UNICODE);
-    assert!(shown(&own).contains("plan changes;") && shown(&own).contains(" P\n"));
-    let queries = own.analysis.queries.as_mut().unwrap();
+    let mut fixture = fixture(3, false);
+    let shown = |fixture: &crate::support::Fixture| sections(&fixture.document(), UNICODE);
+    assert!(shown(&fixture).contains("plan changes;") && shown(&fixture).contains(" P\n"));
+    let queries = fixture.analysis.queries.as_mut().unwrap();
     queries.changes.clear();
     for treatment in &mut queries.treatments {
         (treatment.total.speed_same_plans, treatment.total.geometric_same_plans) = (None, None);
         let plans = treatment.queries.values_mut();
         plans.for_each(|query| query.plan_change = threadwise_analysis::queries::Change::Same);
     }
-    let text = shown(&own);
+    let text = shown(&fixture);
     assert!(
         !text.contains("plan changes") && !text.contains(" P\n") && !text.contains("another plan"),
         "{text}"
@@ -142,8 +142,8 @@ fn equal_plans_show_no_plan_change() {
 #[test]
 fn words_are_those_of_queries() {
     // Without a complete block the words are the same.
-    for own in [fixture(3, false), fixture(12, true), bare(), empty()] {
-        let text = verdict(&own.document(), UNICODE) + &sections(&own.document(), UNICODE);
+    for fixture in [fixture(3, false), fixture(12, true), bare(), empty()] {
+        let text = verdict(&fixture.document(), UNICODE) + &sections(&fixture.document(), UNICODE);
         for word in ["rows/s", "CPU/row", "session", "a row", "per row"] {
             assert!(!text.contains(word), "{word}\n{text}");
         }
@@ -160,11 +160,11 @@ fn one_block_has_no_interval_and_none_has_no_figure() {
 
 #[test]
 fn ascii_colours_and_hostile_texts() {
-    let own = fixture(4, true);
-    let ascii = sections(&own.document(), Style { unicode: false, ..UNICODE });
+    let fixture = fixture(4, true);
+    let ascii = sections(&fixture.document(), Style { unicode: false, ..UNICODE });
     assert!(ascii.is_ascii(), "{ascii}");
-    let colored = sections(&own.document(), Style { color: true, ..UNICODE });
-    assert_eq!(regexless_strip(&colored), sections(&own.document(), UNICODE));
+    let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
+    assert_eq!(regexless_strip(&colored), sections(&fixture.document(), UNICODE));
     for width in [60, 100] {
         let text = sections(&hostile().document(), Style { width, ..UNICODE });
         assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");
@@ -174,9 +174,10 @@ fn ascii_colours_and_hostile_texts() {
 
 #[test]
 fn what_the_analysis_finds_is_shown() {
-    let own = super::fixture::analysed(6);
-    let text = format!("{}\n\n{}", verdict(&own.document(), UNICODE), sections(&own.document(), UNICODE));
-    let queries = own.analysis.queries.as_ref().unwrap();
+    let fixture = super::fixture::analysed(6);
+    let text =
+        format!("{}\n\n{}", verdict(&fixture.document(), UNICODE), sections(&fixture.document(), UNICODE));
+    let queries = fixture.analysis.queries.as_ref().unwrap();
     assert_eq!(queries.changed(), super::fixture::CHANGED);
     let speed = queries.treatments[3].total.speed.as_ref().unwrap();
     let [value, low, high] = [speed.value, speed.low, speed.high].map(threadwise_document::numbers::ratio);
@@ -187,7 +188,7 @@ fn what_the_analysis_finds_is_shown() {
     {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    let page = threadwise_report::html::render(&own.document()).unwrap();
+    let page = threadwise_report::html::render(&fixture.document()).unwrap();
     let on_page = figures.replace(" [", "<span class=\"interval\"> [");
     for part in [on_page.as_str(), " super-scaling<", "id=\"core-seconds\"", "id=\"plans\""] {
         assert!(page.contains(part), "{part}");
@@ -200,9 +201,9 @@ fn what_the_analysis_finds_is_shown() {
 #[test]
 fn a_verdict_of_the_analysis_is_short() {
     for compared in [1, 6, 11] {
-        let own = super::fixture::analysed(compared);
-        let text = verdict(&own.document(), UNICODE);
-        assert!(own.findings.len() <= 12, "{text}");
+        let fixture = super::fixture::analysed(compared);
+        let text = verdict(&fixture.document(), UNICODE);
+        assert!(fixture.findings.len() <= 12, "{text}");
         let point = |line: &str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
         let mut longest = 0;
         let mut lines = 0;

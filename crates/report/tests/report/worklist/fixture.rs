@@ -53,9 +53,9 @@ pub fn fixture(blocks: u32) -> Fixture {
 /// Schedules at the same number of jobs: series of one point each.
 pub fn schedules() -> Fixture {
     let mut fixture = fixture(8);
-    let own = fixture.analysis.worklist.as_mut().unwrap();
+    let list = fixture.analysis.worklist.as_mut().unwrap();
     let labels = ["all", "all, as given", "all, split"];
-    own.series = labels
+    list.series = labels
         .iter()
         .zip(["all j4", "no-smt j4", "no-smt j2"])
         .map(|(label, treatment)| {
@@ -67,7 +67,7 @@ pub fn schedules() -> Fixture {
             series
         })
         .collect();
-    own.pairs = own.pairs.drain(2..).map(|pair| Pair { kind: "schedule".to_owned(), ..pair }).collect();
+    list.pairs = list.pairs.drain(2..).map(|pair| Pair { kind: "schedule".to_owned(), ..pair }).collect();
     fixture
 }
 
@@ -193,12 +193,12 @@ fn speed(value: f64, blocks: u32) -> Ratio {
 
 /// Treatments with this placement, the twin apart.
 fn of_placement(placement: &str) -> Vec<(&'static str, u32, f64)> {
-    let own = TREATMENTS.iter().filter(|(name, own, ..)| *own == placement && !name.ends_with('\''));
-    own.map(|(name, _, jobs, item_s)| (*name, *jobs, *item_s)).collect()
+    let rows = TREATMENTS.iter().filter(|(name, place, ..)| *place == placement && !name.ends_with('\''));
+    rows.map(|(name, _, jobs, item_s)| (*name, *jobs, *item_s)).collect()
 }
 
 fn series(placement: &str, blocks: u32) -> Series {
-    let own = of_placement(placement);
+    let points = of_placement(placement);
     let point = |(name, jobs, item_s): &(&str, u32, f64)| Point {
         treatment: (*name).to_owned(),
         jobs: *jobs,
@@ -215,8 +215,8 @@ fn series(placement: &str, blocks: u32) -> Series {
     Series {
         label: placement.to_owned(),
         placement: placement.to_owned(),
-        points: own.iter().map(point).collect(),
-        steps: own.windows(2).map(step).collect(),
+        points: points.iter().map(point).collect(),
+        steps: points.windows(2).map(step).collect(),
     }
 }
 
