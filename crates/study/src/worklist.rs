@@ -248,13 +248,13 @@ mod tests {
 
     #[test]
     fn a_command_of_ones_own_needs_a_list() {
-        let own = [("command", text("psql -d {item} -f patch.sql"))];
-        let error = WorklistOptions::read(&options(&own)).unwrap_err().to_string();
+        let given = [("command", text("psql -d {item} -f patch.sql"))];
+        let error = WorklistOptions::read(&options(&given)).unwrap_err().to_string();
         assert!(error.contains("'list'") && error.contains("one item a line"), "{error}");
-        let own = [own[0].clone(), ("list", text("/srv/list"))];
-        let read = WorklistOptions::read(&options(&own)).unwrap();
+        let given = [given[0].clone(), ("list", text("/srv/list"))];
+        let read = WorklistOptions::read(&options(&given)).unwrap();
         assert_eq!((read.recipe.as_str(), read.command.unwrap().len()), ("command", 5));
-        let both = [own[0].clone(), own[1].clone(), ("recipe", text("sqlite"))];
+        let both = [given[0].clone(), given[1].clone(), ("recipe", text("sqlite"))];
         assert!(WorklistOptions::read(&options(&both)).unwrap_err().to_string().contains("keep one of them"));
         assert!(WorklistOptions::read(&options(&[("recipe", text("command"))])).is_err());
     }

@@ -75,12 +75,12 @@ fn metrics_of_a_file_are_options_with_and_without_quotes() {
     let lines = "[options]\ncommand = 'true'\nmetric.tps = 'tx/s higher regex:a'\n\"metric.ms\" = 'ms lower json:/a'\n\
                  [[treatment]]\nplacement = '2c1t'\nset = { metric.own = '1 none json:/b' }\n";
     let study = file(lines).unwrap().resolve(&server(), &Overrides::default()).unwrap();
-    let of = |name: &str| {
+    let names = |name: &str| {
         let metrics = command::metrics(&treatment(&study, name).options);
         metrics.into_iter().map(|metric| metric.name).collect::<Vec<_>>()
     };
     assert_eq!(
-        (of("alone"), of("2c1t")),
+        (names("alone"), names("2c1t")),
         (vec!["ms".into(), "tps".into()], vec!["ms".into(), "own".into(), "tps".into()])
     );
     assert_eq!(

@@ -44,14 +44,14 @@ fn a_guest_without_siblings_has_one_placement_less() {
 #[test]
 fn a_server_has_powers_of_two_cores_and_logical_cpus() {
     let study = tpch(&server(), &Overrides::default());
-    let of = |placement: &str| -> Vec<i64> {
-        let own =
+    let dops = |placement: &str| -> Vec<i64> {
+        let compared =
             study.treatments.iter().filter(|one| one.placement == placement && one.role == Role::Compared);
-        own.map(|one| one.options["dop"].to_string().parse().unwrap()).collect()
+        compared.map(|one| one.options["dop"].to_string().parse().unwrap()).collect()
     };
-    assert_eq!(of("no-smt"), [2, 4, 8, 16]);
-    assert_eq!(of("all"), [1, 2, 4, 8, 16, 32]);
-    assert_eq!((of("1c2t"), of("1c1t")), (vec![1, 2], vec![1]));
+    assert_eq!(dops("no-smt"), [2, 4, 8, 16]);
+    assert_eq!(dops("all"), [1, 2, 4, 8, 16, 32]);
+    assert_eq!((dops("1c2t"), dops("1c1t")), (vec![1, 2], vec![1]));
     assert!(asked(&study, "dop-step").contains(&"all d32 / all d16".to_owned()));
     assert!(!asked(&study, "dop-step").iter().any(|one| one.starts_with("no-smt d2 ")));
     assert!(asked(&study, "smt-dop").contains(&"all d16 / no-smt d16".to_owned()));
@@ -134,20 +134,23 @@ fn what_cannot_be_is_refused_with_the_way_out() {
             .contains("same for all treatments")
     );
     assert!(parse("[baseline]\npin = \"each\"\n[dop]\nplacements = [\"all\"]\n").contains("pin is 'each'"));
-    let of = |workload: &str| {
+    let refusal = |workload: &str| {
         let text = format!(
             "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"{workload}\"\n[dop]\nplacements = [\"all\"]\n"
         );
         StudyFile::parse(&text, "x.toml").unwrap_err().to_string()
     };
     for alike in ["tpc-h", "TPC_H", "TPCH"] {
-        let why = of(alike);
+        let why = refusal(alike);
         assert!(
             why.starts_with("x.toml:4:12") && why.ends_with("parallel; write workload = \"tpch\""),
             "{why}"
         );
     }
-    assert!(of("insert").contains("'insert' has no [dop]") && of("insert").contains("leave the section out"));
+    assert!(
+        refusal("insert").contains("'insert' has no [dop]")
+            && refusal("insert").contains("leave the section out")
+    );
 }
 
 #[test]
@@ -155,8 +158,8 @@ fn treatments_have_options_of_their_own() {
     let text = "version = 1\nname = \"x\"\nengine = \"duckdb\"\nworkload = \"tpch\"\n[baseline]\nplacement = \"all\"\nset = { dop = 2 }\n[[treatment]]\nname = \"no reordering\"\nplacement = \"all\"\nset = { dop = 2, \"settings.disabled_optimizers\" = \"join_order\" }\n";
     let study =
         StudyFile::parse(text, "x.toml").unwrap().resolve(&small_guest(), &Overrides::default()).unwrap();
-    let own = treatment(&study, "no reordering");
-    assert_eq!(own.options["settings.disabled_optimizers"].to_string(), "join_order");
-    assert_eq!((own.sessions, own.pin), (1, Pin::Set));
+    let changed = treatment(&study, "no reordering");
+    assert_eq!(changed.options["settings.disabled_optimizers"].to_string(), "join_order");
+    assert_eq!((changed.sessions, changed.pin), (1, Pin::Set));
     assert!(!treatment(&study, "alone").options.contains_key("settings.disabled_optimizers"));
 }

@@ -57,7 +57,12 @@ fn a_server_has_both_placements_and_their_ratios() {
     );
     let automatic = resolve("reload", &server(), &Overrides::default()).unwrap();
     let most = |placement: &str| {
-        automatic.treatments.iter().filter(|own| own.placement == placement).map(|own| own.sessions).max()
+        automatic
+            .treatments
+            .iter()
+            .filter(|treatment| treatment.placement == placement)
+            .map(|treatment| treatment.sessions)
+            .max()
     };
     assert_eq!((most("all"), most("no-smt")), (Some(64), Some(32)), "twice the logical CPUs");
 }
@@ -81,14 +86,14 @@ fn every_work_list_has_the_metrics_of_its_own_output() {
     let text = |text: &str| OptionValue::Text(text.to_owned());
     for preset in ["reload", "reload-schedule"] {
         let study = resolve(preset, &small_guest(), &Overrides::default()).unwrap();
-        for own in &study.treatments {
-            assert_eq!(own.options["metric.item_s"], text("s/item lower json:/item_s"));
-            assert_eq!(own.options["headline"], text("item_s"));
-            assert!(own.options.contains_key("metric.idle_share"));
+        for treatment in &study.treatments {
+            assert_eq!(treatment.options["metric.item_s"], text("s/item lower json:/item_s"));
+            assert_eq!(treatment.options["headline"], text("item_s"));
+            assert!(treatment.options.contains_key("metric.idle_share"));
         }
     }
-    let own = [("metric.tail", "s lower json:/tail_s"), ("headline", "tail")];
-    let options = own.map(|(key, value)| (key.to_owned(), option_value(value))).into_iter().collect();
+    let given = [("metric.tail", "s lower json:/tail_s"), ("headline", "tail")];
+    let options = given.map(|(key, value)| (key.to_owned(), option_value(value))).into_iter().collect();
     let study = resolve("reload", &small_guest(), &Overrides { options, ..Overrides::default() }).unwrap();
     assert_eq!(study.treatments[0].options["headline"], text("tail"));
     assert!(study.treatments[2].options.contains_key("metric.item_s"));
@@ -116,15 +121,18 @@ fn schedules_have_as_many_jobs_as_logical_cpus() {
     let expected =
         ["queue largest", "queue largest'", "queue given", "queue shuffled", "split given", "split largest"];
     assert_eq!(names(&study), expected);
-    assert!(study.treatments.iter().all(|own| own.sessions == 32 && own.pin == Pin::Set));
+    assert!(study.treatments.iter().all(|treatment| treatment.sessions == 32 && treatment.pin == Pin::Set));
     assert_eq!(treatment(&study, "split given").options["feed"], OptionValue::Text("split".to_owned()));
     assert_eq!(treatment(&study, "split given").factors["order"], "given");
     assert_eq!(asked(&study, "baseline").len(), 4);
     let three = resolve("reload-schedule", &server(), &jobs(&[3])).unwrap();
-    assert!(three.treatments.iter().all(|own| own.sessions == 3));
+    assert!(three.treatments.iter().all(|treatment| treatment.sessions == 3));
     let one_cpu = support::machine(1, 1, 1, None, None);
     let study = resolve("reload-schedule", &one_cpu, &Overrides::default()).unwrap();
-    assert!(study.treatments.iter().all(|own| own.sessions == 2), "with one job there is no schedule");
+    assert!(
+        study.treatments.iter().all(|treatment| treatment.sessions == 2),
+        "with one job there is no schedule"
+    );
 }
 
 #[test]

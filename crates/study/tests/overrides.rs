@@ -58,7 +58,7 @@ fn treatments_keep_the_place_that_they_name() {
 #[test]
 fn a_preset_without_places_takes_one_for_all() {
     let study = preset("insert-smt", &service("near")).unwrap();
-    assert!(study.treatments.iter().all(|own| own.service == Some("near".parse().unwrap())));
+    assert!(study.treatments.iter().all(|treatment| treatment.service == Some("near".parse().unwrap())));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn schedules_keep_the_numbers_of_jobs_that_they_name() {
         [[treatment]]\nname = \"many\"\nplacement = \"2c1t\"\n";
     let found = study(mixed, &jobs(7)).unwrap();
     assert_eq!(names(&found), ["one job", "one job'", "many"]);
-    assert_eq!(found.treatments.iter().map(|own| own.sessions).collect::<Vec<_>>(), [1, 1, 7]);
+    assert_eq!(found.treatments.iter().map(|treatment| treatment.sessions).collect::<Vec<_>>(), [1, 1, 7]);
     let found = study(mixed, &placed(&["4c1t"], jobs(5))).unwrap();
     assert_eq!((found.treatments[0].sessions, treatment(&found, "4c1t").sessions), (1, 5));
     let why = study(&format!("{mixed}sessions = 3\n"), &jobs(7)).unwrap_err();
@@ -81,18 +81,26 @@ fn schedules_keep_the_numbers_of_jobs_that_they_name() {
 
 #[test]
 fn numbers_of_sessions_and_degrees_of_parallelism_rename_no_treatment() {
-    let own = "[[treatment]]\nname = \"two\"\nplacement = \"2c1t\"\nsessions = 2\n[sweep]\n";
+    let sections = "[[treatment]]\nname = \"two\"\nplacement = \"2c1t\"\nsessions = 2\n[sweep]\n";
     let four = Overrides { sessions: Some(vec![4]), ..Overrides::default() };
-    let study = file(own).unwrap().resolve(&server(), &four).unwrap();
+    let study = file(sections).unwrap().resolve(&server(), &four).unwrap();
     assert_eq!(treatment(&study, "two").sessions, 2);
     assert_eq!(treatment(&study, "sessions-4").sessions, 4);
     let dop = Overrides { dops: Some(vec![2]), ..Overrides::default() };
     let study = preset("tpch", &dop).unwrap();
     let compared = &study.treatments[2..];
     assert!(!compared.is_empty());
-    assert!(compared.iter().all(|own| own.options["dop"].to_string() == "2" && own.name.ends_with("d2")));
+    assert!(
+        compared
+            .iter()
+            .all(|treatment| treatment.options["dop"].to_string() == "2" && treatment.name.ends_with("d2"))
+    );
     let streams = Overrides { sessions: Some(vec![3]), ..Overrides::default() };
     let study = preset("tpch-streams", &streams).unwrap();
     assert_eq!(study.treatments[0].sessions, 1, "the baseline's own");
-    assert!(study.treatments[2..].iter().all(|own| own.sessions == 3 && own.name.ends_with("s3")));
+    assert!(
+        study.treatments[2..]
+            .iter()
+            .all(|treatment| treatment.sessions == 3 && treatment.name.ends_with("s3"))
+    );
 }

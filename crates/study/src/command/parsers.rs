@@ -94,10 +94,10 @@ fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
         Some(toml::Value::String(value)) if !value.is_empty() => Ok(value),
         _ => Err(broken(format!("'{key}' has to be a text"))),
     };
-    let (own, about, versions) = (line("name")?, line("about")?, line("versions")?);
+    let (says, about, versions) = (line("name")?, line("about")?, line("versions")?);
     let (tested, example) = (line("tested")?, line("example")?);
-    if own != name {
-        return Err(broken(format!("it calls itself '{own}'")));
+    if says != name {
+        return Err(broken(format!("it calls itself '{says}'")));
     }
     let mut options = metrics(&mut table).map_err(broken)?;
     if let Some(toml::Value::String(headline)) = table.remove("headline") {
@@ -108,7 +108,7 @@ fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
     }
     match table.keys().next() {
         Some(key) => Err(broken(format!("'{key}' is not known"))),
-        None => Ok(Parser { name: own, about, versions, tested, example, options }),
+        None => Ok(Parser { name: says, about, versions, tested, example, options }),
     }
 }
 

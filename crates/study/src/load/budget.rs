@@ -63,8 +63,8 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
         None if fixed => (1, FIXED_WORK_LIMIT_MS, 0.0),
         None => (20, 50.0, 5.0),
     };
-    let own = RawDesign::default();
-    let shape = if fixed && !in_file { &own } else { raw };
+    let defaults = RawDesign::default();
+    let shape = if fixed && !in_file { &defaults } else { raw };
     let asked = overrides.rounds.or(shape.rounds.as_ref().map(|rounds| *rounds.get_ref()));
     // Of queries, rounds that are asked for are passes through all of them.
     let passes = queries.unwrap_or(1);
@@ -113,12 +113,12 @@ fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> 
 /// Rounds of one pass through the queries, for a workload that has queries.
 fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
     let is_tpch = file.raw.workload.get_ref() == tpch::WORKLOAD;
-    let own = file
+    let named = file
         .raw
         .options
         .iter()
         .filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?)));
-    let options: Options = own.chain(overrides.options.clone()).collect();
+    let options: Options = named.chain(overrides.options.clone()).collect();
     is_tpch.then(|| tpch::rounds(&options))
 }
 
@@ -191,7 +191,8 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     let until_s = match study.is_fixed_work() {
         // Nobody knows how long a run takes: the file's own budget is for the fewest blocks at least.
         true => {
-            let own_s = file.raw.design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |own| *own.get_ref());
+            let own_s =
+                file.raw.design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |budget| *budget.get_ref());
             own_s * f64::from(UNTIL_BLOCKS / MIN_BLOCKS)
         }
         false => needed_s(study, UNTIL_BLOCKS, ROOMY),

@@ -137,13 +137,13 @@ fn foreign(raw: &RawStudy, source: &Source) -> LoadError {
     let letters = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
     };
-    let (own, known) = (raw.workload.get_ref(), tpch::WORKLOAD);
-    let way = match letters(own) == letters(known) {
+    let (written, known) = (raw.workload.get_ref(), tpch::WORKLOAD);
+    let way = match letters(written) == letters(known) {
         true => format!("write workload = \"{known}\""),
         false => format!("leave the section out, or write workload = \"{known}\""),
     };
     let why =
-        format!("workload '{own}' has no [dop]: it is for {known}, whose queries run in parallel; {way}");
+        format!("workload '{written}' has no [dop]: it is for {known}, whose queries run in parallel; {way}");
     source.at(raw.workload.span(), why)
 }
 

@@ -116,8 +116,8 @@ pub(super) fn expand(
 fn float_whole(groups: &mut [Group]) {
     for group in groups {
         for seat in &mut group.seats {
-            let own = if seat.set.contains_key("each") { &seat.set } else { &group.options };
-            if command::each(own) == command::Each::Treatment {
+            let options = if seat.set.contains_key("each") { &seat.set } else { &group.options };
+            if command::each(options) == command::Each::Treatment {
                 seat.pin = Pin::Set;
             }
         }
@@ -126,10 +126,10 @@ fn float_whole(groups: &mut [Group]) {
 
 /// What every work list says at its end, beside what the study reads from it by itself.
 fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> {
-    let own = command::parsers::find(worklist::PARSER)
+    let parser = command::parsers::find(worklist::PARSER)
         .map_err(|error| file.source.at(file.raw.workload.span(), error.to_string()))?;
     for group in groups {
-        for (key, value) in &own.options {
+        for (key, value) in &parser.options {
             group.options.entry(key.clone()).or_insert_with(|| value.clone());
         }
     }
@@ -139,7 +139,8 @@ fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> 
 /// The file's title, and what the command line changed in all treatments alike.
 fn title(file: &StudyFile, overrides: &Overrides) -> String {
     let raw = &file.raw;
-    let has_own = raw.baseline.memory.is_some() || raw.treatments.iter().any(|own| own.memory.is_some());
+    let has_own =
+        raw.baseline.memory.is_some() || raw.treatments.iter().any(|treatment| treatment.memory.is_some());
     match &overrides.memory {
         Some(memory) if *memory != Memory::Local && !has_own => {
             format!("{} (memory={memory})", file.title())
@@ -298,7 +299,7 @@ fn asked_for(
     let refused = |why: String| LoadError::Override { option: "--placement".to_owned(), why };
     let mut seats: Vec<Seat> = Vec::new();
     for text in placements {
-        let own = default_sessions(text, topology).map_err(|error| refused(error.to_string()))?;
+        let default = default_sessions(text, topology).map_err(|error| refused(error.to_string()))?;
         let memory = policies.of(None)?;
         if let Some(lacks) = policies.lacks(&memory, text) {
             return Err(policies.refusal(&memory, None, &format!("{text}: {lacks}")));
@@ -309,7 +310,7 @@ fn asked_for(
         }
         let counts = match &overrides.sessions {
             Some(counts) => session_list(counts)?,
-            None => vec![jobs::asked(overrides).unwrap_or(own)],
+            None => vec![jobs::asked(overrides).unwrap_or(default)],
         };
         for &sessions in &counts {
             let text = text.trim();
@@ -337,8 +338,8 @@ fn asked_for(
 
 /// What treatments set for themselves is not the command line's to set for all.
 fn set_twice(overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
-    let own = |key: &&String| seats.iter().any(|seat| seat.set.contains_key(*key));
-    let Some(key) = overrides.options.keys().find(own) else { return Ok(()) };
+    let is_of_seat = |key: &&String| seats.iter().any(|seat| seat.set.contains_key(*key));
+    let Some(key) = overrides.options.keys().find(is_of_seat) else { return Ok(()) };
     let why = match key.as_str() {
         dop::DOP => "treatments have their own: --dop LIST names the degrees of parallelism".to_owned(),
         _ => "treatments of this study set it for themselves; take it out there".to_owned(),

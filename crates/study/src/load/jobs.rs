@@ -46,9 +46,9 @@ pub(super) fn seats(
     let base = baseline.placement.trim();
     let mut sites = sites::sites(&raw.placements, base, file, overrides, policies, left_out)?;
     // Under two names one placement would be two lines of a chart.
-    let own = Site::of(base, policies);
+    let base_site = Site::of(base, policies);
     for site in sites.iter_mut().filter(|site| site.text != base) {
-        if own.as_ref().is_ok_and(|own| own.sets == site.sets) {
+        if base_site.as_ref().is_ok_and(|base_site| base_site.sets == site.sets) {
             left_out.push(format!("{}: the same as {base} on this machine", site.text));
             site.text = base.to_owned();
         }
@@ -177,8 +177,8 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let Some(jobs) = &raw.jobs else { return Ok(()) };
     let place = jobs.placements.span();
     if raw.workload.get_ref() != WORKLOAD {
-        let own = raw.workload.get_ref();
-        let why = format!("workload '{own}' has no [jobs]: it is for {WORKLOAD}; leave the section out");
+        let workload = raw.workload.get_ref();
+        let why = format!("workload '{workload}' has no [jobs]: it is for {WORKLOAD}; leave the section out");
         return Err(source.at(raw.workload.span(), why));
     }
     if raw.sweep.is_some() {

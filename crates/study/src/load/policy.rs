@@ -46,8 +46,10 @@ impl<'a> Policies<'a> {
             || raw.jobs.is_some() && overrides.jobs.is_some()
             || overrides.placements.is_some();
         let treatments = if is_section_asked { &[][..] } else { &raw.treatments[..] };
-        let memory = raw.baseline.memory.is_some() && treatments.iter().all(|own| own.memory.is_some());
-        let service = raw.baseline.service.is_some() && treatments.iter().all(|own| own.service.is_some());
+        let memory =
+            raw.baseline.memory.is_some() && treatments.iter().all(|treatment| treatment.memory.is_some());
+        let service =
+            raw.baseline.service.is_some() && treatments.iter().all(|treatment| treatment.service.is_some());
         let unused = [
             self.asked_for.filter(|_| memory).map(|policy| format!("--memory {policy}")),
             self.service.filter(|_| service).map(|place| format!("--service {place}")),
