@@ -68,7 +68,8 @@ pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result
             widths.insert(*cpu, Widths::of(&wide, &chain, seat));
         }
     }
-    let of_cpu = |cpu: &u32| widths.get(cpu).map(|own| own.co_runner(*cpu, baseline(*cpu, &widths, request)));
+    let of_cpu =
+        |cpu: &u32| widths.get(cpu).map(|width| width.co_runner(*cpu, baseline(*cpu, &widths, request)));
     Ok(cpus.iter().filter_map(of_cpu).collect())
 }
 
@@ -184,15 +185,15 @@ fn baseline(cpu: u32, widths: &BTreeMap<u32, Widths>, request: &Watch<'_>) -> Ba
         let why = "the width of this architecture's cores is not known: busy siblings cannot be recognised";
         return Baseline::Unknown(why.to_owned());
     };
-    let best = |cpu: u32| widths.get(&cpu).and_then(|own| best_level(&own.usable));
-    let own = best(cpu).unwrap_or(0.0);
+    let best = |cpu: u32| widths.get(&cpu).and_then(|width| best_level(&width.usable));
+    let by_width = best(cpu).unwrap_or(0.0);
     let kind = request.kinds.iter().find(|kind| kind.contains(cpu));
     let of_kind = kind.into_iter().flat_map(CpuSet::iter).filter_map(best).fold(0.0, f64::max);
-    match own.max(of_kind) {
+    match by_width.max(of_kind) {
         width if width < free => Baseline::Unknown(format!(
             "never above {width:.1} adds per chain step, where a free core gives {free:.1} or more: no baseline"
         )),
-        width if own >= width => Baseline::Known(width, "its own best"),
+        width if by_width >= width => Baseline::Known(width, "its own best"),
         width => Baseline::Known(width, "the best of its kind"),
     }
 }

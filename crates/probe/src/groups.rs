@@ -13,8 +13,8 @@ pub fn groups(probe: &Probe) -> Vec<CpuSet> {
             group.iter().all(|other| probe.sharing(cpu, other) == Some(Sharing::DifferentCores))
         };
         let (mut rest, joined): (Vec<_>, Vec<_>) = groups.into_iter().partition(apart);
-        let own: CpuSet = [cpu].into_iter().collect();
-        rest.push(joined.iter().fold(own, |all, group| all.union(group)));
+        let new: CpuSet = [cpu].into_iter().collect();
+        rest.push(joined.iter().fold(new, |all, group| all.union(group)));
         groups = rest;
     }
     groups.sort();

@@ -187,8 +187,8 @@ fn work(cpu: u32, clock: Clock, ready: Sender<Result<(), ProbeError>>, orders: R
 
 /// Binds the calling thread and gets what it needs, in memory that it touches first.
 fn settle(cpu: u32, clock: Clock) -> Result<Worker, ProbeError> {
-    let own: CpuSet = [cpu].into_iter().collect();
-    pin_current_thread(&own).map_err(|source| ProbeError::Pin { cpu, source })?;
+    let pinned: CpuSet = [cpu].into_iter().collect();
+    pin_current_thread(&pinned).map_err(|source| ProbeError::Pin { cpu, source })?;
     let switches = Switches::of_this_thread().map_err(|cause| uncounted(cpu, &cause))?;
-    Ok(Worker { cpu, own, clock, switches, scratch: Scratch::new(), chunks_ns: Vec::with_capacity(8192) })
+    Ok(Worker { cpu, pinned, clock, switches, scratch: Scratch::new(), chunks_ns: Vec::with_capacity(8192) })
 }

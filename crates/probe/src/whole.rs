@@ -170,12 +170,12 @@ fn latencies(
     if request.cpus.len() < 2 {
         return Ok(());
     }
-    let of = |groups: &[Group]| groups.iter().map(|group| group.cpus.clone()).collect::<Vec<CpuSet>>();
+    let sets = |groups: &[Group]| groups.iter().map(|group| group.cpus.clone()).collect::<Vec<CpuSet>>();
     let asked = latency::Request {
         cpus: request.cpus,
         cores: &declared_cores(request),
-        llcs: &of(&request.topology.llc_domains),
-        packages: &of(&request.topology.packages),
+        llcs: &sets(&request.topology.llc_domains),
+        packages: &sets(&request.topology.packages),
         form: request.form,
         seed: request.seed,
     };

@@ -41,7 +41,7 @@ impl Machine {
     }
 
     fn level(&self, a: u32, b: u32) -> usize {
-        let same = |of: &[u32]| of[a as usize] == of[b as usize];
+        let same = |group_of: &[u32]| group_of[a as usize] == group_of[b as usize];
         match (same(&self.core), same(&self.llc), same(&self.package)) {
             (true, ..) => 0,
             (_, true, _) => 1,
@@ -56,9 +56,11 @@ impl Machine {
         TRUTH_NS[self.level(a, b)] * (1.0 + if self.level(a, b) == 0 { 0.0 } else { 0.12 * mesh })
     }
 
-    fn sets(of: &[u32]) -> Vec<CpuSet> {
-        let names: BTreeSet<u32> = of.iter().copied().collect();
-        let members = |name: u32| (0..of.len() as u32).filter(move |cpu| of[*cpu as usize] == name).collect();
+    fn sets(group_of: &[u32]) -> Vec<CpuSet> {
+        let names: BTreeSet<u32> = group_of.iter().copied().collect();
+        let members = |name: u32| {
+            (0..group_of.len() as u32).filter(move |cpu| group_of[*cpu as usize] == name).collect()
+        };
         names.into_iter().map(members).collect()
     }
 
@@ -66,8 +68,9 @@ impl Machine {
     fn groups(&self) -> Vec<Vec<CpuSet>> {
         let all = vec![0; self.core.len()];
         let mut levels: Vec<Vec<CpuSet>> = Vec::new();
-        for of in [&self.core, &self.llc, &self.package, &all] {
-            let mut sets: Vec<CpuSet> = Self::sets(of).into_iter().filter(|set| set.len() > 1).collect();
+        for group_of in [&self.core, &self.llc, &self.package, &all] {
+            let mut sets: Vec<CpuSet> =
+                Self::sets(group_of).into_iter().filter(|set| set.len() > 1).collect();
             sets.sort_by_key(CpuSet::first);
             if !sets.is_empty() && levels.last() != Some(&sets) {
                 levels.push(sets);
@@ -254,7 +257,7 @@ fn a_scrambled_declaration_is_found_out() {
     for seed in 0..5 {
         let mut model = Model::new(truth.clone(), seed);
         // The declaration numbers logical CPUs of the same machine in another way.
-        let other = |of: &[u32]| (0..64).map(|cpu: usize| of[(cpu * 27 + 5) % 64]).collect();
+        let other = |group_of: &[u32]| (0..64).map(|cpu: usize| group_of[(cpu * 27 + 5) % 64]).collect();
         model.declared =
             Machine { core: other(&truth.core), llc: other(&truth.llc), package: other(&truth.package) };
         let found = probe(&mut model, ProbeForm::Standard, seed);

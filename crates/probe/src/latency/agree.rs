@@ -58,7 +58,7 @@ pub fn methods_agree(pairs: &[PairLatency]) -> Option<Agreement> {
 }
 
 /// The groups of every level, by one method alone and without a declaration.
-fn clusters(pairs: &[PairLatency], of: impl Fn(&PairLatency) -> &LatencyFigures) -> Vec<Vec<CpuSet>> {
+fn clusters(pairs: &[PairLatency], figures: impl Fn(&PairLatency) -> &LatencyFigures) -> Vec<Vec<CpuSet>> {
     let cpus: Vec<u32> = pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
     let declared = Declared::new(&Request {
         cpus: &cpus,
@@ -71,7 +71,7 @@ fn clusters(pairs: &[PairLatency], of: impl Fn(&PairLatency) -> &LatencyFigures)
     let position = |cpu: u32| declared.cpus.partition_point(|other| *other < cpu);
     let edges: Vec<Edge> = pairs
         .iter()
-        .map(|pair| Edge { a: position(pair.a), b: position(pair.b), ns: of(pair).min_ns })
+        .map(|pair| Edge { a: position(pair.a), b: position(pair.b), ns: figures(pair).min_ns })
         .collect();
     let found = Hierarchy::find(&declared, &edges);
     found.groups.iter().map(|groups| cpu_groups(&declared.cpus, groups)).collect()

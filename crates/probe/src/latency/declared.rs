@@ -76,11 +76,11 @@ impl Declared {
 }
 
 fn group_of(cpus: &[u32], groups: &[CpuSet]) -> Vec<Option<u32>> {
-    let mut of: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut group_of: BTreeMap<u32, u32> = BTreeMap::new();
     for (number, group) in groups.iter().enumerate() {
-        of.extend(group.iter().map(|cpu| (cpu, number as u32)));
+        group_of.extend(group.iter().map(|cpu| (cpu, number as u32)));
     }
-    cpus.iter().map(|cpu| of.get(cpu).copied()).collect()
+    cpus.iter().map(|cpu| group_of.get(cpu).copied()).collect()
 }
 
 fn grouped<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<Vec<usize>> {

@@ -145,7 +145,7 @@ fn ended(cpu: u32) -> ProbeError {
 impl Seat {
     fn start(cpu: u32) -> Result<Self, ProbeError> {
         let (jobs, inbox) = channel::<Job>();
-        let work = move || {
+        let serve = move || {
             for job in inbox {
                 let result = job.run();
                 if result.is_err() {
@@ -156,7 +156,7 @@ impl Seat {
             }
         };
         let builder = Builder::new().name(format!("line-{cpu}")).stack_size(STACK_BYTES);
-        let thread = builder.spawn(work).map_err(|error| ProbeError::Start(error.to_string()))?;
+        let thread = builder.spawn(serve).map_err(|error| ProbeError::Start(error.to_string()))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 }
@@ -178,9 +178,9 @@ struct Job {
 
 impl Job {
     fn run(&self) -> Result<Vec<f64>, ProbeError> {
-        let own: CpuSet = [self.cpu].into_iter().collect();
+        let cpus: CpuSet = [self.cpu].into_iter().collect();
         // Read back before every call: a cpuset may have changed since the last one.
-        pin_current_thread(&own).map_err(|source| ProbeError::Pin { cpu: self.cpu, source })?;
+        pin_current_thread(&cpus).map_err(|source| ProbeError::Pin { cpu: self.cpu, source })?;
         let until = Instant::now() + CALL_LIMIT + SAMPLE_LIMIT * self.samples;
         if self.touches {
             self.meeting.provide(new_lines()?);

@@ -149,19 +149,19 @@ impl Meeting {
 
     /// Writes the own line and waits for the other's. A plain store: the request for the line of an
     /// atomic exchange was at times sent before the wait had ended, and moves overlapped.
-    fn call(&self, own: &Line, other: &Line, trips: Range<u64>, until: Instant) -> bool {
+    fn call(&self, mine: &Line, other: &Line, trips: Range<u64>, until: Instant) -> bool {
         trips.into_iter().all(|trip| {
-            own.0.store(trip + 1, Ordering::Release);
+            mine.0.store(trip + 1, Ordering::Release);
             self.sees(other, trip + 1, until)
         })
     }
 
     /// Waits for the other's line and writes the own one.
-    fn reply(&self, other: &Line, own: &Line, trips: Range<u64>, until: Instant) -> bool {
+    fn reply(&self, other: &Line, mine: &Line, trips: Range<u64>, until: Instant) -> bool {
         trips.into_iter().all(|trip| {
             let called = self.sees(other, trip + 1, until);
             if called {
-                own.0.store(trip + 1, Ordering::Release);
+                mine.0.store(trip + 1, Ordering::Release);
             }
             called
         })

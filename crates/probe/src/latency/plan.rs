@@ -52,8 +52,8 @@ pub struct Plan {
 pub fn plan(request: &Request<'_>) -> Plan {
     let declared = Declared::new(request);
     let all = declared.len() * declared.len().saturating_sub(1) / 2;
-    let work = work(&declared, request);
-    let rounds = work.batches(&declared, request.seed, 0);
+    let wanted = work(&declared, request);
+    let rounds = wanted.batches(&declared, request.seed, 0);
     let pairs = rounds.iter().map(Vec::len).sum();
     let effort = Effort::of(&rounds, request.form);
     Plan {
@@ -200,8 +200,8 @@ mod tests {
     /// Cores of `smt` logical CPUs as Linux numbers them: all first siblings, then all second.
     fn groups(cores: u32, smt: u32, cores_per_group: u32) -> Vec<CpuSet> {
         let members = |group: u32| {
-            let own = (group * cores_per_group)..((group + 1) * cores_per_group);
-            own.flat_map(move |core| (0..smt).map(move |thread| thread * cores + core)).collect()
+            let cores_of_group = (group * cores_per_group)..((group + 1) * cores_per_group);
+            cores_of_group.flat_map(move |core| (0..smt).map(move |thread| thread * cores + core)).collect()
         };
         (0..cores / cores_per_group).map(members).collect()
     }

@@ -33,8 +33,8 @@ struct Progress<'a> {
 
 impl Progress<'_> {
     /// Notes work that is done; more work may have been found meanwhile, so the share never falls.
-    fn add(&mut self, work: f64) {
-        self.done += work;
+    fn add(&mut self, done: f64) {
+        self.done += done;
         self.reported = self.reported.max((self.done / self.planned).min(1.0));
         (self.tell)(self.reported);
     }
@@ -78,20 +78,20 @@ impl<'a> Survey<'a> {
     }
 
     /// Measures pairs and notes their figures. What is there when the user stops it is kept.
-    fn gather(&mut self, work: &Work) -> Result<(), ProbeError> {
+    fn gather(&mut self, wanted: &Work) -> Result<(), ProbeError> {
         let mut gathered: BTreeMap<Pair, Gathered> = BTreeMap::new();
-        let result = self.run_batches(work, &mut gathered);
+        let result = self.run_batches(wanted, &mut gathered);
         gathered.into_iter().for_each(|(pair, samples)| self.note(pair, samples));
         result
     }
 
     fn run_batches(
         &mut self,
-        work: &Work,
+        wanted: &Work,
         gathered: &mut BTreeMap<Pair, Gathered>,
     ) -> Result<(), ProbeError> {
         let seed = self.request.seed;
-        let mut batches = work.batches(self.declared, seed, 0);
+        let mut batches = wanted.batches(self.declared, seed, 0);
         let effort = Effort::of(&batches, self.request.form);
         // Each pass counts what the first one was estimated to take.
         let planned = effort.estimated_s / f64::from(effort.passes.max(1));
@@ -101,7 +101,7 @@ impl<'a> Survey<'a> {
             // On a busy machine a call takes several times as long: fewer of them then.
             let last = pass + 1 == effort.passes || (pass + 1 >= effort.least && Instant::now() > until);
             if pass > 0 {
-                batches = work.batches(self.declared, seed, pass);
+                batches = wanted.batches(self.declared, seed, pass);
             }
             // Passes pack their pairs into slightly different numbers of batches.
             let share = planned / batches.len() as f64;

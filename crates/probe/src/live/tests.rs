@@ -25,7 +25,7 @@ fn a_thread_that_lost_its_cpu_is_an_error() {
             let window = Arc::new(Window::new(Kernel::Chain, 10_000, vec![orders], clock, Arc::default()));
             window.wake(0);
             worker.serve(&inbox.recv().unwrap());
-            worker.own = [first + 1].into_iter().collect();
+            worker.pinned = [first + 1].into_iter().collect();
             window.take(0).unwrap()
         };
         assert_eq!(result().unwrap().cpu, first);

@@ -145,7 +145,7 @@ pub struct Worker {
     /// OS number of its CPU.
     pub cpu: u32,
     /// That CPU as a set.
-    pub own: CpuSet,
+    pub pinned: CpuSet,
     /// The bench's clock.
     pub clock: Clock,
     /// Its context switches.
@@ -228,7 +228,7 @@ impl Worker {
     /// The timing, if the thread's mask is still its own CPU: another process may change it, and
     /// the kernel does when the CPU goes offline.
     fn still_bound(&self, timing: Timing) -> Result<Timing, ProbeError> {
-        let wanted = self.own.clone();
+        let wanted = self.pinned.clone();
         let failed = |source| ProbeError::Pin { cpu: self.cpu, source };
         match current_affinity() {
             Ok(actual) if actual == wanted => Ok(timing),

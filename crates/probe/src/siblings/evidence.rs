@@ -213,8 +213,8 @@ impl Turns {
             let kernels = [Some(round.wide), Some(round.chain), round.load_store];
             let (mut exclusive, mut counted) = (true, 0);
             for windows in kernels.iter().flatten() {
-                let own = |timing: &Timing| timing.involuntary_switches > 0;
-                if windows.together.iter().any(own) || windows.alone.iter().any(own) {
+                let was_switched = |timing: &Timing| timing.involuntary_switches > 0;
+                if windows.together.iter().any(was_switched) || windows.alone.iter().any(was_switched) {
                     continue;
                 }
                 let sum: f64 = windows.together.iter().map(|timing| timing.on_cpu_share).sum();

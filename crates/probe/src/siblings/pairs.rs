@@ -214,8 +214,8 @@ impl Pairs<'_> {
 fn cores(answers: &[PairSharing]) -> BTreeMap<u32, u32> {
     let mut core: BTreeMap<u32, u32> = BTreeMap::new();
     for pair in answers.iter().filter(|pair| pair.sharing == Sharing::SameCore) {
-        let of = |cpu| core.get(&cpu).copied().unwrap_or(cpu);
-        let (one, other) = (of(pair.a), of(pair.b));
+        let core_of = |cpu| core.get(&cpu).copied().unwrap_or(cpu);
+        let (one, other) = (core_of(pair.a), core_of(pair.b));
         let (low, high) = (one.min(other), one.max(other));
         core.values_mut().filter(|lowest| **lowest == high).for_each(|lowest| *lowest = low);
         core.extend([(pair.a, low), (pair.b, low), (low, low)]);

@@ -271,8 +271,8 @@ impl Sets {
     pub fn open_with(&self, one: usize) -> usize {
         let cleared: u32 = self.cleared[one].iter().map(|word| word.count_ones()).sum();
         // Its own bit is set where it was cleared of anybody.
-        let own = usize::from(bit(&self.cleared[one], one));
-        self.cpus.len() - 1 - (cleared as usize - own)
+        let itself = usize::from(bit(&self.cleared[one], one));
+        self.cpus.len() - 1 - (cleared as usize - itself)
     }
 
     /// Pairs that are not cleared, each counted twice.

@@ -91,7 +91,7 @@ pub struct Machine {
     pub stop_after: Option<u64>,
     pub windows: u64,
     steal: Vec<Toggle>,
-    own: Vec<Toggle>,
+    interrupts: Vec<Toggle>,
     /// Whether our own system's work interrupted a CPU in this window.
     switched: Vec<bool>,
     random: ChaCha8Rng,
@@ -102,7 +102,7 @@ impl Machine {
         let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
         let mut toggles =
             |times| (0..places.len()).map(|_| Toggle::new(times, random.random())).collect::<Vec<Toggle>>();
-        let (steal, own) = (toggles(weather.steal_ns), toggles(weather.own_ns));
+        let (steal, interrupts) = (toggles(weather.steal_ns), toggles(weather.own_ns));
         Self {
             cores,
             history: vec![(0.0, places.clone())],
@@ -114,7 +114,7 @@ impl Machine {
             stop_after: None,
             windows: 0,
             steal,
-            own,
+            interrupts,
             random,
         }
     }
@@ -198,7 +198,7 @@ impl Machine {
             }
         }
         for &cpu in idle {
-            if self.own[cpu].at(now_ns) {
+            if self.interrupts[cpu].at(now_ns) {
                 others.push(0.5);
             }
         }
@@ -211,11 +211,11 @@ impl Machine {
             let cpu = cpus[seat] as usize;
             let stolen = self.weather.steal_ns.0 > 0.0 && self.steal[cpu].at(now_ns);
             // Half of the time our own system's other work has the CPU.
-            let own = self.weather.own_ns.0 > 0.0
-                && self.own[cpu].at(now_ns)
+            let is_switched = self.weather.own_ns.0 > 0.0
+                && self.interrupts[cpu].at(now_ns)
                 && ((now_ns / 2e5) as u64).is_multiple_of(2);
-            self.switched[cpu] |= own;
-            if !stolen && !own {
+            self.switched[cpu] |= is_switched;
+            if !stolen && !is_switched {
                 running.push(seat);
             }
         }
@@ -239,7 +239,7 @@ impl Machine {
             true => self.random.random_range(1.2..3.0),
             false => 1.0,
         };
-        let own = std::mem::take(&mut self.switched[cpu as usize]);
+        let was_switched = std::mem::take(&mut self.switched[cpu as usize]);
         let factor = (weather.noise * normal).exp() * outlier;
         // A thread that was off all the time has one chunk, as long as the window.
         let step_ns = on.get(on.len() / 2).map_or(window_ns as f64, |step| step * factor);
@@ -249,7 +249,7 @@ impl Machine {
             step_ns,
             steps_per_ns: rate.max(1e-9),
             on_cpu_share: share,
-            involuntary_switches: u64::from(own),
+            involuntary_switches: u64::from(was_switched),
         }
     }
 }
@@ -286,11 +286,11 @@ fn step_cycles(kernel: Kernel, width: f64, ours: usize, others: &[f64]) -> f64 {
     demands.extend(std::iter::repeat_n((want, true), ours));
     demands.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut left, mut threads, mut got) = (capacity, demands.len(), 0.0);
-    for (demand, own) in demands {
+    for (demand, toggle) in demands {
         let share = demand.min(left / threads as f64);
         left -= share;
         threads -= 1;
-        if own {
+        if toggle {
             got = share;
         }
     }
