@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn the_process_itself_stays_who_it_is() {
-        let own = proc::owner(std::process::id()).unwrap();
+        let before = proc::owner(std::process::id()).unwrap();
         assert_eq!(run(std::process::id(), || ()), None, "our own user is no other user");
         assert_eq!(run(u32::MAX, || ()), None);
-        assert_eq!(proc::owner(std::process::id()).unwrap(), own);
+        assert_eq!(proc::owner(std::process::id()).unwrap(), before);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Server {
 
     /// Why its masks may not be changed, or could not be put back.
     pub fn refusal(&self) -> Option<String> {
-        let (root, own) = (self.root.0, std::process::id());
+        let (root, this) = (self.root.0, std::process::id());
         if root == 1 {
             return Some("process 1 has started everything else: name the server itself".into());
         }
@@ -139,11 +139,11 @@ impl Server {
         if table.get(&root).is_some_and(|row| row.is_kernel) {
             return Some(format!("process {root} is a thread of the kernel, which places it itself"));
         }
-        if ancestors(&table, root).any(|(pid, _)| pid == own) {
+        if ancestors(&table, root).any(|(pid, _)| pid == this) {
             return Some(format!("process {root} was started by threadwise and has its placement already"));
         }
         let members = self.members(&BTreeSet::new());
-        if members.iter().any(|member| member.process.0 == own) {
+        if members.iter().any(|member| member.process.0 == this) {
             return Some(format!("threadwise itself has been started by process {root}, or is in its unit"));
         }
         members.iter().find_map(|member| {
@@ -226,8 +226,8 @@ impl Families {
     }
 
     /// The nearest of a process and its ancestors of which `of` knows something.
-    pub(crate) fn nearest<T>(&self, pid: u32, of: impl Fn(Identity) -> Option<T>) -> Option<T> {
-        ancestors(&self.0, pid).find_map(of)
+    pub(crate) fn nearest<T>(&self, pid: u32, what: impl Fn(Identity) -> Option<T>) -> Option<T> {
+        ancestors(&self.0, pid).find_map(what)
     }
 }
 
@@ -243,12 +243,12 @@ mod tests {
 
     #[test]
     fn the_own_process_is_found_and_refused() {
-        let own = std::process::id();
-        let server = by_pid(own).unwrap();
+        let this = std::process::id();
+        let server = by_pid(this).unwrap();
         assert!(server.is_alive());
-        assert!(server.described().contains(&format!("process {own}")), "{}", server.described());
+        assert!(server.described().contains(&format!("process {this}")), "{}", server.described());
         assert!(server.refusal().unwrap().contains("started by threadwise"));
-        let parent = by_pid(proc::parent(own).unwrap()).unwrap();
+        let parent = by_pid(proc::parent(this).unwrap()).unwrap();
         assert!(parent.refusal().unwrap().contains(if parent.root.0 == 1 { "process 1" } else { "itself" }));
         assert!(by_pid(1).unwrap().refusal().unwrap().contains("process 1"));
         assert!(by_pid(u32::MAX).unwrap_err().to_string().contains("port:N"));
@@ -256,8 +256,8 @@ mod tests {
             let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
             by_pid(tid).unwrap_err().to_string()
         });
-        assert!(of_thread.join().unwrap().contains(&format!("is a thread of process {own}")));
-        let again = Server { root: (own, server.root.1 + 1), group: None };
+        assert!(of_thread.join().unwrap().contains(&format!("is a thread of process {this}")));
+        let again = Server { root: (this, server.root.1 + 1), group: None };
         assert!(!again.is_alive() && again.members(&BTreeSet::new()).is_empty());
     }
 
@@ -273,7 +273,7 @@ mod tests {
             std::thread::yield_now();
         };
         let known: BTreeSet<Identity> =
-            server.members(&BTreeSet::new()).iter().map(|own| own.process).collect();
+            server.members(&BTreeSet::new()).iter().map(|member| member.process).collect();
         assert!(known.iter().any(|(pid, _)| *pid == grandchild) && known.len() == 2, "{known:?}");
         child.kill().unwrap();
         child.wait().unwrap();

@@ -173,8 +173,8 @@ fn lives_in(pid: u32, folder: &Path) -> bool {
 fn current_folder(pid: u32) -> io::Result<Option<PathBuf>> {
     let mounts = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt"));
     // A kernel without namespaces has no such file, and nothing to compare.
-    if let Ok(own) = mounts("self")
-        && mounts(&pid.to_string())? != own
+    if let Ok(ours) = mounts("self")
+        && mounts(&pid.to_string())? != ours
     {
         return Ok(None);
     }

@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn children_are_found_both_ways_and_titles_have_no_zero_bytes() {
         let mut child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
-        let own = std::process::id();
-        assert!(children(own).contains(&child.id()));
-        assert!(children_by_parent(own).contains(&child.id()));
-        assert_eq!(parent(child.id()), Some(own));
-        assert_eq!(owner(child.id()), owner(own));
+        let this = std::process::id();
+        assert!(children(this).contains(&child.id()));
+        assert!(children_by_parent(this).contains(&child.id()));
+        assert_eq!(parent(child.id()), Some(this));
+        assert_eq!(owner(child.id()), owner(this));
         // Until the program begins, the child still carries our own title.
         while title(child.id()).as_deref() != Some("sleep 600") {
             assert!(child.try_wait().unwrap().is_none());
@@ -263,7 +263,7 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(!children(own).contains(&child.id()));
+        assert!(!children(this).contains(&child.id()));
         assert_eq!((thread_times(child.id(), child.id()), title(child.id())), (None, None));
         assert_eq!((switches(child.id(), child.id()), start_time(child.id(), child.id())), (None, None));
     }

@@ -40,9 +40,9 @@ pub fn remove_in_folder(folder: &Path) -> usize {
 
 /// Files `postmaster.pid`, links not followed.
 fn pid_files(folder: &Path, depth: u32) -> Vec<PathBuf> {
-    let own = folder.join("postmaster.pid");
-    let is_file = fs::symlink_metadata(&own).is_ok_and(|entry| entry.is_file() && entry.size() < 4096);
-    let mut found: Vec<PathBuf> = is_file.then_some(own).into_iter().collect();
+    let file = folder.join("postmaster.pid");
+    let is_file = fs::symlink_metadata(&file).is_ok_and(|entry| entry.is_file() && entry.size() < 4096);
+    let mut found: Vec<PathBuf> = is_file.then_some(file).into_iter().collect();
     if depth == 0 {
         return found;
     }

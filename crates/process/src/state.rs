@@ -56,11 +56,11 @@ mod tests {
 
     #[test]
     fn each_user_has_one_fixed_folder() {
-        let found = |uid, variables: &[(&str, &str)], own: &[&str]| {
+        let found = |uid, variables: &[(&str, &str)], expected: &[&str]| {
             let variable = |name: &str| {
                 variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
             };
-            choose(uid, &variable, &|path| own.iter().any(|folder| Path::new(folder) == path))
+            choose(uid, &variable, &|path| expected.iter().any(|folder| Path::new(folder) == path))
                 .map(|folder| folder.display().to_string())
         };
         let home = ("HOME", "/h/ann");

@@ -67,8 +67,8 @@ fn is_same(bound: &Path, path: &Path) -> bool {
 fn tcp(table: &str, port: u16) -> Vec<Socket> {
     let socket = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (_, own) = words.get(1)?.rsplit_once(':')?;
-        let listens = u16::from_str_radix(own, 16).ok()? == port && *words.get(3)? == LISTENS;
+        let (_, local_port) = words.get(1)?.rsplit_once(':')?;
+        let listens = u16::from_str_radix(local_port, 16).ok()? == port && *words.get(3)? == LISTENS;
         let inode = words.get(9)?.parse().ok()?;
         listens.then(|| Socket { inode, uid: words[7].parse().ok() })
     };
@@ -173,17 +173,17 @@ mod tests {
 
     #[test]
     fn listeners_of_this_process_are_found() {
-        let own = std::process::id();
+        let this = std::process::id();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(by_port(port).unwrap().root.0, own);
+        assert_eq!(by_port(port).unwrap().root.0, this);
         drop(listener);
         assert!(by_port(port).unwrap_err().to_string().contains("nothing listens on TCP port"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a socket");
         let _listener = UnixListener::bind(&path).unwrap();
-        assert_eq!(by_socket(&path).unwrap().root.0, own);
+        assert_eq!(by_socket(&path).unwrap().root.0, this);
         std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
-        assert_eq!(by_socket(&folder.path().join("link/a socket")).unwrap().root.0, own);
+        assert_eq!(by_socket(&folder.path().join("link/a socket")).unwrap().root.0, this);
     }
 }

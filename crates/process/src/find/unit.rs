@@ -39,7 +39,8 @@ fn of_groups(name: &str, groups: &[PathBuf]) -> Result<Server, FindError> {
     let processes = processes(group);
     let is_first = |pid: &u32| proc::parent(*pid).is_none_or(|parent| !processes.contains(&parent));
     let started = |pid: u32| Some((pid, proc::start_time(pid, pid)?));
-    let first = processes.iter().copied().filter(is_first).filter_map(started).min_by_key(|own| own.1);
+    let first =
+        processes.iter().copied().filter(is_first).filter_map(started).min_by_key(|process| process.1);
     match first {
         Some(root) => Ok(Server { root, group: Some(group.clone()) }),
         None => absent(format!("unit {name} has no process"), "start it first"),
@@ -52,7 +53,7 @@ fn named(mount: &Path, name: &str) -> Vec<PathBuf> {
     let mut open = vec![(mount.to_owned(), 0)];
     while let Some((folder, depth)) = open.pop() {
         for below in folders(&folder) {
-            match below.file_name().is_some_and(|own| own == name) {
+            match below.file_name().is_some_and(|file_name| file_name == name) {
                 true => found.push(below),
                 false if depth < DEPTH => open.push((below, depth + 1)),
                 false => {}
@@ -92,15 +93,15 @@ mod tests {
             fs::create_dir_all(mount.path().join(folder)).unwrap();
             fs::write(mount.path().join(folder).join("cgroup.procs"), pids).unwrap();
         };
-        let own = std::process::id();
-        make("system.slice/system-db.slice/db@1.service", &format!("{own}\n"));
+        let this = std::process::id();
+        make("system.slice/system-db.slice/db@1.service", &format!("{this}\n"));
         make("system.slice/system-db.slice/db@1.service/workers", "0\n");
         make("system.slice/empty.service", "");
         make("user.slice/x.service", "7\n");
         make("system.slice/x.service", "7\n");
         let find = |name: &str| of_groups(name, &named(mount.path(), name));
         let server = find("db@1.service").unwrap();
-        assert_eq!(server.root.0, own);
+        assert_eq!(server.root.0, this);
         assert!(server.is_alive() && server.group.is_some());
         assert!(find("none.service").unwrap_err().to_string().contains("no unit none.service"));
         assert!(find("empty.service").unwrap_err().to_string().contains("has no process"));

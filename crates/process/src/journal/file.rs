@@ -35,8 +35,8 @@ pub(super) fn open_folder(path: &Path) -> Result<(OwnedFd, &OsStr), JournalError
         error => file_error("open", path, error.into()),
     })?;
     let entry = fstat(&folder).map_err(|error| file_error("open", path, error.into()))?;
-    let own = rustix::process::geteuid().as_raw();
-    if entry.st_uid != own {
+    let uid = rustix::process::geteuid().as_raw();
+    if entry.st_uid != uid {
         return Err(refuse("its folder belongs to another user".into()));
     }
     let mode = entry.st_mode & 0o777;

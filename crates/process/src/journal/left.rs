@@ -127,7 +127,8 @@ fn journals(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
     if here.boot == UNKNOWN {
         return Ok(Vec::new());
     }
-    let is_left = |name: &str| Owner::of_name(name).is_some_and(|own| own.here == here && !own.is_alive());
+    let is_left =
+        |name: &str| Owner::of_name(name).is_some_and(|owner| owner.here == here && !owner.is_alive());
     let mut found: Vec<PathBuf> = names
         .flatten()
         .filter(|entry| entry.file_name().to_str().is_some_and(is_left))
@@ -154,12 +155,12 @@ mod tests {
 
     #[test]
     fn processes_are_named_and_many_are_counted() {
-        let of = |pids: &[u32]| {
+        let bound = |pids: &[u32]| {
             let named = |pid: &u32| (*pid, (2, format!("db{pid}")));
             Bound { processes: pids.iter().map(named).collect() }.to_string()
         };
-        assert_eq!(of(&[812]), "2 threads of process 812 (db812)");
-        assert_eq!(of(&[1, 2]), "4 threads of 2 processes: 1 (db1), 2 (db2)");
-        assert_eq!(of(&[1, 2, 3, 4]), "8 threads of 4 processes: 1 (db1), 2 (db2), 3 (db3), …");
+        assert_eq!(bound(&[812]), "2 threads of process 812 (db812)");
+        assert_eq!(bound(&[1, 2]), "4 threads of 2 processes: 1 (db1), 2 (db2)");
+        assert_eq!(bound(&[1, 2, 3, 4]), "8 threads of 4 processes: 1 (db1), 2 (db2), 3 (db3), …");
     }
 }

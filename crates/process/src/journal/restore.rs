@@ -200,8 +200,8 @@ pub(super) fn put_back(entry: &Entry) -> Result<bool, String> {
     if proc::start_time(pid, tid) != Some(start) {
         return Ok(false);
     }
-    let own = rustix::process::geteuid().as_raw();
-    if !users::is_root() && proc::owner(pid).is_some_and(|owner| owner.uid != own) {
+    let uid = rustix::process::geteuid().as_raw();
+    if !users::is_root() && proc::owner(pid).is_some_and(|owner| owner.uid != uid) {
         return Err(format!("process {pid} belongs to another user; put it back as that user or as root"));
     }
     match masks::set_and_read(tid, &entry.mask) {

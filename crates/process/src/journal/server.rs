@@ -92,17 +92,17 @@ impl<'a> Known<'a> {
     }
 
     fn was_given(&self, mask: &CpuSet) -> bool {
-        self.servers.iter().any(|own| own.given == *mask)
+        self.servers.iter().any(|entry| entry.given == *mask)
     }
 
     /// The mask that a process without a line would have had without us.
     fn inherited(&self, families: &Families, pid: u32) -> Option<CpuSet> {
         let of_ancestor = || families.nearest(pid, |process| self.processes.get(&process).copied().cloned());
         let of_group = || {
-            let is_in = |own: &&ServerEntry| {
-                own.server.group.as_deref().is_some_and(|group| find::is_in_group(pid, group))
+            let is_in = |entry: &&ServerEntry| {
+                entry.server.group.as_deref().is_some_and(|group| find::is_in_group(pid, group))
             };
-            self.servers.iter().find(is_in).map(|own| own.first.clone())
+            self.servers.iter().find(is_in).map(|entry| entry.first.clone())
         };
         of_ancestor().or_else(of_group)
     }
@@ -131,7 +131,8 @@ impl Journal {
         let here = Here::now();
         let (entries, servers) = of_here(&text[..whole], &here);
         let known = Known::of(&entries, &servers);
-        let of_server = || servers.iter().find(|own| own.server == *server).map(|own| own.first.clone());
+        let of_server =
+            || servers.iter().find(|entry| entry.server == *server).map(|entry| entry.first.clone());
         let (mut lines, mut added, mut recorded) = (String::new(), BTreeSet::new(), Vec::new());
         let families = OnceCell::new();
         for &(pid, tid) in threads {
@@ -144,7 +145,7 @@ impl Journal {
             let mask = known.was_given(&present).then(inherited).flatten().unwrap_or(present);
             lines.push_str(&Entry { here: here.clone(), thread, mask }.line());
         }
-        let is_there = servers.iter().any(|own| own.server == *server && own.given == *given);
+        let is_there = servers.iter().any(|entry| entry.server == *server && entry.given == *given);
         let root = look(server.root.0, server.root.0).filter(|(thread, _)| thread.start == server.root.1);
         if let (false, Some((_, present))) = (is_there, root) {
             let first = known.processes.get(&server.root).map_or(present, |mask| (*mask).clone());
@@ -166,7 +167,7 @@ impl Journal {
         let mut file = self.open_file(OFlags::empty())?;
         let text = read(&mut file, &self.path)?;
         let (_, servers) = of_here(&text, &Here::now());
-        Ok(servers.iter().map(|own| own.server.root).find(|root| root.0 == pid).map(|root| root.1))
+        Ok(servers.iter().map(|entry| entry.server.root).find(|root| root.0 == pid).map(|root| root.1))
     }
 }
 
@@ -174,7 +175,10 @@ impl Journal {
 pub(super) fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>) {
     let entries = text.lines().filter_map(|line| Entry::parse(line).ok());
     let servers = text.lines().filter_map(|line| parse(line)?.ok());
-    (entries.filter(|own| own.here == *here).collect(), servers.filter(|own| own.here == *here).collect())
+    (
+        entries.filter(|entry| entry.here == *here).collect(),
+        servers.filter(|entry| entry.here == *here).collect(),
+    )
 }
 
 /// Puts back what has no line, again and again until two looks find nothing: a process that is not put
@@ -213,7 +217,7 @@ pub(super) fn heirs_of(entries: &[Entry], servers: &[ServerEntry]) -> Vec<Entry>
 fn heirs(known: &Known<'_>, in_vain: &BTreeSet<Thread>) -> Vec<Entry> {
     let processes: BTreeSet<Identity> = known.processes.keys().copied().collect();
     let (online, here) = (online(), Here::now());
-    let members = known.servers.iter().flat_map(|own| own.server.members(&processes));
+    let members = known.servers.iter().flat_map(|entry| entry.server.members(&processes));
     let pids: BTreeSet<u32> = members.map(|member| member.process.0).collect();
     let families = Families::now();
     let mut found = Vec::new();

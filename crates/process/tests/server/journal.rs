@@ -48,8 +48,8 @@ impl Bench {
 
 /// The masks that the tests set in turn: the first and the last logical CPU that we may use.
 fn ends() -> [CpuSet; 2] {
-    let own = pin::current_affinity().unwrap();
-    [own.first(), own.iter().last()].map(|cpu| cpu.into_iter().collect())
+    let cpus = pin::current_affinity().unwrap();
+    [cpus.first(), cpus.iter().last()].map(|cpu| cpu.into_iter().collect())
 }
 
 fn put_back(count: usize) -> Restored {
@@ -97,8 +97,8 @@ fn writers_at_the_same_time_leave_one_line_a_thread() {
             let (bench, shared, path, low) = (&bench, &shared, &path, &low);
             scope.spawn(move || {
                 // Half of them share an open journal, as threads of a worker do; the others are as workers.
-                let own = Journal::open(path).unwrap();
-                let journal = if writer % 2 == 0 { shared } else { &own };
+                let opened = Journal::open(path).unwrap();
+                let journal = if writer % 2 == 0 { shared } else { &opened };
                 for step in 0..4 {
                     let tid = bench.tid((writer + step) % 4);
                     journal.record(tid, tid).unwrap();

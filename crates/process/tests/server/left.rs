@@ -53,9 +53,9 @@ impl Bench {
 }
 
 fn bound() -> CpuSet {
-    let own = pin::current_affinity().unwrap();
-    assert!(own.len() > 1, "this takes two logical CPUs");
-    own.first().into_iter().collect()
+    let cpus = pin::current_affinity().unwrap();
+    assert!(cpus.len() > 1, "this takes two logical CPUs");
+    cpus.first().into_iter().collect()
 }
 
 /// The study, when the program is started as one.

@@ -94,8 +94,8 @@ fn a_process_that_keeps_starting_others_is_ended() {
 
 #[test]
 fn we_ourselves_are_never_found() {
-    let own = std::env::current_dir().unwrap();
-    let found = in_folder(&own).unwrap();
+    let folder = std::env::current_dir().unwrap();
+    let found = in_folder(&folder).unwrap();
     assert!(!found.contains(&std::process::id()), "{found:?}");
 }
 

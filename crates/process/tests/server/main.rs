@@ -52,9 +52,9 @@ fn set_mode(path: &Path, mode: u32) {
 
 /// Another user than we are, which only root can become.
 fn another_user() -> User {
-    let own = rustix::process::geteuid().as_raw();
+    let uid = rustix::process::geteuid().as_raw();
     let mut found = ["nobody", "daemon"].into_iter().filter_map(|name| users::find(Path::new("/"), &[name]));
-    found.find(|user| user.uid != own).unwrap()
+    found.find(|user| user.uid != uid).unwrap()
 }
 
 /// Numbers that processes wrote to a file, one a line, once there are so many.

@@ -26,11 +26,11 @@ fn one_thread_of_many_is_bound() {
         let _ = ended.recv();
     });
     let tid = tids.recv().unwrap();
-    let own = pin::current_affinity().unwrap();
-    let last: CpuSet = own.iter().last().into_iter().collect();
+    let cpus = pin::current_affinity().unwrap();
+    let last: CpuSet = cpus.iter().last().into_iter().collect();
     set_thread(tid, &last).unwrap();
     assert_eq!(pin::thread_affinity(std::process::id(), tid).unwrap(), last);
-    assert_eq!(pin::current_affinity().unwrap(), own);
+    assert_eq!(pin::current_affinity().unwrap(), cpus);
     drop(end);
     other.join().unwrap();
 }
@@ -39,14 +39,14 @@ fn one_thread_of_many_is_bound() {
 fn what_cannot_be_is_reported() {
     let mut child = Killed::sh("exec sleep 600", Path::new("/"));
     let tid = child.id();
-    let own = pin::current_affinity().unwrap();
+    let cpus = pin::current_affinity().unwrap();
     let absent: CpuSet = [60_000].into_iter().collect();
     assert!(matches!(set_thread(tid, &CpuSet::new()), Err(MaskError::Empty { .. })));
     assert!(matches!(set_thread(tid, &absent), Err(MaskError::Refused { .. })));
-    let error = set_thread(tid, &own.union(&absent)).unwrap_err();
+    let error = set_thread(tid, &cpus.union(&absent)).unwrap_err();
     assert!(matches!(error, MaskError::Differs { .. }), "{error}");
-    assert!(error.to_string().contains(&format!("reads back {own}")), "{error}");
+    assert!(error.to_string().contains(&format!("reads back {cpus}")), "{error}");
     child.end();
-    assert!(matches!(set_thread(tid, &own), Err(MaskError::Ended { .. })));
-    assert!(matches!(set_thread(0, &own), Err(MaskError::Ended { .. })));
+    assert!(matches!(set_thread(tid, &cpus), Err(MaskError::Ended { .. })));
+    assert!(matches!(set_thread(0, &cpus), Err(MaskError::Ended { .. })));
 }

@@ -76,9 +76,9 @@ fn mask(pid: u32) -> CpuSet {
 
 /// The first and the last logical CPU that we may use.
 fn ends() -> [CpuSet; 2] {
-    let own = pin::current_affinity().unwrap();
-    assert!(own.len() > 1, "this takes two logical CPUs");
-    [own.first(), own.iter().last()].map(|cpu| cpu.into_iter().collect())
+    let cpus = pin::current_affinity().unwrap();
+    assert!(cpus.len() > 1, "this takes two logical CPUs");
+    [cpus.first(), cpus.iter().last()].map(|cpu| cpu.into_iter().collect())
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn a_new_process_of_a_bound_server_gets_the_first_mask_without_a_line() {
     set_thread(bench.pids[1], &low).unwrap();
     bench.bind(&low);
     let heir = bench.start_another();
-    let own = bench.start_another();
-    set_thread(own, &high).unwrap();
+    let another = bench.start_another();
+    set_thread(another, &high).unwrap();
     assert_eq!(mask(heir), low);
     let text = fs::read_to_string(bench.journal()).unwrap();
     assert!(!text.contains(&format!(" {heir} ")), "{text}");
@@ -100,7 +100,7 @@ fn a_new_process_of_a_bound_server_gets_the_first_mask_without_a_line() {
     assert_eq!((restored.put_back, restored.failed.len()), (3, 0), "{restored:?}");
     assert_eq!([mask(bench.pids[0]), mask(heir)], [whole.clone(), whole.clone()]);
     assert_eq!(mask(bench.pids[1]), low, "it had this mask before");
-    assert_eq!(mask(own), high, "what it set itself stays");
+    assert_eq!(mask(another), high, "what it set itself stays");
     assert_eq!(mask(bench.start_another()), whole);
     assert_eq!(restore(&bench.journal()).unwrap().put_back, 2, "nobody is an heir any more");
 }
