@@ -162,7 +162,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).clamp(0, 6) as usize)
 }
 
-/// A number that somebody set, with three significant digits at most and no zeros behind them: `0.01`, `2.5`.
+/// A number that a user set, with three significant digits at most and no zeros behind them: `0.01`, `2.5`.
 pub fn set_number(value: f64) -> String {
     let text = significant(value, 3);
     match text.contains('.') && !text.contains('e') {
@@ -207,7 +207,7 @@ fn bare_percent(share: f64) -> String {
     }
 }
 
-/// A share that somebody set, with no more digits than it has: `95%`, `99.5%`.
+/// A share that a user set, with no more digits than it has: `95%`, `99.5%`.
 pub fn set_percent(share: f64) -> String {
     // 0.07 * 100 is 7.000000000000001.
     format!("{}%", (share * 1e6).round() / 1e4)

@@ -102,7 +102,7 @@ impl Prose {
         }
     }
 
-    /// A template of ours with a part for each `{}`; what stands between backticks is a command. Parts are
+    /// A template with a part for each `{}`; what stands between backticks is a command. Parts are
     /// taken as they are, since they may hold a text from elsewhere. Called by [`crate::prose!`], which counts.
     pub fn fill(template: &str, parts: Vec<Self>) -> Self {
         let mut prose = Self::default();

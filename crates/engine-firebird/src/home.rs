@@ -1,7 +1,7 @@
-//! A folder of ours in which Firebird is at home: its own configuration, its own lock files, the database. What is
-//! common to all servers of ours is `threadwise_engine::servers`.
+//! The folder in which Firebird is at home: its own configuration, its own lock files, the database. What is
+//! common to all private servers is `threadwise_engine::servers`.
 //!
-//! A home holds `root` (links to the installed engine, and a `firebird.conf` of ours; the variable
+//! A home holds `root` (links to the installed engine, and our own `firebird.conf`; the variable
 //! FIREBIRD names it), `locks`, `tmp`, and `data` with the database, in which the programs work. Nothing of
 //! the installation is changed or used but the engine's files.
 //!

@@ -20,6 +20,7 @@ mod running;
 pub mod schema;
 pub mod workload;
 
+use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
 use threadwise_engine::{
@@ -234,10 +235,13 @@ fn keep_study(
     }
     // Which treatments will come is not known here. Memory of the buffer pool that nobody uses is never
     // touched and costs nothing, so that there is room for many of them.
-    let data_bytes =
-        workload::data_bytes(request)?.saturating_mul(STUDY_TREATMENTS).min(server_memory_bytes() / 3);
+    let data_bytes = workload::data_bytes(request)?
+        .saturating_mul(STUDY_TREATMENTS)
+        .min(server_memory_bytes(Path::new("/")) / 3);
     let mut managed = managed.clone();
-    for (name, value) in workload::server_settings(request, server_memory_bytes(), programs.major)? {
+    for (name, value) in
+        workload::server_settings(request, server_memory_bytes(Path::new("/")), programs.major)?
+    {
         managed.settings.entry(name.to_owned()).or_insert(value);
     }
     cluster::prepare(&home, &programs, &managed, data_bytes, connections.max(request.sessions))?;
@@ -271,7 +275,7 @@ fn load_template(request: &LoadRequest, managed: &Managed) -> Result<Loaded, Eng
     let template = template_home(request, managed, &programs);
     let install = |home: &Home| {
         // Beyond half of the memory the kernel's cache serves better, and a server might not start.
-        let data_bytes = workload::data_bytes(request)?.min(server_memory_bytes() / 2);
+        let data_bytes = workload::data_bytes(request)?.min(server_memory_bytes(Path::new("/")) / 2);
         cluster::prepare(home, &programs, managed, data_bytes, request.sessions)
     };
     servers::load_template(&programs, &template, install, |server| {

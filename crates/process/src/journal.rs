@@ -76,14 +76,6 @@ pub enum JournalError {
         /// The process.
         pid: u32,
     },
-    /// The thread is no more.
-    #[error("thread {tid} of process {pid} has ended; look for the server's threads again")]
-    Ended {
-        /// The process.
-        pid: u32,
-        /// The thread.
-        tid: u32,
-    },
 }
 
 /// A path for the journal of the calling process, which nobody else has, in the user's state folder. Nothing
@@ -149,20 +141,8 @@ impl Journal {
         Ok(true)
     }
 
-    /// Writes down the present mask of a thread, durably, unless it is there already. Only after that
-    /// may the caller change it.
-    ///
-    /// # Errors
-    /// The thread has ended, or the journal cannot be written.
-    pub fn record(&self, pid: u32, tid: u32) -> Result<(), JournalError> {
-        match self.record_all(&[(pid, tid)])?.is_empty() {
-            true => Err(JournalError::Ended { pid, tid }),
-            false => Ok(()),
-        }
-    }
-
-    /// As [`Journal::record`], for many threads (process, thread) at the cost of one. Gives those that
-    /// are in the journal now; the others have ended.
+    /// Writes down the present masks of threads (process, thread), durably, where they are not there already.
+    /// Gives those that are in the journal now, whose masks the caller may change; the others have ended.
     ///
     /// # Errors
     /// The journal cannot be written, and no mask may be changed.

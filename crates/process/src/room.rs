@@ -7,8 +7,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Memory that a server of ours is fitted to where nobody says how much there is: one that asks for more than
-/// there is does not start.
+/// Memory that a private server is fitted to where the system does not say how much there is: one that asks for
+/// more than there is does not start.
 const ASSUMED_BYTES: u64 = 4 << 30;
 
 /// Bytes that an ordinary user may still write into a folder.
@@ -27,9 +27,9 @@ pub fn available_memory_bytes(root: &Path) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a server of ours here is fitted to: [`available_memory_bytes`], or 4 GiB where nobody says.
-pub fn server_memory_bytes() -> u64 {
-    available_memory_bytes(Path::new("/")).unwrap_or(ASSUMED_BYTES)
+/// What a private server is fitted to: [`available_memory_bytes`], or 4 GiB where the system does not say.
+pub fn server_memory_bytes(root: &Path) -> u64 {
+    available_memory_bytes(root).unwrap_or(ASSUMED_BYTES)
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn memory_is_what_is_available_or_not_known() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(available_memory_bytes(root.path()), None);
+        assert_eq!((available_memory_bytes(root.path()), server_memory_bytes(root.path())), (None, 4 << 30));
         fs::create_dir(root.path().join("proc")).unwrap();
         let read = |text: &str| {
             fs::write(root.path().join("proc/meminfo"), text).unwrap();
@@ -57,6 +57,7 @@ mod tests {
         for text in ["", "MemAvailable:", "MemAvailable: x kB", "MemAvailable: 99999999999999999999 kB"] {
             assert_eq!(read(text), None, "{text}");
         }
-        assert!(server_memory_bytes() > 0);
+        read("MemAvailable: 400 kB");
+        assert_eq!(server_memory_bytes(root.path()), 400 * 1024);
     }
 }

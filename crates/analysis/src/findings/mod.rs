@@ -9,7 +9,7 @@ pub(crate) mod machine;
 mod order;
 pub(crate) mod scaling;
 pub(crate) mod smt;
-mod sweep;
+pub(crate) mod sweep;
 pub(crate) mod trust;
 pub(crate) mod words;
 
@@ -20,7 +20,6 @@ pub use words::group_words;
 
 use crate::{Analysis, Facts, Finding, kinds};
 pub use order::Parts;
-use sweep::Sweep;
 use threadwise_document::Prose;
 use threadwise_machine::Topology;
 use threadwise_study::Study;
@@ -44,38 +43,6 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
     parts.setting.insert(0, machine::machine(facts.topology, facts.hardware));
     parts.in_order()
-}
-
-/// What the ratios of a study of rates say.
-pub(crate) fn rates(facts: &Facts<'_>) -> Parts {
-    let sweeps = sweep::sweeps(facts);
-    let mut found = throughput(facts, &sweeps);
-    found.extend(sweep::advice(facts, &sweeps));
-    found.extend(activity::activity(facts));
-    Parts {
-        validity: trust::validity(facts).into_iter().collect(),
-        found,
-        lead: sweep::is_the_question(facts, &sweeps).then_some("sweep"),
-        limits: vec![trust::trust(facts), trust::scope(facts, &sweeps)],
-        ..Parts::default()
-    }
-}
-
-/// What the ratios of throughput say. The yield is reported in any case, if only that there is none.
-fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
-    let first: Vec<Finding> =
-        [scaling::two_cores(facts), scaling::others(facts, sweeps)].into_iter().flatten().collect();
-    let smt_yield = smt::smt_yield(facts);
-    let rest = [
-        smt::half_busy(facts),
-        scaling::packages(facts),
-        sweep::growth(facts, sweeps),
-        scaling::asked(facts),
-    ];
-    let rest: Vec<Finding> = rest.into_iter().flatten().collect();
-    let is_all = first.is_empty() && rest.is_empty() && smt_yield.kind == "not-measurable";
-    let one_cpu = scaling::one_cpu(facts, is_all);
-    first.into_iter().chain(one_cpu).chain([smt_yield]).chain(rest).collect()
 }
 
 /// Puts a finding together; `evidence` names estimates or treatments.

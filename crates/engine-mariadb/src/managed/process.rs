@@ -106,7 +106,7 @@ impl Setup {
         set("--pid-file=mariadbd.pid".into());
         set(format!(
             "--innodb-buffer-pool-size={}",
-            buffer_pool_bytes(self.data_bytes, server_memory_bytes())
+            buffer_pool_bytes(self.data_bytes, server_memory_bytes(Path::new("/")))
         ));
         set(format!("--innodb-flush-log-at-trx-commit={}", self.flush_at_commit));
         set(format!("--max-connections={}", self.sessions.saturating_mul(2).max(100) + 50));

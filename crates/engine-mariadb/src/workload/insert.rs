@@ -8,6 +8,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use std::fmt::Write as _;
+use std::path::Path;
 use threadwise_engine::workloads::insert::{
     CHECK_MODULUS, Insert, Key, RandomKeys, TEXT_CHARS, Table, key_check,
 };
@@ -109,7 +110,7 @@ pub(super) fn fill_memory_table(control: &mut Conn, names: &Names<'_>) -> Result
 
 /// Half of what is free, so that a full table is an error of the server and not the end of it.
 fn memory_limit() -> u64 {
-    (server_memory_bytes() / 2).max(64 << 20)
+    (server_memory_bytes(Path::new("/")) / 2).max(64 << 20)
 }
 
 fn seed(control: &mut Conn, table: &str, seed: u64, rows: u64) -> Result<Content, EngineError> {

@@ -1,4 +1,4 @@
-//! Folders of servers of ours: templates that are whole or not there, and copies of them.
+//! Folders of private servers: templates that are whole or not there, and copies of them.
 //!
 //! A home holds `data`, the data directory, in which its programs work and by which they are found; the `log`
 //! of its server; and what its engine puts beside them. It lies in the study's data folder and goes with it.
@@ -22,7 +22,7 @@ const LOADED: &str = "loaded";
 /// How long programs that a killed worker left may take to end.
 const CLEAR_LIMIT: Duration = Duration::from_secs(20);
 
-/// A folder of ours with a data directory.
+/// The folder of a private server, with its data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     engine: &'static str,
@@ -50,12 +50,12 @@ impl Home {
         self.folder.join("log")
     }
 
-    /// A file or folder of ours beside the data directory.
+    /// A file or folder beside the data directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Makes its folder anew, empty, and open to the server's user as far as passing through.
+    /// Makes its folder, empty, and open to the server's user as far as passing through.
     ///
     /// # Errors
     /// The file system's; or a folder above that the user cannot pass, by its name.
@@ -135,7 +135,7 @@ impl Home {
     }
 
     /// Has a copy of the template here, for programs that are about to work on it: a new one where runs change
-    /// it (`discard`) or the programs of the last block did not end in order. `make` makes the home anew, without
+    /// it (`discard`) or the programs of the last block did not end in order. `make` makes the home, empty, without
     /// a data directory.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Servers of ours: the frame that the engines with a server share.
+//! Private servers: the frame that the engines with a server share.
 //!
 //! A template is made once for equal data: an empty data directory, a server on it that is filled, and stopped in
 //! order. Each treatment that needs one starts a server on a copy, as a child of its worker, whose logical CPUs and
@@ -71,7 +71,7 @@ pub fn load_template<L: Launch>(
     })
 }
 
-/// A server of ours for one treatment.
+/// A private server for one treatment.
 #[derive(Debug)]
 pub struct TreatmentServer<L: Launch> {
     /// The server.
@@ -97,13 +97,14 @@ impl<L: Launch> TreatmentServer<L> {
     pub fn finish(self) -> Result<(), EngineError> {
         let home = self.process.home().clone();
         match self.discard {
+            // `and` takes a value: the data goes whether the server ended in order or not.
             true => self.process.stop(Ending::Discard).and(home.remove()),
             false => self.process.stop(Ending::Keep).and_then(|()| home.end()),
         }
     }
 }
 
-/// A server of ours for all treatments. When it is dropped, it is ended at once and its data removed.
+/// A private server for all treatments. When it is dropped, it is ended at once and its data removed.
 #[derive(Debug)]
 pub struct StudyServer<L: Launch> {
     /// `None` where a server runs only while a treatment needs it, which then starts it.

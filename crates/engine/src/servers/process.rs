@@ -1,4 +1,4 @@
-//! The process of a server of ours: a child of the calling thread, which dies with it, and is stopped in order.
+//! The process of a private server: a child of the calling thread, which dies with it, and is stopped in order.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -42,7 +42,7 @@ pub trait Launch: Clone {
     /// The user that it runs as; `None` for our own.
     fn user(&self) -> Option<User>;
 
-    /// Makes a home anew, with all that a server needs there but the data directory.
+    /// Makes a home, empty, with all that a server needs there but the data directory.
     ///
     /// # Errors
     /// The file system's.
@@ -78,7 +78,7 @@ pub trait Launch: Clone {
     ) -> Result<(), EngineError>;
 }
 
-/// A running server of ours. When it is dropped, it is ended at once.
+/// A running private server. When it is dropped, it is ended at once.
 pub struct Process<L: Launch> {
     launch: L,
     child: Child,

@@ -88,7 +88,9 @@ impl Journals {
         let (pid, whole) =
             (std::process::id(), input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
         let journal = Journal::open(&path).map_err(|error| error.to_string())?;
-        journal.record(pid, pid).map_err(|error| format!("it cannot be added to: {error}"))?;
+        let added =
+            journal.record_all(&[(pid, pid)]).map_err(|error| format!("it cannot be added to: {error}"))?;
+        hold(added == [(pid, pid)], || "a thread that lives was taken for one that has ended".to_owned())?;
         let after = fs::read(&path).map_err(|error| error.to_string())?;
         hold(after.starts_with(&input[..whole]), || "a whole line was lost".to_owned())?;
         hold(after.ends_with(b"\n") && after.len() > whole, || "no whole line was added".to_owned())?;

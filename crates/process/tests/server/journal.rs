@@ -62,7 +62,7 @@ fn the_first_mask_counts_and_comes_back_as_often_as_asked() {
     let (tid, journal) = (bench.tid(0), bench.journal());
     let first = bench.mask(0);
     for mask in ends() {
-        journal.record(tid, tid).unwrap();
+        journal.record_all(&[(tid, tid)]).unwrap();
         set_thread(tid, &mask).unwrap();
     }
     assert_eq!(bench.text().lines().count(), 1, "{}", bench.text());
@@ -101,7 +101,7 @@ fn writers_at_the_same_time_leave_one_line_a_thread() {
                 let journal = if writer % 2 == 0 { shared } else { &opened };
                 for step in 0..4 {
                     let tid = bench.tid((writer + step) % 4);
-                    journal.record(tid, tid).unwrap();
+                    journal.record_all(&[(tid, tid)]).unwrap();
                     set_thread(tid, low).unwrap();
                 }
             });
@@ -124,7 +124,7 @@ fn with_word(line: &str, index: usize, word: &str) -> String {
 fn numbers_that_belong_to_another_thread_now_are_left_alone() {
     let bench = Bench::new(1);
     let tid = bench.tid(0);
-    bench.journal().record(tid, tid).unwrap();
+    bench.journal().record_all(&[(tid, tid)]).unwrap();
     let [low, high] = ends();
     set_thread(tid, &low).unwrap();
     let line = with_word(&bench.text(), 6, &high.to_string());
@@ -147,10 +147,10 @@ fn ended_threads_are_counted_and_cannot_be_written_down() {
     let mut bench = Bench::new(1);
     let tid = bench.tid(0);
     let journal = bench.journal();
-    journal.record(tid, tid).unwrap();
+    journal.record_all(&[(tid, tid)]).unwrap();
     bench.children[0].end();
     assert_eq!(restore(&bench.path()).unwrap(), Restored { gone: 1, ..Restored::default() });
-    assert!(matches!(journal.record(tid, tid), Err(JournalError::Ended { .. })));
+    assert_eq!(journal.record_all(&[(tid, tid)]).unwrap(), []);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn damaged_lines_are_reported_and_whole_ones_are_put_back() {
     let bench = Bench::new(2);
     let firsts = [bench.mask(0), bench.mask(1)];
     let journal = bench.journal();
-    journal.record(bench.tid(0), bench.tid(0)).unwrap();
+    journal.record_all(&[(bench.tid(0), bench.tid(0))]).unwrap();
     let first_line = bench.text();
     let mut bytes = b"\xff\xfe no journal \0\n# a remark\n".to_vec();
     bytes.extend(first_line.as_bytes());
@@ -166,7 +166,7 @@ fn damaged_lines_are_reported_and_whole_ones_are_put_back() {
     // Killed while it wrote: the mask that stands here was never changed.
     bytes.extend(b"v1 half a li");
     fs::write(bench.path(), bytes).unwrap();
-    journal.record(bench.tid(1), bench.tid(1)).unwrap();
+    journal.record_all(&[(bench.tid(1), bench.tid(1))]).unwrap();
     let [low, _] = ends();
     (0..2).for_each(|child| set_thread(bench.tid(child), &low).unwrap());
     let restored = restore(&bench.path()).unwrap();
@@ -179,12 +179,12 @@ fn damaged_lines_are_reported_and_whole_ones_are_put_back() {
 fn every_cut_of_the_file_is_borne() {
     let bench = Bench::new(1);
     let tid = bench.tid(0);
-    bench.journal().record(tid, tid).unwrap();
+    bench.journal().record_all(&[(tid, tid)]).unwrap();
     let whole = fs::read(bench.path()).unwrap();
     for cut in 0..whole.len() {
         fs::write(bench.path(), &whole[..cut]).unwrap();
         assert_eq!(restore(&bench.path()).unwrap(), Restored::default(), "cut at {cut}");
-        bench.journal().record(tid, tid).unwrap();
+        bench.journal().record_all(&[(tid, tid)]).unwrap();
         assert_eq!(fs::read(bench.path()).unwrap(), whole, "cut at {cut}");
     }
 }
@@ -200,7 +200,7 @@ fn what_others_could_have_written_is_not_believed() {
         }
     };
     let journal = bench.journal();
-    journal.record(tid, tid).unwrap();
+    journal.record_all(&[(tid, tid)]).unwrap();
     for mode in [0o755, 0o710, 0o701] {
         set_mode(folder, mode);
         refused(&format!("has mode {mode:04o}"));
@@ -214,7 +214,7 @@ fn what_others_could_have_written_is_not_believed() {
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(folder.join("second"), &path).unwrap();
     refused("it is a link");
-    assert!(matches!(journal.record(tid, tid), Err(JournalError::Unsafe { .. })));
+    assert!(matches!(journal.record_all(&[(tid, tid)]), Err(JournalError::Unsafe { .. })));
     fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     refused("no plain file");
@@ -257,8 +257,9 @@ fn a_disk_without_room_changes_nothing() {
 fn as_writer_without_room() {
     let Some(folder) = started_again() else { return };
     let tid = fs::read_to_string(folder.join("pid")).unwrap().parse().unwrap();
-    let error =
-        Journal::open(&folder.join("masks")).and_then(|journal| journal.record(tid, tid)).unwrap_err();
+    let error = Journal::open(&folder.join("masks"))
+        .and_then(|journal| journal.record_all(&[(tid, tid)]))
+        .unwrap_err();
     assert!(error.to_string().starts_with("cannot write journal "), "{error}");
     assert!(error.to_string().ends_with("no mask is changed without it"), "{error}");
 }
@@ -271,7 +272,7 @@ fn as_killed_changer() {
     let [low, high] = ends();
     for mask in [low, high].iter().cycle() {
         for pid in pids_in(&folder.join("pids"), 2) {
-            journal.record(pid, pid).unwrap();
+            journal.record_all(&[(pid, pid)]).unwrap();
             set_thread(pid, mask).unwrap();
         }
     }
@@ -324,14 +325,14 @@ fn threads_that_a_bound_one_started_get_the_first_mask_too() {
     let first = masks(pid)[0].clone();
     let [bound, _] = ends();
     // Both threads are written down, though only one is asked for.
-    bench.journal().record(pid, pid).unwrap();
+    bench.journal().record_all(&[(pid, pid)]).unwrap();
     assert_eq!(bench.text().lines().count(), 2, "{}", bench.text());
     set_thread(pid, &bound).unwrap();
     start_one(3);
     assert_eq!(masks(pid).iter().filter(|mask| **mask == bound).count(), if first == bound { 3 } else { 2 });
     // One that is asked for later is not taken at its own, inherited word.
     let newest = threadwise_process::proc::threads(pid).last().unwrap().0;
-    bench.journal().record(pid, newest).unwrap();
+    bench.journal().record_all(&[(pid, newest)]).unwrap();
     start_one(4);
     restore(&bench.path()).unwrap();
     assert_eq!(masks(pid), vec![first; 4]);

@@ -63,7 +63,7 @@ fn bound() -> CpuSet {
 fn as_study() {
     let Some(folder) = started_again() else { return };
     let pid = fs::read_to_string(folder.join("pid")).unwrap().parse().unwrap();
-    Journal::open(&new_path().unwrap()).unwrap().record(pid, pid).unwrap();
+    Journal::open(&new_path().unwrap()).unwrap().record_all(&[(pid, pid)]).unwrap();
     set_thread(pid, &bound()).unwrap();
     std::thread::sleep(Duration::from_secs(600));
 }

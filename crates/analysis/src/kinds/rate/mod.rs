@@ -1,10 +1,11 @@
 //! Work at a rate: cached reads, inserts, sweeps of sessions, and whatever no other kind takes.
 
+mod findings;
 pub mod sections;
 
 use super::{Kind, Nouns, command};
 use crate::Facts;
-use crate::findings::{self, Parts, trust};
+use crate::findings::{Parts, trust};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::{Fact, Section};
 use threadwise_study::{Options, Study};

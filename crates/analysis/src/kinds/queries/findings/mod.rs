@@ -66,7 +66,7 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
     let (memory, llc) =
         (times(|data| data.memory_bytes, "memory"), times(|data| data.llc_bytes, "the last-level caches"));
     let each = "1 is 1 GB of rows as text";
-    // As somebody set it.
+    // As its user set it.
     let scale = |data: &DataSize| data.scale.to_string();
     let factors = match queries.data.as_slice() {
         [one] => prose!(
