@@ -24,9 +24,9 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn timed_ms(work: impl FnOnce()) -> f64 {
+fn timed_ms(task: impl FnOnce()) -> f64 {
     let start = Instant::now();
-    work();
+    task();
     start.elapsed().as_secs_f64() * 1e3
 }
 

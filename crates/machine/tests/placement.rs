@@ -120,10 +120,13 @@ fn the_baseline_stays_on_the_package_that_has_the_most_cores() {
     let topology = machine(&[vec![core(0)], vec![core(1), core(2), core(3)], vec![core(4), core(5)]]);
     for block in 0..12 {
         let draw = Draw::for_block(&topology, 1, block);
-        let of = |text: &str| resolve(text, &topology, &draw).unwrap().cpus;
+        let cpus_of = |text: &str| resolve(text, &topology, &draw).unwrap().cpus;
         assert_eq!(draw.packages, [1, 2, 0]);
-        assert_eq!((of("1c1t"), of("2c1t")), (of("3c1t")[..1].to_vec(), of("3c1t")[..2].to_vec()));
-        assert_eq!(of("cross-package")[0], of("1c1t")[0]);
+        assert_eq!(
+            (cpus_of("1c1t"), cpus_of("2c1t")),
+            (cpus_of("3c1t")[..1].to_vec(), cpus_of("3c1t")[..2].to_vec())
+        );
+        assert_eq!(cpus_of("cross-package")[0], cpus_of("1c1t")[0]);
     }
 }
 

@@ -184,12 +184,12 @@ impl Recorder {
         let smt = format!("{folder}/smt");
         self.copy(tree.dir(&smt), &smt, &["control", "active"])?;
         for (cpu, dir) in tree.dir(folder).map(|dir| dir.numbered("cpu")).unwrap_or_default() {
-            let own = format!("{folder}/cpu{cpu}");
-            self.copy(Some(dir.clone()), &own, &["online", "cpu_capacity"])?;
-            self.copy(dir.sub("topology"), &format!("{own}/topology"), &TOPOLOGY)?;
-            self.copy(dir.sub("cpufreq"), &format!("{own}/cpufreq"), &["cpuinfo_max_freq"])?;
+            let place = format!("{folder}/cpu{cpu}");
+            self.copy(Some(dir.clone()), &place, &["online", "cpu_capacity"])?;
+            self.copy(dir.sub("topology"), &format!("{place}/topology"), &TOPOLOGY)?;
+            self.copy(dir.sub("cpufreq"), &format!("{place}/cpufreq"), &["cpuinfo_max_freq"])?;
             for (index, cache) in dir.sub("cache").map(|dir| dir.numbered("index")).unwrap_or_default() {
-                self.copy(Some(cache), &format!("{own}/cache/index{index}"), &CACHE)?;
+                self.copy(Some(cache), &format!("{place}/cache/index{index}"), &CACHE)?;
             }
         }
         for device in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
@@ -203,10 +203,10 @@ impl Recorder {
         let folder = "sys/devices/system/node";
         self.copy(tree.dir(folder), folder, &NODE_FOLDER)?;
         for (node, dir) in tree.dir(folder).map(|dir| dir.numbered("node")).unwrap_or_default() {
-            let own = format!("{folder}/node{node}");
-            self.copy(Some(dir.clone()), &own, &["cpulist", "cpumap", "distance"])?;
+            let place = format!("{folder}/node{node}");
+            self.copy(Some(dir.clone()), &place, &["cpulist", "cpumap", "distance"])?;
             if let Some(text) = dir.text("meminfo")? {
-                self.write(&own, "meminfo", &lines(&text, |line| line.contains("MemTotal:")))?;
+                self.write(&place, "meminfo", &lines(&text, |line| line.contains("MemTotal:")))?;
             }
         }
         Ok(())

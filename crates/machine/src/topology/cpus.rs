@@ -179,10 +179,10 @@ impl<'t> Cpus<'t> {
         if !module_pairs || set.len() < 2 {
             return Ok(Some(set));
         }
-        let own = self.id(cpu, "core_id")?;
+        let core_id = self.id(cpu, "core_id")?;
         let mut same = CpuSet::new();
         for other in set.iter() {
-            if self.id(other, "core_id")? == own {
+            if self.id(other, "core_id")? == core_id {
                 same.insert(other);
             }
         }
@@ -260,14 +260,14 @@ impl<'t> Cpus<'t> {
 /// Package and core numbers, for where no sibling sets are declared.
 #[derive(Default)]
 struct Ids {
-    of: BTreeMap<u32, (Option<i64>, Option<i64>)>,
+    by_cpu: BTreeMap<u32, (Option<i64>, Option<i64>)>,
     cores: BTreeMap<(Option<i64>, i64), CpuSet>,
     packages: BTreeMap<i64, CpuSet>,
 }
 
 impl Ids {
     fn insert(&mut self, cpu: u32, package: Option<i64>, core: Option<i64>) {
-        self.of.insert(cpu, (package, core));
+        self.by_cpu.insert(cpu, (package, core));
         if let Some(core) = core {
             self.cores.entry((package, core)).or_default().insert(cpu);
         }
@@ -278,12 +278,12 @@ impl Ids {
 
     /// The CPUs of the same core; empty where the CPU's core number is not known.
     fn core_of(&self, cpu: u32) -> CpuSet {
-        let key = self.of.get(&cpu).and_then(|&(package, core)| Some((package, core?)));
+        let key = self.by_cpu.get(&cpu).and_then(|&(package, core)| Some((package, core?)));
         key.and_then(|key| self.cores.get(&key)).cloned().unwrap_or_default()
     }
 
     fn package_of(&self, cpu: u32) -> Option<CpuSet> {
-        let package = self.of.get(&cpu).and_then(|&(package, _)| package)?;
+        let package = self.by_cpu.get(&cpu).and_then(|&(package, _)| package)?;
         self.packages.get(&package).cloned()
     }
 }

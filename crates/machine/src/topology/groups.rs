@@ -44,9 +44,9 @@ impl Membership {
             None => String::new(),
         };
         let (mut groups, mut cpuset) = (String::new(), None);
-        if let Some(own) = tree.dir("proc/self") {
-            groups = own.text("cgroup")?.unwrap_or_default();
-            cpuset = own.text("cpuset")?;
+        if let Some(process) = tree.dir("proc/self") {
+            groups = process.text("cgroup")?.unwrap_or_default();
+            cpuset = process.text("cpuset")?;
         }
         Ok(Self {
             mounts: mounts.lines().filter_map(mount_line).collect(),
@@ -58,13 +58,13 @@ impl Membership {
     /// Where the process is for `cpuset`, `cpu` or `memory`. A controller that has a hierarchy of
     /// its own (version 1) is not in the unified one.
     pub(super) fn place<'t>(&self, tree: &'t Tree, controller: &str) -> Option<Place<'t>> {
-        let own = |mount: &&Mount| match mount.kind.as_str() {
+        let is_wanted = |mount: &&Mount| match mount.kind.as_str() {
             "cgroup" => mount.options.iter().any(|option| option == controller),
             "cpuset" => controller == "cpuset",
             _ => false,
         };
         let unified = |mount: &&Mount| mount.kind == "cgroup2";
-        let (old, new) = (self.mounts.iter().filter(own), self.mounts.iter().filter(unified));
+        let (old, new) = (self.mounts.iter().filter(is_wanted), self.mounts.iter().filter(unified));
         old.chain(new).find_map(|mount| {
             let base = tree.dir(mount.point.trim_start_matches('/'))?;
             let path = self.path(mount, controller).unwrap_or("/");
