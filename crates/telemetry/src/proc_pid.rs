@@ -63,9 +63,9 @@ fn parse_stat(text: &str) -> Option<Process> {
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - FIRST)?.parse::<u64>().ok();
     // Those of children may be negative: they are `long`.
-    let with_children = |own: usize, children: usize| {
+    let with_children = |alone: usize, children: usize| {
         let children = fields.get(children - FIRST)?.parse::<i64>().ok()?;
-        field(own)?.checked_add_signed(children)
+        field(alone)?.checked_add_signed(children)
     };
     Some(Process {
         user_ns: with_children(14, 16)?.checked_mul(TICK_NS)?,
@@ -203,17 +203,17 @@ mod tests {
     #[test]
     fn this_very_process_has_figures_and_a_child() {
         let root = Path::new("/");
-        let own = std::process::id();
+        let this = std::process::id();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let found = tree(root, &[own]);
-        let figures = process(root, own).unwrap();
-        let tids = threads(root, own);
-        let counts = ThreadFiles::open(root, own, own).and_then(|files| files.read());
+        let found = tree(root, &[this]);
+        let figures = process(root, this).unwrap();
+        let tids = threads(root, this);
+        let counts = ThreadFiles::open(root, this, this).and_then(|files| files.read());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(figures.threads >= 1 && figures.began_ticks > 0);
-        assert!(tids.contains(&own) && counts.is_some());
-        assert!(resident_bytes(root, own).unwrap() > 0);
+        assert!(tids.contains(&this) && counts.is_some());
+        assert!(resident_bytes(root, this).unwrap() > 0);
         if Path::new("/proc/thread-self/children").exists() {
             assert!(found.contains(&child.id()), "{found:?}");
         }

@@ -77,12 +77,12 @@ fn maker(cpuinfo: &str) -> Maker {
 }
 
 fn core(pmu: Pmu, maker: Maker) -> Core {
-    let of = |metric, (name, id)| (metric, generic(&pmu, name, id));
+    let generic_event = |metric, (name, id)| (metric, generic(&pmu, name, id));
     let basic = vec![
-        of("cycles", CYCLES),
-        of("instructions", INSTRUCTIONS),
-        of("branches", BRANCHES),
-        of("branch_misses", BRANCH_MISSES),
+        generic_event("cycles", CYCLES),
+        generic_event("instructions", INSTRUCTIONS),
+        generic_event("branches", BRANCHES),
+        generic_event("branch_misses", BRANCH_MISSES),
     ];
     let mut plans = vec![Plan { name: "basic", metrics: basic }];
     let mut lacks = Vec::new();

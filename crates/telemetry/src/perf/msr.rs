@@ -82,11 +82,11 @@ pub fn try_out(source: &mut dyn Source, plan: &Plan, cpu: u32) -> Result<(), Ope
 
 /// What a group of registers counted. The PMU always runs, so that nothing was scaled.
 pub fn counts(plan: &Plan, grown: &Grown) -> Counts {
-    let of = |wanted: &str| {
+    let count_of = |wanted: &str| {
         let at = plan.metrics.iter().position(|(metric, _)| *metric == wanted)?;
         grown.values.get(at)?.as_ref().ok().map(|&count| count as u64)
     };
-    Counts { aperf: of(APERF), mperf: of(MPERF), tsc: of(TSC) }
+    Counts { aperf: count_of(APERF), mperf: count_of(MPERF), tsc: count_of(TSC) }
 }
 
 /// The lowest logical CPU that is online below `root`; 0 where that cannot be read.

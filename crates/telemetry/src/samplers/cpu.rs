@@ -98,28 +98,28 @@ fn cores(topology: &Topology) -> Result<Vec<Vec<u32>>, String> {
 /// Busy and idle share of each logical CPU between two looks.
 struct Shares {
     /// By OS number; `None` where a logical CPU is not there or ran backwards.
-    of: Vec<Option<(f64, f64)>>,
+    by_cpu: Vec<Option<(f64, f64)>>,
     /// Whether no tick has passed yet for some logical CPU: the next look will tell.
     too_early: bool,
 }
 
 impl Shares {
     fn between(early: &[CpuTicks], late: &[CpuTicks]) -> Self {
-        let mut of = vec![None; late.last().map_or(0, |last| last.cpu as usize + 1)];
+        let mut by_cpu = vec![None; late.last().map_or(0, |last| last.cpu as usize + 1)];
         let mut too_early = false;
         for (cpu, grown) in pairs(early, late) {
             let Some(grown) = grown else { continue };
             too_early |= grown.total() == 0;
             let share = |ticks: u64| ticks as f64 / grown.total() as f64;
-            if let Some(place) = of.get_mut(cpu as usize) {
+            if let Some(place) = by_cpu.get_mut(cpu as usize) {
                 *place = Some((share(grown.busy), share(grown.idle)));
             }
         }
-        Self { of, too_early }
+        Self { by_cpu, too_early }
     }
 
     fn of(&self, cpu: u32) -> Result<(f64, f64), String> {
-        let share = self.of.get(cpu as usize).copied().flatten();
+        let share = self.by_cpu.get(cpu as usize).copied().flatten();
         share.ok_or_else(|| {
             format!("no time of logical CPU {cpu} in proc/stat: it went offline or ran backwards")
         })

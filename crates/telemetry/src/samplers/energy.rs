@@ -57,8 +57,8 @@ fn zones(root: &Path) -> Result<Vec<Zone>, Status> {
 fn zone(folder: &Path, name: &str) -> Option<Zone> {
     let label =
         |zone: &str| Some(read_to_string(folder.join(zone).join("name")).ok()?.trim().replace('-', "_"));
-    let own = label(name)?;
-    let metric = match own.as_str() {
+    let zone = label(name)?;
+    let metric = match zone.as_str() {
         "dram" => format!("{}_dram_energy_uj", label(name.rsplit_once(':')?.0)?),
         package if package.starts_with("package_") => format!("{package}_energy_uj"),
         _ => return None,

@@ -214,7 +214,7 @@ impl Process {
 
 /// Sums of a look.
 fn totals(look: &Look) -> [u64; 4] {
-    let sum = |of: fn(&proc_pid::Process) -> u64| look.processes.values().map(of).sum();
+    let sum = |value: fn(&proc_pid::Process) -> u64| look.processes.values().map(value).sum();
     [
         sum(|one| one.user_ns),
         sum(|one| one.system_ns),
@@ -289,8 +289,8 @@ impl Sampler for Process {
         let threads =
             both.as_ref().map_err(Clone::clone).and_then(|(before, after)| of_threads(before, after));
         growths(name, OF_THREADS, span, (&Ok([0; 3]), &threads), readings);
-        let mean = |of: fn(&Look) -> f64| {
-            both.as_ref().map(|(a, b)| (of(a) + of(b)) / 2.0 * span.length_ns()).map_err(Clone::clone)
+        let mean = |value: fn(&Look) -> f64| {
+            both.as_ref().map(|(a, b)| (value(a) + value(b)) / 2.0 * span.length_ns()).map_err(Clone::clone)
         };
         let resident = mean(|look| look.resident_bytes as f64);
         readings.push(reading(name, "resident_bytes_ns", None, span, resident));
