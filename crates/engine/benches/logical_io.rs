@@ -142,8 +142,8 @@ fn plain_slice(
 
 /// exp of the mean of ln(closed / plain), with its 95% t interval over pairs. Pairs in which either
 /// got no CPU at all have no ratio and are left out.
-fn interval(closed: &[Rates], plain: &[Rates], of: impl Fn(&Rates) -> f64) -> [f64; 3] {
-    let ratios = closed.iter().zip(plain).map(|(a, b)| of(a) / of(b));
+fn interval(closed: &[Rates], plain: &[Rates], rate: impl Fn(&Rates) -> f64) -> [f64; 3] {
+    let ratios = closed.iter().zip(plain).map(|(a, b)| rate(a) / rate(b));
     let logs: Vec<f64> = ratios.map(f64::ln).filter(|log| log.is_finite()).collect();
     let count = logs.len() as f64;
     let centre = logs.iter().sum::<f64>() / count;

@@ -80,7 +80,7 @@ fn compare(workload: &str, cpus: &[u32], this: &Given, that: &Given) -> Result<(
     }
     println!("{workload}, {} session(s) on logical CPUs {cpus:?}: {this:?} against {that:?}", cpus.len());
     for (name, seen) in [("this", &these), ("that", &those)] {
-        let total = |of: fn(&Seen) -> f64| seen.iter().map(of).sum::<f64>();
+        let total = |figure: fn(&Seen) -> f64| seen.iter().map(figure).sum::<f64>();
         let rows = total(|seen| seen.rows);
         println!(
             "  {name}: {:.0} rows/s, spins/row {:.4}, contended {:.4}, index retries/row {:.5}, spinning {:.2}% of session time, {:.1} waits for a full ring and {:.2} ms of the log writer a slice",
@@ -178,7 +178,7 @@ impl Arm {
         let mut slices: Vec<SessionSlice> =
             self.orders.iter().map(|_| self.handed.recv()).collect::<Result<Result<_, _>, _>>()??;
         let counters = self.running.after(&mut slices)?;
-        let sum = |of: &dyn Fn(&SessionSlice) -> u64| slices.iter().map(of).sum::<u64>() as f64;
+        let sum = |value: &dyn Fn(&SessionSlice) -> u64| slices.iter().map(value).sum::<u64>() as f64;
         let counter = |name: &str| sum(&|slice| slice.counters.get(name).copied().unwrap_or(0));
         Ok(Seen {
             rows: sum(&|slice| slice.rows),
@@ -230,8 +230,8 @@ fn live(
 }
 
 /// exp of the mean of ln(this / that), with its 95% t interval over pairs.
-fn interval(these: &[Seen], those: &[Seen], of: impl Fn(&Seen) -> f64) -> [f64; 3] {
-    let ratios = these.iter().zip(those).map(|(a, b)| of(a) / of(b));
+fn interval(these: &[Seen], those: &[Seen], figure: impl Fn(&Seen) -> f64) -> [f64; 3] {
+    let ratios = these.iter().zip(those).map(|(a, b)| figure(a) / figure(b));
     let logs: Vec<f64> = ratios.map(f64::ln).filter(|log| log.is_finite()).collect();
     let count = logs.len() as f64;
     let centre = logs.iter().sum::<f64>() / count;

@@ -80,13 +80,13 @@ pub struct Insert {
 }
 
 impl Insert {
-    /// Reads and checks the options; `own` are the names of options that the engine reads itself.
+    /// Reads and checks the options; `more` are the names of options that the engine reads itself.
     /// `loop` is accepted and left to the engine.
     ///
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
-    pub fn parse(options: &Options, own: &[&str]) -> Result<Self, EngineError> {
-        only(options, NAME, &[OPTIONS.as_slice(), own].concat())?;
+    pub fn parse(options: &Options, more: &[&str]) -> Result<Self, EngineError> {
+        only(options, NAME, &[OPTIONS.as_slice(), more].concat())?;
         let spec = Self {
             key: [Key::Sequential, Key::Random][word(options, "key", &["sequential", "random"])?],
             rows_per_tx: whole(options, "rows_per_tx", 0, MAX_ROWS_PER_TX)?.unwrap_or(2),

@@ -98,7 +98,7 @@ impl AtWork {
             treatment: words::plain_name(&request.load.treatment),
             block,
         };
-        let mut work = Self {
+        let mut at_work = Self {
             options,
             home,
             cpus,
@@ -112,13 +112,13 @@ impl AtWork {
             interrupted: interrupted()?,
             over: AtomicBool::new(false),
         };
-        work.make_folders()?;
+        at_work.make_folders()?;
         // From here on an error drops what there is, which runs `teardown`.
-        work.must("setup", work.options.setup.as_deref())?;
-        work.pinned = Pinned::of(&work.options, request, &work.cpus)?;
-        work.bind_server()?;
-        work.must("warmup", work.options.warmup.as_deref())?;
-        Ok(work)
+        at_work.must("setup", at_work.options.setup.as_deref())?;
+        at_work.pinned = Pinned::of(&at_work.options, request, &at_work.cpus)?;
+        at_work.bind_server()?;
+        at_work.must("warmup", at_work.options.warmup.as_deref())?;
+        Ok(at_work)
     }
 
     fn bind_server(&self) -> Result<(), EngineError> {
@@ -344,7 +344,7 @@ impl Running for AtWork {
         let counted = self.group.as_ref().and_then(Group::read);
         let memory = "memory is what a look at all processes every 0.1 s saw, or the largest single process";
         let note = match counted {
-            Some(own) if own.peak_bytes.is_some() => {
+            Some(group) if group.peak_bytes.is_some() => {
                 format!(
                     "CPU time of the command is that of a control group of its own; {memory}; the counter cgroup_peak_bytes has the group's, page cache included"
                 )
@@ -363,7 +363,7 @@ impl Running for AtWork {
         self.must("before", self.options.before.as_deref())?;
         tree::reap_adopted(&BTreeSet::new(), &[]);
         let spared = tree::below_us(&BTreeSet::new()).into_iter().collect();
-        let counted = self.group.as_ref().and_then(Group::read).map_or(0, |own| own.cpu_ns);
+        let counted = self.group.as_ref().and_then(Group::read).map_or(0, |counted| counted.cpu_ns);
         *self.group_before_ns.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         self.progress.begin(self.processes() as usize, spared);
         self.bind_server()?;

@@ -236,8 +236,8 @@ mod tests {
         ];
         for pattern in patterns {
             let regex = expression(pattern).unwrap();
-            let plain = regex.captures_iter(text).last().map(|own| {
-                let group = own.name("value").or_else(|| own.get(1)).or_else(|| own.get(0));
+            let plain = regex.captures_iter(text).last().map(|captures| {
+                let group = captures.name("value").or_else(|| captures.get(1)).or_else(|| captures.get(0));
                 group.unwrap().as_str().to_owned()
             });
             assert_eq!(last_in(&regex, text, 0..text.len()), plain, "{pattern}");

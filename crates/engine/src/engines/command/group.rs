@@ -71,8 +71,8 @@ pub fn remove_stale_groups() {
 
 fn above() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    folder(&mounts, &own)
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    folder(&mounts, &groups)
 }
 
 /// Removes groups whose makers were killed. One with processes in it cannot be removed.
@@ -95,8 +95,8 @@ fn cpu_ns(stat: &str) -> Option<u64> {
 
 /// The folder of our own group: where version 2 is mounted, and the path in it. A mount may show a
 /// part of the tree only.
-fn folder(mounts: &str, own: &str) -> Option<PathBuf> {
-    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+fn folder(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mount = mounts.lines().find_map(|line| {
         let (head, tail) = line.split_once(" - ")?;
         let mut fields = head.split(' ').skip(3);
@@ -118,7 +118,7 @@ mod tests {
     fn the_own_group_is_found_below_its_mount() {
         let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n\
                       31 24 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
-        let found = |own| folder(mounts, own);
+        let found = |groups| folder(mounts, groups);
         assert_eq!(found("1:cpu:/\n0::/a/b\n"), Some(PathBuf::from("/sys/fs/cgroup/a/b")));
         assert_eq!(found("0::/\n"), Some(PathBuf::from("/sys/fs/cgroup/")));
         assert_eq!(found("0::/../x\n"), None);

@@ -105,7 +105,8 @@ impl AtWork {
         }
         let known_ns: u64 = slices.iter().map(|slice| slice.cpu_ns).sum();
         let before_ns = *self.group_before_ns.lock().unwrap_or_else(PoisonError::into_inner);
-        let more_ns = counted.map_or(0, |own| own.cpu_ns.saturating_sub(before_ns).saturating_sub(known_ns));
+        let more_ns =
+            counted.map_or(0, |group| group.cpu_ns.saturating_sub(before_ns).saturating_sub(known_ns));
         if let Some(first) = slices.first_mut() {
             first.cpu_ns += more_ns;
         }
@@ -114,7 +115,7 @@ impl AtWork {
         let largest = largest.max(adopted.max_rss_bytes);
         let peak = is_seen.then(|| peak_bytes(seen_bytes, largest, own_peak_bytes())).flatten();
         counters.extend(peak.map(|bytes| (PEAK_RSS_BYTES.to_owned(), bytes)));
-        let peak = counted.and_then(|own| own.peak_bytes);
+        let peak = counted.and_then(|group| group.peak_bytes);
         counters.extend(peak.map(|bytes| ("cgroup_peak_bytes".to_owned(), bytes)));
         Ok(counters)
     }

@@ -55,7 +55,7 @@ pub(super) fn look(spared: &BTreeSet<Identity>, home: &CpuSet) -> Look {
         let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
         let memory = memory(&status);
         look.processes += 1;
-        look.rss_bytes += memory.own;
+        look.rss_bytes += memory.private;
         shared = memory.shared.max(shared);
         if look.astray.is_none() {
             look.astray = astray(pid, home);
@@ -68,7 +68,7 @@ pub(super) fn look(spared: &BTreeSet<Identity>, home: &CpuSet) -> Look {
 /// Resident memory of a process in bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct Memory {
-    own: u64,
+    private: u64,
     shared: u64,
 }
 
@@ -78,12 +78,12 @@ fn memory(status: &str) -> Memory {
         line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
     };
     match bytes("RssAnon:") {
-        Some(own) => {
+        Some(private) => {
             let shared = bytes("RssFile:").unwrap_or(0) + bytes("RssShmem:").unwrap_or(0);
-            Memory { own, shared }
+            Memory { private, shared }
         }
         // Before Linux 4.5 there is only the sum.
-        None => Memory { own: bytes("VmRSS:").unwrap_or(0), shared: 0 },
+        None => Memory { private: bytes("VmRSS:").unwrap_or(0), shared: 0 },
     }
 }
 
@@ -172,15 +172,15 @@ mod tests {
     #[test]
     fn memory_is_what_is_its_own_and_what_is_shared() {
         let status = "Name:\tx\nVmRSS:\t  30 kB\nRssAnon:\t  10 kB\nRssFile:\t  15 kB\nRssShmem:\t   5 kB\n";
-        assert_eq!(memory(status), Memory { own: 10 << 10, shared: 20 << 10 });
-        assert_eq!(memory("VmRSS:\t  30 kB\n"), Memory { own: 30 << 10, shared: 0 });
-        assert_eq!(memory(""), Memory { own: 0, shared: 0 });
+        assert_eq!(memory(status), Memory { private: 10 << 10, shared: 20 << 10 });
+        assert_eq!(memory("VmRSS:\t  30 kB\n"), Memory { private: 30 << 10, shared: 0 });
+        assert_eq!(memory(""), Memory { private: 0, shared: 0 });
     }
 
     #[test]
     fn many_processes_are_named_by_a_few() {
-        let own = std::process::id();
-        let said = names(&[(own, 1); 7]);
-        assert!(said.contains(&format!("({own})")) && said.ends_with("and 2 more"), "{said}");
+        let this = std::process::id();
+        let said = names(&[(this, 1); 7]);
+        assert!(said.contains(&format!("({this})")) && said.ends_with("and 2 more"), "{said}");
     }
 }

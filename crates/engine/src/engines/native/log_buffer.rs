@@ -21,7 +21,7 @@ pub struct LogBufferSession {
     shared: Arc<Shared>,
     log: Arc<Log>,
     spec: LogBufferSpec,
-    work: Work,
+    state: Work,
 }
 
 struct Work {
@@ -39,7 +39,7 @@ impl LogBufferSession {
     pub fn open(request: &SessionRequest, spec: &LogBufferSpec, shared: Arc<Shared>, log: Arc<Log>) -> Self {
         let session = request.session as usize;
         log.attach(session);
-        let work = Work {
+        let state = Work {
             session,
             number: i64::from(request.session) * SESSION_STRIDE,
             text: (0..spec.record_bytes - 8).map(|at| b'a' + (at % 26) as u8).collect(),
@@ -47,7 +47,7 @@ impl LogBufferSession {
             tally: Tally::default(),
             content: Content::default(),
         };
-        Self { shared, log, spec: *spec, work }
+        Self { shared, log, spec: *spec, state }
     }
 }
 
@@ -58,21 +58,21 @@ impl Session for LogBufferSession {
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let records = self.spec.records_per_step;
-        let work = RefCell::new(&mut self.work);
+        let state = RefCell::new(&mut self.state);
         let log = &*self.log;
         let slice = closed_loop(
             window,
             || {
-                let mut work = work.borrow_mut();
+                let mut state = state.borrow_mut();
                 for _ in 0..records {
-                    work.append(log)?;
+                    state.append(log)?;
                 }
                 Ok(StepResult { rows: records, checked: 0, wrong: 0, think_ns: 0 })
             },
-            || Ok(counters(&work.borrow().tally, &Walked::default())),
+            || Ok(counters(&state.borrow().tally, &Walked::default())),
         )?;
-        let appended = std::mem::take(&mut self.work.content);
-        self.shared.say(self.work.session, appended);
+        let appended = std::mem::take(&mut self.state.content);
+        self.shared.say(self.state.session, appended);
         Ok(slice)
     }
 }

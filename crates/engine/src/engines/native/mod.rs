@@ -105,8 +105,8 @@ fn failed(action: &str, why: impl ToString) -> EngineError {
 fn size(spec: &Spec, sessions: u64) -> Loaded {
     match spec {
         Spec::Insert(InsertSpec { insert, buckets, log, .. }) => {
-            let own = insert.rows_per_session.unwrap_or(ROWS_PER_SLICE);
-            let rows = own + insert.seed_rows / sessions;
+            let inserted = insert.rows_per_session.unwrap_or(ROWS_PER_SLICE);
+            let rows = inserted + insert.seed_rows / sessions;
             let ring = log.map_or(0, |log| log.ring_bytes as u64);
             let bytes_per_session = rows * ROW_BYTES_IN_MEMORY + (*buckets as u64 * 8 + ring) / sessions;
             let note = match (log, insert.durability) {
@@ -148,14 +148,14 @@ fn make(spec: &Spec, sessions: usize) -> (Table, Option<Log>) {
 }
 
 /// Does something on a thread of its own that is bound to logical CPUs.
-fn on<T: Send>(cpus: &CpuSet, work: impl FnOnce() -> T + Send) -> Result<T, EngineError> {
+fn on<T: Send>(cpus: &CpuSet, task: impl FnOnce() -> T + Send) -> Result<T, EngineError> {
     let bound = || {
         pin_current_thread(cpus).map_err(|cause| EngineError::Pin {
             session: 0,
             cpus: cpus.to_string(),
             why: cause.to_string(),
         })?;
-        Ok(work())
+        Ok(task())
     };
     let ended = thread::scope(|scope| scope.spawn(bound).join());
     ended.unwrap_or_else(|_| Err(failed("make its table", "the thread that made it panicked")))
@@ -204,9 +204,9 @@ impl AtWork {
 
     fn with_writer<T>(
         &self,
-        work: impl FnOnce(&LogWriter) -> Result<T, EngineError>,
+        task: impl FnOnce(&LogWriter) -> Result<T, EngineError>,
     ) -> Result<Option<T>, EngineError> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(work).transpose()
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(task).transpose()
     }
 
     /// What the seed put into the table, from its keys.

@@ -34,7 +34,7 @@ pub struct InsertSession {
     shared: Arc<Shared>,
     load_seed: u64,
     sessions: usize,
-    work: Work,
+    state: Work,
 }
 
 /// What changes from step to step, apart from what is shared.
@@ -66,7 +66,7 @@ impl InsertSession {
                 Keys::Random(Box::new(RandomKeys::new(request.seed, stream)))
             }
         };
-        let work = Work {
+        let state = Work {
             insert: spec.insert,
             session,
             keys,
@@ -77,13 +77,13 @@ impl InsertSession {
             rows: 0,
             transactions: 0,
         };
-        Self { shared, load_seed: request.load.seed, sessions: request.sessions as usize, work }
+        Self { shared, load_seed: request.load.seed, sessions: request.sessions as usize, state }
     }
 
     /// The session's part of the seeded rows: every n-th one.
     fn seed(&mut self, table: &Table) -> Result<(), EngineError> {
-        let session = self.work.session;
-        let keys = RandomKeys::new(self.load_seed, 0).take(self.work.insert.seed_rows as usize);
+        let session = self.state.session;
+        let keys = RandomKeys::new(self.load_seed, 0).take(self.state.insert.seed_rows as usize);
         for key in keys.skip(session).step_by(self.sessions) {
             let row = Row::new(key, 0, -1, 0, 0);
             if !table.insert(Part::Seed, session, row, &mut Walked::default()) {
@@ -99,9 +99,9 @@ impl Session for InsertSession {
         let shared = Arc::clone(&self.shared);
         let table = shared.table();
         self.seed(&table)?;
-        let waits_for_disk = shared.log.is_some() && self.work.insert.durability == Durability::Full;
-        if self.work.insert.rows_per_session.is_none() && !waits_for_disk {
-            table.touch(self.work.session, TOUCHED_ROWS);
+        let waits_for_disk = shared.log.is_some() && self.state.insert.durability == Durability::Full;
+        if self.state.insert.rows_per_session.is_none() && !waits_for_disk {
+            table.touch(self.state.session, TOUCHED_ROWS);
         }
         Ok(())
     }
@@ -109,20 +109,20 @@ impl Session for InsertSession {
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let shared = Arc::clone(&self.shared);
         let table = shared.table();
-        let insert = self.work.insert;
+        let insert = self.state.insert;
         // The loops call one closure to work and another to read what it counted.
-        let work = RefCell::new(&mut self.work);
-        let step = || work.borrow_mut().transaction(&shared, &table, window.end_ns);
+        let state = RefCell::new(&mut self.state);
+        let step = || state.borrow_mut().transaction(&shared, &table, window.end_ns);
         let read = || {
-            let work = work.borrow();
-            Ok(counters(&work.tally, &work.walked))
+            let state = state.borrow();
+            Ok(counters(&state.tally, &state.walked))
         };
         let slice = match insert.rows_per_session {
             Some(rows) => fixed_work(window, rows, step, read),
             None => closed_loop(window, step, read),
         }?;
-        let inserted = std::mem::take(&mut self.work.content);
-        shared.say(self.work.session, inserted);
+        let inserted = std::mem::take(&mut self.state.content);
+        shared.say(self.state.session, inserted);
         Ok(slice)
     }
 }

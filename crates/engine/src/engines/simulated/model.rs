@@ -168,8 +168,8 @@ impl Model {
     /// the first `/`.
     pub(super) fn keyed(&self, kind: &str, treatment: &str) -> Option<f64> {
         let prefix = treatment.split_once('/').map_or(treatment, |(prefix, _)| prefix);
-        let of = |name: &str| self.keyed.get(&format!("{kind}.{name}")).copied();
-        of(treatment).or_else(|| of(prefix))
+        let figure = |name: &str| self.keyed.get(&format!("{kind}.{name}")).copied();
+        figure(treatment).or_else(|| figure(prefix))
     }
 
     /// A stationary AR(1) process with this standard deviation and lag-1 correlation at a sequence.

@@ -161,11 +161,11 @@ mod tests {
         let bad = Options::from([("scale".to_owned(), OptionValue::Integer(0))]);
         assert!(read(&bad).unwrap_err().to_string().contains("option 'scale'"));
         let placement = CpuSet::parse_list("0-3").unwrap();
-        let of = |pairs: &[(&str, i64)]| {
+        let dop_of = |pairs: &[(&str, i64)]| {
             let options =
                 pairs.iter().map(|(name, value)| ((*name).to_owned(), OptionValue::Integer(*value)));
             dop(&read(&options.collect()).unwrap(), &placement)
         };
-        assert_eq!((of(&[]), of(&[("dop", 7)])), (4, 7));
+        assert_eq!((dop_of(&[]), dop_of(&[("dop", 7)])), (4, 7));
     }
 }

@@ -96,9 +96,9 @@ fn mask(pid: u32) -> CpuSet {
 }
 
 fn ends() -> [CpuSet; 2] {
-    let own = pin::current_affinity().unwrap();
-    assert!(own.len() > 1, "this takes two logical CPUs");
-    [own.first(), own.iter().last()].map(|cpu| cpu.into_iter().collect())
+    let cpus = pin::current_affinity().unwrap();
+    assert!(cpus.len() > 1, "this takes two logical CPUs");
+    [cpus.first(), cpus.iter().last()].map(|cpu| cpu.into_iter().collect())
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn a_process_that_lost_its_parents_is_put_back_where_it_was_seen_before() {
 #[test]
 fn what_must_not_be_bound_is_refused() {
     let bench = Bench::new();
-    let own = pin::current_affinity().unwrap();
-    let refused = |name: &str| bench.pinned(name, &own).unwrap_err().to_string();
+    let cpus = pin::current_affinity().unwrap();
+    let refused = |name: &str| bench.pinned(name, &cpus).unwrap_err().to_string();
     assert!(refused("1").contains("process 1"));
     assert!(refused(&std::process::id().to_string()).contains("started by threadwise"));
     assert!(refused(&bench.child.id().to_string()).contains("placement already"));

@@ -69,19 +69,19 @@ fn run(reserve: Reserve, ring_bytes: usize, sessions: usize, each: u64) -> (Vec<
         while log.writer.0.1.get().is_none() {
             thread::yield_now();
         }
-        let work = |session: usize| {
+        let append_all = |session: usize| {
             move || {
                 log.attach(session);
                 let mut tally = Tally::default();
-                let mut own = Draft::new();
+                let mut buffer = Draft::new();
                 for number in 0..each {
-                    log.append(session, draft(&mut own, session, number), &mut tally).unwrap();
+                    log.append(session, draft(&mut buffer, session, number), &mut tally).unwrap();
                 }
                 log.wake_writer();
                 tally
             }
         };
-        let threads: Vec<_> = (0..sessions).map(|session| scope.spawn(work(session))).collect();
+        let threads: Vec<_> = (0..sessions).map(|session| scope.spawn(append_all(session))).collect();
         let tallies = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         log.stop();
         drained = drain.join().unwrap();
@@ -193,8 +193,8 @@ fn lock_free_records_wait_for_those_before_them() {
     append(&log, 1, 1, tally).unwrap();
     let mut drained = Vec::new();
     assert_eq!(log.drain(RING_BYTES, &mut drained), Ok(0));
-    let mut own = Draft::new();
-    let record = draft(&mut own, 0, 0);
+    let mut buffer = Draft::new();
+    let record = draft(&mut buffer, 0, 0);
     assert_eq!(record.len(), UNIT_BYTES);
     log.ring.put(late, record, record::tag(late, record.len()));
     let count = log.drain(RING_BYTES, &mut drained).unwrap() as u64;

@@ -66,8 +66,8 @@ fn at_work(load: &LoadRequest) -> (Box<dyn Running>, Box<dyn Session>) {
     let (sessions, service) = (vec![cpus.clone()], cpus.clone());
     let start = StartRequest { load: load.clone(), sessions, service, seed: 7, journal: None };
     let running = Sqlite.start(&start).unwrap();
-    let of = SessionRequest { load: load.clone(), session: 0, sessions: 1, cpus, seed: 7 };
-    let mut session = running.open(&of).unwrap();
+    let session_request = SessionRequest { load: load.clone(), session: 0, sessions: 1, cpus, seed: 7 };
+    let mut session = running.open(&session_request).unwrap();
     session.warm().unwrap();
     (running, session)
 }
