@@ -56,9 +56,9 @@ fn yardstick(folder: &Path) -> Connection {
     connection
 }
 
-fn timed(work: impl FnOnce()) -> Duration {
+fn timed(task: impl FnOnce()) -> Duration {
     let start = Instant::now();
-    work();
+    task();
     start.elapsed()
 }
 

@@ -346,22 +346,22 @@ impl Store {
         self.allowance.refill(bytes);
     }
 
-    fn reading<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
+    fn reading<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
         self.refill();
-        work(&self.connection).map_err(|fault| fault.on(&self.path, "read", SPARE_MIB))
+        read(&self.connection).map_err(|fault| fault.on(&self.path, "read", SPARE_MIB))
     }
 
-    /// Runs `work` in one transaction, which is durable when this returns.
+    /// Runs `write` in one transaction, which is durable when this returns.
     fn writing<T>(
         &mut self,
         needed_mib: u64,
-        work: impl FnOnce(&Connection, &Study) -> Result<T, Fault>,
+        write: impl FnOnce(&Connection, &Study) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
         self.refill();
         let (connection, study) = (&mut self.connection, &self.study);
         let transact = || {
             let transaction = connection.transaction()?;
-            let value = work(&transaction, study)?;
+            let value = write(&transaction, study)?;
             transaction.commit()?;
             Ok(value)
         };

@@ -143,9 +143,9 @@ pub(crate) fn add<'s>(
     let sql = "SELECT query_execution, counter, value FROM query_counters ORDER BY query_execution, counter";
     let mut rows = crate::value::Ascending::default();
     all(connection, "query_counters", sql, |row, _| {
-        let (of, counter) = (row.index(0, 1, executions.len())?, row.index(1, 1, counters.len())?);
-        rows.next("query_counters", of, counter)?;
-        executions[of].2.counters.insert(counters[counter].clone(), row.count(2)?);
+        let (execution, counter) = (row.index(0, 1, executions.len())?, row.index(1, 1, counters.len())?);
+        rows.next("query_counters", execution, counter)?;
+        executions[execution].2.counters.insert(counters[counter].clone(), row.count(2)?);
         Ok(())
     })?;
     let mut sessions: Vec<&mut SessionSlice> = sessions.collect();

@@ -25,9 +25,9 @@ pub(crate) fn runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, F
     queries::add(connection, sessions.iter_mut().map(|(_, _, session)| session), &counters)?;
     for (slice, session, value) in sessions {
         // Ids are numbered from 1.
-        let of = slices.get_mut(slice.wrapping_sub(1)).map(|(_, slice)| &mut slice.sessions);
-        match of {
-            Some(of) if of.len() == session => of.push(value),
+        let sessions = slices.get_mut(slice.wrapping_sub(1)).map(|(_, slice)| &mut slice.sessions);
+        match sessions {
+            Some(sessions) if sessions.len() == session => sessions.push(value),
             _ => return Err(Fault::Damaged(format!("session {session} of slice {slice} is out of order"))),
         }
     }

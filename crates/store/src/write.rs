@@ -156,12 +156,12 @@ fn insert_session(
     queries::insert(connection, id, &session.queries, names)
 }
 
-fn insert_cpu_times(connection: &Connection, slice: i64, of: &Slice) -> Result<(), Fault> {
+fn insert_cpu_times(connection: &Connection, slice: i64, timed: &Slice) -> Result<(), Fault> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO cpu_times (slice, cpu, busy_ns, steal_ns, total_ns) VALUES (?, ?, ?, ?, ?)",
     )?;
     let mut least = 0;
-    for times in &of.cpu_times {
+    for times in &timed.cpu_times {
         if times.cpu < least || times.cpu >= MAX_CPUS {
             return Err(Fault::Unstorable(format!("times of logical CPU {} are out of order", times.cpu)));
         }

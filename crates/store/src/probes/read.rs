@@ -165,7 +165,7 @@ fn add_latencies(
             None => None,
             Some(0) => return Err(Fault::Damaged("latencies.level is 0, and ids begin with 1".into())),
             Some(id) => match levels[id as usize - 1] {
-                (of, level) if of == at => Some(level as u32),
+                (probe, level) if probe == at => Some(level as u32),
                 _ => return Err(Fault::Damaged(format!("latencies.level {id} is of another probe"))),
             },
         };

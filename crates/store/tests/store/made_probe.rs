@@ -108,8 +108,8 @@ fn clock(random: &mut Random) -> ClockReading {
 /// empty.
 pub fn probe(seed: u64) -> Probe {
     let random = &mut Random(seed);
-    fn list<T>(random: &mut Random, of: fn(&mut Random) -> T) -> Vec<T> {
-        (0..random.below(5)).map(|_| of(random)).collect()
+    fn list<T>(random: &mut Random, make: fn(&mut Random) -> T) -> Vec<T> {
+        (0..random.below(5)).map(|_| make(random)).collect()
     }
     let forms = [ProbeForm::Short, ProbeForm::Standard, ProbeForm::Full];
     let levels = list(random, level);
