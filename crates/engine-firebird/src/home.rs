@@ -57,7 +57,7 @@ impl Home {
         let entries =
             fs::read_dir(&programs.root).map_err(|cause| io_error("read", &programs.root, &cause))?;
         let is_linked =
-            |entry: &fs::DirEntry| !OURS.iter().chain([&LOG]).any(|own| entry.file_name() == *own);
+            |entry: &fs::DirEntry| !OURS.iter().chain([&LOG]).any(|known| entry.file_name() == *known);
         for entry in entries.flatten().filter(is_linked) {
             let link = root.join(entry.file_name());
             symlink(entry.path(), &link).map_err(|cause| io_error("make", &link, &cause))?;

@@ -36,8 +36,8 @@ impl Engine for Firebird {
     }
 
     fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
-        let own = options::parse(engine_options)?;
-        Programs::find(own.bin.as_deref())?.version()
+        let options = options::parse(engine_options)?;
+        Programs::find(options.bin.as_deref())?.version()
     }
 
     fn about(&self) -> &'static str {
@@ -74,35 +74,35 @@ impl Engine for Firebird {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        let work = Work::parse(request)?;
-        let own = options::parse(&request.engine_options)?;
+        let workload = Work::parse(request)?;
+        let options = options::parse(&request.engine_options)?;
         let template = home::template_of(request);
         if let Some(loaded) = template.loaded() {
             return Ok(loaded);
         }
         home::check_path(template.folder())?;
-        let programs = Programs::find(own.bin.as_deref())?;
+        let programs = Programs::find(options.bin.as_deref())?;
         template.make_template(|part| {
             let home = Home(part.clone());
-            home.make(&programs, cache_pages(&own, work, request.sessions))?;
+            home.make(&programs, cache_pages(&options, workload, request.sessions))?;
             part.make_private(&part.data(), None)?;
-            workload::load(&home, &programs, &work, request)
+            workload::load(&home, &programs, &workload, request)
         })
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
-        let work = Work::parse(load)?;
-        let own = options::parse(&load.engine_options)?;
+        let workload = Work::parse(load)?;
+        let options = options::parse(&load.engine_options)?;
         let (template, home) = (home::template_of(load), home::copy_of(load));
         template.expect_loaded()?;
-        let programs = Programs::find(own.bin.as_deref())?;
-        let make = |_: &_| home.make(&programs, cache_pages(&own, work, load.sessions));
-        home.0.copy_of(&template, work.changes_data(), None, make)?;
-        Ok(Box::new(Treatment::start(home, programs, work, request)?))
+        let programs = Programs::find(options.bin.as_deref())?;
+        let make = |_: &_| home.make(&programs, cache_pages(&options, workload, load.sessions));
+        home.0.copy_of(&template, workload.changes_data(), None, make)?;
+        Ok(Box::new(Treatment::start(home, programs, workload, request)?))
     }
 }
 
-fn cache_pages(own: &Own, work: Work, sessions: u32) -> u64 {
-    own.cache_pages.unwrap_or_else(|| work.cache_pages(sessions))
+fn cache_pages(options: &Own, workload: Work, sessions: u32) -> u64 {
+    options.cache_pages.unwrap_or_else(|| workload.cache_pages(sessions))
 }

@@ -54,7 +54,7 @@ mod tests {
             assert!(message.contains(name) && message.contains(part), "{message}");
         }
         assert_eq!(parse(&Options::new()).unwrap(), Own::default());
-        let own = parse(&options("bin", text("/opt/firebird/bin"))).unwrap();
-        assert_eq!(own.bin, Some(PathBuf::from("/opt/firebird/bin")));
+        let parsed = parse(&options("bin", text("/opt/firebird/bin"))).unwrap();
+        assert_eq!(parsed.bin, Some(PathBuf::from("/opt/firebird/bin")));
     }
 }

@@ -63,10 +63,10 @@ fn hot_spots_shared_tables_and_updates_give_right_answers() {
         for (sessions, _) in &ran.slices {
             assert!(sessions.iter().all(|session| session.steps > 0), "{pairs:?} {sessions:?}");
             let updates = pairs.iter().any(|(name, _)| *name == "update_pct");
-            let of = |name: &str| sessions.iter().map(|session| session.counters[name]).sum::<u64>();
+            let count = |name: &str| sessions.iter().map(|session| session.counters[name]).sum::<u64>();
             let rows: u64 = sessions.iter().map(|session| session.rows).sum();
             // To change a row takes more accesses than to read it.
-            assert_eq!(of("logical_reads") > 3 * rows, updates, "{pairs:?} {sessions:?}");
+            assert_eq!(count("logical_reads") > 3 * rows, updates, "{pairs:?} {sessions:?}");
         }
     }
 }

@@ -169,16 +169,18 @@ mod tests {
 
     #[test]
     fn the_loop_draws_the_keys_that_are_asked_for() {
-        let of = |key: &str| {
+        let insert = |key: &str| {
             let options = Options::from([
                 ("rows_per_tx".to_owned(), OptionValue::Integer(3)),
                 ("key".to_owned(), OptionValue::Text(key.into())),
             ]);
             loop_sql(&Insert::parse(&options, &[]).unwrap())
         };
-        assert!(of("sequential").contains("k = next_key;") && !of("sequential").contains("40692"));
-        assert!(of("random").contains("k = x * 2147483648 + y") && of("random").contains("WHILE (i < 3)"));
-        assert!(!of("random").contains('{'));
+        assert!(insert("sequential").contains("k = next_key;") && !insert("sequential").contains("40692"));
+        assert!(
+            insert("random").contains("k = x * 2147483648 + y") && insert("random").contains("WHILE (i < 3)")
+        );
+        assert!(!insert("random").contains('{'));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Work {
         if load.sessions == 0 {
             return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
         }
-        let work = match load.workload.as_str() {
+        let workload = match load.workload.as_str() {
             LOGICAL_IO => Self::LogicalIo(readable(LogicalIo::parse(&load.options)?)?),
             INSERT => Self::Insert(insertable(Insert::parse(&load.options, &[])?)?),
             other => {
@@ -50,7 +50,7 @@ impl Work {
             }
         };
         match place_of_loop(&load.options)? {
-            Loop::Server => Ok(work),
+            Loop::Server => Ok(workload),
             Loop::Client => {
                 let why = "firebird's sessions are told their window once, and have no client that steps";
                 Err(refuse("loop", format!("{why}; leave it out")))
@@ -114,13 +114,13 @@ fn insertable(spec: Insert) -> Result<Insert, EngineError> {
 pub(crate) fn load(
     home: &Home,
     programs: &Programs,
-    work: &Work,
+    workload: &Work,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
     let create = format!("create database '{}' page_size {PAGE_BYTES}", crate::home::DATABASE);
     Isql::start(home, &programs.isql, None)?.run("make a database", &create)?;
     home.set_forced_writes(programs, false)?;
-    match work {
+    match workload {
         Work::LogicalIo(spec) => logical_io::load(home, programs, spec, request),
         Work::Insert(spec) => insert::load(home, programs, spec, request),
     }

@@ -35,7 +35,7 @@ pub(super) struct Tally {
 #[derive(Debug)]
 pub(super) struct FirebirdSession {
     isql: Isql,
-    work: Work,
+    workload: Work,
     number: u32,
     tally: Arc<Tally>,
     random: ChaCha8Rng,
@@ -45,11 +45,11 @@ pub(super) struct FirebirdSession {
 
 impl FirebirdSession {
     /// The session of this number, with the block's seed.
-    pub(super) fn new(isql: Isql, work: Work, number: u32, seed: u64, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(isql: Isql, workload: Work, number: u32, seed: u64, tally: Arc<Tally>) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(u64::from(number));
         let draws = Draws::new(seed, u64::from(number) + 1);
-        Self { isql, work, number, tally, random, draws, next_row: 0 }
+        Self { isql, workload, number, tally, random, draws, next_row: 0 }
     }
 
     fn table(&self, spec: &LogicalIo) -> u32 {
@@ -113,7 +113,7 @@ impl FirebirdSession {
 
 impl Session for FirebirdSession {
     fn warm(&mut self) -> Result<(), EngineError> {
-        let warm = match self.work {
+        let warm = match self.workload {
             Work::LogicalIo(spec) => {
                 let table = self.table(&spec);
                 logical_io::warm(&mut self.isql, table, spec.blocks)
@@ -125,7 +125,7 @@ impl Session for FirebirdSession {
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let slice = match self.work {
+        let slice = match self.workload {
             Work::LogicalIo(spec) => self.read(spec, window),
             Work::Insert(spec) => self.insert(spec, window),
         };

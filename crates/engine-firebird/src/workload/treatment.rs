@@ -20,7 +20,7 @@ use crate::programs::Programs;
 pub(crate) struct Treatment {
     home: Home,
     programs: Programs,
-    work: Work,
+    workload: Work,
     service: CpuSet,
     /// The program that looks; gone once the treatment is finished.
     control: Mutex<Option<Isql>>,
@@ -50,17 +50,17 @@ impl Treatment {
     pub(crate) fn start(
         home: Home,
         programs: Programs,
-        work: Work,
+        workload: Work,
         request: &StartRequest,
     ) -> Result<Self, EngineError> {
-        home.set_forced_writes(&programs, work.forced_writes())?;
+        home.set_forced_writes(&programs, workload.forced_writes())?;
         let mut isql = Isql::start(&home, &programs.isql, Some(DATABASE))?;
         for tid in thread_numbers(isql.pid()) {
             masks::set_thread(tid, &request.service)
                 .map_err(|cause| failed("place the control session", cause))?;
         }
-        if matches!(work, Work::Insert(_)) {
-            insert::check_forced_writes(&mut isql, work.forced_writes())?;
+        if matches!(workload, Work::Insert(_)) {
+            insert::check_forced_writes(&mut isql, workload.forced_writes())?;
             let (expected, held) = (insert::facts(&mut isql)?, insert::held(&mut isql)?);
             if expected != held {
                 return Err(EngineError::WrongAnswer(insert::differs("as loaded", expected, held)));
@@ -68,7 +68,7 @@ impl Treatment {
         }
         let control = Mutex::new(Some(isql));
         let service = request.service.clone();
-        Ok(Self { home, programs, work, service, control, open: Mutex::new(Vec::new()) })
+        Ok(Self { home, programs, workload, service, control, open: Mutex::new(Vec::new()) })
     }
 
     fn control(&self) -> MutexGuard<'_, Option<Isql>> {
@@ -82,7 +82,7 @@ impl Treatment {
 
     /// Checks that the table holds what the sessions said.
     fn check(&self) -> Result<(), EngineError> {
-        if !matches!(self.work, Work::Insert(_)) {
+        if !matches!(self.workload, Work::Insert(_)) {
             return Ok(());
         }
         let inserted = self.opened().iter().fold(Content::default(), |sum, open| {
@@ -113,7 +113,7 @@ fn placed(name: &str, pid: u32, cpus: &CpuSet) -> Vec<Placed> {
 impl Running for Treatment {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let mut isql = Isql::start(&self.home, &self.programs.isql, Some(DATABASE))?;
-        let plan = match &self.work {
+        let plan = match &self.workload {
             Work::LogicalIo(spec) => {
                 let table = if spec.shared { 0 } else { request.session };
                 Some(logical_io::plan(&mut isql, table, spec.work_unit)?)
@@ -131,7 +131,7 @@ impl Running for Treatment {
         });
         open.sort_by_key(|session| session.number);
         drop(open);
-        Ok(Box::new(FirebirdSession::new(isql, self.work, request.session, request.seed, tally)))
+        Ok(Box::new(FirebirdSession::new(isql, self.workload, request.session, request.seed, tally)))
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
@@ -139,11 +139,11 @@ impl Running for Treatment {
         let mut all: Vec<Placed> = Vec::new();
         let mut others = Vec::new();
         for session in open.iter() {
-            let (own, further): (Vec<_>, Vec<_>) =
+            let (main, further): (Vec<_>, Vec<_>) =
                 placed(&format!("session {}", session.number), session.pid, &session.cpus)
                     .into_iter()
                     .partition(|thread| thread.pid == thread.tid);
-            all.extend(own);
+            all.extend(main);
             others.extend(further);
         }
         all.extend(others);
@@ -159,7 +159,7 @@ impl Running for Treatment {
                 .find_map(|session| session.plan.clone())
                 .map(|plan| format!("plan of a step: {plan}")),
         );
-        notes.push(match self.work {
+        notes.push(match self.workload {
             Work::LogicalIo(_) => {
                 "logical_reads are page fetches, as MON$IO_STATS has them; a row costs more than one, for the \
                                    pointer page and the index"
@@ -179,7 +179,7 @@ impl Running for Treatment {
         drop(self.control().take());
         let failed = self.opened().iter().any(|open| open.tally.failed.load(Ordering::Relaxed));
         // What is not in order is made anew by whoever comes next.
-        let left = match self.work.changes_data() || checked.is_err() || failed {
+        let left = match self.workload.changes_data() || checked.is_err() || failed {
             true => self.home.0.remove(),
             false => self.home.0.end(),
         };
