@@ -109,48 +109,50 @@ impl Engine for Mariadb {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        let work = Work::parse(request)?;
+        let workload = Work::parse(request)?;
         match options::parse(&request.engine_options)? {
             Which::Managed(managed) if managed.restart == Restart::Run => {
-                load_template(request, &managed, work)
+                load_template(request, &managed, workload)
             }
-            Which::Managed(_) => load_shared(&study_server(&request.data_dir)?, request, work),
+            Which::Managed(_) => load_shared(&study_server(&request.data_dir)?, request, workload),
             Which::External(external) => {
                 let (server, _) = find(&external)?;
                 // Before anything is made: no run could be of use.
-                check_durability(&server, work)?;
-                load_shared(&server, request, work)
+                check_durability(&server, workload)?;
+                load_shared(&server, request, workload)
             }
         }
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
-        let work = Work::parse(load)?;
+        let workload = Work::parse(load)?;
         match options::parse(&load.engine_options)? {
-            Which::Managed(managed) if managed.restart == Restart::Run => start_copy(request, &managed, work),
+            Which::Managed(managed) if managed.restart == Restart::Run => {
+                start_copy(request, &managed, workload)
+            }
             Which::Managed(managed) => {
                 let server = study_server(&load.data_dir)?;
                 let at_work = Treatment::start(
                     &server,
-                    work,
+                    workload,
                     load,
-                    &servers::suffix(load, work.changes_data()),
+                    &servers::suffix(load, workload.changes_data()),
                     (false, managed.waits),
                 )?;
                 let notes =
                     vec!["memory placed earlier: one server for the study (restart=study)".to_owned()];
-                let flush = Some(work.flush_at_commit().unwrap_or(1));
+                let flush = Some(workload.flush_at_commit().unwrap_or(1));
                 Ok(Box::new(MariadbRunning::new(at_work, Under::Study, request, flush, notes)))
             }
             Which::External(external) => {
                 let (server, mut notes) = find(&external)?;
-                check_durability(&server, work)?;
+                check_durability(&server, workload)?;
                 let at_work = Treatment::start(
                     &server,
-                    work,
+                    workload,
                     load,
-                    &servers::suffix(load, work.changes_data()),
+                    &servers::suffix(load, workload.changes_data()),
                     (false, external.waits),
                 )?;
                 notes.push("memory placed earlier: the server is yours and ran before the study".to_owned());
@@ -168,9 +170,9 @@ fn find(external: &External) -> Result<(Server, Vec<String>), EngineError> {
 }
 
 /// Refuses a durability that the user's server does not have: its settings are not ours to change.
-fn check_durability(server: &Server, work: Work) -> Result<(), EngineError> {
+fn check_durability(server: &Server, workload: Work) -> Result<(), EngineError> {
     use mysql::prelude::Queryable;
-    let Some(wanted) = work.flush_at_commit() else { return Ok(()) };
+    let Some(wanted) = workload.flush_at_commit() else { return Ok(()) };
     let action = "read the durability of commits";
     let mut connection = server.connect()?;
     let found: Option<u8> = connection
@@ -197,20 +199,22 @@ fn template_home(load: &LoadRequest) -> Home {
 }
 
 /// Makes the data directory that runs are copied from, or finds it.
-fn load_template(request: &LoadRequest, managed: &Managed, work: Work) -> Result<Loaded, EngineError> {
-    let setup = Setup::find(managed, work.data_bytes(request.sessions), request.sessions, 0)?;
+fn load_template(request: &LoadRequest, managed: &Managed, workload: Work) -> Result<Loaded, EngineError> {
+    let setup = Setup::find(managed, workload.data_bytes(request.sessions), request.sessions, 0)?;
     let install = |home: &Home| setup.install(home);
-    servers::load_template(&setup, &template_home(request), install, |server| load_new(server, request, work))
+    servers::load_template(&setup, &template_home(request), install, |server| {
+        load_new(server, request, workload)
+    })
 }
 
 /// The data in a server that holds nothing else.
-fn load_new(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded, EngineError> {
+fn load_new(server: &Server, request: &LoadRequest, workload: Work) -> Result<Loaded, EngineError> {
     use mysql::prelude::Queryable;
     let mut control = server.connect()?;
     control
         .query_drop(format!("CREATE DATABASE `{SCHEMA}`"))
         .map_err(|cause| query("make its database", &cause))?;
-    let mut loaded = workload::load(&mut control, server, &work, request, "")?;
+    let mut loaded = workload::load(&mut control, server, &workload, request, "")?;
     loaded.notes.push(
         "the server's binary log is off; its service threads do not write the redo log, sessions do".into(),
     );
@@ -218,15 +222,15 @@ fn load_new(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded
 }
 
 /// The data of one treatment beside that of others.
-fn load_shared(server: &Server, request: &LoadRequest, work: Work) -> Result<Loaded, EngineError> {
+fn load_shared(server: &Server, request: &LoadRequest, workload: Work) -> Result<Loaded, EngineError> {
     let mut control = server.connect()?;
-    let suffix = servers::suffix(request, work.changes_data());
+    let suffix = servers::suffix(request, workload.changes_data());
     if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
         return Ok(loaded);
     }
-    let objects = workload::objects(&work, request.sessions, &suffix);
+    let objects = workload::objects(&workload, request.sessions, &suffix);
     schema::announce(&mut control, server, &objects)?;
-    let loaded = workload::load(&mut control, server, &work, request, &suffix)?;
+    let loaded = workload::load(&mut control, server, &workload, request, &suffix)?;
     schema::finished(&mut control, server.schema(), &suffix, &loaded)?;
     Ok(loaded)
 }
@@ -247,8 +251,8 @@ fn start_for_study(
     managed: &Managed,
     connections: u32,
 ) -> Result<StudyServer<Setup>, EngineError> {
-    let work = Work::parse(request)?;
-    let data_bytes = (16 * work.data_bytes(request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
+    let workload = Work::parse(request)?;
+    let data_bytes = (16 * workload.data_bytes(request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
     let setup = Setup::find(managed, data_bytes, connections.max(request.sessions), 1)?;
     let home = study_home(&request.data_dir);
     setup.install(&home)?;
@@ -263,14 +267,14 @@ fn start_for_study(
 fn start_copy(
     request: &StartRequest,
     managed: &Managed,
-    work: Work,
+    workload: Work,
 ) -> Result<Box<dyn Running>, EngineError> {
     let load = &request.load;
-    let flush_at_commit = work.flush_at_commit().unwrap_or(1);
-    let setup = Setup::find(managed, work.data_bytes(load.sessions), load.sessions, flush_at_commit)?;
+    let flush_at_commit = workload.flush_at_commit().unwrap_or(1);
+    let setup = Setup::find(managed, workload.data_bytes(load.sessions), load.sessions, flush_at_commit)?;
     let identity = format!("{} {}", identity(load), load.treatment);
     let home = Home::new(error::ENGINE, &load.data_dir, "run", &identity);
-    let ours = TreatmentServer::start(&setup, &template_home(load), &home, work.changes_data())?;
-    let treatment = Treatment::start(ours.process.server(), work, load, "", (true, managed.waits))?;
+    let ours = TreatmentServer::start(&setup, &template_home(load), &home, workload.changes_data())?;
+    let treatment = Treatment::start(ours.process.server(), workload, load, "", (true, managed.waits))?;
     Ok(Box::new(MariadbRunning::new(treatment, Under::Treatment(Box::new(ours)), request, None, Vec::new())))
 }

@@ -140,7 +140,7 @@ fn kernel_name(backend: Backend) -> String {
     let name = |tid: u32| fs::read_to_string(format!("/proc/{}/task/{tid}/comm", backend.pid)).ok();
     match (name(backend.tid), name(backend.pid)) {
         _ if backend.tid == backend.pid => "main".to_owned(),
-        (Some(own), process) if process.as_ref() != Some(&own) => own.trim_end().to_owned(),
+        (Some(name), process) if process.as_ref() != Some(&name) => name.trim_end().to_owned(),
         _ => "service thread".to_owned(),
     }
 }

@@ -74,8 +74,8 @@ fn a_study_leaves_the_users_server_as_it_was() {
         assert_eq!(thread_affinity(main.pid, main.tid).unwrap(), start.service);
         let restored = journal::restore(&book).unwrap();
         assert!(restored.put_back > 3 && restored.failed.is_empty(), "{restored:?}");
-        let own = threadwise_machine::pin::current_affinity().unwrap();
-        assert_eq!(thread_affinity(main.pid, main.tid).unwrap(), own);
+        let cpus = threadwise_machine::pin::current_affinity().unwrap();
+        assert_eq!(thread_affinity(main.pid, main.tid).unwrap(), cpus);
     }
     assert_eq!(server.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'threadwise' AND TABLE_NAME LIKE 'inserted%'"), 1);
     keeper.end().unwrap();

@@ -49,10 +49,10 @@ fn mask(placed: &Placed) -> CpuSet {
 impl AtWork {
     /// What is ours alone stays where it was put, whoever's turn it is.
     fn own_threads_are_right(&self) {
-        let own = self.placed.iter().filter(|placed| !placed.cpus.is_empty());
-        let names: Vec<&str> = own.clone().map(|placed| placed.name.as_str()).collect();
+        let pinned = self.placed.iter().filter(|placed| !placed.cpus.is_empty());
+        let names: Vec<&str> = pinned.clone().map(|placed| placed.name.as_str()).collect();
         assert_eq!(names, ["session 0", "session 1", "control connection"]);
-        own.for_each(|placed| assert_eq!(mask(placed), placed.cpus, "{placed:?}"));
+        pinned.for_each(|placed| assert_eq!(mask(placed), placed.cpus, "{placed:?}"));
         for (placed, cpus) in self.placed.iter().zip(&self.start.sessions) {
             assert_eq!(&placed.cpus, cpus);
         }
@@ -70,7 +70,7 @@ impl AtWork {
 
 /// Two treatments of the same server, each with its service threads on another logical CPU.
 fn two_treatments(folder: &Path, engine_options: &Options, journal: Option<&Path>) {
-    let of = |workload: &str, pairs: &[(&str, i64)], first: usize| {
+    let load_of = |workload: &str, pairs: &[(&str, i64)], first: usize| {
         let pairs: Vec<_> = pairs.iter().map(|(name, value)| (*name, whole(*value))).collect();
         let mut load: LoadRequest = request(folder, workload, 2, &pairs);
         load.engine_options = engine_options.clone();
@@ -83,8 +83,8 @@ fn two_treatments(folder: &Path, engine_options: &Options, journal: Option<&Path
         start.journal = journal.map(Path::to_owned);
         start
     };
-    let first = at_work(of("logical-io", &[("blocks", 200), ("work_unit", 8)], 0));
-    let second = at_work(of("insert", &[("seed_rows", 100)], 1));
+    let first = at_work(load_of("logical-io", &[("blocks", 200), ("work_unit", 8)], 0));
+    let second = at_work(load_of("insert", &[("seed_rows", 100)], 1));
     for turn in [&first, &second, &first, &second] {
         turn.running.before().unwrap();
         turn.service_threads_are_right();
@@ -146,12 +146,12 @@ fn a_service_thread_that_starts_later_is_found_before_the_next_slice() {
     let socket = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap().join("mariadbd.sock");
     let opts = mysql::OptsBuilder::new().user(Some("root")).socket(Some(socket.to_string_lossy()));
     let mut connection = mysql::Conn::new(opts).unwrap();
-    let own: u32 = connection
+    let connection_tid: u32 = connection
         .query_first("SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()")
         .unwrap()
         .unwrap();
     // The events' thread inherits the mask of the one that asks for it.
-    masks::set_thread(own, &elsewhere).unwrap();
+    masks::set_thread(connection_tid, &elsewhere).unwrap();
     let before = proc::threads(pid);
     connection.query_drop("SET GLOBAL event_scheduler = ON").unwrap();
     let new: Vec<u32> = proc::threads(pid)
@@ -164,7 +164,11 @@ fn a_service_thread_that_starts_later_is_found_before_the_next_slice() {
     // InnoDB's pool may have ended one of its own meanwhile.
     let masks: Vec<CpuSet> = new.iter().filter_map(|tid| thread_affinity(pid, *tid).ok()).collect();
     assert!(!masks.is_empty() && masks.iter().all(|mask| *mask == at_work.start.service), "{masks:?}");
-    assert_eq!(thread_affinity(pid, own).unwrap(), elsewhere, "others' connections are left alone");
+    assert_eq!(
+        thread_affinity(pid, connection_tid).unwrap(),
+        elsewhere,
+        "others' connections are left alone"
+    );
     let AtWork { running, sessions, .. } = at_work;
     drop(sessions);
     running.finish().unwrap();

@@ -153,12 +153,12 @@ fn one_server_for_the_study_serves_all_treatments() {
         return;
     }
     let folder = folder();
-    let of = |workload: &str, pairs: &[(&str, OptionValue)]| {
+    let load_of = |workload: &str, pairs: &[(&str, OptionValue)]| {
         let mut load = request(folder.path(), workload, 2, pairs);
         load.engine_options = options(&[("restart", text("study"))]);
         load
     };
-    let blocks = of(
+    let blocks = load_of(
         "logical-io",
         &[
             ("blocks", whole(300)),
@@ -169,8 +169,8 @@ fn one_server_for_the_study_serves_all_treatments() {
     let keeper = Mariadb.keep(&blocks, 0).unwrap().unwrap();
     for load in [
         &blocks,
-        &of("insert", &[("seed_rows", whole(500)), ("key", text("random"))]),
-        &of("insert", &[("seed_rows", whole(500)), ("table", text("unlogged"))]),
+        &load_of("insert", &[("seed_rows", whole(500)), ("key", text("random"))]),
+        &load_of("insert", &[("seed_rows", whole(500)), ("table", text("unlogged"))]),
     ] {
         // Twice: what the first run changed has been put back.
         for _ in 0..2 {
@@ -180,7 +180,7 @@ fn one_server_for_the_study_serves_all_treatments() {
         }
     }
     // What a killed run left in the table is taken out before the next one.
-    let load = of("insert", &[("seed_rows", whole(500)), ("key", text("random"))]);
+    let load = load_of("insert", &[("seed_rows", whole(500)), ("key", text("random"))]);
     let home = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let home = home.into_iter().find(|path| path.to_string_lossy().contains("mariadb-study-")).unwrap();
     let socket = home.join("data/mariadbd.sock").to_string_lossy().into_owned();

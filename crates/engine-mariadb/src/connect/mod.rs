@@ -79,8 +79,8 @@ pub(crate) fn target(url: &str) -> Result<Target, EngineError> {
 fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> {
     let url = url::parse(url)?;
     let variable = |name: &str| {
-        let of = |prefix: &str| (around.variable)(&format!("{prefix}_{name}"));
-        of("MARIADB").or_else(|| of("MYSQL"))
+        let with_prefix = |prefix: &str| (around.variable)(&format!("{prefix}_{name}"));
+        with_prefix("MARIADB").or_else(|| with_prefix("MYSQL"))
     };
     let mut notes = Vec::new();
     let file = match &around.my_cnf {

@@ -94,10 +94,11 @@ impl Reading {
 
 /// Waits of all latches: the third column is `waits=N`, `OS waits N` or `os_waits=N` by version.
 fn latch_waits(rows: &[(String, String, String)]) -> u64 {
-    let of = |text: &str| text.rsplit(['=', ' ']).next().and_then(|number| number.parse::<u64>().ok());
+    let last_number =
+        |text: &str| text.rsplit(['=', ' ']).next().and_then(|number| number.parse::<u64>().ok());
     rows.iter()
         .filter(|(_, _, status)| status.contains("waits"))
-        .filter_map(|(_, _, status)| of(status))
+        .filter_map(|(_, _, status)| last_number(status))
         .sum()
 }
 

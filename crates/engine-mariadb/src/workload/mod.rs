@@ -109,8 +109,8 @@ pub(crate) struct Objects {
 }
 
 /// Names of everything that [`load`] and [`Treatment`] make.
-pub(crate) fn objects(work: &Work, sessions: u32, suffix: &str) -> Objects {
-    match &work.spec {
+pub(crate) fn objects(workload: &Work, sessions: u32, suffix: &str) -> Objects {
+    match &workload.spec {
         Spec::LogicalIo(spec) => {
             let tables = if spec.shared { 1 } else { sessions };
             let named = |prefix: &str| (0..tables).map(|table| format!("{prefix}{suffix}_{table}")).collect();
@@ -130,12 +130,12 @@ pub(crate) fn objects(work: &Work, sessions: u32, suffix: &str) -> Objects {
 pub(crate) fn load(
     control: &mut Conn,
     server: &Server,
-    work: &Work,
+    workload: &Work,
     request: &LoadRequest,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
     let names = Names { schema: server.schema(), suffix };
-    match &work.spec {
+    match &workload.spec {
         Spec::LogicalIo(spec) => logical_io::load(control, &names, spec, request),
         Spec::Insert(spec) => insert::load(control, &names, spec, request),
     }

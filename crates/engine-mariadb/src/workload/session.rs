@@ -41,7 +41,7 @@ pub(super) struct MariadbSession {
     pub connection: Conn,
     pub schema: String,
     pub suffix: String,
-    pub work: Work,
+    pub workload: Work,
     pub number: u32,
     /// Number of the table, where sessions have their own.
     pub table: u32,
@@ -69,14 +69,14 @@ impl MariadbSession {
     pub(super) fn new(
         opened: Opened,
         names: &Names<'_>,
-        work: Work,
+        workload: Work,
         (number, table): (u32, u32),
         seed: u64,
     ) -> Self {
         let Opened { connection, backend, clock, tally } = opened;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(u64::from(number));
-        let steps = match work.spec {
+        let steps = match workload.spec {
             Spec::LogicalIo(spec) => Some(Steps::new(spec, seed, number)),
             Spec::Insert(_) => None,
         };
@@ -84,7 +84,7 @@ impl MariadbSession {
             connection,
             schema: names.schema.to_owned(),
             suffix: names.suffix.to_owned(),
-            work,
+            workload,
             number,
             table,
             backend,
@@ -180,7 +180,7 @@ impl MariadbSession {
     /// The client's loop: one statement a step.
     fn client(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let (before, client) = (self.usage(), thread_cpu_ns());
-        let (mut slice, call) = match self.work.spec {
+        let (mut slice, call) = match self.workload.spec {
             Spec::LogicalIo(spec) => self.client_blocks(spec, window)?,
             Spec::Insert(spec) => self.client_rows(spec, window)?,
         };
@@ -266,14 +266,14 @@ impl MariadbSession {
 impl Session for MariadbSession {
     fn warm(&mut self) -> Result<(), EngineError> {
         let names = Names { schema: &self.schema, suffix: &self.suffix };
-        match self.work.spec {
+        match self.workload.spec {
             Spec::LogicalIo(spec) => logical_io::warm(&mut self.connection, &names, self.table, spec.blocks),
             Spec::Insert(_) => insert::held(&mut self.connection, &names).map(drop),
         }
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let slice = match (self.work.place, self.work.spec) {
+        let slice = match (self.workload.place, self.workload.spec) {
             (Loop::Client, _) => self.client(window),
             (Loop::Server, Spec::LogicalIo(spec)) => self.server_blocks(spec, window),
             (Loop::Server, Spec::Insert(spec)) => self.server_rows(spec, window),

@@ -28,7 +28,7 @@ const UNCACHED_PER_MILLE: u64 = 1;
 /// A treatment. Called by the worker's main thread, but for [`Treatment::open`].
 pub(crate) struct Treatment {
     server: Server,
-    work: Work,
+    workload: Work,
     suffix: String,
     sessions: u32,
     /// Whether the data is thrown away afterwards.
@@ -66,14 +66,14 @@ impl Treatment {
     /// The server's; or data that is not what was loaded.
     pub(crate) fn start(
         server: &Server,
-        work: Work,
+        workload: Work,
         load: &LoadRequest,
         suffix: &str,
         (fresh, sampled): (bool, Waits),
     ) -> Result<Self, EngineError> {
         let mut connection = server.connect()?;
         let names = Names { schema: server.schema(), suffix };
-        match work.spec {
+        match workload.spec {
             // No restart keeps a table in memory.
             Spec::Insert(spec) if spec.table == Table::Unlogged => {
                 insert::fill_memory_table(&mut connection, &names)?;
@@ -93,8 +93,8 @@ impl Treatment {
         }
         let backend = locate(&mut connection, server)?;
         let (source, note) = waits::source(&mut connection, sampled);
-        let flushes = work.flush_at_commit() != Some(0);
-        let look = Look { source, flushes, client: work.place == Loop::Client };
+        let flushes = workload.flush_at_commit() != Some(0);
+        let look = Look { source, flushes, client: workload.place == Loop::Client };
         let mut phases = ChaCha8Rng::seed_from_u64(load.seed);
         phases.set_stream(PHASE_STREAM);
         let before = Reading::take(&mut connection)?;
@@ -102,7 +102,7 @@ impl Treatment {
         let control = Control { connection, backend, before, samples: Samples::default(), phases };
         Ok(Self {
             server: server.clone(),
-            work,
+            workload,
             suffix: suffix.to_owned(),
             sessions: load.sessions,
             fresh,
@@ -134,14 +134,14 @@ impl Treatment {
         let mut connection = self.server.connect()?;
         let names = self.names();
         let backend = locate(&mut connection, &self.server)?;
-        let shared = matches!(self.work.spec, Spec::LogicalIo(spec) if spec.shared);
+        let shared = matches!(self.workload.spec, Spec::LogicalIo(spec) if spec.shared);
         let table = if shared { 0 } else { request.session };
         // Read committed takes no locks on gaps, which updates of one table would block each other by.
         let isolation = if shared { "READ COMMITTED" } else { "REPEATABLE READ" };
         let action = "set up a session";
         run(&mut connection, action, "SET optimizer_switch='mrr=off,rowid_filter=off'")?;
         run(&mut connection, action, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"))?;
-        let plan = match self.work.spec {
+        let plan = match self.workload.spec {
             Spec::LogicalIo(spec) => Some(logical_io::plan(&mut connection, &names, table, spec.work_unit)?),
             Spec::Insert(_) => None,
         };
@@ -160,7 +160,7 @@ impl Treatment {
         drop(open);
         let opened = Opened { connection, backend: backend.ok(), clock, tally };
         let place = (request.session, table);
-        Ok(Box::new(MariadbSession::new(opened, &names, self.work, place, request.seed)))
+        Ok(Box::new(MariadbSession::new(opened, &names, self.workload, place, request.seed)))
     }
 
     /// The server's threads of the sessions, in session order, or why they are out of reach.
@@ -195,7 +195,7 @@ impl Treatment {
                 .map(|plan| format!("plan of a step: {plan}")),
         );
         let uncertainty_ns = open.iter().map(|session| session.uncertainty_ns).max().unwrap_or(0);
-        if self.work.place == Loop::Server {
+        if self.workload.place == Loop::Server {
             notes.push("loops run inside the server".to_owned());
             notes.extend(uncertainty_note(uncertainty_ns));
         }
@@ -204,7 +204,7 @@ impl Treatment {
                 "the server's threads are out of reach: its CPU time is not known and stands as 0".into(),
             );
         }
-        if let Spec::LogicalIo(spec) = self.work.spec {
+        if let Spec::LogicalIo(spec) = self.workload.spec {
             notes.push(
                 "logical_reads are the server's Innodb_buffer_pool_read_requests, divided among sessions by rows; \
                  a row costs more than one, for the path down the primary key"
@@ -301,7 +301,7 @@ impl Treatment {
     /// # Errors
     /// Rows are missing or there are too many; or they could not be taken out again.
     pub(crate) fn finish(&self) -> Result<(), EngineError> {
-        let Spec::Insert(spec) = self.work.spec else { return Ok(()) };
+        let Spec::Insert(spec) = self.workload.spec else { return Ok(()) };
         let mut control = self.control();
         let inserted = self.opened().iter().fold(insert::Content::default(), |sum, open| {
             sum + insert::Content {
