@@ -222,7 +222,7 @@ impl Bench<'_> {
         let mut slices =
             crew.iter().map(|member| Ok(member.slices.recv()??)).collect::<Result<Vec<_>, Failure>>()?;
         treatment.after(&mut slices)?;
-        let sum = |of: &dyn Fn(&SessionSlice) -> u64| slices.iter().map(of).sum::<u64>() as f64;
+        let sum = |value: &dyn Fn(&SessionSlice) -> u64| slices.iter().map(value).sum::<u64>() as f64;
         let rows = sum(&|slice| slice.rows);
         let client_cpu_ns = sum(&|slice| slice.counters.get("client_cpu_ns").copied().unwrap_or(0));
         Ok(Arm { rows_per_s: rows / self.window().as_secs_f64(), rows, client_cpu_s: client_cpu_ns / 1e9 })
@@ -310,7 +310,7 @@ impl Bench<'_> {
         let mean =
             |arm: usize| pairs.iter().map(|pair| pair[arm].rows_per_s).sum::<f64>() / pairs.len() as f64;
         let cpu_us = |arm: usize| {
-            let sum = |of: fn(&Arm) -> f64| pairs.iter().map(|pair| of(&pair[arm])).sum::<f64>();
+            let sum = |value: fn(&Arm) -> f64| pairs.iter().map(|pair| value(&pair[arm])).sum::<f64>();
             sum(|arm| arm.client_cpu_s) * 1e9 / sum(|arm| arm.rows)
         };
         let way = match self.way {

@@ -175,14 +175,14 @@ mod tests {
 
     #[test]
     fn what_is_not_in_place_is_named() {
-        let own = std::process::id();
-        let here = pin::thread_affinity(own, own).unwrap();
+        let this = std::process::id();
+        let here = pin::thread_affinity(this, this).unwrap();
         let place = |name: &str, pid: u32, cpus: CpuSet| Placed { name: name.into(), pid, tid: pid, cpus };
         let elsewhere: CpuSet = [4000].into_iter().collect();
-        let unbound = place("walwriter", own, CpuSet::new());
+        let unbound = place("walwriter", this, CpuSet::new());
         let ended = place("walwriter", u32::MAX, here.clone());
-        assert_eq!(expect_in_place(&[place("session 0", own, here.clone()), unbound, ended]), Ok(()));
-        let message = expect_in_place(&[place("checkpointer", own, elsewhere)]).unwrap_err().to_string();
+        assert_eq!(expect_in_place(&[place("session 0", this, here.clone()), unbound, ended]), Ok(()));
+        let message = expect_in_place(&[place("checkpointer", this, elsewhere)]).unwrap_err().to_string();
         assert!(message.contains("4000") && message.contains("checkpointer"), "{message}");
         assert_eq!(expect_in_place(&[place("session 0", u32::MAX, here)]).unwrap_err().kind(), "lost-pin");
     }

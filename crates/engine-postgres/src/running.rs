@@ -27,12 +27,12 @@ pub struct AtWork {
     notes: Vec<String>,
     /// The server's service processes, once the sessions are open.
     services: OnceLock<Vec<(String, u32)>>,
-    own: Mutex<Option<TreatmentServer<Programs>>>,
+    treatment_server: Mutex<Option<TreatmentServer<Programs>>>,
 }
 
 impl AtWork {
-    /// Opens the workload on a server. `own` is one for this treatment alone, `ours` one that threadwise
-    /// started. Without `own` a note says that its memory was placed earlier.
+    /// Opens the workload on a server. `treatment_server` is one for this treatment alone, `ours` one that threadwise
+    /// started. Without `treatment_server` a note says that its memory was placed earlier.
     ///
     /// # Errors
     /// The server's.
@@ -40,10 +40,10 @@ impl AtWork {
         server: &Server,
         request: &StartRequest,
         suffix: &str,
-        own: Option<TreatmentServer<Programs>>,
+        treatment_server: Option<TreatmentServer<Programs>>,
         ours: bool,
     ) -> Result<Self, EngineError> {
-        let fresh = own.as_ref().is_some_and(|own| own.discard);
+        let fresh = treatment_server.as_ref().is_some_and(|started| started.discard);
         let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
         let treatment = Treatment::start(server, &request.load, suffix, fresh)?.placed_on(&placement);
         let placing = Placing::of(server, ours, request.journal.as_ref());
@@ -51,7 +51,7 @@ impl AtWork {
             placing.expect_workers_in(&placement)?;
         }
         let mut notes = Vec::new();
-        match (&own, ours) {
+        match (&treatment_server, ours) {
             (Some(_), _) => {}
             (None, true) => {
                 notes.push("memory placed earlier: one server for the study (restart=study)".into())
@@ -62,8 +62,9 @@ impl AtWork {
             notes.push(format!("server not pinned: {why}"));
         }
         let sessions = request.sessions.clone();
-        let (service, services, own) = (request.service.clone(), OnceLock::new(), Mutex::new(own));
-        Ok(Self { treatment, placing, service, sessions, placement, notes, services, own })
+        let (service, services, treatment_server) =
+            (request.service.clone(), OnceLock::new(), Mutex::new(treatment_server));
+        Ok(Self { treatment, placing, service, sessions, placement, notes, services, treatment_server })
     }
 
     /// Opens a session of queries, for whoever hands it to its thread.
@@ -84,8 +85,8 @@ impl AtWork {
         Ok(())
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<TreatmentServer<Programs>>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    fn treatment_server(&self) -> MutexGuard<'_, Option<TreatmentServer<Programs>>> {
+        self.treatment_server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn services(&self) -> &[(String, u32)] {
@@ -116,7 +117,7 @@ impl AtWork {
 
     /// Whether service processes are shared with treatments that place them elsewhere.
     fn shares_services(&self) -> bool {
-        self.own().is_none()
+        self.treatment_server().is_none()
     }
 }
 
@@ -170,8 +171,8 @@ impl Running for AtWork {
 
     fn finish(&self) -> Result<(), EngineError> {
         let checked = self.treatment.finish();
-        let own = self.own().take();
-        let stopped = own.map_or(Ok(()), TreatmentServer::finish);
+        let server = self.treatment_server().take();
+        let stopped = server.map_or(Ok(()), TreatmentServer::finish);
         checked.and(stopped)
     }
 }

@@ -140,10 +140,10 @@ pub fn record(client: &mut Client, schema: &str, objects: &Objects) -> Result<()
 pub fn drop_ours(client: &mut Client, schema: &str) -> Result<(), EngineError> {
     let action = format!("drop schema '{schema}'");
     let fail = |cause: postgres::Error| query(action.as_str(), &cause);
-    let mut work = client.transaction().map_err(fail)?;
+    let mut transaction = client.transaction().map_err(fail)?;
     // A session of a killed worker may hold a table until its call ends; others may for ever.
-    work.batch_execute(&format!("SET LOCAL lock_timeout = '{DROP_LIMIT_S}s'")).map_err(fail)?;
-    if let Some(foreign) = foreign(&mut work, schema).map_err(fail)? {
+    transaction.batch_execute(&format!("SET LOCAL lock_timeout = '{DROP_LIMIT_S}s'")).map_err(fail)?;
+    if let Some(foreign) = foreign(&mut transaction, schema).map_err(fail)? {
         let why = format!(
             "it holds {foreign}, which threadwise did not make, so nothing in it was dropped: move that \
              elsewhere, then DROP SCHEMA {schema} CASCADE"
@@ -151,7 +151,7 @@ pub fn drop_ours(client: &mut Client, schema: &str) -> Result<(), EngineError> {
         return Err(failed(action, why));
     }
     let sql = format!("SELECT kind, name FROM {schema}.{MARKER} WHERE kind <> 'id'");
-    for row in work.query(&sql, &[]).map_err(fail)? {
+    for row in transaction.query(&sql, &[]).map_err(fail)? {
         let (kind, name): (String, String) = (row.get(0), row.get(1));
         let statement = match kind.as_str() {
             "table" => format!("DROP TABLE IF EXISTS {schema}.{name}"),
@@ -159,16 +159,18 @@ pub fn drop_ours(client: &mut Client, schema: &str) -> Result<(), EngineError> {
         };
         // The list is in a table that others may write to: only plain names are taken from it.
         if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
-            work.batch_execute(&statement).map_err(fail)?;
+            transaction.batch_execute(&statement).map_err(fail)?;
         }
     }
-    work.batch_execute(&format!("DROP TABLE {schema}.{MARKER}; DROP SCHEMA {schema}")).map_err(fail)?;
-    work.commit().map_err(fail)
+    transaction
+        .batch_execute(&format!("DROP TABLE {schema}.{MARKER}; DROP SCHEMA {schema}"))
+        .map_err(fail)?;
+    transaction.commit().map_err(fail)
 }
 
 /// An object in the schema that is not in our list. Everything that lies in a schema depends on it in
 /// `pg_depend`; what belongs to a table (indexes, row types) depends on the table instead.
-fn foreign(work: &mut Transaction<'_>, schema: &str) -> Result<Option<String>, postgres::Error> {
+fn foreign(transaction: &mut Transaction<'_>, schema: &str) -> Result<Option<String>, postgres::Error> {
     let sql = format!(
         "SELECT o.type || ' ' || o.identity
          FROM pg_depend d, LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) o,
@@ -183,5 +185,5 @@ fn foreign(work: &mut Transaction<'_>, schema: &str) -> Result<Option<String>, p
               AND m.kind = CASE d.classid WHEN 'pg_proc'::regclass THEN 'procedure' ELSE 'table' END))
          ORDER BY 1 LIMIT 1"
     );
-    Ok(work.query_opt(&sql, &[&schema])?.map(|row| row.get(0)))
+    Ok(transaction.query_opt(&sql, &[&schema])?.map(|row| row.get(0)))
 }

@@ -34,10 +34,10 @@ fn mask(placed: &Placed) -> CpuSet {
 impl AtWork {
     /// What is ours alone stays where it was put, whoever's turn it is.
     fn own_processes_are_right(&self) {
-        let own = self.placed.iter().filter(|placed| !placed.cpus.is_empty());
-        let names: Vec<&str> = own.clone().map(|placed| placed.name.as_str()).collect();
+        let pinned = self.placed.iter().filter(|placed| !placed.cpus.is_empty());
+        let names: Vec<&str> = pinned.clone().map(|placed| placed.name.as_str()).collect();
         assert_eq!(names, ["session 0", "session 1", "control"]);
-        own.for_each(|placed| assert_eq!(mask(placed), placed.cpus, "{placed:?}"));
+        pinned.for_each(|placed| assert_eq!(mask(placed), placed.cpus, "{placed:?}"));
         for (placed, cpus) in self.placed.iter().zip(&self.start.sessions) {
             assert_eq!(&placed.cpus, cpus);
         }
@@ -57,7 +57,7 @@ fn treatments_of_one_server_place_its_service_processes_in_turn() {
         return;
     }
     let folder = folder();
-    let of = |workload: &str, given: &[(&str, &str)], first: usize| {
+    let request_of = |workload: &str, given: &[(&str, &str)], first: usize| {
         let mut request = load(folder.path(), workload, given, &[("restart", "study")]);
         request.treatment = workload.to_owned();
         let all: Vec<u32> = cpus().iter().collect();
@@ -66,8 +66,8 @@ fn treatments_of_one_server_place_its_service_processes_in_turn() {
         start.sessions.rotate_left(first);
         start
     };
-    let reads = of("logical-io", &[("blocks", "200"), ("work_unit", "8")], 0);
-    let inserts = of("insert", &[("seed_rows", "100")], 1);
+    let reads = request_of("logical-io", &[("blocks", "200"), ("work_unit", "8")], 0);
+    let inserts = request_of("insert", &[("seed_rows", "100")], 1);
     let kept = engine().keep(&reads.load, 0).unwrap().unwrap();
     engine().load(&reads.load).unwrap();
     engine().load(&inserts.load).unwrap();

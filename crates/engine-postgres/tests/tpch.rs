@@ -67,10 +67,10 @@ fn a_held_plan_is_the_same_and_only_the_number_of_processes_differs() {
         return;
     }
     let folder = folder(Dialect::Postgres, 1);
-    let of = |dop: &str, holds: &str| {
+    let request_of = |dop: &str, holds: &str| {
         request(folder.path(), &[("dop", dop), ("hold_plan", holds), ("queries", "1,6,18")], &[], 1)
     };
-    let (free, one, two) = (of("1", "false"), of("1", "true"), of("2", "true"));
+    let (free, one, two) = (request_of("1", "false"), request_of("1", "true"), request_of("2", "true"));
     let study = Study::of(engine(), folder, &free);
     let mut treatments = [&free, &one, &two].map(|load| study.start(load, &cpus()));
     // In turn, and back: the tables are the same for all.
@@ -96,11 +96,12 @@ fn a_setting_changes_the_plan_and_going_parallel_is_distinguished_from_that() {
     }
     let folder = folder(Dialect::Postgres, 1);
     let base = [("dop", "1"), ("queries", "1,3,6,14")];
-    let of = |more: &[(&str, &str)]| request(folder.path(), &[base.as_slice(), more].concat(), &[], 1);
-    let (free, other) = (of(&[]), of(&[("settings.enable_hashjoin", "false")]));
+    let request_of =
+        |more: &[(&str, &str)]| request(folder.path(), &[base.as_slice(), more].concat(), &[], 1);
+    let (free, other) = (request_of(&[]), request_of(&[("settings.enable_hashjoin", "false")]));
     let cheap =
         [("dop", "2"), ("settings.parallel_setup_cost", "0"), ("settings.min_parallel_table_scan_size", "0")];
-    let parallel = of(&cheap);
+    let parallel = request_of(&cheap);
     let study = Study::of(engine(), folder, &free);
     let mut treatments = [&free, &other, &parallel].map(|load| study.start(load, &cpus()));
     let mut plans = |query: u8| treatments.each_mut().map(|treatment| treatment.one(query).plan.unwrap());
@@ -191,9 +192,9 @@ fn streams_work_at_the_same_time_and_share_the_cpu_time_of_the_server() {
             let (load, running, moment, last_slices) = (load.clone(), &running, &moment, &last_slices);
             let (ready, begin, read, end) = (&ready, &begin, &read, &end);
             scope.spawn(move || {
-                let of =
+                let session_request =
                     threadwise_engine::SessionRequest { load, session, sessions: 2, cpus: cpus(), seed: 7 };
-                let mut opened = running.open(&of).unwrap();
+                let mut opened = running.open(&session_request).unwrap();
                 opened.warm().unwrap();
                 ready.wait();
                 begin.wait();

@@ -27,9 +27,9 @@ pub struct Fit {
 }
 
 /// The text that goes behind initdb's own configuration; a later line wins.
-pub fn configuration(fit: Fit, own: &BTreeMap<String, String>) -> String {
+pub fn configuration(fit: Fit, given: &BTreeMap<String, String>) -> String {
     let mut settings: BTreeMap<String, String> = ours(fit);
-    settings.extend(own.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
+    settings.extend(given.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
     let lines = settings.iter().map(|(name, value)| format!("{name} = {}\n", quoted(value)));
     format!("\n# threadwise\n{}", lines.collect::<String>())
 }
@@ -79,10 +79,10 @@ fn quoted(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn lines(data_mib: u64, own: &[(&str, &str)]) -> Vec<String> {
+    fn lines(data_mib: u64, given: &[(&str, &str)]) -> Vec<String> {
         let fit = Fit { data_bytes: data_mib * MIB, sessions: 4, free_bytes: 8 * 1024 * MIB, major: 15 };
-        let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        configuration(fit, &own).lines().map(str::to_owned).collect()
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        configuration(fit, &given).lines().map(str::to_owned).collect()
     }
 
     #[test]

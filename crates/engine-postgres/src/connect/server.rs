@@ -203,12 +203,12 @@ fn addresses(target: &Target, host: &str) -> Result<Vec<IpAddr>, EngineError> {
 /// ends with the first packet, and whoever listens there may never answer.
 fn open(target: &Target, config: &Config) -> Result<Client, EngineError> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let (own, config) = (target.clone(), config.clone());
+    let (address, config) = (target.clone(), config.clone());
     // A thread inherits the logical CPUs of the one that starts it. It ends with the attempt, or with the
     // process where nobody answers.
     let attempt = move || {
         // When nobody waits any more, the connection is closed.
-        let _ = sender.send(open_here(&own, &config));
+        let _ = sender.send(open_here(&address, &config));
     };
     let started = std::thread::Builder::new().name("connect".into()).spawn(attempt);
     started.map_err(|cause| failed("start a thread to connect", cause))?;

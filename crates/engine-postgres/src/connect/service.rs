@@ -38,13 +38,13 @@ pub fn look_up(name: &str, environment: &Environment) -> Result<BTreeMap<String,
 }
 
 fn files(environment: &Environment) -> Vec<PathBuf> {
-    let own = environment.variable("PGSERVICEFILE").map(PathBuf::from);
-    let own = own.or_else(|| Some(environment.home.as_ref()?.join(".pg_service.conf")));
+    let file = environment.variable("PGSERVICEFILE").map(PathBuf::from);
+    let file = file.or_else(|| Some(environment.home.as_ref()?.join(".pg_service.conf")));
     let system: Vec<PathBuf> = match environment.variable("PGSYSCONFDIR") {
         Some(folder) => vec![PathBuf::from(folder)],
         None => SYSTEM_FOLDERS.iter().map(PathBuf::from).collect(),
     };
-    own.into_iter().chain(system.iter().map(|folder: &PathBuf| file_in(folder))).collect()
+    file.into_iter().chain(system.iter().map(|folder: &PathBuf| file_in(folder))).collect()
 }
 
 fn file_in(folder: &Path) -> PathBuf {

@@ -91,10 +91,10 @@ impl Target {
     /// A password in the URL, or anything in it, in the service file or in the environment that
     /// cannot be.
     pub fn resolve(url: Option<&str>, environment: &Environment) -> Result<Self, EngineError> {
-        let own = url.map(url::parse).transpose()?.unwrap_or_default();
-        let name = own.get("service").map(String::as_str).or_else(|| environment.variable("PGSERVICE"));
+        let given = url.map(url::parse).transpose()?.unwrap_or_default();
+        let name = given.get("service").map(String::as_str).or_else(|| environment.variable("PGSERVICE"));
         let service = name.map(|name| service::look_up(name, environment)).transpose()?.unwrap_or_default();
-        Settings { own: &own, service: &service, environment }.target()
+        Settings { from_url: &given, service: &service, environment }.target()
     }
 
     /// A server of ours behind its socket, which asks for no password.
@@ -130,7 +130,7 @@ pub(super) fn socket_path(folder: &Path, port: u16) -> PathBuf {
 
 /// Where parameters are looked up.
 struct Settings<'a> {
-    own: &'a BTreeMap<String, String>,
+    from_url: &'a BTreeMap<String, String>,
     service: &'a BTreeMap<String, String>,
     environment: &'a Environment,
 }
@@ -139,7 +139,7 @@ impl<'a> Settings<'a> {
     /// The URL first, then the service file, then the environment.
     fn get(&self, name: &str, variable: &str) -> Option<&'a str> {
         let filled = |map: &'a BTreeMap<String, String>| map.get(name).filter(|text| !text.is_empty());
-        let text = filled(self.own).or_else(|| filled(self.service)).map(String::as_str);
+        let text = filled(self.from_url).or_else(|| filled(self.service)).map(String::as_str);
         text.or_else(|| self.environment.variable(variable))
     }
 

@@ -83,9 +83,9 @@ pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
 /// The first unknown or impossible option.
 pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::LogicalIo(work) => work.data_bytes(load.sessions),
-        Work::Insert(work) => work.data_bytes(load.sessions),
-        Work::Tpch(work) => work.data_bytes(),
+        Work::LogicalIo(workload) => workload.data_bytes(load.sessions),
+        Work::Insert(workload) => workload.data_bytes(load.sessions),
+        Work::Tpch(workload) => workload.data_bytes(),
     })
 }
 
@@ -95,7 +95,7 @@ pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
 /// The first unknown or impossible option.
 pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::LogicalIo(work) => work.io.updates(),
+        Work::LogicalIo(workload) => workload.io.updates(),
         Work::Insert(_) => true,
         Work::Tpch(_) => false,
     })
@@ -120,7 +120,7 @@ pub fn shares_server(workload: &str) -> bool {
 /// # Errors
 /// The first unknown or impossible option.
 pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
-    Ok(matches!(Work::parse(load)?, Work::Tpch(work) if work.is_cold()))
+    Ok(matches!(Work::parse(load)?, Work::Tpch(workload) if workload.is_cold()))
 }
 
 /// The name that keeps a workload's data apart from other data in a server of ours, where it has one of
@@ -130,7 +130,7 @@ pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
 /// The first unknown or impossible option.
 pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::Tpch(work) => Some(work.suffix()),
+        Work::Tpch(workload) => Some(workload.suffix()),
         Work::LogicalIo(_) | Work::Insert(_) => None,
     })
 }
@@ -146,7 +146,7 @@ pub fn server_settings(
     major: u32,
 ) -> Result<Vec<(&'static str, String)>, EngineError> {
     Ok(match Work::parse(load)? {
-        Work::Tpch(work) => tpch::server_settings(work.data_bytes(), memory_bytes, major),
+        Work::Tpch(workload) => tpch::server_settings(workload.data_bytes(), memory_bytes, major),
         Work::LogicalIo(_) | Work::Insert(_) => Vec::new(),
     })
 }
@@ -157,11 +157,11 @@ pub fn server_settings(
 /// The first unknown or impossible option.
 pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError> {
     let tables = match Work::parse(load)? {
-        Work::LogicalIo(work) => work.tables(load.sessions, suffix),
+        Work::LogicalIo(workload) => workload.tables(load.sessions, suffix),
         Work::Insert(_) => vec![insert::table(suffix)],
         // In a schema of their own they go with the server, which is ours.
-        Work::Tpch(work) => {
-            let tables = if suffix.is_empty() { work.tables() } else { Vec::new() };
+        Work::Tpch(workload) => {
+            let tables = if suffix.is_empty() { workload.tables() } else { Vec::new() };
             return Ok(Objects { tables, procedures: Vec::new() });
         }
     };
@@ -180,9 +180,9 @@ pub fn load(
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
     match Work::parse(load)? {
-        Work::LogicalIo(work) => logical_io::load(control, server, load, &work, suffix),
-        Work::Insert(work) => insert::load(control, server, load, &work, suffix),
-        Work::Tpch(work) => tpch::load(control, server, load, &work, suffix),
+        Work::LogicalIo(workload) => logical_io::load(control, server, load, &workload, suffix),
+        Work::Insert(workload) => insert::load(control, server, load, &workload, suffix),
+        Work::Tpch(workload) => tpch::load(control, server, load, &workload, suffix),
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Backend {
 pub struct Treatment {
     server: Server,
     load: LoadRequest,
-    work: Work,
+    workload: Work,
     suffix: String,
     /// Whether the data is thrown away afterwards.
     fresh: bool,
@@ -68,17 +68,17 @@ impl Treatment {
         suffix: &str,
         fresh: bool,
     ) -> Result<Self, EngineError> {
-        let work = Work::parse(load)?;
+        let workload = Work::parse(load)?;
         let mut client = server.connect("threadwise control")?;
         let control_pid = backend_pid(&mut client)?;
         // Windows of queries are limits: nothing hangs on the server's clock but the samples of waits.
-        let needs_clock = server.is_local() && !matches!(work, Work::Tpch(_));
+        let needs_clock = server.is_local() && !matches!(workload, Work::Tpch(_));
         let clock = ServerClock::measure(&mut client, needs_clock)?;
-        if let Work::Tpch(work) = &work {
-            tpch::must_be_whole(&mut client, tpch::schema(server, suffix), work)?;
+        if let Work::Tpch(workload) = &workload {
+            tpch::must_be_whole(&mut client, tpch::schema(server, suffix), workload)?;
         }
-        if let (Work::Insert(work), false) = (&work, fresh) {
-            insert::make_ready(&mut client, server, load, work, suffix)?;
+        if let (Work::Insert(workload), false) = (&workload, fresh) {
+            insert::make_ready(&mut client, server, load, workload, suffix)?;
         }
         let control = Control {
             stats: Stats::prepare(&mut client, server.version_num())?,
@@ -98,7 +98,7 @@ impl Treatment {
         Ok(Self {
             server: server.clone(),
             load: load.clone(),
-            work,
+            workload,
             suffix: suffix.to_owned(),
             fresh,
             control_pid,
@@ -112,8 +112,8 @@ impl Treatment {
     /// parallelism of `tpch` where none is asked for.
     #[must_use]
     pub fn placed_on(mut self, placement: &CpuSet) -> Self {
-        if let Work::Tpch(work) = &self.work {
-            self.dop = threadwise_engine::workloads::tpch::dop(&work.options, placement);
+        if let Work::Tpch(workload) = &self.workload {
+            self.dop = threadwise_engine::workloads::tpch::dop(&workload.options, placement);
         }
         self
     }
@@ -130,7 +130,7 @@ impl Treatment {
 
     /// Where the CPU time of its sessions and their workers can be read.
     fn cpu(&self) -> Option<ServerCpu> {
-        match (self.server.locality(), &self.work) {
+        match (self.server.locality(), &self.workload) {
             (Locality::Here { postmaster }, Work::Tpch(_)) => {
                 Some(ServerCpu::of(self.is_parallel().then_some(*postmaster)))
             }
@@ -149,14 +149,14 @@ impl Treatment {
     /// The server's, or a plan that is not the wanted one.
     pub fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let shared = Arc::clone(&self.shared);
-        Ok(match &self.work {
-            Work::LogicalIo(work) => {
-                Box::new(logical_io::IoSession::open(&self.server, request, work, &self.suffix, shared)?)
+        Ok(match &self.workload {
+            Work::LogicalIo(workload) => {
+                Box::new(logical_io::IoSession::open(&self.server, request, workload, &self.suffix, shared)?)
             }
-            Work::Insert(work) => {
-                Box::new(insert::InsertSession::open(&self.server, request, work, &self.suffix, shared)?)
+            Work::Insert(workload) => {
+                Box::new(insert::InsertSession::open(&self.server, request, workload, &self.suffix, shared)?)
             }
-            Work::Tpch(work) => Box::new(self.stream(work, request)?),
+            Work::Tpch(workload) => Box::new(self.stream(workload, request)?),
         })
     }
 
@@ -165,15 +165,15 @@ impl Treatment {
     /// # Errors
     /// The server's, or the workload has none.
     pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
-        match &self.work {
-            Work::Tpch(work) => self.stream(work, request),
+        match &self.workload {
+            Work::Tpch(workload) => self.stream(workload, request),
             _ => Err(failed("open a stream", format!("{} has no queries", self.load.workload))),
         }
     }
 
-    fn stream(&self, work: &tpch::Work, request: &SessionRequest) -> Result<QuerySession, EngineError> {
-        let of = tpch::Stream { work, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() };
-        QuerySession::open(&self.server, request, &of, Arc::clone(&self.shared))
+    fn stream(&self, workload: &tpch::Work, request: &SessionRequest) -> Result<QuerySession, EngineError> {
+        let stream = tpch::Stream { workload, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() };
+        QuerySession::open(&self.server, request, &stream, Arc::clone(&self.shared))
     }
 
     /// The server processes of the sessions that were opened, in session order.
@@ -200,9 +200,9 @@ impl Treatment {
     pub fn before(&self) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
-        if let Work::Tpch(work) = &self.work {
+        if let Work::Tpch(workload) = &self.workload {
             let (schema, streams) = (tpch::schema(&self.server, &self.suffix), self.backends().len() as u32);
-            tpch::hold_tables(client, schema, work, self.dop, streams)?;
+            tpch::hold_tables(client, schema, workload, self.dop, streams)?;
             *reads = Reads::so_far(client, schema)?;
             *cpu_ns = self.all_cpu_ns();
         } else if self.shared.clock().is_old() {
@@ -232,7 +232,7 @@ impl Treatment {
         let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
         let mut came = stats.end(client)?;
         // Other workloads' sessions tell everything themselves: they read their own backends.
-        if let Work::Tpch(_) = &self.work {
+        if let Work::Tpch(_) = &self.workload {
             share_cpu(sessions, self.all_cpu_ns().zip(*cpu_ns));
             if self.server.version_num() >= FORCED_FLUSH {
                 let schema = tpch::schema(&self.server, &self.suffix);
@@ -248,13 +248,13 @@ impl Treatment {
     /// # Errors
     /// [`EngineError::WrongAnswer`] where the data is not what the sessions said; the server's.
     pub fn finish(&self) -> Result<(), EngineError> {
-        let Work::Insert(work) = &self.work else { return Ok(()) };
+        let Work::Insert(workload) = &self.workload else { return Ok(()) };
         let mut control = lock(&self.control);
         let client = &mut control.client;
-        insert::check(client, &self.server, &self.load, work, &self.suffix, self.shared.tally())?;
+        insert::check(client, &self.server, &self.load, workload, &self.suffix, self.shared.tally())?;
         match self.fresh {
             true => Ok(()),
-            false => insert::put_back(client, &self.server, &self.load, work, &self.suffix),
+            false => insert::put_back(client, &self.server, &self.load, workload, &self.suffix),
         }
     }
 }

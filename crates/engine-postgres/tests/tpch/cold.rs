@@ -88,11 +88,11 @@ fn home_in(folder: &Path) -> Option<std::path::PathBuf> {
 }
 
 /// A treatment whose sessions and service processes are to be apart.
-fn start(load: &LoadRequest, own: &CpuSet, service: &CpuSet) -> Result<AtWork, EngineError> {
-    let (load, sessions, service) = (load.clone(), vec![own.clone()], service.clone());
+fn start(load: &LoadRequest, cpus: &CpuSet, service: &CpuSet) -> Result<AtWork, EngineError> {
+    let (load, sessions, service) = (load.clone(), vec![cpus.clone()], service.clone());
     let running =
         engine().start(&StartRequest { load: load.clone(), sessions, service, seed: 7, journal: None })?;
-    let session = SessionRequest { load, session: 0, sessions: 1, cpus: own.clone(), seed: 7 };
+    let session = SessionRequest { load, session: 0, sessions: 1, cpus: cpus.clone(), seed: 7 };
     let sessions = vec![running.open(&session)?];
     Ok(AtWork { running, sessions })
 }
@@ -111,8 +111,8 @@ fn every_new_server_is_placed_anew() {
     let (first, last) = (one(all.iter().next()), one(all.iter().last()));
     // In turn, so that a place of one would be found with the other.
     let mut treatments = [(&first, &last), (&last, &first)]
-        .map(|(own, service)| (start(&load, own, service).unwrap(), own, service));
-    for (treatment, own, service) in &mut treatments {
+        .map(|(cpus, service)| (start(&load, cpus, service).unwrap(), cpus, service));
+    for (treatment, cpus, service) in &mut treatments {
         let is_over = AtomicBool::new(false);
         let seen: Vec<(String, CpuSet)> = std::thread::scope(|scope| {
             let look =
@@ -136,10 +136,10 @@ fn every_new_server_is_placed_anew() {
             is_over.store(true, Ordering::Relaxed);
             look.join().unwrap()
         });
-        for (part, wanted) in [("parallel worker", &*own), ("EXECUTE", own), ("checkpointer", service)] {
-            let mut of = seen.iter().filter(|(title, _)| title.contains(part)).peekable();
-            assert!(of.peek().is_some(), "no {part} was seen: {seen:?}");
-            assert!(of.all(|(_, mask)| mask == *wanted), "{part} is not on {wanted}: {seen:?}");
+        for (part, wanted) in [("parallel worker", &*cpus), ("EXECUTE", cpus), ("checkpointer", service)] {
+            let mut found = seen.iter().filter(|(title, _)| title.contains(part)).peekable();
+            assert!(found.peek().is_some(), "no {part} was seen: {seen:?}");
+            assert!(found.all(|(_, mask)| mask == *wanted), "{part} is not on {wanted}: {seen:?}");
         }
     }
     treatments.into_iter().for_each(|(treatment, ..)| treatment.finish());

@@ -18,8 +18,8 @@ fn a_server_of_the_users_has_one_data_set_for_a_while_and_its_own_workers_places
     let url = format!("{}?passfile={}", theirs.tcp_url("ada"), file.display());
     let folder = folder(Dialect::Postgres, 1);
     let path = folder.path().to_owned();
-    let of = |dop: &str| request(&path, &[("dop", dop), ("queries", "1,6")], &[("url", &url)], 1);
-    let serial = of("1");
+    let request_of = |dop: &str| request(&path, &[("dop", dop), ("queries", "1,6")], &[("url", &url)], 1);
+    let serial = request_of("1");
     let study = Study::of(engine(), folder, &serial);
     let mut treatment = study.start(&serial, &cpus());
     let execution = treatment.one(6);
@@ -34,7 +34,7 @@ fn a_server_of_the_users_has_one_data_set_for_a_while_and_its_own_workers_places
     std::fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
     let journal = Some(private.join("journal"));
     let start = |cpus: CpuSet| {
-        let (sessions, service, load) = (vec![cpus.clone()], cpus, of("2"));
+        let (sessions, service, load) = (vec![cpus.clone()], cpus, request_of("2"));
         engine().start(&StartRequest { load, sessions, service, seed: 1, journal: journal.clone() })
     };
     let few: CpuSet = cpus().iter().take(1).collect();

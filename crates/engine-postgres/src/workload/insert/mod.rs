@@ -69,11 +69,11 @@ pub(super) fn load(
     control: &mut Client,
     server: &Server,
     request: &LoadRequest,
-    work: &Work,
+    workload: &Work,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
     let (schema, table) = (server.schema(), table(suffix));
-    let insert = &work.insert;
+    let insert = &workload.insert;
     if !is_loaded(control, schema, &table)? {
         make(control, schema, &table, insert, request.seed)?;
     }
@@ -149,14 +149,14 @@ pub(super) fn make_ready(
     control: &mut Client,
     server: &Server,
     request: &LoadRequest,
-    work: &Work,
+    workload: &Work,
     suffix: &str,
 ) -> Result<(), EngineError> {
     let [before, left] = tallies(control, server.schema(), &table(suffix))?;
     if left.rows > 0 {
-        return put_back(control, server, request, work, suffix);
+        return put_back(control, server, request, workload, suffix);
     }
-    same(&table(suffix), "rows of the load", before, seeded(request.seed, work.insert.seed_rows))
+    same(&table(suffix), "rows of the load", before, seeded(request.seed, workload.insert.seed_rows))
 }
 
 /// After the sessions are closed: the table must hold what was there before and what they said.
@@ -164,11 +164,11 @@ pub(super) fn check(
     control: &mut Client,
     server: &Server,
     request: &LoadRequest,
-    work: &Work,
+    workload: &Work,
     suffix: &str,
     inserted: Tally,
 ) -> Result<(), EngineError> {
-    let before = seeded(request.seed, work.insert.seed_rows);
+    let before = seeded(request.seed, workload.insert.seed_rows);
     verify(control, server.schema(), &table(suffix), [before, inserted])
 }
 
@@ -177,7 +177,7 @@ pub(super) fn put_back(
     control: &mut Client,
     server: &Server,
     request: &LoadRequest,
-    work: &Work,
+    workload: &Work,
     suffix: &str,
 ) -> Result<(), EngineError> {
     let (schema, table) = (server.schema(), table(suffix));
@@ -186,7 +186,7 @@ pub(super) fn put_back(
     execute(control, &action, &fill(include_str!("put_back.sql"), &values))?;
     execute(control, &action, &format!("VACUUM (FREEZE, ANALYZE) {schema}.{table}"))?;
     execute(control, &action, &format!("REINDEX TABLE {schema}.{table}"))?;
-    verify(control, schema, &table, [seeded(request.seed, work.insert.seed_rows), Tally::default()])
+    verify(control, schema, &table, [seeded(request.seed, workload.insert.seed_rows), Tally::default()])
 }
 
 /// Refuses a table that holds other rows than those before and those of the sessions.

@@ -25,7 +25,7 @@ use crate::workload::{prepare, procedure};
 
 /// A connection with its workload.
 pub(in crate::workload) struct InsertSession {
-    work: Work,
+    workload: Work,
     /// With its schema.
     table: String,
     /// What marks rows as this session's.
@@ -55,29 +55,29 @@ impl InsertSession {
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,
-        work: &Work,
+        workload: &Work,
         suffix: &str,
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {
         let mut client = server.connect(&format!("threadwise session {}", request.session))?;
-        settle(&mut client, server.version_num(), work.synchronous_commit())?;
-        check_durability(&mut client, &work.insert)?;
+        settle(&mut client, server.version_num(), workload.synchronous_commit())?;
+        check_durability(&mut client, &workload.insert)?;
         let pid = backend_pid(&mut client)?;
         let name = table(suffix);
         let full_name = format!("{}.{name}", server.schema());
         let mark = request.session as i32 + 1;
         let call_sql = format!("CALL {}($1, $2, $3, $4, $5, $6, 0, 0, 0, NULL, 0, 0)", procedure(&full_name));
         let call = prepare(&mut client, &call_sql)?;
-        let step = prepare(&mut client, &step_sql(server.schema(), &name, &work.insert, mark))?;
+        let step = prepare(&mut client, &step_sql(server.schema(), &name, &workload.insert, mark))?;
         shared.add_backend(request.session, pid);
-        if work.place == Loop::Client {
+        if workload.place == Loop::Client {
             shared.note("a step is one prepared INSERT, its own transaction, in one round trip".into());
         }
         Ok(Self {
             table: full_name,
             mark,
             seed: session_seed(request.seed, request.session),
-            next_key: match work.insert.key {
+            next_key: match workload.insert.key {
                 Key::Sequential => first_key(request.session),
                 Key::Random => 0,
             },
@@ -87,7 +87,7 @@ impl InsertSession {
             pid: server.is_local().then_some(pid),
             session: request.session,
             shared,
-            work: work.clone(),
+            workload: workload.clone(),
             client,
             call,
             step,
@@ -95,7 +95,7 @@ impl InsertSession {
     }
 
     fn server_slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let rows_wanted = self.work.insert.rows_per_session;
+        let rows_wanted = self.workload.insert.rows_per_session;
         if rows_wanted.is_some() {
             clock::sleep_until_ns(window.start_ns);
         }
@@ -120,7 +120,7 @@ impl InsertSession {
         let call = Call::read(&row).map_err(|cause| query("read what a call did", &cause))?;
         self.next_key = call.next_key;
         self.shared.add_rows(call.inserted);
-        let mut slice = call.slice(self.work.insert.rows_per_tx, used, client_cpu_ns);
+        let mut slice = call.slice(self.workload.insert.rows_per_tx, used, client_cpu_ns);
         if let Some(wanted) = rows_wanted {
             let finished_ns = server_clock.monotonic_ns(call.finished_at);
             finish(&mut slice, wanted, call.inserted.rows as u64, finished_ns, window, &self.table)?;
@@ -129,10 +129,10 @@ impl InsertSession {
     }
 
     fn client_slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        match self.work.insert.rows_per_session {
+        match self.workload.insert.rows_per_session {
             Some(rows) => self.client_fixed_work(window, rows),
             None => {
-                let (pid, rows) = (self.pid, self.work.insert.rows_per_tx);
+                let (pid, rows) = (self.pid, self.workload.insert.rows_per_tx);
                 let mut slice = closed_loop(
                     window,
                     || {
@@ -153,7 +153,7 @@ impl InsertSession {
         let mut histogram = latency::histogram().map_err(latencies)?;
         clock::sleep_until_ns(window.start_ns);
         let (first_used, first_ns) = (Usage::read(self.pid), clock::thread_cpu_ns());
-        let per_tx = self.work.insert.rows_per_tx;
+        let per_tx = self.workload.insert.rows_per_tx;
         let (mut slice, mut began_ns) = (SessionSlice::default(), clock::monotonic_ns());
         while slice.rows < rows && began_ns <= window.end_ns {
             self.transaction()?;
@@ -175,8 +175,8 @@ impl InsertSession {
 
     /// One transaction from here.
     fn transaction(&mut self) -> Result<(), EngineError> {
-        let per_tx = self.work.insert.rows_per_tx;
-        let keys: Vec<i64> = match self.work.insert.key {
+        let per_tx = self.workload.insert.rows_per_tx;
+        let keys: Vec<i64> = match self.workload.insert.key {
             Key::Sequential => (self.next_key..).take(per_tx as usize).collect(),
             Key::Random => self.keys.by_ref().take(per_tx as usize).collect(),
         };
@@ -209,7 +209,7 @@ impl Session for InsertSession {
     }
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let slice = match self.work.place {
+        let slice = match self.workload.place {
             Loop::Server => self.server_slice(window),
             Loop::Client => self.client_slice(window),
         };

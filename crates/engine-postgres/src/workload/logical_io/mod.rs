@@ -67,21 +67,21 @@ pub(super) fn load(
     control: &mut Client,
     server: &Server,
     request: &LoadRequest,
-    work: &Work,
+    workload: &Work,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
-    for table in work.tables(request.sessions, suffix) {
+    for table in workload.tables(request.sessions, suffix) {
         if !is_loaded(control, server.schema(), &table)? {
-            make(control, server.schema(), &table, work.io.blocks, request.seed)?;
+            make(control, server.schema(), &table, workload.io.blocks, request.seed)?;
         }
     }
-    let bytes = work.data_bytes(1);
+    let bytes = workload.data_bytes(1);
     Ok(Loaded {
         bytes_per_session: bytes,
-        rows_per_session: work.io.blocks,
+        rows_per_session: workload.io.blocks,
         notes: vec![format!(
             "{} rows on {} blocks of {PG_BLOCK_BYTES} bytes, one row a block (proved by ctid and file size)",
-            work.io.blocks, work.io.blocks
+            workload.io.blocks, workload.io.blocks
         )],
     })
 }
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn shared_data_is_one_table() {
-        let own = work(&[]).unwrap();
-        assert_eq!(own.tables(2, "x1"), ["blocks_x1_0", "blocks_x1_1"]);
+        let apart = work(&[]).unwrap();
+        assert_eq!(apart.tables(2, "x1"), ["blocks_x1_0", "blocks_x1_1"]);
         let shared = work(&[("shared", OptionValue::Flag(true))]).unwrap();
         assert_eq!(shared.tables(2, ""), ["blocks_0"]);
-        assert_eq!(own.data_bytes(2), 2 * shared.data_bytes(2));
+        assert_eq!(apart.data_bytes(2), 2 * shared.data_bytes(2));
     }
 }

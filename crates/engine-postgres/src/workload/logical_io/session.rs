@@ -67,7 +67,7 @@ impl IoSession {
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,
-        work: &Work,
+        workload: &Work,
         suffix: &str,
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {
@@ -75,16 +75,16 @@ impl IoSession {
         // What is changed here is nobody's data; a commit waits for no disk.
         settle(&mut client, server.version_num(), "off")?;
         let pid = backend_pid(&mut client)?;
-        let name = work.table(request.session, suffix);
+        let name = workload.table(request.session, suffix);
         let table = format!("{}.{name}", server.schema());
         let values = [("schema", server.schema()), ("table", name.as_str())];
         let read_sql = fill(include_str!("read.sql"), &values);
         let update_sql = fill(include_str!("update.sql"), &values);
         let plan = check_plan(&mut client, &read_sql, &name)?;
-        if work.io.updates() {
+        if workload.io.updates() {
             check_plan(&mut client, &update_sql, &name)?;
         }
-        if work.io.think_time_us > 0 && work.place == Loop::Server {
+        if workload.io.think_time_us > 0 && workload.place == Loop::Server {
             shared.note("pauses of the server's loop are rounded up to whole milliseconds (pg_sleep)".into());
         }
         shared.note(format!("plan of a step: {}", plan.replace(&name, "blocks")));
@@ -102,9 +102,9 @@ impl IoSession {
         };
         shared.add_backend(request.session, pid);
         Ok(Self {
-            io: work.io,
-            place: work.place,
-            steps: Steps::new(work.io, request.seed, request.session),
+            io: workload.io,
+            place: workload.place,
+            steps: Steps::new(workload.io, request.seed, request.session),
             table,
             version_num: server.version_num(),
             pid: server.is_local().then_some(pid),

@@ -28,9 +28,9 @@ impl ServerCpu {
     /// CPU time so far of these leaders, the postmaster, and what it has collected, nanoseconds; `None`
     /// when one of them has ended.
     pub(in super::super) fn read_ns(&self, leaders: &[u32]) -> Option<u64> {
-        let own =
+        let times =
             leaders.iter().chain(&self.postmaster).map(|&pid| Some(proc::thread_times(pid, pid)?.cpu_ns));
-        let own_ns: u64 = own.sum::<Option<u64>>()?;
+        let own_ns: u64 = times.sum::<Option<u64>>()?;
         let Some(postmaster) = self.postmaster else { return Some(own_ns) };
         let stat = std::fs::read_to_string(format!("/proc/{postmaster}/stat")).ok()?;
         Some(own_ns + proc::ended_children_ticks(&stat)? * self.tick_ns)
@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn a_child_that_worked_and_ended_is_counted() {
-        let own = std::process::id();
-        let cpu = ServerCpu::of(Some(own));
+        let this = std::process::id();
+        let cpu = ServerCpu::of(Some(this));
         let before_ns = cpu.read_ns(&[]).unwrap();
         let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
         assert!(std::process::Command::new("sh").args(["-c", busy]).status().unwrap().success());

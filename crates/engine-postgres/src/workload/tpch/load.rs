@@ -34,15 +34,15 @@ pub(in super::super) fn load(
     control: &mut Client,
     server: &Server,
     load: &LoadRequest,
-    work: &Work,
+    workload: &Work,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
     let ours = !suffix.is_empty();
     let schema = schema(server, suffix);
-    try_settings(server, work, schema, ours)?;
+    try_settings(server, workload, schema, ours)?;
     let found = mark_of(control, schema)?;
-    let mark = mark(work);
-    let mut loaded = Loaded { notes: notes(work, server, ours), ..Loaded::default() };
+    let mark = mark(workload);
+    let mut loaded = Loaded { notes: notes(workload, server, ours), ..Loaded::default() };
     match found {
         Some(found) if found == mark => return Ok(loaded),
         Some(other) if !ours => {
@@ -54,7 +54,7 @@ pub(in super::super) fn load(
         }
         _ => {}
     }
-    let generator = Generator::find(ENGINE, &load.data_dir, work.options.scale)?;
+    let generator = Generator::find(ENGINE, &load.data_dir, workload.options.scale)?;
     clear(control, schema, ours)?;
     if ours {
         with_prewarm(control, server)?;
@@ -62,7 +62,7 @@ pub(in super::super) fn load(
     for table in &TABLES {
         loaded.rows_per_session += fill(control, &generator, schema, table)?;
     }
-    index(control, schema, work)?;
+    index(control, schema, workload)?;
     settle_down(control, schema, ours)?;
     execute(control, "mark the data as whole", &format!("COMMENT ON TABLE {schema}.lineitem IS '{mark}'"))?;
     loaded.bytes_per_session = bytes(control, schema)? / u64::from(load.sessions.max(1));
@@ -76,10 +76,10 @@ pub(in super::super) fn load(
 pub(in super::super) fn must_be_whole(
     control: &mut Client,
     schema: &str,
-    work: &Work,
+    workload: &Work,
 ) -> Result<(), EngineError> {
     let found = mark_of(control, schema)?;
-    if found.as_deref() == Some(mark(work).as_str()) {
+    if found.as_deref() == Some(mark(workload).as_str()) {
         return Ok(());
     }
     let found = found.unwrap_or_else(|| "no whole data".into());
@@ -87,8 +87,8 @@ pub(in super::super) fn must_be_whole(
 }
 
 /// What the comment on a whole data set says.
-fn mark(work: &Work) -> String {
-    format!("threadwise tpch {} format {FORMAT}, whole", work.options.key().folder_name())
+fn mark(workload: &Work) -> String {
+    format!("threadwise tpch {} format {FORMAT}, whole", workload.options.key().folder_name())
 }
 
 fn mark_of(control: &mut Client, schema: &str) -> Result<Option<String>, EngineError> {
@@ -98,24 +98,24 @@ fn mark_of(control: &mut Client, schema: &str) -> Result<Option<String>, EngineE
 }
 
 /// A setting that the server does not take is reported before hours of loading.
-fn try_settings(server: &Server, work: &Work, schema: &str, ours: bool) -> Result<(), EngineError> {
+fn try_settings(server: &Server, workload: &Work, schema: &str, ours: bool) -> Result<(), EngineError> {
     let mut client = server.connect("threadwise settings")?;
-    let workers = settings::Workers::of(work.options.dop.unwrap_or(1), 1, false);
+    let workers = settings::Workers::of(workload.options.dop.unwrap_or(1), 1, false);
     settings::settle(
         &mut client,
-        &settings::session_settings(&work.options, schema, workers, ours),
-        &work.options,
+        &settings::session_settings(&workload.options, schema, workers, ours),
+        &workload.options,
     )?;
-    settings::settle_jit(&mut client, work.options.jit, ours).map(drop)
+    settings::settle_jit(&mut client, workload.options.jit, ours).map(drop)
 }
 
-fn notes(work: &Work, server: &Server, ours: bool) -> Vec<String> {
+fn notes(workload: &Work, server: &Server, ours: bool) -> Vec<String> {
     let mut notes = vec![
         "tables with the specification's columns, primary keys and an index for each foreign key, without \
          foreign key constraints; statistics by VACUUM (FREEZE, ANALYZE) after loading"
             .to_owned(),
     ];
-    if work.options.cluster == Cluster::ShipDate {
+    if workload.options.cluster == Cluster::ShipDate {
         notes
             .push(format!("lineitem lies in the order of its unique index on {}", SHIPDATE_ORDER.join(", ")));
     }
@@ -181,12 +181,12 @@ fn fill(
     let fail = |cause: postgres::Error| query(action.as_str(), &cause);
     let columns: Vec<String> =
         table.columns.iter().map(|(column, kind)| format!("{column} {} NOT NULL", type_of(*kind))).collect();
-    let mut work = control.transaction().map_err(fail)?;
-    work.batch_execute(&format!("CREATE TABLE {name} ({})", columns.join(", "))).map_err(fail)?;
+    let mut transaction = control.transaction().map_err(fail)?;
+    transaction.batch_execute(&format!("CREATE TABLE {name} ({})", columns.join(", "))).map_err(fail)?;
     let (copied, sent) = generator.table(table, |text| {
         // Frozen at once: nobody else can see the table before it is whole.
         let sql = format!("COPY {name} FROM STDIN WITH (FORMAT csv, HEADER, FREEZE)");
-        let mut into = work.copy_in(&sql).map_err(fail)?;
+        let mut into = transaction.copy_in(&sql).map_err(fail)?;
         let lines = pour(text, &mut into).map_err(|cause| stopped(&action, &cause))?;
         Ok((into.finish().map_err(fail)?, lines.saturating_sub(1)))
     })?;
@@ -198,7 +198,7 @@ fn fill(
             table.rows(generator.scale()).map_or("1 to 7 for each order".to_owned(), |rows| rows.to_string());
         return Err(failed(action, format!("the generator gave {copied} rows instead of {wanted}")));
     }
-    work.commit().map_err(fail)?;
+    transaction.commit().map_err(fail)?;
     Ok(copied)
 }
 
@@ -226,10 +226,10 @@ fn stopped(action: &str, cause: &io::Error) -> EngineError {
     }
 }
 
-fn index(control: &mut Client, schema: &str, work: &Work) -> Result<(), EngineError> {
+fn index(control: &mut Client, schema: &str, workload: &Work) -> Result<(), EngineError> {
     for table in &TABLES {
         let name = format!("{schema}.{}", table.name);
-        if table.name == "lineitem" && work.options.cluster == Cluster::ShipDate {
+        if table.name == "lineitem" && workload.options.cluster == Cluster::ShipDate {
             let sql = format!(
                 "CREATE UNIQUE INDEX {SHIPDATE_INDEX} ON {name} ({}); CLUSTER {name} USING {SHIPDATE_INDEX}",
                 SHIPDATE_ORDER.join(", ")

@@ -42,9 +42,9 @@ pub(super) fn read(json: &str) -> Result<Plan, String> {
 
 /// The largest of a number anywhere in a plan.
 fn most(node: &Value, name: &str) -> u32 {
-    let own =
+    let here =
         node.get(name).and_then(Value::as_u64).map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
-    children(node).map(|child| most(child, name)).fold(own, u32::max)
+    children(node).map(|child| most(child, name)).fold(here, u32::max)
 }
 
 fn children(node: &Value) -> impl Iterator<Item = &Value> {
@@ -79,11 +79,12 @@ fn line(node: &Value) -> String {
     if let Some(index) = word(node, "Index Name") {
         line.push_str(&format!(" using {index}"));
     }
-    let of = ["Relation Name", "CTE Name", "Function Name"].into_iter().find_map(|of| word(node, of));
-    if let Some(of) = of {
-        line.push_str(&format!(" on {of}"));
+    let subject =
+        ["Relation Name", "CTE Name", "Function Name"].into_iter().find_map(|property| word(node, property));
+    if let Some(subject) = subject {
+        line.push_str(&format!(" on {subject}"));
     }
-    if let Some(alias) = word(node, "Alias").filter(|alias| of.is_none_or(|of| of != *alias)) {
+    if let Some(alias) = word(node, "Alias").filter(|alias| subject.is_none_or(|subject| subject != *alias)) {
         line.push_str(&format!(" {alias}"));
     }
     for (property, shown) in [

@@ -60,7 +60,7 @@ pub(crate) struct QuerySession {
 /// What a session is a stream of.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Stream<'a> {
-    pub(in super::super) work: &'a Work,
+    pub(in super::super) workload: &'a Work,
     pub(in super::super) suffix: &'a str,
     /// Requested degree of parallelism.
     pub(in super::super) dop: u32,
@@ -85,11 +85,11 @@ impl QuerySession {
     pub(in super::super) fn open(
         server: &Server,
         request: &SessionRequest,
-        of: &Stream<'_>,
+        stream_of: &Stream<'_>,
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {
-        let Stream { work, suffix, dop, cpu } = *of;
-        let (options, number) = (&work.options, request.session);
+        let Stream { workload, suffix, dop, cpu } = *stream_of;
+        let (options, number) = (&workload.options, request.session);
         let stream = |&query: &u8| Ok((query, query_text(ENGINE, &request.load.data_dir, number, query)?));
         let texts =
             options.queries.iter().map(stream).collect::<Result<BTreeMap<u8, String>, EngineError>>()?;

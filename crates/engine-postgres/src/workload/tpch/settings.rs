@@ -270,11 +270,11 @@ pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), E
 pub(in super::super) fn hold_tables(
     client: &mut Client,
     schema: &str,
-    work: &super::Work,
+    workload: &super::Work,
     dop: u32,
     streams: u32,
 ) -> Result<(), EngineError> {
-    let holds = work.options.hold_plan == Some(true);
+    let holds = workload.options.hold_plan == Some(true);
     let wanted = holds.then(|| format!("parallel_workers={}", Workers::of(dop, streams, true).planned));
     let action = "hold the plans";
     let sql = "SELECT relname::text, (SELECT o FROM unnest(reloptions) AS o WHERE o LIKE 'parallel_workers=%') \
@@ -313,11 +313,12 @@ mod tests {
     #[test]
     fn the_buffers_hold_the_data_where_memory_allows() {
         let gib = 1024 * MIB;
-        let of = |data, memory| server_settings(data, memory, 15).into_iter().collect::<BTreeMap<_, _>>();
-        assert_eq!(of(2 * gib, 32 * gib)["shared_buffers"], "2624MB");
-        assert_eq!(of(20 * gib, 32 * gib)["shared_buffers"], "8192MB");
-        assert_eq!(of(0, gib)["shared_buffers"], "128MB");
-        assert_eq!(of(20 * gib, 32 * gib)["min_dynamic_shared_memory"], "4096MB");
+        let settings =
+            |data, memory| server_settings(data, memory, 15).into_iter().collect::<BTreeMap<_, _>>();
+        assert_eq!(settings(2 * gib, 32 * gib)["shared_buffers"], "2624MB");
+        assert_eq!(settings(20 * gib, 32 * gib)["shared_buffers"], "8192MB");
+        assert_eq!(settings(0, gib)["shared_buffers"], "128MB");
+        assert_eq!(settings(20 * gib, 32 * gib)["min_dynamic_shared_memory"], "4096MB");
         assert!(server_settings(0, gib, 13).iter().all(|(name, _)| *name != "min_dynamic_shared_memory"));
     }
 }
