@@ -118,13 +118,13 @@ fn all(jobs: &[Job<'_>], feed: &Feed<'_>, stop: &AtomicBool) -> io::Result<Vec<S
         let mut closed = gate.write().unwrap_or_else(PoisonError::into_inner);
         for job in jobs {
             let (gate, sender) = (&gate, sender.clone());
-            let work = move || {
+            let run_items = move || {
                 if *gate.read().unwrap_or_else(PoisonError::into_inner) {
                     // The receiver lives as long as any job.
                     let _ = sender.send(job.work(feed));
                 }
             };
-            std::thread::Builder::new().name(format!("job {}", job.number)).spawn_scoped(scope, work)?;
+            std::thread::Builder::new().name(format!("job {}", job.number)).spawn_scoped(scope, run_items)?;
         }
         *closed = true;
         drop((closed, sender));

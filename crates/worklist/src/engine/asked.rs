@@ -54,9 +54,9 @@ impl Asked {
             let why = || refuse("recipe", format!("the path {} is not UTF-8", path.display()));
             path.to_str().map(str::to_owned).ok_or_else(why)
         };
-        let own =
+        let program =
             std::env::current_exe().map_err(|error| crate::error::failed("find its own program", error))?;
-        let mut values = vec![("threadwise".to_owned(), text(&own)?)];
+        let mut values = vec![("threadwise".to_owned(), text(&program)?)];
         values.extend(self.options.page_size_bytes.map(|size| ("page_size".to_owned(), size.to_string())));
         for (name, path) in &self.programs {
             values.push((name.clone(), text(path)?));

@@ -94,7 +94,7 @@ impl AtWork {
             environment: way.environment.clone(),
             spans: folder.join("spans"),
         };
-        let mut work = Self {
+        let mut at_work = Self {
             inner: command::start(
                 command_of(&asked.options, &request.load.options, &folder, &way)?,
                 request,
@@ -110,8 +110,8 @@ impl AtWork {
             interrupted: command::interrupted()?,
             asked,
         };
-        work.notes = work.run_notes()?;
-        Ok(work)
+        at_work.notes = at_work.run_notes()?;
+        Ok(at_work)
     }
 
     /// What the reader of a report should know; tries whether the items can be made cold.
@@ -189,9 +189,9 @@ impl AtWork {
         let Some((index, item)) = kept.and_then(|index| Some((index, self.items.get(index)?))) else {
             return Ok(false);
         };
-        let work = self.plan.work.join(format!("item-{index}"));
-        let work = work.to_string_lossy();
-        let values = [("work", &*work), ("name", item.name.as_str()), ("item", item.text.as_str())];
+        let folder = self.plan.work.join(format!("item-{index}"));
+        let folder = folder.to_string_lossy();
+        let values = [("work", &*folder), ("name", item.name.as_str()), ("item", item.text.as_str())];
         let result = self.plan.result.as_ref().map(|text| recipe::filled_text(text, &values)).transpose();
         let result = result.map_err(|why| refuse("recipe", why))?.map(PathBuf::from);
         let (server, bin) = (self.server(), self.asked.bin.as_deref());
@@ -337,13 +337,13 @@ fn command_of(
     folder: &Path,
     way: &Way,
 ) -> Result<CommandOptions, EngineError> {
-    let own = std::env::current_exe().map_err(|error| failed("find its own program", error))?;
+    let program = std::env::current_exe().map_err(|error| failed("find its own program", error))?;
     let mut words: Vec<String> =
         way.taken_out().into_iter().flat_map(|name| ["-u".to_owned(), name]).collect();
     if !words.is_empty() {
         words.insert(0, "env".to_owned());
     }
-    for path in [own, folder.join("plan.json")] {
+    for path in [program, folder.join("plan.json")] {
         let text = path.to_str().ok_or_else(|| {
             failed("write its command", format!("the path {} is not UTF-8", path.display()))
         })?;

@@ -40,10 +40,10 @@ fn bad_input_is_refused_with_what_is_wrong() {
     assert!(refused(&[("page_size", OptionValue::Integer(8192))]).contains("Firebird's"));
     assert!(refused(&[("list", text(&list))]).contains("is no database of SQLite"));
     assert!(refused(&[("list", text("/no/such/list"))]).contains("/no/such/list"));
-    let own = |command: &str| refused(&[("command", text(command)), ("list", text(&list))]);
-    assert_eq!(own("true {item}"), "");
-    assert!(own("true {gbak}").contains("{gbak} is no placeholder"));
-    assert!(own("no-such-program-here {item}").contains("no-such-program-here"));
+    let refusal = |command: &str| refused(&[("command", text(command)), ("list", text(&list))]);
+    assert_eq!(refusal("true {item}"), "");
+    assert!(refusal("true {gbak}").contains("{gbak} is no placeholder"));
+    assert!(refusal("no-such-program-here {item}").contains("no-such-program-here"));
     let with = |name: &str, value: &str| {
         let mut request = request(folder.path(), &[]);
         request.engine_options = Options::from([(name.to_owned(), text(value))]);

@@ -14,25 +14,28 @@ const TRIES: usize = 5;
 
 /// CPU time so far, nanoseconds; `None` where the process has ended.
 pub(crate) fn used_ns(pid: u32) -> Option<u64> {
-    let mut own = stat(pid)?;
+    let mut server = stat(pid)?;
     let mut children = 0;
     for _ in 0..TRIES {
         let living = proc::children(pid).into_iter().filter_map(stat);
-        children = living.map(|child| child.own + child.waited).sum::<u64>();
+        children = living.map(|child| child.running + child.waited).sum::<u64>();
         let now = stat(pid)?;
         // A child that ended in between would be in neither of the two, or in both.
-        let is_whole = now.waited == own.waited;
-        own = now;
+        let is_whole = now.waited == server.waited;
+        server = now;
         if is_whole {
             break;
         }
     }
-    Some((own.own + own.waited + children) * (NS_PER_S / rustix::param::clock_ticks_per_second().max(1)))
+    Some(
+        (server.running + server.waited + children)
+            * (NS_PER_S / rustix::param::clock_ticks_per_second().max(1)),
+    )
 }
 
 /// Ticks of a process and of the children that it has waited for.
 struct Ticks {
-    own: u64,
+    running: u64,
     waited: u64,
 }
 
@@ -44,8 +47,8 @@ fn stat(pid: u32) -> Option<Ticks> {
 fn parse(stat: &str) -> Option<Ticks> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
-    let own = fields.next()? + fields.next()?;
-    Some(Ticks { own, waited: proc::ended_children_ticks(stat)? })
+    let running = fields.next()? + fields.next()?;
+    Some(Ticks { running, waited: proc::ended_children_ticks(stat)? })
 }
 
 #[cfg(test)]
@@ -55,17 +58,17 @@ mod tests {
     #[test]
     fn own_and_waited_ticks_are_found_behind_any_name() {
         let ticks = parse("7 (post) gres) S 1 2 3 4 5 6 7 8 9 10 11 12 130 24 20 0 1 0").unwrap();
-        assert_eq!((ticks.own, ticks.waited), (11 + 12, 130 + 24));
+        assert_eq!((ticks.running, ticks.waited), (11 + 12, 130 + 24));
         assert!(parse("7 (x) S 1").is_none());
     }
 
     #[test]
     fn a_child_that_worked_and_was_waited_for_is_counted() {
-        let own = std::process::id();
-        let before_ns = used_ns(own).unwrap();
+        let this = std::process::id();
+        let before_ns = used_ns(this).unwrap();
         let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
         assert!(std::process::Command::new("sh").args(["-c", busy]).status().unwrap().success());
-        assert!(used_ns(own).unwrap() - before_ns >= 10_000_000);
+        assert!(used_ns(this).unwrap() - before_ns >= 10_000_000);
         assert_eq!(used_ns(u32::MAX), None);
     }
 }

@@ -88,12 +88,12 @@ impl<'a> Job<'a> {
     fn recipe(&self, index: usize, folder: &Path) -> Result<(), String> {
         let item = &self.plan.items[index];
         let (place, job) = (index.to_string(), self.number.to_string());
-        let work = folder.to_str().ok_or("the path of the work folder is not UTF-8")?;
+        let work_folder = folder.to_str().ok_or("the path of the work folder is not UTF-8")?;
         let values = [
             ("item", item.text.as_str()),
             ("name", item.name.as_str()),
             ("index", place.as_str()),
-            ("work", work),
+            ("work", work_folder),
             ("job", job.as_str()),
         ];
         let at = self.plan.folder.as_deref().unwrap_or(folder);

@@ -70,8 +70,8 @@ fn found(step: &Step, plan: &Plan) -> Result<Step, String> {
         }
         path
     } else {
-        let own = || std::env::var_os("PATH").unwrap_or_default();
-        let path = plan.environment.get("PATH").map_or_else(own, OsString::from);
+        let inherited = || std::env::var_os("PATH").unwrap_or_default();
+        let path = plan.environment.get("PATH").map_or_else(inherited, OsString::from);
         programs::find(&[&name], &[], &path).ok_or_else(|| {
             format!(
                 "step '{}': there is no program '{name}' on PATH: install it, or give its path",

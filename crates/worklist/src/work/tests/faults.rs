@@ -192,8 +192,8 @@ fn each_item_begins_in_an_empty_folder_also_after_one_that_removed_it() {
 #[test]
 fn a_work_folder_that_vanishes_is_a_fault_of_the_items_after() {
     let lab = Lab::new();
-    let work = lab.path("work").display().to_string();
-    let mut plan = lab.plan(&["a", "b"], &[("go", &["rm", "-r", &work])]);
+    let folder = lab.path("work").display().to_string();
+    let mut plan = lab.plan(&["a", "b"], &[("go", &["rm", "-r", &folder])]);
     plan.folder = Some(PathBuf::from("/"));
     let done = go(&plan);
     let found = faults(&done.spans);

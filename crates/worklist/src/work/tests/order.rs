@@ -123,8 +123,8 @@ fn steps_follow_each_other_in_a_folder_with_input_and_environment() {
     plan.steps[1].stdin = Some("{work}/in.txt".to_owned());
     plan.environment = BTreeMap::from([("COLOUR".to_owned(), "blue {item}".to_owned())]);
     assert_eq!(faults(&go(&plan).spans), []);
-    let work = lab.path("work/job-0");
-    assert_eq!(fs::read_to_string(&item).unwrap(), format!("blue {{item}} {} 0\n", work.display()));
+    let folder = lab.path("work/job-0");
+    assert_eq!(fs::read_to_string(&item).unwrap(), format!("blue {{item}} {} 0\n", folder.display()));
 }
 
 #[test]
