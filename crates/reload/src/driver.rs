@@ -160,7 +160,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// [`ItemError::Skip`] where it is in use, damaged, or not this engine's; it is as it was then.
-    fn hold(&self, work: &Work) -> Result<Box<dyn Held>, ItemError>;
+    fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError>;
 
     /// Undoes what `hold` and `seal` did to the file `work.database` when their process was killed; also
     /// makes a kept original usable again. Nothing to do is no error: it may be called at any time while
@@ -168,7 +168,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// The file could not be put back; the next recovery tries again.
-    fn recover(&self, work: &Work) -> Result<(), ItemError>;
+    fn recover(&self, reload: &Work) -> Result<(), ItemError>;
 
     /// Whether a file has this engine's seal.
     ///
@@ -180,7 +180,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// It cannot be opened; the original is then kept.
-    fn reopen(&self, work: &Work) -> Result<(), ItemError>;
+    fn reopen(&self, reload: &Work) -> Result<(), ItemError>;
 
     /// Checks the database under its name as `check` checked it before the swap: for a recovery, which
     /// cannot know what happened to the new file since. With `expected` it also has to have just these
@@ -189,7 +189,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// What is wrong with it; the original is then kept.
-    fn verify(&self, work: &Work, expected: Option<Checked>) -> Result<(), ItemError>;
+    fn verify(&self, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError>;
 }
 
 /// A database that is held. Dropped without `release`, as on a kill: `recover` puts it back.
@@ -204,32 +204,32 @@ pub trait Held {
     ///
     /// # Errors
     /// The copy is not whole.
-    fn backup(&mut self, work: &Work) -> Result<(), ItemError>;
+    fn backup(&mut self, reload: &Work) -> Result<(), ItemError>;
 
     /// Makes `work.new` of `work.backup`, with the original's persistent settings.
     ///
     /// # Errors
     /// The new file is not whole.
-    fn restore(&mut self, work: &Work) -> Result<(), ItemError>;
+    fn restore(&mut self, reload: &Work) -> Result<(), ItemError>;
 
     /// Compares the new database with the original, which is still held, and leaves `work.new` closed and
     /// without side files.
     ///
     /// # Errors
     /// They differ, or the new one is damaged.
-    fn check(&mut self, work: &Work) -> Result<Checked, ItemError>;
+    fn check(&mut self, reload: &Work) -> Result<Checked, ItemError>;
 
     /// Makes the old file durably such that nobody with an old descriptor can commit into it after the
     /// swap. The last step before the swap; the original has its second name already.
     ///
     /// # Errors
     /// Somebody has it open, or it could not be written.
-    fn seal(&mut self, work: &Work) -> Result<(), ItemError>;
+    fn seal(&mut self, reload: &Work) -> Result<(), ItemError>;
 
     /// Ends the hold. `swapped`: the new file has the name, and the old one stays sealed. Otherwise
     /// everything is put back as it was before `hold`.
     ///
     /// # Errors
     /// Something could not be put back, in one line; the state stays for a recovery.
-    fn release(self: Box<Self>, work: &Work, swapped: bool) -> Result<(), ItemError>;
+    fn release(self: Box<Self>, reload: &Work, swapped: bool) -> Result<(), ItemError>;
 }

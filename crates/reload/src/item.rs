@@ -243,7 +243,7 @@ impl Way<'_> {
             ..State::default()
         };
         let state = StateFile::create(folder.inside(), state)?;
-        let work = Work::new(
+        let reload = Work::new(
             database.to_owned(),
             folder.path().to_owned(),
             self.options.settings.clone(),
@@ -251,20 +251,20 @@ impl Way<'_> {
             Some(state),
         );
         self.after(Step::State, database)?;
-        work.unless_stopped()?;
-        let ended = self.hold(&work, folder, report);
-        report.warnings.extend(work.warnings());
+        reload.unless_stopped()?;
+        let ended = self.hold(&reload, folder, report);
+        report.warnings.extend(reload.warnings());
         ended
     }
 
-    fn hold(&self, work: &Work, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
-        let mut held = self.driver.hold(work)?;
-        match self.until_swap(held.as_mut(), work, folder, report) {
-            Ok(()) => self.finish(held, work, folder, report),
+    fn hold(&self, reload: &Work, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
+        let mut held = self.driver.hold(reload)?;
+        match self.until_swap(held.as_mut(), reload, folder, report) {
+            Ok(()) => self.finish(held, reload, folder, report),
             Err(ItemError::Abandoned) => Err(ItemError::Abandoned),
             Err(error) => {
-                let unlinked = swap::remove_kept(work, folder);
-                held.release(work, false).and(unlinked).map_err(|worse| match worse {
+                let unlinked = swap::remove_kept(reload, folder);
+                held.release(reload, false).and(unlinked).map_err(|worse| match worse {
                     ItemError::LeftBehind(why) => ItemError::LeftBehind(format!("{error}; and then {why}")),
                     worse => ItemError::LeftBehind(format!("{error}; and then {worse}")),
                 })?;
@@ -277,47 +277,47 @@ impl Way<'_> {
     fn until_swap(
         &self,
         held: &mut dyn Held,
-        work: &Work,
+        reload: &Work,
         folder: &Folder,
         report: &mut Report,
     ) -> Result<(), ItemError> {
-        let original = identity(&work.database)?;
-        self.after(Step::Held, &work.database)?;
-        work.unless_stopped()?;
+        let original = identity(&reload.database)?;
+        self.after(Step::Held, &reload.database)?;
+        reload.unless_stopped()?;
         (self.on_stage)(Stage::Backup);
-        held.backup(work)?;
-        self.after(Step::Copied, &work.database)?;
-        work.unless_stopped()?;
+        held.backup(reload)?;
+        self.after(Step::Copied, &reload.database)?;
+        reload.unless_stopped()?;
         (self.on_stage)(Stage::Restore);
-        held.restore(work)?;
-        self.after(Step::Restored, &work.database)?;
-        work.unless_stopped()?;
+        held.restore(reload)?;
+        self.after(Step::Restored, &reload.database)?;
+        reload.unless_stopped()?;
         (self.on_stage)(Stage::Check);
-        let checked = held.check(work)?;
+        let checked = held.check(reload)?;
         report.checked = Some(checked);
-        self.after(Step::Checked, &work.database)?;
-        work.unless_stopped()?;
+        self.after(Step::Checked, &reload.database)?;
+        reload.unless_stopped()?;
         (self.on_stage)(Stage::Swap);
-        let new = dress(work, folder)?;
-        self.after(Step::Dressed, &work.database)?;
-        unchanged(work, original, held.copying_writes())?;
-        work.with_state(|state| state.ready(original.inode, new, checked)).unwrap_or(Ok(()))?;
-        self.after(Step::Ready, &work.database)?;
+        let new = dress(reload, folder)?;
+        self.after(Step::Dressed, &reload.database)?;
+        unchanged(reload, original, held.copying_writes())?;
+        reload.with_state(|state| state.ready(original.inode, new, checked)).unwrap_or(Ok(()))?;
+        self.after(Step::Ready, &reload.database)?;
         swap::link(folder, original)?;
-        self.after(Step::Linked, &work.database)?;
-        held.seal(work)?;
-        self.after(Step::Sealed, &work.database)?;
+        self.after(Step::Linked, &reload.database)?;
+        held.seal(reload)?;
+        self.after(Step::Sealed, &reload.database)?;
         // Since the last look there were several syncs. What gets the name after this one is not lost, but
         // ends in the work folder.
         if folder.inode(Place::Database)? != Some(original.inode) {
             return Err(ItemError::failed(format!(
                 "somebody gave the name to another file, which was left; the original is {}",
-                folder::kept_of(&work.database).display()
+                folder::kept_of(&reload.database).display()
             )));
         }
         swap::take_name(folder).map_err(|error| {
             let original = match folder.inode(Place::Database) {
-                Ok(None) => format!("; the original is {}", folder::kept_of(&work.database).display()),
+                Ok(None) => format!("; the original is {}", folder::kept_of(&reload.database).display()),
                 _ => String::new(),
             };
             ItemError::failed(format!("the new file cannot take the name: {error}{original}"))
@@ -328,25 +328,25 @@ impl Way<'_> {
     fn finish(
         &self,
         held: Box<dyn Held>,
-        work: &Work,
+        reload: &Work,
         folder: &Folder,
         report: &mut Report,
     ) -> Result<(), ItemError> {
-        let kept = folder::kept_of(&work.database);
+        let kept = folder::kept_of(&reload.database);
         report.kept = Some(kept.clone());
         let durable = folder
             .outside()
             .sync()
             .map_err(|error| ItemError::failed(format!("the swap may not survive a power loss: {error}")));
-        report.new = Identity::at(&work.database).ok();
+        report.new = Identity::at(&reload.database).ok();
         report.bytes_after = report.new.map(|new| new.size_bytes);
-        self.after(Step::Swapped, &work.database)?;
-        let files = work.with_state(|state| state.state().files).flatten();
-        let cleared = files.map_or(Ok(()), |(original, new)| swap::clear(work, folder, original, new));
-        let reopened = durable.and_then(|()| self.driver.reopen(work));
-        self.after(Step::Reopened, &work.database)?;
-        let released = held.release(work, true);
-        self.after(Step::Released, &work.database)?;
+        self.after(Step::Swapped, &reload.database)?;
+        let files = reload.with_state(|state| state.state().files).flatten();
+        let cleared = files.map_or(Ok(()), |(original, new)| swap::clear(reload, folder, original, new));
+        let reopened = durable.and_then(|()| self.driver.reopen(reload));
+        self.after(Step::Reopened, &reload.database)?;
+        let released = held.release(reload, true);
+        self.after(Step::Released, &reload.database)?;
         let to_original = |error: ItemError| {
             let reason = format!("{error}; the original is {}", kept.display());
             ItemError::Failed(reason)
@@ -356,7 +356,7 @@ impl Way<'_> {
             .map_err(|error| ItemError::LeftBehind(format!("{error}; the original is {}", kept.display())))?;
         reopened.map_err(to_original)?;
         if let Err(error) = released {
-            work.warn(error.to_string());
+            reload.warn(error.to_string());
         }
         if self.options.originals == Originals::Remove {
             folder.remove_name(Place::Kept).map_err(|error| to_original(ItemError::failed(error)))?;
@@ -372,9 +372,9 @@ fn identity(path: &Path) -> Result<Identity, ItemError> {
 }
 
 /// Gives the new file what the old one has beside its contents, makes it durable, and says which it is.
-fn dress(work: &Work, folder: &Folder) -> Result<Identity, ItemError> {
+fn dress(reload: &Work, folder: &Folder) -> Result<Identity, ItemError> {
     let refused = |error: &dyn std::fmt::Display| ItemError::failed(format!("the new file: {error}"));
-    let metadata = Metadata::of(&work.database).map_err(|error| refused(&error))?;
+    let metadata = Metadata::of(&reload.database).map_err(|error| refused(&error))?;
     let (inside, name) = folder.at(Place::New);
     let new = inside.regular(name).map_err(|error| refused(&error))?;
     metadata.give(&new).map_err(|error| refused(&error))?;
@@ -385,8 +385,8 @@ fn dress(work: &Work, folder: &Folder) -> Result<Identity, ItemError> {
 }
 
 /// Nobody replaced the original, linked it or wrote to it.
-fn unchanged(work: &Work, original: Identity, copying_writes: bool) -> Result<(), ItemError> {
-    let found = stat(&work.database).map_err(|error| ItemError::failed(format!("it is gone: {error}")))?;
+fn unchanged(reload: &Work, original: Identity, copying_writes: bool) -> Result<(), ItemError> {
+    let found = stat(&reload.database).map_err(|error| ItemError::failed(format!("it is gone: {error}")))?;
     let now = Identity::of(&found);
     let same = now.inode == original.inode && (copying_writes || now == original);
     match same && found.st_nlink == 1 {

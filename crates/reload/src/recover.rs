@@ -122,14 +122,14 @@ fn recovered(
     let (phase, originals, files) = (state.state().phase, state.state().originals, state.state().files);
     let stop = Arc::new(AtomicBool::new(false));
     let path = folder.path().to_owned();
-    let work = Work::new(database.to_owned(), path, settings.clone(), stop, Some(state));
+    let reload = Work::new(database.to_owned(), path, settings.clone(), stop, Some(state));
     if let (Phase::Ready, Some((original, new))) = (phase, files) {
-        swap::clear(&work, &folder, original, new)?;
+        swap::clear(&reload, &folder, original, new)?;
     }
     let now = folder.inode(Place::Database)?;
     let recovered = match (phase, files) {
         (Phase::Ready, Some((original, new))) if now == Some(new) => {
-            finish(&work, &folder, originals, original, driver)?;
+            finish(&reload, &folder, originals, original, driver)?;
             Recovered::Finished
         }
         (Phase::Ready, Some((original, _))) if now.is_some_and(|now| now != original) => {
@@ -152,8 +152,8 @@ fn recovered(
             )));
         }
         _ => {
-            driver.recover(&work)?;
-            swap::remove_kept(&work, &folder)?;
+            driver.recover(&reload)?;
+            swap::remove_kept(&reload, &folder)?;
             Recovered::PutBack
         }
     };
@@ -163,13 +163,13 @@ fn recovered(
 /// What comes after the swap. The original is the only good copy where something happened to the new file
 /// since, so nothing goes before that one was checked once more.
 fn finish(
-    work: &Work,
+    reload: &Work,
     folder: &Folder,
     originals: Originals,
     original: Inode,
     driver: &dyn Driver,
 ) -> Result<(), ItemError> {
-    let kept = folder::kept_of(&work.database);
+    let kept = folder::kept_of(&reload.database);
     folder
         .outside()
         .sync()
@@ -179,14 +179,14 @@ fn finish(
         return Ok(());
     }
     let checked = match originals {
-        Originals::Keep => driver.verify(work, None),
-        Originals::Remove => same_and_right(work, driver),
+        Originals::Keep => driver.verify(reload, None),
+        Originals::Remove => same_and_right(reload, driver),
     };
     checked.map_err(|why| match why {
         ItemError::Skip(why) => {
             ItemError::skip(format!("{why}; nothing was removed, and the original is {}", kept.display()))
         }
-        why => undecided(work, &kept, &why),
+        why => undecided(reload, &kept, &why),
     })?;
     if originals == Originals::Keep {
         return Ok(());
@@ -198,18 +198,18 @@ fn finish(
 
 /// The new file is the one that was swapped in, unchanged, and the engine still finds in it what it found
 /// before the swap.
-fn same_and_right(work: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
-    let expected = work.with_state(|state| state.state().expected).flatten();
+fn same_and_right(reload: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
+    let expected = reload.with_state(|state| state.state().expected).flatten();
     let expected = expected.ok_or_else(|| {
         ItemError::failed("what was checked before the swap is not noted, so it cannot be compared")
     })?;
     let unchanged = || {
-        let now = Identity::at(&work.database).map_err(ItemError::failed)?;
+        let now = Identity::at(&reload.database).map_err(ItemError::failed)?;
         if (now.size_bytes, now.mtime_ns) == (expected.size_bytes, expected.mtime_ns) {
             return Ok(());
         }
         // Damage is reported rather than the change.
-        driver.reopen(work)?;
+        driver.reopen(reload)?;
         Err(ItemError::failed(format!(
             "the new file was written to since the swap ({} bytes, {} when it was checked), so it cannot be \
              compared with what was checked",
@@ -217,15 +217,15 @@ fn same_and_right(work: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
         )))
     };
     unchanged()?;
-    driver.verify(work, Some(expected.checked))?;
+    driver.verify(reload, Some(expected.checked))?;
     unchanged()
 }
 
 /// What the user has to decide, and how.
-fn undecided(work: &Work, kept: &Path, why: &ItemError) -> ItemError {
-    let (database, kept) = (work.database.display(), kept.display());
+fn undecided(reload: &Work, kept: &Path, why: &ItemError) -> ItemError {
+    let (database, kept) = (reload.database.display(), kept.display());
     let has = |suffix: &&str| {
-        let mut side = work.database.as_os_str().to_owned();
+        let mut side = reload.database.as_os_str().to_owned();
         side.push(suffix);
         fs::symlink_metadata(side).is_ok()
     };
@@ -266,6 +266,6 @@ pub fn unseal(path: &Path, settings: &Settings, driver: &dyn Driver) -> Result<b
     if !driver.is_sealed(&file)? {
         return Ok(false);
     }
-    let work = Work::without_state(&file, parent(&file).to_owned(), settings.clone());
-    driver.recover(&work).map(|()| true)
+    let reload = Work::without_state(&file, parent(&file).to_owned(), settings.clone());
+    driver.recover(&reload).map(|()| true)
 }

@@ -39,14 +39,14 @@ pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
 ///
 /// # Errors
 /// It cannot be removed.
-pub fn remove_kept(work: &Work, folder: &Folder) -> Result<(), ItemError> {
-    let original = work.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
+pub fn remove_kept(reload: &Work, folder: &Folder) -> Result<(), ItemError> {
+    let original = reload.with_state(|state| state.state().files).flatten().map(|(original, _)| original);
     let both = folder.inode(Place::Kept)? == original && folder.inode(Place::Database)? == original;
     if original.is_none() || !both {
         return Ok(());
     }
     folder.remove_name(Place::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
-        let kept = kept_of(&work.database);
+        let kept = kept_of(&reload.database);
         ItemError::failed(format!("the second name {} cannot be removed: {error}", kept.display()))
     })
 }
@@ -70,13 +70,13 @@ pub fn take_name(folder: &Folder) -> io::Result<()> {
 /// # Errors
 /// What is there is neither the original nor the new file, and so somebody's, or the original has no other
 /// name any more: nothing of the folder must go.
-pub fn clear(work: &Work, folder: &Folder, original: Inode, new: Inode) -> Result<(), ItemError> {
+pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Result<(), ItemError> {
     let undecided = |what: &str| {
         Err(ItemError::Undecided(format!(
             "{what} is {0} now, and nothing was removed: move it to a name of its own, or remove it; then \
              `threadwise reload --recover {1}`",
-            work.new.display(),
-            work.database.display()
+            reload.new.display(),
+            reload.database.display()
         )))
     };
     match folder.inode(Place::New)? {
@@ -86,9 +86,9 @@ pub fn clear(work: &Work, folder: &Folder, original: Inode, new: Inode) -> Resul
             if !others.contains(&Some(original)) {
                 return undecided("the original, which has lost its second name,");
             }
-            folder
-                .remove_name(Place::New)
-                .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", work.new.display())))
+            folder.remove_name(Place::New).map_err(|error| {
+                ItemError::failed(format!("cannot remove {}: {error}", reload.new.display()))
+            })
         }
         Some(found) if found != new => {
             undecided("somebody gave the name to another file right before the swap; that file")
@@ -110,34 +110,34 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let database = root.path().join("db");
         let folder = Folder::acquire(&path_of(&database)).unwrap();
-        let work = Work::without_state(&database, folder.path().to_owned(), Settings::default());
+        let reload = Work::without_state(&database, folder.path().to_owned(), Settings::default());
         let (take_name, clear) =
-            (|| take_name(&folder), |original, new| clear(&work, &folder, original, new));
+            (|| take_name(&folder), |original, new| clear(&reload, &folder, original, new));
         let inode = |path: &Path| Identity::at(path).ok().map(|found| found.inode);
         let gone = take_name().unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
-        fs::write(&work.new, "new").unwrap();
+        fs::write(&reload.new, "new").unwrap();
         assert!(take_name().is_err(), "the name is gone");
-        fs::write(&work.database, "original").unwrap();
-        let (new, original) = (inode(&work.new).unwrap(), inode(&work.database).unwrap());
-        let kept = kept_of(&work.database);
-        fs::hard_link(&work.database, &kept).unwrap();
+        fs::write(&reload.database, "original").unwrap();
+        let (new, original) = (inode(&reload.new).unwrap(), inode(&reload.database).unwrap());
+        let kept = kept_of(&reload.database);
+        fs::hard_link(&reload.database, &kept).unwrap();
         clear(original, new).unwrap();
-        assert_eq!(inode(&work.new), Some(new), "before the exchange nothing goes");
+        assert_eq!(inode(&reload.new), Some(new), "before the exchange nothing goes");
         take_name().unwrap();
-        assert_eq!((inode(&work.new), inode(&work.database)), (Some(original), Some(new)));
+        assert_eq!((inode(&reload.new), inode(&reload.database)), (Some(original), Some(new)));
         let theirs = clear(new, new).unwrap_err().to_string();
         assert!(theirs.contains("somebody gave the name"), "{theirs}");
-        assert_eq!(fs::read(&work.new).unwrap(), b"original");
+        assert_eq!(fs::read(&reload.new).unwrap(), b"original");
         fs::rename(&kept, root.path().join("elsewhere")).unwrap();
         let only = clear(original, new).unwrap_err().to_string();
         assert!(only.contains("lost its second name"), "{only}");
         fs::rename(root.path().join("elsewhere"), &kept).unwrap();
         clear(original, new).unwrap();
-        assert_eq!(inode(&work.new), None);
+        assert_eq!(inode(&reload.new), None);
         clear(original, new).unwrap();
         // Not only files: a folder would have stopped a rename.
-        fs::create_dir(&work.new).unwrap();
+        fs::create_dir(&reload.new).unwrap();
         assert!(clear(original, new).is_err());
     }
 }

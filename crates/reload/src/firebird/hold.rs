@@ -35,14 +35,14 @@ impl Hold {
     }
 
     /// Lets this version of Firebird shut the copy, and compares what it wrote with what our seal writes.
-    fn try_seal_on_copy(&self, work: &Work) -> Result<(), ItemError> {
+    fn try_seal_on_copy(&self, reload: &Work) -> Result<(), ItemError> {
         let read = || {
-            let copy = File::open(work.folder.join(COPY)).map_err(ItemError::failed)?;
+            let copy = File::open(reload.folder.join(COPY)).map_err(ItemError::failed)?;
             header::read(&copy).map_err(ItemError::failed)
         };
         let before = read()?;
         let args = ["-shut", "full", "-force", "0", "-user", "SYSDBA", "./copy"];
-        self.run(work, Tool::Gfix, &args, "shut")
+        self.run(reload, Tool::Gfix, &args, "shut")
             .map_err(|error| error.of("gfix cannot shut a copy of it"))?;
         let after = read()?;
         if after == (Header { flags: before.shut_flags(), ..before }) {
@@ -58,23 +58,23 @@ impl Hold {
 
     fn run(
         &self,
-        work: &Work,
+        reload: &Work,
         tool: Tool,
         args: &[&str],
         name: &str,
     ) -> Result<String, super::tools::ToolError> {
-        self.tools.run(&work.folder, tool, args, name, &|| work.is_stopped())
+        self.tools.run(&reload.folder, tool, args, name, &|| reload.is_stopped())
     }
 
-    fn page_size_bytes(&self, work: &Work) -> u32 {
-        work.settings.page_size_bytes.unwrap_or_else(|| self.header.page_size_bytes.into())
+    fn page_size_bytes(&self, reload: &Work) -> u32 {
+        reload.settings.page_size_bytes.unwrap_or_else(|| self.header.page_size_bytes.into())
     }
 }
 
 impl Held for Hold {
-    fn backup(&mut self, work: &Work) -> Result<(), ItemError> {
-        copy(&self.file, &work.folder.join(COPY), work)?;
-        if let Some(finding) = validate::findings(&self.tools, work, COPY)
+    fn backup(&mut self, reload: &Work) -> Result<(), ItemError> {
+        copy(&self.file, &reload.folder.join(COPY), reload)?;
+        if let Some(finding) = validate::findings(&self.tools, reload, COPY)
             .map_err(|error| error.of("gfix cannot check a copy of the original"))?
         {
             return Err(ItemError::failed(format!(
@@ -82,61 +82,61 @@ impl Held for Hold {
                  or repair a copy of it (gfix -mend)"
             )));
         }
-        let facts = facts::ask(&self.tools, &work.folder, COPY, &|| work.is_stopped())
+        let facts = facts::ask(&self.tools, &reload.folder, COPY, &|| reload.is_stopped())
             .map_err(|error| error.of("it cannot be read by isql"))?;
         if let Some(reason) = facts.refusal() {
             return Err(ItemError::skip(reason));
         }
         self.facts = Some(facts);
-        let backup = named(&work.backup)?;
+        let backup = named(&reload.backup)?;
         // -g: garbage of old transactions is not collected in a copy that is thrown away.
         let args = ["-b", "-t", "-g", "-nod", "-user", "SYSDBA", "./copy", &backup];
-        self.run(work, Tool::Gbak, &args, "backup").map_err(|error| error.of("gbak cannot back it up"))?;
-        self.try_seal_on_copy(work)?;
+        self.run(reload, Tool::Gbak, &args, "backup").map_err(|error| error.of("gbak cannot back it up"))?;
+        self.try_seal_on_copy(reload)?;
         // What needs as much room as the database should not stay while the new one is made.
-        fs::remove_file(work.folder.join(COPY)).map_err(ItemError::failed)
+        fs::remove_file(reload.folder.join(COPY)).map_err(ItemError::failed)
     }
 
-    fn restore(&mut self, work: &Work) -> Result<(), ItemError> {
+    fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
         // In quotes a user's name is taken as it is, with small letters and spaces.
         let owner = format!("\"{}\"", self.old_facts()?.owner.replace('"', "\"\""));
-        let size = self.page_size_bytes(work).to_string();
-        let (backup, new) = (named(&work.backup)?, named(&work.new)?);
+        let size = self.page_size_bytes(reload).to_string();
+        let (backup, new) = (named(&reload.backup)?, named(&reload.new)?);
         let args = ["-c", "-page_size", &size, "-user", &owner, &backup, &new];
-        self.run(work, Tool::Gbak, &args, "restore").map_err(|error| error.of("gbak cannot restore it"))?;
+        self.run(reload, Tool::Gbak, &args, "restore").map_err(|error| error.of("gbak cannot restore it"))?;
         if !self.old_facts()?.is_reserved_read_only() {
             return Ok(());
         }
         // gbak turns the reserve off in what can only be read, and there it stays off once that changes.
         for option in [["-mode", "read_write"], ["-use", "reserve"], ["-mode", "read_only"]] {
             let args = [&option[..], &["-user", "SYSDBA", &new]].concat();
-            self.run(work, Tool::Gfix, &args, "reserve")
+            self.run(reload, Tool::Gfix, &args, "reserve")
                 .map_err(|error| error.of("gfix cannot give the new file its reserve"))?;
         }
         Ok(())
     }
 
-    fn check(&mut self, work: &Work) -> Result<Checked, ItemError> {
-        let new = named(&work.new)?;
+    fn check(&mut self, reload: &Work) -> Result<Checked, ItemError> {
+        let new = named(&reload.new)?;
         let file = new.trim_start_matches("./");
-        if let Some(finding) = validate::findings(&self.tools, work, file)
+        if let Some(finding) = validate::findings(&self.tools, reload, file)
             .map_err(|error| error.of("gfix cannot check the restored copy"))?
         {
             let why = format!("gfix finds the restored copy damaged, not the original: {finding}");
             return Err(ItemError::failed(why));
         }
-        let found = facts::ask(&self.tools, &work.folder, file, &|| work.is_stopped())
+        let found = facts::ask(&self.tools, &reload.folder, file, &|| reload.is_stopped())
             .map_err(|error| error.of("the restored copy cannot be read by isql"))?;
         if let Some(difference) = self.old_facts()?.difference(&found) {
             return Err(ItemError::failed(format!("the restored copy differs: {difference}")));
         }
         let header =
-            File::open(&work.new).map_err(|error| error.to_string()).and_then(|file| header::read(&file));
+            File::open(&reload.new).map_err(|error| error.to_string()).and_then(|file| header::read(&file));
         let header = header.map_err(|why| ItemError::failed(format!("restored copy: {why}")))?;
         if let Some(reason) = header.refusal() {
             return Err(ItemError::failed(format!("the restored copy is {reason}")));
         }
-        let (size, asked) = (u32::from(header.page_size_bytes), self.page_size_bytes(work));
+        let (size, asked) = (u32::from(header.page_size_bytes), self.page_size_bytes(reload));
         if size != asked {
             return Err(ItemError::failed(format!(
                 "the restored copy has pages of {size} bytes, not {asked}"
@@ -145,14 +145,14 @@ impl Held for Hold {
         Ok(Checked { tables: found.tables, rows: found.rows })
     }
 
-    fn seal(&mut self, work: &Work) -> Result<(), ItemError> {
+    fn seal(&mut self, reload: &Work) -> Result<(), ItemError> {
         self.old_facts()?;
-        if !is_named(&self.file, &work.database) {
+        if !is_named(&self.file, &reload.database) {
             return Err(ItemError::failed(
                 "another file took its name during the reload; that one is untouched",
             ));
         }
-        work.note(SEALED, "yes")?;
+        reload.note(SEALED, "yes")?;
         self.is_sealed = true;
         header::write_flags(&self.file, self.header.shut_flags())
             .map_err(|error| ItemError::failed(format!("cannot shut the old file: {error}")))
@@ -171,13 +171,13 @@ impl Held for Hold {
 ///
 /// # Errors
 /// It is not whole, or the user asked to stop.
-pub(super) fn copy(from: &File, to: &Path, work: &Work) -> Result<(), ItemError> {
+pub(super) fn copy(from: &File, to: &Path, reload: &Work) -> Result<(), ItemError> {
     let failed = |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
     let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed)?;
     let mut from = from;
     from.rewind().map_err(failed)?;
     while io::copy(&mut from.take(CHUNK_BYTES), &mut copy).map_err(failed)? > 0 {
-        work.unless_stopped()?;
+        reload.unless_stopped()?;
     }
     Ok(())
 }

@@ -100,30 +100,30 @@ impl Driver for Firebird {
         Ok(())
     }
 
-    fn hold(&self, work: &Work) -> Result<Box<dyn Held>, ItemError> {
+    fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError> {
         let tools = self.tools().map_err(ItemError::failed)?;
-        tools::plain_path(&work.folder).map_err(ItemError::skip)?;
-        let file = open(&work.database, OFlags::RDWR).map_err(ItemError::skip)?;
-        lock(&file, &work.database, work.settings.wait, &|| work.is_stopped())?;
-        if !is_named(&file, &work.database) {
+        tools::plain_path(&reload.folder).map_err(ItemError::skip)?;
+        let file = open(&reload.database, OFlags::RDWR).map_err(ItemError::skip)?;
+        lock(&file, &reload.database, reload.settings.wait, &|| reload.is_stopped())?;
+        if !is_named(&file, &reload.database) {
             return Err(ItemError::skip("another file took its name while it was being locked; try again"));
         }
         let header = look_into(&file)?;
         Ok(Box::new(Hold::new(tools, file, header)))
     }
 
-    fn recover(&self, work: &Work) -> Result<(), ItemError> {
-        let is_ours = work.noted(SEALED).is_some() || work.with_state(|_| ()).is_none();
+    fn recover(&self, reload: &Work) -> Result<(), ItemError> {
+        let is_ours = reload.noted(SEALED).is_some() || reload.with_state(|_| ()).is_none();
         if !is_ours {
             return Ok(());
         }
-        let file = open(&work.database, OFlags::RDWR).map_err(ItemError::failed)?;
-        lock(&file, &work.database, work.settings.wait, &|| work.is_stopped()).map_err(
-            |error| match error {
+        let file = open(&reload.database, OFlags::RDWR).map_err(ItemError::failed)?;
+        lock(&file, &reload.database, reload.settings.wait, &|| reload.is_stopped()).map_err(|error| {
+            match error {
                 ItemError::Skip(reason) => ItemError::Failed(reason),
                 error => error,
-            },
-        )?;
+            }
+        })?;
         let header = header::read(&file).map_err(ItemError::failed)?;
         if !header.is_fully_shut() {
             return Ok(());
@@ -137,10 +137,10 @@ impl Driver for Firebird {
         header::read(&file).map(|header| header.is_fully_shut()).map_err(ItemError::skip)
     }
 
-    fn reopen(&self, work: &Work) -> Result<(), ItemError> {
+    fn reopen(&self, reload: &Work) -> Result<(), ItemError> {
         // Not by a program of Firebird: others may have the database open by now, with another lock
         // folder than ours, and two folders for one database would destroy it. `check` has opened it.
-        let file = open(&work.database, OFlags::RDONLY).map_err(ItemError::failed)?;
+        let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
         let header = header::read(&file).map_err(ItemError::failed)?;
         match header.refusal() {
             None => Ok(()),
@@ -148,17 +148,17 @@ impl Driver for Firebird {
         }
     }
 
-    fn verify(&self, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
-        self.reopen(work)?;
+    fn verify(&self, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+        self.reopen(reload)?;
         let tools = self.tools().map_err(ItemError::failed)?;
-        validate::verify(&tools, work, expected)
+        validate::verify(&tools, reload, expected)
     }
 }
 
 /// The file under the name, locked for us alone as long as it is open.
-fn locked(work: &Work) -> Result<File, ItemError> {
-    let file = open(&work.database, OFlags::RDONLY).map_err(ItemError::failed)?;
-    lock(&file, &work.database, work.settings.wait, &|| work.is_stopped())?;
+fn locked(reload: &Work) -> Result<File, ItemError> {
+    let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
+    lock(&file, &reload.database, reload.settings.wait, &|| reload.is_stopped())?;
     Ok(file)
 }
 

@@ -19,10 +19,10 @@ const COPY: &str = "swapped";
 ///
 /// # Errors
 /// See [`ToolError`].
-pub(super) fn findings(tools: &Tools, work: &Work, file: &str) -> Result<Option<String>, ToolError> {
+pub(super) fn findings(tools: &Tools, reload: &Work, file: &str) -> Result<Option<String>, ToolError> {
     let database = format!("./{file}");
     let args = ["-v", "-full", "-n", "-user", "SYSDBA", &database];
-    let said = tools.run(&work.folder, Tool::Gfix, &args, "validate", &|| work.is_stopped())?;
+    let said = tools.run(&reload.folder, Tool::Gfix, &args, "validate", &|| reload.is_stopped())?;
     Ok(brief(&said))
 }
 
@@ -43,23 +43,23 @@ fn brief(said: &str) -> Option<String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn verify(tools: &Tools, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
-    let copy = work.folder.join(COPY);
+pub(super) fn verify(tools: &Tools, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+    let copy = reload.folder.join(COPY);
     match fs::remove_file(&copy) {
         // Of an earlier recovery that was killed.
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ItemError::failed(error)),
         _ => {}
     }
-    match super::locked(work) {
+    match super::locked(reload) {
         Err(ItemError::Skip(_)) if expected.is_none() => return Ok(()),
         Err(error) => return Err(error),
-        Ok(file) => super::hold::copy(&file, &copy, work)?,
+        Ok(file) => super::hold::copy(&file, &copy, reload)?,
     }
-    let found = findings(tools, work, COPY).map_err(|error| error.of("gfix cannot check the new file"))?;
+    let found = findings(tools, reload, COPY).map_err(|error| error.of("gfix cannot check the new file"))?;
     if let Some(finding) = found {
         return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
     }
-    let found = facts::ask(tools, &work.folder, COPY, &|| work.is_stopped())
+    let found = facts::ask(tools, &reload.folder, COPY, &|| reload.is_stopped())
         .map_err(|error| error.of("the new file cannot be read by isql"))?;
     let found = Checked { tables: found.tables, rows: found.rows };
     match expected {

@@ -34,9 +34,10 @@ struct HeldDatabase {
 }
 
 /// Holds a database.
-pub fn hold(work: &Work) -> Result<Box<dyn Held>, ItemError> {
-    let until = Instant::now() + work.settings.wait;
-    let file = open(&work.database).map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
+pub fn hold(reload: &Work) -> Result<Box<dyn Held>, ItemError> {
+    let until = Instant::now() + reload.settings.wait;
+    let file =
+        open(&reload.database).map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
     writable(&file)?;
     let found = fstat(&file).map_err(ItemError::skip)?;
     let inode = Identity::of(&found).inode;
@@ -44,26 +45,26 @@ pub fn hold(work: &Work) -> Result<Box<dyn Held>, ItemError> {
     let others_may = found.st_mode & 0o002 != 0
         || (found.st_mode & 0o020 != 0 && found.st_gid != rustix::process::getegid().as_raw());
     if others_may && !sees_all() {
-        work.warn("other users may write it, and only root can see whether they have it open while idle");
+        reload.warn("other users may write it, and only root can see whether they have it open while idle");
     }
-    let connection = take(work, until)?;
+    let connection = take(reload, until)?;
     // Whoever else has it open now waits for our lock, or will wake up after the swap with the old file.
-    wait_until_alone(inode, &work.database, until, &|| work.is_stopped())?;
+    wait_until_alone(inode, &reload.database, until, &|| reload.is_stopped())?;
     let mut held = HeldDatabase { connection, file, inode, wal: false, sealed: false };
-    match held.leave_wal(work) {
+    match held.leave_wal(reload) {
         Ok(()) => Ok(Box::new(held)),
         Err(error) => {
-            Box::new(held).release(work, false)?;
+            Box::new(held).release(reload, false)?;
             Err(error)
         }
     }
 }
 
 /// Gets the EXCLUSIVE lock, with a new connection for every try: a failed one would keep its SHARED lock.
-fn take(work: &Work, until: Instant) -> Result<Connection, ItemError> {
+fn take(reload: &Work, until: Instant) -> Result<Connection, ItemError> {
     loop {
         let taken = || -> rusqlite::Result<Connection> {
-            let connection = connect(&work.database)?;
+            let connection = connect(&reload.database)?;
             connection.busy_timeout(ONE_TRY)?;
             connection.pragma_update(Some("main"), "locking_mode", "EXCLUSIVE")?;
             connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
@@ -72,9 +73,9 @@ fn take(work: &Work, until: Instant) -> Result<Connection, ItemError> {
         match taken() {
             Ok(connection) => return Ok(connection),
             Err(error) if is_busy(&error) => {
-                work.unless_stopped()?;
+                reload.unless_stopped()?;
                 if Instant::now() >= until {
-                    return Err(in_use(work));
+                    return Err(in_use(reload));
                 }
                 std::thread::sleep(BETWEEN_TRIES);
             }
@@ -84,9 +85,9 @@ fn take(work: &Work, until: Instant) -> Result<Connection, ItemError> {
     }
 }
 
-fn in_use(work: &Work) -> ItemError {
+fn in_use(reload: &Work) -> ItemError {
     let who =
-        Identity::at(&work.database).map(|found| others(found.inode, &work.database)).unwrap_or_default();
+        Identity::at(&reload.database).map(|found| others(found.inode, &reload.database)).unwrap_or_default();
     let who = who.first().map(|holder| format!(" by {holder}")).unwrap_or_default();
     ItemError::skip(format!("in use{who}: it is locked; end what uses it, or give a longer --wait"))
 }
@@ -101,7 +102,7 @@ fn damaged(finding: &str) -> ItemError {
 
 impl HeldDatabase {
     /// Empties and leaves the write-ahead log, noted beforehand, and the journal behind it.
-    fn leave_wal(&mut self, work: &Work) -> Result<(), ItemError> {
+    fn leave_wal(&mut self, reload: &Work) -> Result<(), ItemError> {
         let skip = |error: rusqlite::Error| match is_damage(&error) {
             true => damaged(&error.to_string()),
             false => ItemError::skip(format!("cannot be held: {error}")),
@@ -109,7 +110,7 @@ impl HeldDatabase {
         let mode: String =
             self.connection.pragma_query_value(None, JOURNAL_MODE, |row| row.get(0)).map_err(skip)?;
         if mode == "wal" {
-            work.note(JOURNAL_MODE, "wal")?;
+            reload.note(JOURNAL_MODE, "wal")?;
             self.wal = true;
             let connection = &self.connection;
             let left: String = connection
@@ -126,18 +127,18 @@ impl HeldDatabase {
         if off != "off" {
             return Err(ItemError::skip(format!("its journal mode stays {off}")));
         }
-        clear_side_files(&work.database)
+        clear_side_files(&reload.database)
     }
 }
 
 impl Held for HeldDatabase {
-    fn backup(&mut self, work: &Work) -> Result<(), ItemError> {
-        if let Some(finding) = damage(&self.connection, work)? {
+    fn backup(&mut self, reload: &Work) -> Result<(), ItemError> {
+        if let Some(finding) = damage(&self.connection, reload)? {
             return Err(damaged(&finding));
         }
-        let text = work.backup.to_str().ok_or_else(|| ItemError::skip("its path is not valid UTF-8"))?;
+        let text = reload.backup.to_str().ok_or_else(|| ItemError::skip("its path is not valid UTF-8"))?;
         let prepare = || -> rusqlite::Result<()> {
-            if let Some(size) = work.settings.page_size_bytes {
+            if let Some(size) = reload.settings.page_size_bytes {
                 self.connection.pragma_update(Some("main"), "page_size", size)?;
             }
             // The copy is made durable once, when it is whole.
@@ -145,7 +146,7 @@ impl Held for HeldDatabase {
         };
         prepare().map_err(ItemError::failed)?;
         let vacuum = |connection: &Connection| connection.execute("VACUUM main INTO ?1", [text]);
-        match interruptible(&self.connection, work, vacuum)? {
+        match interruptible(&self.connection, reload, vacuum)? {
             Ok(_) => Ok(()),
             Err(error) if is_damage(&error) => Err(damaged(&error.to_string())),
             Err(error) => Err(ItemError::failed(format!("cannot be copied: {error}"))),
@@ -153,18 +154,18 @@ impl Held for HeldDatabase {
     }
 
     /// `VACUUM INTO` has made a database already: it gets its journal mode, which is not carried over.
-    fn restore(&mut self, work: &Work) -> Result<(), ItemError> {
-        fs::rename(&work.backup, &work.new).map_err(ItemError::failed)?;
+    fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
+        fs::rename(&reload.backup, &reload.new).map_err(ItemError::failed)?;
         if self.wal {
-            super::unseal(&work.new, true, Duration::ZERO).map_err(ItemError::failed)?;
+            super::unseal(&reload.new, true, Duration::ZERO).map_err(ItemError::failed)?;
         }
         Ok(())
     }
 
-    fn check(&mut self, work: &Work) -> Result<Checked, ItemError> {
-        let new = connect(&work.new).map_err(ItemError::failed)?;
+    fn check(&mut self, reload: &Work) -> Result<Checked, ItemError> {
+        let new = connect(&reload.new).map_err(ItemError::failed)?;
         let size = setting(&new, "page_size")?;
-        let wanted = match work.settings.page_size_bytes {
+        let wanted = match reload.settings.page_size_bytes {
             Some(size) => size.to_string(),
             None => setting(&self.connection, "page_size")?,
         };
@@ -175,40 +176,40 @@ impl Held for HeldDatabase {
         if (mode == "wal") != self.wal {
             return Err(ItemError::failed(format!("its journal mode is {mode}")));
         }
-        if let Some(finding) = damage(&new, work)? {
+        if let Some(finding) = damage(&new, reload)? {
             return Err(ItemError::failed(format!("the copy is damaged, not the original: {finding}")));
         }
-        let checked = compare(&self.connection, &new, &|| work.unless_stopped())?;
+        let checked = compare(&self.connection, &new, &|| reload.unless_stopped())?;
         new.close().map_err(|(_, error)| ItemError::failed(error))?;
-        match ["-wal", "-shm", "-journal"].iter().find(|suffix| is_there(&side(&work.new, suffix))) {
+        match ["-wal", "-shm", "-journal"].iter().find(|suffix| is_there(&side(&reload.new, suffix))) {
             None => Ok(checked),
             Some(suffix) => Err(ItemError::failed(format!("the new file left a side file {suffix}"))),
         }
     }
 
-    fn seal(&mut self, work: &Work) -> Result<(), ItemError> {
+    fn seal(&mut self, reload: &Work) -> Result<(), ItemError> {
         let failed = |error: io::Error| ItemError::failed(format!("the original cannot be sealed: {error}"));
-        let until = Instant::now() + work.settings.wait;
+        let until = Instant::now() + reload.settings.wait;
         loop {
-            wait_until_alone(self.inode, &work.database, until, &|| work.is_stopped())?;
-            clear_side_files(&work.database)?;
+            wait_until_alone(self.inode, &reload.database, until, &|| reload.is_stopped())?;
+            clear_side_files(&reload.database)?;
             let header = writable(&self.file)?;
             self.sealed = true;
             header.sealed(self.wal).write(&self.file).map_err(failed)?;
             // Looked at once more, since the seal took as long as a disk takes.
-            if others(self.inode, &work.database).is_empty() {
+            if others(self.inode, &reload.database).is_empty() {
                 return Ok(());
             }
             self.put_back(false).map_err(failed)?;
         }
     }
 
-    fn release(self: Box<Self>, work: &Work, swapped: bool) -> Result<(), ItemError> {
+    fn release(self: Box<Self>, reload: &Work, swapped: bool) -> Result<(), ItemError> {
         let mut held = self;
         if swapped {
             // Whoever opened the old file in the moment before the swap goes away with a lock's refusal.
-            let until = Instant::now() + work.settings.wait;
-            return wait_until_alone(held.inode, &work.database, until, &|| work.is_stopped()).map_err(
+            let until = Instant::now() + reload.settings.wait;
+            return wait_until_alone(held.inode, &reload.database, until, &|| reload.is_stopped()).map_err(
                 |error| {
                     ItemError::failed(format!("the old file is still open elsewhere, read-only: {error}"))
                 },

@@ -76,14 +76,14 @@ impl Driver for Sqlite {
         }
     }
 
-    fn hold(&self, work: &Work) -> Result<Box<dyn Held>, ItemError> {
-        hold::hold(work)
+    fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError> {
+        hold::hold(reload)
     }
 
-    fn recover(&self, work: &Work) -> Result<(), ItemError> {
-        let noted = work.noted(JOURNAL_MODE).as_deref() == Some("wal");
+    fn recover(&self, reload: &Work) -> Result<(), ItemError> {
+        let noted = reload.noted(JOURNAL_MODE).as_deref() == Some("wal");
         let put_back = || -> Result<(), String> {
-            let found = header_of(&work.database)?;
+            let found = header_of(&reload.database)?;
             let Some(found) = found else { return Ok(()) };
             let is_sealed = matches!(found.writable(), Writable::Sealed { .. });
             if !is_sealed && (!noted || found.is_wal()) {
@@ -91,9 +91,9 @@ impl Driver for Sqlite {
             }
             if !is_sealed {
                 // A kill while the journal mode was changed may have left a journal to roll back.
-                read(&work.database, work.settings.wait).map_err(|error| error.to_string())?;
+                read(&reload.database, reload.settings.wait).map_err(|error| error.to_string())?;
             }
-            unseal(&work.database, noted, work.settings.wait.max(LONGEST_WAIT))
+            unseal(&reload.database, noted, reload.settings.wait.max(LONGEST_WAIT))
         };
         put_back().map_err(|why| ItemError::LeftBehind(format!("it cannot be made writable again: {why}")))
     }
@@ -104,12 +104,12 @@ impl Driver for Sqlite {
         Ok(matches!(found.writable(), Writable::Sealed { .. }))
     }
 
-    fn reopen(&self, work: &Work) -> Result<(), ItemError> {
-        let found = header_of(&work.database).map_err(ItemError::failed)?;
+    fn reopen(&self, reload: &Work) -> Result<(), ItemError> {
+        let found = header_of(&reload.database).map_err(ItemError::failed)?;
         if found.is_none() {
             return Err(ItemError::failed("the new file is empty or no SQLite database any more"));
         }
-        match read(&work.database, work.settings.wait) {
+        match read(&reload.database, reload.settings.wait) {
             // Somebody else works with it already.
             Err(error) if is_busy(&error) => Ok(()),
             opened => opened.map_err(|error| {
@@ -118,14 +118,14 @@ impl Driver for Sqlite {
         }
     }
 
-    fn verify(&self, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
-        self.reopen(work)?;
+    fn verify(&self, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+        self.reopen(reload)?;
         let checked = || -> rusqlite::Result<Result<(), ItemError>> {
-            let connection = connect(&work.database)?;
-            connection.busy_timeout(work.settings.wait)?;
+            let connection = connect(&reload.database)?;
+            connection.busy_timeout(reload.settings.wait)?;
             // One state of it for the check and the counts.
             connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
-            Ok(same(&connection, work, expected))
+            Ok(same(&connection, reload, expected))
         };
         match checked() {
             Ok(verdict) => verdict,
@@ -140,17 +140,17 @@ impl Driver for Sqlite {
 }
 
 /// The engine's check of the new file, and the counts where they are known.
-fn same(connection: &Connection, work: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
-    if let Some(finding) = verdict::damage(connection, work)? {
+fn same(connection: &Connection, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+    if let Some(finding) = verdict::damage(connection, reload)? {
         return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
     }
     let Some(expected) = expected else { return Ok(()) };
-    let found = verdict::count(connection, work)?;
+    let found = verdict::count(connection, reload)?;
     if found == expected {
         return Ok(());
     }
     // What is in a write-ahead log has not changed the file's own time.
-    let is_logged = std::fs::metadata(side(&work.database, "-wal")).is_ok_and(|log| log.len() > 0);
+    let is_logged = std::fs::metadata(side(&reload.database, "-wal")).is_ok_and(|log| log.len() > 0);
     let written = if is_logged { " was written to since the swap and" } else { "" };
     Err(ItemError::failed(format!(
         "the new file{written} has {} rows in {} tables, and {} in {} when it was checked",

@@ -19,14 +19,14 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// [`ItemError::Stopped`] then; SQLite's own are in the value.
 pub fn interruptible<T>(
     connection: &Connection,
-    work: &Work,
+    reload: &Work,
     run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> Result<rusqlite::Result<T>, ItemError> {
     let (handle, done) = (connection.get_interrupt_handle(), AtomicBool::new(false));
     let ended = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                if work.is_stopped() {
+                if reload.is_stopped() {
                     handle.interrupt();
                 }
                 std::thread::park_timeout(BETWEEN_LOOKS);
@@ -37,7 +37,7 @@ pub fn interruptible<T>(
         looking.thread().unpark();
         ended
     });
-    work.unless_stopped()?;
+    reload.unless_stopped()?;
     Ok(ended)
 }
 
@@ -45,11 +45,11 @@ pub fn interruptible<T>(
 ///
 /// # Errors
 /// It could not be run to its end.
-pub fn damage(connection: &Connection, work: &Work) -> Result<Option<String>, ItemError> {
+pub fn damage(connection: &Connection, reload: &Work) -> Result<Option<String>, ItemError> {
     let read = |connection: &Connection| -> rusqlite::Result<Vec<String>> {
         connection.prepare("PRAGMA main.integrity_check")?.query_map([], |row| row.get(0))?.collect()
     };
-    match interruptible(connection, work, read)? {
+    match interruptible(connection, reload, read)? {
         Ok(rows) => Ok(brief(&rows)),
         Err(error) if is_damage(&error) => Ok(Some(error.to_string())),
         Err(error) => Err(ItemError::failed(format!("cannot be checked: {error}"))),
@@ -76,11 +76,11 @@ fn brief(rows: &[String]) -> Option<String> {
 ///
 /// # Errors
 /// One of them cannot be read.
-pub fn count(connection: &Connection, work: &Work) -> Result<Checked, ItemError> {
+pub fn count(connection: &Connection, reload: &Work) -> Result<Checked, ItemError> {
     let mut counted = Checked::default();
     for table in tables(connection)? {
         let query = format!("SELECT count(*) FROM main.{} NOT INDEXED", quoted(&table));
-        let rows = interruptible(connection, work, |connection| {
+        let rows = interruptible(connection, reload, |connection| {
             connection.query_row(&query, [], |row| row.get::<_, i64>(0))
         })?;
         let rows = rows.map_err(|error| {
