@@ -67,7 +67,7 @@ impl Hardware {
     pub fn look(&mut self, cpus: &CpuSet) -> Result<Vec<CoRunner>, ProbeError> {
         let mut found = Vec::new();
         for (kind, width) in self.kinds.iter().zip(&self.widths) {
-            let own: Vec<u32> = cpus.intersection(kind).iter().collect();
+            let of_kind: Vec<u32> = cpus.intersection(kind).iter().collect();
             let watch = Watch {
                 cores: &self.cores,
                 kinds: std::slice::from_ref(kind),
@@ -75,7 +75,7 @@ impl Hardware {
                 windows: WINDOWS,
                 window_ns: WINDOW_NS,
             };
-            found.extend(co_runner::watch(&mut self.bench, &own, &watch)?);
+            found.extend(co_runner::watch(&mut self.bench, &of_kind, &watch)?);
         }
         Ok(found)
     }
@@ -105,20 +105,24 @@ pub fn readings(
     start_ns: u64,
     end_ns: u64,
 ) -> Vec<Reading> {
-    let own = co_runners.iter().filter(|co_runner| cpus.contains(co_runner.cpu));
-    own.flat_map(|co_runner| {
-        let reading = |metric: &str, value: Option<f64>| Reading {
-            sampler: "co-runner".to_owned(),
-            metric: format!("{when}_{metric}"),
-            cpu: Some(co_runner.cpu),
-            start_ns,
-            end_ns,
-            value,
-            gap: value.is_none().then(|| co_runner.why.clone()),
-        };
-        [reading("busy_share", co_runner.busy_share), reading("adds_per_step", co_runner.adds_per_step_p50)]
-    })
-    .collect()
+    let chosen = co_runners.iter().filter(|co_runner| cpus.contains(co_runner.cpu));
+    chosen
+        .flat_map(|co_runner| {
+            let reading = |metric: &str, value: Option<f64>| Reading {
+                sampler: "co-runner".to_owned(),
+                metric: format!("{when}_{metric}"),
+                cpu: Some(co_runner.cpu),
+                start_ns,
+                end_ns,
+                value,
+                gap: value.is_none().then(|| co_runner.why.clone()),
+            };
+            [
+                reading("busy_share", co_runner.busy_share),
+                reading("adds_per_step", co_runner.adds_per_step_p50),
+            ]
+        })
+        .collect()
 }
 
 #[cfg(test)]

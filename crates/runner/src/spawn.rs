@@ -275,9 +275,9 @@ mod tests {
             assert!(holds_secret(OsStr::new(name), &known), "{name}");
         }
         assert!(!holds_secret(OsStr::new("PGHOST"), &known[1..]));
-        let own = &known[..1];
-        assert!(is_for_its_engine(OsStr::new("PGPASSWORD"), own));
-        assert!(!is_for_its_engine(OsStr::new("MYSQL_PWD"), own));
+        let known_here = &known[..1];
+        assert!(is_for_its_engine(OsStr::new("PGPASSWORD"), known_here));
+        assert!(!is_for_its_engine(OsStr::new("MYSQL_PWD"), known_here));
         for name in ["PATH", "HOME", "PWD", "OLDPWD", "LANG", "TMPDIR", "LD_LIBRARY_PATH"] {
             assert!(!holds_secret(OsStr::new(name), &known), "{name}");
         }

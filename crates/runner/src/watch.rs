@@ -370,13 +370,13 @@ mod tests {
             assert!(!watch.finish(clock, &cpus, &pids, &mut totals).is_empty());
         }
         assert!(totals.iter().all(|reading| reading.value.is_some() != reading.gap.is_some()));
-        let of = |metric: &str| {
-            let mut own =
+        let value_of = |metric: &str| {
+            let mut found =
                 totals.iter().filter(|total| total.sampler == "telemetry" && total.metric == metric);
-            let value = own.next().and_then(|total| total.value).unwrap();
-            assert!(own.next().is_none());
+            let value = found.next().and_then(|total| total.value).unwrap();
+            assert!(found.next().is_none());
             value
         };
-        assert!(of("own_cpu_ns") > 0.0 && of("window_ns") > 0.0);
+        assert!(value_of("own_cpu_ns") > 0.0 && value_of("window_ns") > 0.0);
     }
 }

@@ -164,7 +164,9 @@ impl Questions {
     /// Writes a stream's texts into a new folder.
     fn write(&self, dialect: Dialect, stream: u32, folder: &Path) -> Result<(), RunnerError> {
         DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|error| at(folder, &error))?;
-        for (&(_, query), parameters) in self.parameters.iter().filter(|((own, _), _)| *own == stream) {
+        for (&(_, query), parameters) in
+            self.parameters.iter().filter(|((of_stream, _), _)| *of_stream == stream)
+        {
             let file = folder.join(format!("q{query:02}.sql"));
             let text = sql(dialect, query, parameters).map_err(failed)?;
             fs::write(&file, text).map_err(|error| at(&file, &error))?;
