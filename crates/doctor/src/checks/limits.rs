@@ -97,10 +97,10 @@ pub(super) fn memory_limit(case: &Case<'_>) -> Answer {
             Answer::ok(format!("{}, no less than the machine has ({})", bytes(limit), bytes(total)), source)
         }
         (Some(limit), total) => {
-            let of = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
+            let of_all = total.map(|total| format!(" of {}", bytes(total))).unwrap_or_default();
             Answer::warning(
                 format!(
-                    "{}{of} may be used, file pages included: larger data is read from disk again",
+                    "{}{of_all} may be used, file pages included: larger data is read from disk again",
                     bytes(limit)
                 ),
                 source,

@@ -170,7 +170,7 @@ fn what_may_not_be_read_is_unknown_and_says_what_would_help() {
     child.args(["--exact", "damage::what_may_not_be_read_is_unknown_and_says_what_would_help"]);
     child.env(FOLDER, root.path()).current_dir(root.path());
     let is_root =
-        fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap();
+        fs::metadata("/proc/self").map(|entry| std::os::unix::fs::MetadataExt::uid(&entry) == 0).unwrap();
     if is_root {
         child.uid(65_534).gid(65_534);
     }
