@@ -148,10 +148,10 @@ fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
         return bytes.extend_from_slice(random.pick(&HOSTILE).as_bytes());
     }
     let place = any_token(random, bytes);
-    let own = bytes[place.clone()].to_vec();
+    let old = bytes[place.clone()].to_vec();
     match random.below(16) {
-        0..6 if is_number(&own) => {
-            let number = number(random, &own);
+        0..6 if is_number(&old) => {
+            let number = number(random, &old);
             bytes.splice(place, number);
         }
         0..4 => {
@@ -164,13 +164,13 @@ fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
             bytes.splice(place, donor[other].to_vec());
         }
         4..7 => drop(bytes.drain(place)),
-        7..9 => drop(bytes.splice(place.start..place.start, own)),
+        7..9 => drop(bytes.splice(place.start..place.start, old)),
         9 => repeat(random, bytes, place),
         10..12 => {
             let other = any_token(random, bytes);
             if place.end <= other.start {
                 let moved = bytes[other.clone()].to_vec();
-                bytes.splice(other, own);
+                bytes.splice(other, old);
                 bytes.splice(place, moved);
             }
         }
@@ -180,8 +180,8 @@ fn token(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
 }
 
 /// A number beside another one, or one of [`NUMBERS`].
-fn number(random: &mut Random, own: &[u8]) -> Vec<u8> {
-    let value = std::str::from_utf8(own).ok().and_then(|text| text.parse::<u64>().ok());
+fn number(random: &mut Random, old: &[u8]) -> Vec<u8> {
+    let value = std::str::from_utf8(old).ok().and_then(|text| text.parse::<u64>().ok());
     match (value, random.below(3)) {
         (Some(value), 0) => value.wrapping_add(1).to_string().into_bytes(),
         (Some(value), 1) => (random.next() % value.saturating_mul(2).max(2)).to_string().into_bytes(),
@@ -210,15 +210,15 @@ fn line(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
         return;
     }
     let place = line_at(bytes, random.below(bytes.len()));
-    let own = bytes[place.clone()].to_vec();
+    let old = bytes[place.clone()].to_vec();
     match random.below(12) {
         0..3 => drop(bytes.drain(place)),
-        3..5 => drop(bytes.splice(place.end..place.end, own)),
+        3..5 => drop(bytes.splice(place.end..place.end, old)),
         5..7 => {
             let other = line_at(bytes, random.below(bytes.len()));
             if place.end <= other.start {
                 let moved = bytes[other.clone()].to_vec();
-                bytes.splice(other, own);
+                bytes.splice(other, old);
                 bytes.splice(place, moved);
             }
         }
@@ -227,7 +227,7 @@ fn line(random: &mut Random, bytes: &mut Vec<u8>, donors: &[Vec<u8>]) {
             let other = if donor.is_empty() { 0..0 } else { line_at(donor, random.below(donor.len())) };
             bytes.splice(place, donor[other].to_vec());
         }
-        9 if random.percent(30) => bytes.truncate(place.start + random.below(own.len().max(1))),
+        9 if random.percent(30) => bytes.truncate(place.start + random.below(old.len().max(1))),
         10 => repeat(random, bytes, place),
         _ => drop(bytes.splice(place.end..place.end, [random.pick(&HOSTILE).as_bytes(), b"\n"].concat())),
     }

@@ -45,24 +45,24 @@ const PROPERTIES: [(&str, &[&str]); 14] = [
 ];
 
 fn node(random: &mut Random, depth: usize) -> Value {
-    let mut own = Map::new();
-    own.insert("Node Type".to_owned(), json!(random.pick(&NODES)));
+    let mut map = Map::new();
+    map.insert("Node Type".to_owned(), json!(random.pick(&NODES)));
     for _ in 0..random.below(6) {
         let (name, values) = random.pick(&PROPERTIES);
-        own.insert((*name).to_owned(), json!(random.pick(values)));
+        map.insert((*name).to_owned(), json!(random.pick(values)));
     }
     if random.percent(20) {
-        own.insert("Workers Planned".to_owned(), json!(random.below(9)));
+        map.insert("Workers Planned".to_owned(), json!(random.below(9)));
     }
     if random.percent(20) {
-        own.insert("Group Key".to_owned(), json!(["l_returnflag", "substr(c_phone, 1, 2)"]));
+        map.insert("Group Key".to_owned(), json!(["l_returnflag", "substr(c_phone, 1, 2)"]));
     }
     let children = if depth == 0 { 0 } else { random.below(3) };
     if children > 0 {
         let children: Vec<Value> = (0..children).map(|_| node(random, depth - 1)).collect();
-        own.insert("Plans".to_owned(), Value::Array(children));
+        map.insert("Plans".to_owned(), Value::Array(children));
     }
-    Value::Object(own)
+    Value::Object(map)
 }
 
 impl Target for Plans {
