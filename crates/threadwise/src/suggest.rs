@@ -13,8 +13,8 @@ pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     if let Some(engine) = engines::by_other_name(&typed) {
         return known.iter().copied().find(|name| *name == engine);
     }
-    let likeness = |own: &str| strsim::jaro(&typed, &own.to_lowercase());
-    let likely = known.iter().copied().filter(|own| likeness(own) > LIKENESS);
+    let likeness = |name: &str| strsim::jaro(&typed, &name.to_lowercase());
+    let likely = known.iter().copied().filter(|name| likeness(name) > LIKENESS);
     likely.max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
 }
 
@@ -22,7 +22,7 @@ pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
 pub fn instead_of_preset(typed: &str, rest: &[String]) -> Option<String> {
     let all: Vec<&str> = presets::names().into_iter().map(|(name, _)| name).collect();
     let engines: Vec<&str> = engines::all().iter().map(|engine| engine.name()).collect();
-    let exactly = |own: &&&str| **own == typed || engines::by_other_name(typed) == Some(**own);
+    let exactly = |name: &&&str| **name == typed || engines::by_other_name(typed) == Some(**name);
     if is_program(typed) || command::parsers::find(typed).is_ok() {
         let words: Vec<String> = std::iter::once(typed)
             .chain(rest.iter().map(String::as_str))

@@ -149,7 +149,7 @@ fn versions(complete: &Complete) -> String {
 fn list(args: &EngineListArgs) -> Result<(), AppError> {
     let status = engines_of_user()?.status().map_err(app_error)?;
     let mut entries: Vec<EngineEntry> = known().iter().map(|one| entry(one, &status)).collect();
-    let own = entries.len();
+    let built_in = entries.len();
     entries.extend(programs::external(&path()).into_iter().map(|(name, program)| EngineEntry {
         name,
         kind: "program".to_owned(),
@@ -165,7 +165,7 @@ fn list(args: &EngineListArgs) -> Result<(), AppError> {
     if args.json {
         return output::print(&format!("{}\n", json::engines(&entries)));
     }
-    let (ours, others) = entries.split_at(own);
+    let (ours, others) = entries.split_at(built_in);
     output::print(&text(ours, &status, others))
 }
 

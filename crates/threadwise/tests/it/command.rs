@@ -100,13 +100,13 @@ fn one_process_for_each_session_has_its_own_logical_cpu_and_their_metrics_are_ad
     );
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let report = report(&lab, "s.threadwise");
-    let of = |treatment: &str, metric: &str| {
+    let mean = |treatment: &str, metric: &str| {
         let all = report["treatments"].as_array().unwrap();
         let one = all.iter().find(|one| one["name"] == treatment).unwrap();
         one["metrics"][metric]["mean"].as_f64()
     };
-    assert_eq!((of("2c1t", "metric/n"), of("alone", "metric/n")), (Some(2.0), Some(1.0)), "{report}");
-    assert_eq!(of("2c1t", "metric/own"), Some(1.0));
+    assert_eq!((mean("2c1t", "metric/n"), mean("alone", "metric/n")), (Some(2.0), Some(1.0)), "{report}");
+    assert_eq!(mean("2c1t", "metric/own"), Some(1.0));
 }
 
 #[test]

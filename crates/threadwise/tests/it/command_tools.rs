@@ -176,17 +176,20 @@ fn same_as_printed(lab: &Lab, places: &[Place]) {
         let metric = format!("metric/{name}");
         for ((treatment, block), run) in &runs {
             let said = said_by(lab, treatment, &block.to_string());
-            let (own, printed) = (run[name], printed(&said, place));
-            assert!(same(own, printed), "{treatment} {block}: {own} instead of {printed}: {said}");
+            let (stored, printed) = (run[name], printed(&said, place));
+            assert!(same(stored, printed), "{treatment} {block}: {stored} instead of {printed}: {said}");
         }
         for treatment in report["treatments"].as_array().unwrap() {
-            let own = treatment["name"].as_str().unwrap();
+            let treatment_name = treatment["name"].as_str().unwrap();
             let values: Vec<f64> =
-                runs.iter().filter(|(key, _)| key.0 == own).map(|(_, run)| run[name]).collect();
+                runs.iter().filter(|(key, _)| key.0 == treatment_name).map(|(_, run)| run[name]).collect();
             let mean = treatment["metrics"][&metric]["mean"].as_f64().unwrap();
             let (low, high) = (values[0].min(values[1]), values[0].max(values[1]));
             let slack = high * 1e-9;
-            assert!(low - slack <= mean && mean <= high + slack, "{own} {name}: {mean} of {values:?}");
+            assert!(
+                low - slack <= mean && mean <= high + slack,
+                "{treatment_name} {name}: {mean} of {values:?}"
+            );
         }
     }
 }
@@ -233,16 +236,16 @@ fn a_server_of_each_treatment_is_placed_with_it_and_gone_at_the_end() {
     cluster.server(&["stop", &cluster.folder()]);
     let script = lab.path().join("server.sh");
     let (script, folder) = (script.to_str().unwrap(), cluster.folder());
-    let own = "{block}-{treatment}";
+    let suffix = "{block}-{treatment}";
     let setup = format!(
-        "setup = '''sh -c 'sh {script} copy {folder} \"{folder}-{own}\" && sh {script} start \"{folder}-{own}\"' '''\n\
-         teardown = '''sh {script} stop \"{folder}-{own}\"'''\n"
+        "setup = '''sh -c 'sh {script} copy {folder} \"{folder}-{suffix}\" && sh {script} start \"{folder}-{suffix}\"' '''\n\
+         teardown = '''sh {script} stop \"{folder}-{suffix}\"'''\n"
     );
     // The server's own mask, from its process; pgbench as well.
     let command = format!(
-        "pid=$(head -n 1 \"{folder}-{own}/data/postmaster.pid\") && \
+        "pid=$(head -n 1 \"{folder}-{suffix}/data/postmaster.pid\") && \
          grep Cpus_allowed_list: /proc/$pid/status && echo placed: {{cpus}} && \
-         {}/pgbench -h \"{folder}-{own}\" -U bench -n -S -c {{sessions}} -T 1 postgres",
+         {}/pgbench -h \"{folder}-{suffix}\" -U bench -n -S -c {{sessions}} -T 1 postgres",
         cluster.bin.display()
     );
     let command = format!("{{{{ {command}; }}}}");

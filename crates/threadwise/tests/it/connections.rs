@@ -214,8 +214,8 @@ fn a_mariadb_is_not_exhausted_either() {
     let url = format!("mariadb://bench@{}/", server.socket().display().to_string().replace('/', "%2F"));
 
     let (many, few) = (study(&url, 36, 2), study(&url, 2, 2));
-    let own = ask.clone();
-    let app: Arc<Connect> = Arc::new(move || own("app", "SELECT 1").map(|said| Box::new(said) as Held));
+    let connect = ask.clone();
+    let app: Arc<Connect> = Arc::new(move || connect("app", "SELECT 1").map(|said| Box::new(said) as Held));
     let application = Application::start(&app);
     let parts =
         ["needs 46 connections", "38 of the sessions", "max_connections of the server is 40", "10 always"];

@@ -64,7 +64,7 @@ pub struct Server {
     /// What it had at first.
     whole: CpuSet,
     /// The mask of the special one.
-    own: CpuSet,
+    special_mask: CpuSet,
 }
 
 impl Server {
@@ -84,8 +84,8 @@ impl Server {
         until("the server", || ready.exists());
         let text = std::fs::read_to_string(ready).unwrap();
         let numbers: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-        let own = [last].into_iter().collect();
-        Self { child, port: numbers[0] as u16, special: numbers[1], whole, own }
+        let special_mask = [last].into_iter().collect();
+        Self { child, port: numbers[0] as u16, special: numbers[1], whole, special_mask }
     }
 
     pub fn pid(&self) -> u32 {
@@ -109,7 +109,7 @@ impl Server {
 
     /// Those that have not the mask that they should have by themselves.
     pub fn astray(&self) -> Vec<((u32, u32), CpuSet)> {
-        let wanted = |pid: u32| if pid == self.special { &self.own } else { &self.whole };
+        let wanted = |pid: u32| if pid == self.special { &self.special_mask } else { &self.whole };
         self.masks().into_iter().filter(|((pid, _), mask)| mask != wanted(*pid)).collect()
     }
 }
@@ -324,7 +324,7 @@ fn cpu_of_a_command_and_what_it_does_includes_that_of_the_bound_server() {
 fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
     let lab = Lab::new();
     let server = Server::start(&lab);
-    let own = std::process::id().to_string();
+    let this = std::process::id().to_string();
     let unheard = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let unheard = format!("port:{unheard}");
     let cases = [
@@ -332,7 +332,7 @@ fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
         (unheard.as_str(), "nothing listens on TCP port"),
         ("no-such-unit", "no unit no-such-unit.service"),
         ("1", "process 1"),
-        (own.as_str(), "threadwise itself"),
+        (this.as_str(), "threadwise itself"),
         ("db.example:5432", "another machine"),
         ("a b", "systemd unit"),
     ];

@@ -192,9 +192,9 @@ fn a_treatment_out_of_memory_or_disk_is_a_failed_run_and_others_go_on() {
     assert_eq!(report["findings"][0]["kind"], "validity", "{}", report["findings"]);
     assert!(said.stderr.contains("no data for tight"), "{}", said.stderr);
     let runs = bench.lines("runs");
-    let of = |name: &str| runs.iter().filter(|run| run["treatment"] == name).collect::<Vec<_>>();
-    assert!(of("two").iter().all(|run| run["status"] == "valid"));
-    for run in of("tight") {
+    let runs_of = |name: &str| runs.iter().filter(|run| run["treatment"] == name).collect::<Vec<_>>();
+    assert!(runs_of("two").iter().all(|run| run["status"] == "valid"));
+    for run in runs_of("tight") {
         assert_eq!(run["status"], "failed", "{}", run["message"]);
         let message = run["message"].as_str().unwrap();
         assert!(message.contains("duckdb") && message.to_lowercase().contains("mem"), "{message}");

@@ -52,10 +52,10 @@ fn a_plan_of_sqlite_files_is_done_and_summed_up_on_one_line() {
         .map(|name| lab.path().join(name).display().to_string())
         .collect();
     texts.iter().zip(1..).for_each(|(path, files)| database(path.as_ref(), 100 * files));
-    let own: &str = &program();
+    let program_path: &str = &program();
     let steps = vec![
-        step("vacuum-into", &[own, "worklist-sqlite", "vacuum-into", "{item}", "{work}/new.sqlite"]),
-        step("integrity-check", &[own, "worklist-sqlite", "integrity-check", "{work}/new.sqlite"]),
+        step("vacuum-into", &[program_path, "worklist-sqlite", "vacuum-into", "{item}", "{work}/new.sqlite"]),
+        step("integrity-check", &[program_path, "worklist-sqlite", "integrity-check", "{work}/new.sqlite"]),
     ];
     plan(&lab, &texts, steps, Some("{work}/new.sqlite"));
     let said = lab.ok(&["worklist-run", "plan"]);
@@ -81,14 +81,14 @@ fn failed_items_are_reported_on_one_line_and_the_exit_code_says_so() {
         texts.push(lab.path().join(name).display().to_string());
         std::fs::write(&texts[texts.len() - 1], "no database ".repeat(100)).unwrap();
     }
-    let own: &str = &program();
-    let words = [own, "worklist-sqlite", "vacuum-into", "{item}", "{work}/new"];
+    let program_path: &str = &program();
+    let words = [program_path, "worklist-sqlite", "vacuum-into", "{item}", "{work}/new"];
     plan(&lab, &texts, vec![step("copy", &words)], Some("{work}/new"));
     let said = lab.run(&["worklist-run", "plan"]);
     let summary: Summary = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((said.code, summary.items, summary.failed), (Some(1), 5, 4));
     assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
-    let name = std::path::Path::new(own).file_name().unwrap().display();
+    let name = std::path::Path::new(program_path).file_name().unwrap().display();
     let first = format!("bad1: copy: {name} ended with exit code 1");
     for part in ["4 of 5 items failed", &first, "not a database", "and 1 more"] {
         assert!(said.stderr.contains(part), "{part}: {}", said.stderr);

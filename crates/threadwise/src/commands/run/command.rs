@@ -64,7 +64,7 @@ pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
     let key = option.strip_prefix("--set ").and_then(|set| set.split_once('=')).map(|(key, _)| key);
     let is_own = |key: &&str| {
         !args.set.iter().any(|(set, _)| set == key)
-            && options(&args.commands).is_ok_and(|own| own.contains_key(*key))
+            && options(&args.commands).is_ok_and(|given| given.contains_key(*key))
     };
     let Some(key) = key.filter(is_own) else { return LoadError::Override { option, why } };
     let why = why.strip_prefix(&format!("{key}: ")).unwrap_or(&why).to_owned();
@@ -227,11 +227,11 @@ pub(super) fn whose(study: &Study, names: &[&str]) -> String {
 }
 
 /// Every text of the treatments once, in order, and whose it is.
-pub(super) fn distinct(study: &Study, of: impl Fn(&Options) -> Vec<String>) -> Vec<(String, Vec<&str>)> {
+pub(super) fn distinct(study: &Study, texts: impl Fn(&Options) -> Vec<String>) -> Vec<(String, Vec<&str>)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for treatment in &study.treatments {
-        for text in of(&treatment.options) {
+        for text in texts(&treatment.options) {
             let place = *places.entry(text.clone()).or_insert(found.len());
             match found.get_mut(place) {
                 Some((_, names)) => names.push(&treatment.name),
@@ -301,8 +301,8 @@ mod tests {
         assert!(server("812").is_ok() && server("db.example:5432").is_err());
         assert!(only_for_commands(&args, "insert").is_err() && only_for_commands(&args, WORKLOAD).is_ok());
         assert!(only_for_commands(&args, worklist::WORKLOAD).unwrap_err().to_string().contains("'each'"));
-        let own = CommandArgs { command: vec!["true".to_owned()], ..CommandArgs::default() };
-        assert!(only_for_commands(&own, worklist::WORKLOAD).is_ok());
+        let args = CommandArgs { command: vec!["true".to_owned()], ..CommandArgs::default() };
+        assert!(only_for_commands(&args, worklist::WORKLOAD).is_ok());
         assert!(metric("tps").is_err() && metric("Tps=x").is_err());
         let twice = ["x=s lower regex:a", "x=s lower regex:b"].map(|text| metric(text).unwrap()).to_vec();
         let twice = CommandArgs { metric: twice, ..CommandArgs::default() };

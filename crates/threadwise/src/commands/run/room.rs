@@ -64,7 +64,7 @@ fn dataset_error(error: DatasetError) -> AppError {
 
 fn is_same_disk(one: &Path, other: &Path) -> bool {
     let device = |path: &Path| path.metadata().map(|found| found.dev()).ok();
-    device(one).is_some_and(|own| device(other) == Some(own))
+    device(one).is_some_and(|found| device(other) == Some(found))
 }
 
 fn line(key: Key, room: &Room, loaded: u64, data_root: &Path) -> String {

@@ -11,7 +11,7 @@ use threadwise_study::{Study, Treatment, plan_block};
 
 /// Whether a study has such a server.
 pub fn is_there(study: &Study) -> bool {
-    study.workload == WORKLOAD && study.treatments.iter().any(|own| options(own).is_some())
+    study.workload == WORKLOAD && study.treatments.iter().any(|treatment| options(treatment).is_some())
 }
 
 /// What is bound, one line a server. Nothing of a study without one.

@@ -168,8 +168,8 @@ impl<'a> Shown<'a> {
                 self.progress.step(&format!("{blocks} blocks{}", left.unwrap_or_default()));
             }
             Event::BlockStarted { block, blocks } => {
-                let of = blocks.map_or(String::new(), |blocks| format!(" of {blocks}"));
-                self.progress.pass(&format!("block {}{of}", block + 1));
+                let total = blocks.map_or(String::new(), |blocks| format!(" of {blocks}"));
+                self.progress.pass(&format!("block {}{total}", block + 1));
             }
             Event::SliceFinished { done, total, .. } => {
                 let left = self.left(*done, *total);

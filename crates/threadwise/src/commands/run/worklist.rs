@@ -108,8 +108,8 @@ fn path(list: &Path) -> Result<String, AppError> {
 /// # Errors
 /// The first that cannot be.
 pub fn check(study: &Study) -> Result<(), AppError> {
-    let mut own = study.treatments.iter().filter(|_| study.workload == WORKLOAD);
-    own.try_for_each(|treatment| read(&treatment.options).map(|_| ()))
+    let mut treatments = study.treatments.iter().filter(|_| study.workload == WORKLOAD);
+    treatments.try_for_each(|treatment| read(&treatment.options).map(|_| ()))
 }
 
 fn read(options: &Options) -> Result<WorklistOptions, AppError> {
@@ -122,8 +122,8 @@ pub fn shown(study: &Study) -> String {
         return String::new();
     }
     let mut text = "Work list:\n".to_owned();
-    for of in [items, chain_words, schedule] {
-        let lines = |options: &Options| read(options).ok().map(|read| of(&read)).into_iter().collect();
+    for line_of in [items, chain_words, schedule] {
+        let lines = |options: &Options| read(options).ok().map(|read| line_of(&read)).into_iter().collect();
         for (line, names) in command::distinct(study, lines) {
             let whose = command::whose(study, &names);
             text.push_str(&format!("  {}{}\n", escaped(&line), escaped(&whose)));
@@ -133,34 +133,40 @@ pub fn shown(study: &Study) -> String {
     if command::has_commands(study) { text } else { text + "\n" }
 }
 
-fn items(own: &WorklistOptions) -> String {
-    match (&own.list, &own.command) {
+fn items(options: &WorklistOptions) -> String {
+    match (&options.list, &options.command) {
         (Some(list), Some(_)) => format!("items: the lines of {}", list.display()),
         (Some(list), None) => {
             format!("items: copies of those in {}; the originals are left alone", list.display())
         }
-        (None, _) => format!("items: {} made for the study, {} together", own.files, bytes(own.total_bytes)),
+        (None, _) => {
+            format!("items: {} made for the study, {} together", options.files, bytes(options.total_bytes))
+        }
     }
 }
 
-fn chain_words(own: &WorklistOptions) -> String {
-    let about = recipe::find(&own.recipe).map_or_else(|_| "your own command".to_owned(), |found| found.about);
-    format!("recipe {}: {about}", own.recipe)
+fn chain_words(options: &WorklistOptions) -> String {
+    let about =
+        recipe::find(&options.recipe).map_or_else(|_| "your own command".to_owned(), |found| found.about);
+    format!("recipe {}: {about}", options.recipe)
 }
 
-fn schedule(own: &WorklistOptions) -> String {
-    let order = match own.order {
+fn schedule(options: &WorklistOptions) -> String {
+    let order = match options.order {
         Order::Given => "in the order of the list",
         Order::Largest => "the largest first",
         Order::Shuffled => "in an order drawn for each block",
     };
-    let feed = match own.feed {
+    let feed = match options.feed {
         Feed::Queue => "from one queue",
         Feed::Split => "in fixed parts, one for each job",
     };
-    let cold =
-        if own.cold { "out of the page cache before each run" } else { "cached as the run before left them" };
-    format!("{order}, {feed}; {cold}; pause {} s; at most {} s a run", own.settle_s, own.timeout_s)
+    let cold = if options.cold {
+        "out of the page cache before each run"
+    } else {
+        "cached as the run before left them"
+    };
+    format!("{order}, {feed}; {cold}; pause {} s; at most {} s a run", options.settle_s, options.timeout_s)
 }
 
 /// How long workers of work lists may take: as long as a list may, and to make or copy it once.
@@ -168,16 +174,16 @@ pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
     if study.workload != WORKLOAD {
         return;
     }
-    for own in study.treatments.iter().filter_map(|treatment| read(&treatment.options).ok()) {
-        let run = Duration::from_secs(own.timeout_s);
-        let load = match own.list {
+    for options in study.treatments.iter().filter_map(|treatment| read(&treatment.options).ok()) {
+        let run = Duration::from_secs(options.timeout_s);
+        let load = match options.list {
             Some(_) => COPY,
-            None => Duration::from_secs(own.total_bytes / MADE_BYTES_PER_S) + AROUND,
+            None => Duration::from_secs(options.total_bytes / MADE_BYTES_PER_S) + AROUND,
         };
         deadlines.load = deadlines.load.max(load);
         deadlines.prepare = deadlines.prepare.max(AROUND);
         // The engine ends a run after its time; what is done before and after it may take as long again.
-        deadlines.slice = deadlines.slice.max(run * 2 + Duration::from_secs(own.settle_s) + AROUND);
+        deadlines.slice = deadlines.slice.max(run * 2 + Duration::from_secs(options.settle_s) + AROUND);
         deadlines.stop = deadlines.stop.max(Duration::from_secs(120));
         deadlines.interrupt = Deadlines::CLEAN_UP;
     }
@@ -236,10 +242,10 @@ mod tests {
             treatment.options.insert("timeout_s".to_owned(), OptionValue::Integer(100));
             treatment.options.insert("total_mib".to_owned(), OptionValue::Integer(100 << 10));
         }
-        let mut own = Deadlines::default();
-        deadlines(&study, &mut own);
-        assert_eq!(own.slice, Duration::from_secs(200 + 1 + 900));
-        assert_eq!(own.load, Duration::from_secs(20 * 1024 + 900), "100 GiB at 5 MiB/s");
+        let mut limits = Deadlines::default();
+        deadlines(&study, &mut limits);
+        assert_eq!(limits.slice, Duration::from_secs(200 + 1 + 900));
+        assert_eq!(limits.load, Duration::from_secs(20 * 1024 + 900), "100 GiB at 5 MiB/s");
         study.workload = "insert".to_owned();
         let mut other = Deadlines::default();
         deadlines(&study, &mut other);
