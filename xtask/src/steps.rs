@@ -17,10 +17,10 @@ struct Step {
 
 impl Steps {
     /// Runs a step under its name and notes how long it took.
-    pub fn step<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    pub fn step<T>(&mut self, name: &str, task: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         println!("\n=== {name}");
         let started = Instant::now();
-        let outcome = work();
+        let outcome = task();
         self.done.push(Step { name: name.to_owned(), took: started.elapsed(), passed: outcome.is_ok() });
         outcome
     }
