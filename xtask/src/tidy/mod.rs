@@ -4,6 +4,7 @@
 //! committed; without git, everything but the build folder.
 
 mod arrows;
+mod bindings;
 mod circles;
 mod engines;
 mod files;
@@ -87,7 +88,8 @@ fn texts(tree: &[(String, Vec<u8>)]) -> Vec<(&str, &str)> {
 fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
     let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
     let files: Vec<SourceFile> = rust.map(|(path, text)| SourceFile::new(path, text)).collect();
-    [arrows::check(texts), modules::unneeded(&files), circles::check(&files)].concat()
+    [arrows::check(texts), modules::unneeded(&files), circles::check(&files), bindings::check(&files)]
+        .concat()
 }
 
 fn project_files() -> Result<Vec<String>, String> {
