@@ -252,7 +252,8 @@ fn start_for_study(
     connections: u32,
 ) -> Result<StudyServer<Setup>, EngineError> {
     let workload = Work::parse(request)?;
-    let data_bytes = (16 * workload.data_bytes(request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
+    let data_bytes =
+        (16 * workload.data_bytes(request.sessions)).min(server_memory_bytes(Path::new("/")) / 3);
     let setup = Setup::find(managed, data_bytes, connections.max(request.sessions), 1)?;
     let home = study_home(&request.data_dir);
     setup.install(&home)?;
