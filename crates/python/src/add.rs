@@ -9,7 +9,7 @@ use crate::environment::{Complete, Environment, State, private_folder, write_syn
 use crate::find::Packages;
 use crate::lock::{Lock, Patience};
 use crate::python::{self, reason};
-use crate::requirements::{self, NEEDED_BYTES};
+use crate::requirements::Requirements;
 use crate::run::{Cut, run};
 use crate::{AnalyticsError, Engines};
 use std::ffi::OsStr;
@@ -48,8 +48,8 @@ pub struct Added {
 }
 
 impl Engines {
-    /// Makes the environment for the engine `name`, or says that it is there. One environment serves
-    /// all engines. `progress` gets a line for each step; `stop` ends it, and what was begun is removed.
+    /// Makes the environments that the engine `name` needs, its own first, or says that they are there;
+    /// only its own is made anew by [`Add::force`]. `progress` gets a line for each step; `stop` ends it, and what was begun is removed.
     ///
     /// # Errors
     /// The engine is unknown, this machine lacks something, or the installation fails; the message
@@ -60,24 +60,36 @@ impl Engines {
         how: &Add<'_>,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Added>, AnalyticsError> {
+        let needs = engine(name)?.needs().enumerate();
+        needs
+            .map(|(at, of)| self.add_one(of, &Add { force: how.force && at == 0, ..*how }, stop, progress))
+            .collect()
+    }
+
+    fn add_one(
+        &self,
+        of: &'static Requirements,
+        how: &Add<'_>,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(&str),
     ) -> Result<Added, AnalyticsError> {
-        engine(name)?;
-        let environment = self.environment();
+        let environment = self.environment(of);
         let folder = environment.folder().to_owned();
         let is_there = |complete| Added { was_there: true, folder: folder.clone(), complete };
-        if let (State::Ready(complete), false) = (self.state()?, how.force) {
+        if let (State::Ready(complete), false) = (self.state(of)?, how.force) {
             return Ok(is_there(complete));
         }
         let plan = self.plan(&environment, how, stop)?;
         let above = self.home().join("engines");
         private_folder(&above).map_err(AnalyticsError::io("make the folder", &above))?;
-        enough_room(&above)?;
+        enough_room(&above, of.needed_bytes)?;
         let patience = Patience { longest: PATIENCE, stop };
-        let lock = Lock::take(&self.lock_path(), &patience, &mut |process| {
+        let lock = Lock::take(&self.lock_path(of), &patience, &mut |process| {
             progress(&format!("waiting for process {process}, which installs or removes engines"));
         })?;
         // Whoever had the lock may have made it.
-        if let (State::Ready(complete), false) = (self.state()?, how.force) {
+        if let (State::Ready(complete), false) = (self.state(of)?, how.force) {
             return Ok(is_there(complete));
         }
         lock.share_with_children()?;
@@ -133,18 +145,18 @@ fn filled_folder(folder: &Path) -> Result<PathBuf, AnalyticsError> {
     std::path::absolute(folder).map_err(|cause| wrong(&cause.to_string()))
 }
 
-fn enough_room(folder: &Path) -> Result<(), AnalyticsError> {
+fn enough_room(folder: &Path, needed_bytes: u64) -> Result<(), AnalyticsError> {
     let found = rustix::fs::statvfs(folder)
         .map_err(|cause| AnalyticsError::io("look at the disk of", folder)(cause.into()))?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    match free >= NEEDED_BYTES {
+    match free >= needed_bytes {
         true => Ok(()),
         false => Err(AnalyticsError::Lacks(format!(
             "the disk of {} has {} MiB free, and {} MiB are needed: make room, or set XDG_DATA_HOME to a folder \
              on another disk",
             folder.display(),
             free >> 20,
-            NEEDED_BYTES >> 20
+            needed_bytes >> 20
         ))),
     }
 }
@@ -163,7 +175,7 @@ fn make(
     ));
     virtual_environment(environment, &plan.python, stop)?;
     let requirements = environment.folder().join("requirements.txt");
-    write_synced(&requirements, requirements::TEXT)?;
+    write_synced(&requirements, environment.requirements().text)?;
     crate::pip::install(environment, &requirements, plan.wheels.as_deref(), stop, progress)?;
     progress("checking that the engines start");
     let complete = check(environment, stop)?;
@@ -195,37 +207,39 @@ fn virtual_environment(
     }
 }
 
-/// Imports every engine, starts the generator, and compares all versions with the pinned ones.
+/// Imports every engine, starts the generator where there is one, and compares all versions with the pinned ones.
 fn check(environment: &Environment, stop: &AtomicBool) -> Result<Complete, AnalyticsError> {
-    let python = environment.python();
+    let (python, requirements) = (environment.python(), environment.requirements());
     let failed = |why: String| {
         AnalyticsError::Install(format!("the packages are installed, but do not work here: {why}"))
     };
-    let packages = Packages::of(&python, stop).map_err(failed);
+    let packages = Packages::of(&python, requirements, stop).map_err(failed);
     if stop.load(Ordering::Relaxed) {
         return Err(AnalyticsError::Stopped);
     }
     let packages = packages?;
-    let lacks = packages.lacks();
+    let lacks = packages.lacks(requirements);
     if !lacks.is_empty() {
         return Err(failed(format!("there is no {}", lacks.join(", no "))));
     }
-    for pin in requirements::pins() {
+    for pin in requirements.pins() {
         let there = packages.versions.get(pin.name).map_or("missing", String::as_str);
         if there != pin.version {
             return Err(failed(format!("{} is {there} instead of {}", pin.name, pin.version)));
         }
     }
-    let generator = environment.generator();
-    let ended = run(Command::new(&generator).arg("--version"), Some(python::LOOK_LIMIT), stop, &mut |_| {})
-        .map_err(|cut| failed(cut.words("tpchgen-cli")))?;
-    if !ended.status.success() {
-        return Err(failed(format!("tpchgen-cli does not start ({})", reason(&ended))));
+    if requirements.has_generator {
+        let mut generator = Command::new(environment.generator());
+        let ended = run(generator.arg("--version"), Some(python::LOOK_LIMIT), stop, &mut |_| {})
+            .map_err(|cut| failed(cut.words("tpchgen-cli")))?;
+        if !ended.status.success() {
+            return Err(failed(format!("tpchgen-cli does not start ({})", reason(&ended))));
+        }
     }
     Ok(Complete {
-        fingerprint: requirements::fingerprint(),
+        fingerprint: requirements.fingerprint(),
         python: python::version(&python).map_err(failed)?,
-        packages: requirements::pins().map(|pin| (pin.name.to_owned(), pin.version.to_owned())).collect(),
+        packages: requirements.pins().map(|pin| (pin.name.to_owned(), pin.version.to_owned())).collect(),
     })
 }
 
@@ -233,6 +247,7 @@ fn check(environment: &Environment, stop: &AtomicBool) -> Result<Complete, Analy
 mod tests {
     use super::*;
     use crate::fake::Fake;
+    use crate::engine::ANALYTICS;
     use std::sync::Arc;
 
     struct Lab {
@@ -249,7 +264,8 @@ mod tests {
 
         fn add(&self, fake: &Fake, force: bool) -> Result<Added, AnalyticsError> {
             let how = how(fake, force);
-            self.engines.add("duckdb", &how, &AtomicBool::new(false), &mut |_| {})
+            let added = self.engines.add("duckdb", &how, &AtomicBool::new(false), &mut |_| {});
+            added.map(|mut added| added.remove(0))
         }
 
         /// What is left below the data folder, without the lock and folders that are empty.
@@ -278,18 +294,19 @@ mod tests {
         let made = lab
             .engines
             .add("duckdb", &how(&fake, false), &never, &mut |step| steps.push(step.to_owned()))
-            .unwrap();
+            .unwrap()
+            .remove(0);
         assert!(!made.was_there && made.complete.version("duckdb") == Some("2.0.0"));
         assert!(steps.iter().any(|step| step == "downloading duckdb 2.0.0, 24.4 MB"), "{steps:?}");
         for name in ["duckdb", "datafusion"] {
             let found = lab.engines.find(name, None).unwrap();
-            assert!(found.python.starts_with(&made.folder) && found.generator.is_file());
+            assert!(found.python.starts_with(&made.folder) && found.generator.is_some_and(|path| path.is_file()));
         }
         let again = lab.add(&fake, false).unwrap();
         assert!(again.was_there && again.complete == made.complete);
         let anew = lab.add(&fake, true).unwrap();
         assert!(!anew.was_there);
-        assert!(lab.engines.remove().unwrap());
+        assert!(lab.engines.remove(&ANALYTICS).unwrap());
         assert!(matches!(lab.engines.find("duckdb", None), Err(AnalyticsError::Absent { .. })));
         assert_eq!(lab.left(), 0);
     }
@@ -321,7 +338,7 @@ mod tests {
     #[test]
     fn what_a_kill_left_is_made_anew() {
         let (lab, fake) = (Lab::new(), Fake::new());
-        let environment = lab.engines.environment();
+        let environment = lab.engines.environment(&ANALYTICS);
         environment.begin().unwrap();
         std::fs::write(environment.folder().join("rubbish"), "").unwrap();
         let error = lab.engines.find("duckdb", None).unwrap_err();
@@ -333,11 +350,11 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_refused() {
         let (lab, fake) = (Lab::new(), Fake::new());
-        let folder = lab.engines.environment().folder().to_owned();
+        let folder = lab.engines.environment(&ANALYTICS).folder().to_owned();
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("precious"), "").unwrap();
         assert!(matches!(lab.add(&fake, true), Err(AnalyticsError::Foreign { .. })));
-        assert!(matches!(lab.engines.remove(), Err(AnalyticsError::Foreign { .. })));
+        assert!(matches!(lab.engines.remove(&ANALYTICS), Err(AnalyticsError::Foreign { .. })));
         assert!(folder.join("precious").exists());
     }
 
@@ -345,10 +362,10 @@ mod tests {
     fn a_replaced_system_python_makes_it_incomplete() {
         let (lab, fake) = (Lab::new(), Fake::new());
         lab.add(&fake, false).unwrap();
-        Fake::new().look("version 3.14.0").put_at(&lab.engines.environment().python());
+        Fake::new().look("version 3.14.0").put_at(&lab.engines.environment(&ANALYTICS).python());
         let error = lab.engines.find("duckdb", None).unwrap_err().to_string();
         assert!(error.contains("made for Python 3.12.1, which is now 3.14.0"), "{error}");
-        Fake::new().look("version 3.12.9").put_at(&lab.engines.environment().python());
+        Fake::new().look("version 3.12.9").put_at(&lab.engines.environment(&ANALYTICS).python());
         lab.engines.find("duckdb", None).unwrap();
     }
 

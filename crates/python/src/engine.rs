@@ -1,13 +1,29 @@
 //! Which engines there are, as data.
 
 use crate::AnalyticsError;
+use crate::requirements::Requirements;
 use threadwise_study::engine::Properties;
+
+/// Engines that check each other's answers, and the generator of their data. They need 397 MiB of
+/// packages as installed (measured with these versions on x86-64), 123 MiB of downloads beside them
+/// meanwhile, and some room.
+pub static ANALYTICS: Requirements = Requirements {
+    environment: "analytics",
+    text: include_str!("../requirements.txt"),
+    modules: &["duckdb", "datafusion", "pyarrow"],
+    has_generator: true,
+    needed_bytes: 600 << 20,
+};
 
 /// An engine that runs on its own Python package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalyticsEngine {
-    /// Its name on the command line, also that of its package and of its module.
+    /// Its name on the command line.
     pub name: &'static str,
+    /// Its package, whose version is the engine's.
+    pub package: &'static str,
+    /// The packages of its environment.
+    pub requirements: &'static Requirements,
     /// Other names that people type for it.
     pub other_names: &'static [&'static str],
     /// One line about it.
@@ -25,6 +41,8 @@ pub struct AnalyticsEngine {
 const KNOWN: [AnalyticsEngine; 2] = [
     AnalyticsEngine {
         name: "duckdb",
+        package: "duckdb",
+        requirements: &ANALYTICS,
         other_names: &["duck"],
         about: "DuckDB in a worker of its own Python package, on Parquet files or in memory",
         workloads: &["tpch"],
@@ -34,6 +52,8 @@ const KNOWN: [AnalyticsEngine; 2] = [
     },
     AnalyticsEngine {
         name: "datafusion",
+        package: "datafusion",
+        requirements: &ANALYTICS,
         other_names: &[],
         about: "Apache DataFusion in a worker of its own Python package, on Parquet files or in memory",
         workloads: &["tpch"],
@@ -47,6 +67,13 @@ const KNOWN: [AnalyticsEngine; 2] = [
 pub const REFEREE: &str = KNOWN[0].name;
 
 impl AnalyticsEngine {
+    /// The environments that it needs to be measured: its own, then its referee's where that is another.
+    pub fn needs(&self) -> impl Iterator<Item = &'static Requirements> {
+        let referee = KNOWN.iter().find(|engine| engine.name == self.referee);
+        let other = referee.map(|engine| engine.requirements).filter(|other| *other != self.requirements);
+        std::iter::once(self.requirements).chain(other)
+    }
+
     /// What it is like, for those who plan and report studies of it.
     pub fn properties(&self) -> Properties {
         Properties {
@@ -63,6 +90,14 @@ pub fn known() -> &'static [AnalyticsEngine] {
     &KNOWN
 }
 
+/// All environments, in the order of their engines.
+pub fn environments() -> impl Iterator<Item = &'static Requirements> {
+    let is_first = |(at, engine): &(usize, &AnalyticsEngine)| {
+        KNOWN[..*at].iter().all(|before| before.requirements != engine.requirements)
+    };
+    KNOWN.iter().enumerate().filter(is_first).map(|(_, engine)| engine.requirements)
+}
+
 /// The engine of this name.
 ///
 /// # Errors
@@ -77,17 +112,26 @@ pub fn engine(name: &str) -> Result<&'static AnalyticsEngine, AnalyticsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{requirements, scripts};
+    use crate::scripts;
 
     #[test]
     fn every_engine_has_a_package_a_script_and_another_engine_as_referee() {
         for one in known() {
-            assert!(requirements::pins().any(|pin| pin.name == one.name), "{}", one.name);
+            assert!(one.requirements.pins().any(|pin| pin.name == one.package), "{}", one.name);
             assert!(scripts::names().any(|name| name == one.script), "{}", one.script);
             let referee = engine(one.referee).unwrap();
             assert!(referee.name != one.name && referee.workloads == one.workloads);
+            assert!(referee.requirements.has_generator, "with which its data is made");
             assert!(!one.about.contains('\n'));
         }
+    }
+
+    #[test]
+    fn environments_have_names_of_their_own() {
+        let mut names: Vec<&str> = environments().map(|requirements| requirements.environment).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), environments().count());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! never touched, unless it is empty. Links are never followed: what they lead to is not ours.
 
 use crate::AnalyticsError;
-use crate::requirements;
+use crate::requirements::Requirements;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -20,6 +20,7 @@ const HEAD: &str = "threadwise analytics environment 1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Environment {
     folder: PathBuf,
+    requirements: &'static Requirements,
 }
 
 /// What is there.
@@ -40,7 +41,7 @@ pub enum State {
 /// What a whole environment says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complete {
-    /// [`requirements::fingerprint`] of what was installed.
+    /// [`Requirements::fingerprint`] of what was installed.
     pub fingerprint: String,
     /// Version of its Python, such as 3.11.7.
     pub python: String,
@@ -78,8 +79,13 @@ impl Complete {
 }
 
 impl Environment {
-    pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(crate) fn at(folder: PathBuf, requirements: &'static Requirements) -> Self {
+        Self { folder, requirements }
+    }
+
+    /// What belongs into it.
+    pub(crate) fn requirements(&self) -> &'static Requirements {
+        self.requirements
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -127,13 +133,14 @@ impl Environment {
         let Some(complete) = Complete::parse(&text) else {
             return Ok(State::Incomplete(format!("{} is damaged", path.display())));
         };
-        for program in [self.python(), self.generator()] {
+        let generator = self.requirements.has_generator.then(|| self.generator());
+        for program in std::iter::once(self.python()).chain(generator) {
             if !crate::programs::is_program(&program) {
                 let why = format!("{} is gone, or what it leads to", program.display());
                 return Ok(State::Incomplete(why));
             }
         }
-        Ok(match complete.fingerprint == requirements::fingerprint() {
+        Ok(match complete.fingerprint == self.requirements.fingerprint() {
             true => State::Ready(complete),
             false => State::Outdated(complete),
         })
@@ -244,17 +251,18 @@ pub(crate) fn write_synced(path: &Path, text: &str) -> Result<(), AnalyticsError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::ANALYTICS;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn place() -> (tempfile::TempDir, Environment) {
         let folder = tempfile::tempdir().unwrap();
-        let environment = Environment::at(folder.path().join("a/analytics"));
+        let environment = Environment::at(folder.path().join("a/analytics"), &ANALYTICS);
         (folder, environment)
     }
 
     fn whole() -> Complete {
         Complete {
-            fingerprint: requirements::fingerprint(),
+            fingerprint: ANALYTICS.fingerprint(),
             python: "3.12.1".into(),
             packages: vec![("duckdb".into(), "2.0.0".into())],
         }
@@ -328,14 +336,14 @@ mod tests {
         assert!(environment.remove().unwrap_err().to_string().contains("not made by threadwise"));
         assert!(precious.exists());
         // A link to a whole environment is not one.
-        let real = Environment::at(folder.path().join("real"));
+        let real = Environment::at(folder.path().join("real"), &ANALYTICS);
         make(&real, &whole());
-        let linked = Environment::at(folder.path().join("linked"));
+        let linked = Environment::at(folder.path().join("linked"), &ANALYTICS);
         symlink(real.folder(), linked.folder()).unwrap();
         assert_eq!(linked.state().unwrap(), State::Foreign);
         assert!(linked.remove().is_err() && real.python().exists());
         // A dangling link too.
-        let dangling = Environment::at(folder.path().join("dangling"));
+        let dangling = Environment::at(folder.path().join("dangling"), &ANALYTICS);
         symlink("/nowhere/at/all", dangling.folder()).unwrap();
         assert_eq!(dangling.state().unwrap(), State::Foreign);
     }

@@ -1,5 +1,7 @@
 //! For tests: a program that answers as a Python would, and fails where it is told to.
 
+use crate::engine::environments;
+use crate::requirements::Requirements;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,7 +32,8 @@ impl Fake {
             "venv yes",
             "ensurepip yes",
         ];
-        let pins = crate::requirements::pins().map(|pin| format!("version {} {}", pin.name, pin.version));
+        let pins = environments().flat_map(Requirements::pins);
+        let pins = pins.map(|pin| format!("version {} {}", pin.name, pin.version));
         let fake = Self {
             folder,
             python,

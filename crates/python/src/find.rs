@@ -3,6 +3,7 @@
 use crate::engine::{AnalyticsEngine, engine, known};
 use crate::environment::State;
 use crate::python;
+use crate::requirements::Requirements;
 use crate::{AnalyticsError, Engines, scripts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,6 @@ for folder in (sysconfig.get_path("scripts"), os.path.dirname(sys.executable)):
 print("end")
 "#;
 
-/// Modules that a worker or the referee imports.
-const MODULES: &str = "duckdb,datafusion,pyarrow";
-
 /// What runs an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
@@ -49,8 +47,8 @@ pub struct Found {
     pub python: PathBuf,
     /// The engine's worker program.
     pub script: PathBuf,
-    /// The generator of the data.
-    pub generator: PathBuf,
+    /// The generator of the data, where the engine's environment has it.
+    pub generator: Option<PathBuf>,
     /// Version of the engine's package.
     pub version: String,
 }
@@ -94,16 +92,17 @@ impl Engines {
         Ok(Found { engine, python, script, generator, version })
     }
 
-    fn ours(&self, engine: &AnalyticsEngine) -> Result<(PathBuf, PathBuf, String), AnalyticsError> {
+    fn ours(&self, engine: &AnalyticsEngine) -> Result<(PathBuf, Option<PathBuf>, String), AnalyticsError> {
         let name = engine.name.to_owned();
-        let environment = self.environment();
-        match self.state()? {
+        let environment = self.environment(engine.requirements);
+        let generator = engine.requirements.has_generator.then(|| environment.generator());
+        match self.state(engine.requirements)? {
             State::Absent => Err(AnalyticsError::Absent { engine: name }),
             State::Foreign => Err(AnalyticsError::Foreign { folder: environment.folder().to_owned() }),
             State::Incomplete(why) => Err(AnalyticsError::Incomplete { engine: name, why }),
             State::Outdated(_) => Err(AnalyticsError::Outdated { engine: name }),
-            State::Ready(complete) => match complete.version(engine.name) {
-                Some(version) => Ok((environment.python(), environment.generator(), version.to_owned())),
+            State::Ready(complete) => match complete.version(engine.package) {
+                Some(version) => Ok((environment.python(), generator, version.to_owned())),
                 None => Err(AnalyticsError::Outdated { engine: name }),
             },
         }
@@ -114,24 +113,23 @@ impl Engines {
 fn own_environment(
     engine: &AnalyticsEngine,
     python: &Path,
-) -> Result<(PathBuf, PathBuf, String), AnalyticsError> {
+) -> Result<(PathBuf, Option<PathBuf>, String), AnalyticsError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let python = python::resolve(python.as_os_str(), &path)?;
-    let packages = Packages::of(&python, &AtomicBool::new(false)).map_err(AnalyticsError::Lacks)?;
-    let lacks = packages.lacks();
-    let (Some(version), Some(generator), true) =
-        (packages.versions.get(engine.name), &packages.generator, lacks.is_empty())
-    else {
+    let requirements = engine.requirements;
+    let packages =
+        Packages::of(&python, requirements, &AtomicBool::new(false)).map_err(AnalyticsError::Lacks)?;
+    let lacks = packages.lacks(requirements);
+    let (Some(version), true) = (packages.versions.get(engine.package), lacks.is_empty()) else {
         return Err(AnalyticsError::Lacks(format!(
-            "engine {}: {} lacks {}: install that there (the versions that are tested: threadwise engine add \
-             --print-requirements), or leave python out and: threadwise engine add {}",
+            "engine {0}: {1} lacks {2}: install that there (the versions that are tested: threadwise engine add \
+             {0} --print-requirements), or leave python out and: threadwise engine add {0}",
             engine.name,
             python.display(),
             lacks.join(", "),
-            engine.name
         )));
     };
-    Ok((python, generator.clone(), version.clone()))
+    Ok((python, packages.generator, version.clone()))
 }
 
 /// What of the packages an environment has.
@@ -147,9 +145,10 @@ pub(crate) struct Packages {
 
 impl Packages {
     /// Runs `python` once and asks it.
-    pub(crate) fn of(python: &Path, stop: &AtomicBool) -> Result<Self, String> {
-        let names = crate::requirements::pins().map(|pin| pin.name).collect::<Vec<_>>().join(",");
-        let ended = python::call(python, PACKAGES, &[&names, MODULES, GENERATOR], stop)
+    pub(crate) fn of(python: &Path, wanted: &Requirements, stop: &AtomicBool) -> Result<Self, String> {
+        let names = wanted.pins().map(|pin| pin.name).collect::<Vec<_>>().join(",");
+        let modules = wanted.modules.join(",");
+        let ended = python::call(python, PACKAGES, &[&names, &modules, GENERATOR], stop)
             .map_err(|cut| cut.words(&python.display().to_string()))?;
         match ended.status.success() && ended.output.last().is_some_and(|line| line == "end") {
             true => Ok(Self::parse(&ended.output)),
@@ -182,20 +181,22 @@ impl Packages {
         packages
     }
 
-    /// What is missing to run all engines, one by one: each needs its referee.
-    pub(crate) fn lacks(&self) -> Vec<String> {
-        let broken = |name: &str| self.broken.iter().find(|(broken, _)| broken == name);
-        let modules =
-            known().iter().map(|engine| (engine.name, format!("(referee of {}'s answers)", engine.referee)));
-        let mut lacks = Vec::new();
-        for (name, about) in modules.chain([("pyarrow", String::new())]) {
-            match (broken(name), self.versions.contains_key(name)) {
-                (Some((_, why)), _) => lacks.push(format!("a working {name} ({why})")),
-                (None, false) => lacks.push(format!("{name} {about}").trim().to_owned()),
-                (None, true) => {}
+    /// What is missing to run all engines of an environment, one by one: each needs its referee.
+    pub(crate) fn lacks(&self, wanted: &Requirements) -> Vec<String> {
+        let mut lacks: Vec<String> =
+            self.broken.iter().map(|(name, why)| format!("a working {name} ({why})")).collect();
+        let engines = || known().iter().filter(|engine| engine.requirements == wanted);
+        let about = |engine: &AnalyticsEngine| {
+            let judged = engines().find(|other| other.referee == engine.name);
+            judged.map(|judged| format!(" (referee of {}'s answers)", judged.name)).unwrap_or_default()
+        };
+        let packages = engines().map(|engine| (engine.package, about(engine)));
+        for (name, about) in packages.chain([("pyarrow", String::new())]) {
+            if !self.versions.contains_key(name) {
+                lacks.push(format!("{name}{about}"));
             }
         }
-        if self.generator.is_none() {
+        if wanted.has_generator && self.generator.is_none() {
             lacks.push(format!("{GENERATOR} (beside python)"));
         }
         lacks
@@ -231,7 +232,7 @@ mod tests {
         let fake = Fake::new();
         let found = engines.find("datafusion", Some(fake.python())).unwrap();
         assert_eq!((found.python.as_path(), found.version.as_str()), (fake.python(), "55.0.0"));
-        assert_eq!(found.generator, fake.generator());
+        assert_eq!(found.generator, Some(fake.generator()));
         assert!(found.script.starts_with(folder.path()) && found.script.is_file());
         assert_eq!(found.args(), ["-I", "-B", found.script.to_str().unwrap()]);
         assert_eq!(found.check_args()[3..], ["check"]);

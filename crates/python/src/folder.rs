@@ -1,8 +1,10 @@
 //! The user's data folder, and what of ours is in it.
 
 use crate::AnalyticsError;
+use crate::engine::environments;
 use crate::environment::{Environment, State};
 use crate::lock::{Lock, Patience};
+use crate::requirements::Requirements;
 use crate::{python, scripts};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ pub struct Engines {
     home: PathBuf,
 }
 
-/// The environment as it is, for a list.
+/// An environment as it is, for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// What is there.
@@ -57,13 +59,13 @@ impl Engines {
         }
     }
 
-    /// The environment and the state it is in. Its Python is run once, since a replaced system Python
+    /// The state that an environment is in. Its Python is run once, since a replaced system Python
     /// leaves an environment whose packages it does not find.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn state(&self) -> Result<State, AnalyticsError> {
-        let environment = self.environment();
+    pub fn state(&self, of: &'static Requirements) -> Result<State, AnalyticsError> {
+        let environment = self.environment(of);
         let state = environment.state()?;
         let State::Ready(complete) = &state else { return Ok(state) };
         Ok(match python::version(&environment.python()) {
@@ -82,44 +84,45 @@ impl Engines {
     ///
     /// # Errors
     /// As [`Engines::state`].
-    pub fn status(&self) -> Result<Status, AnalyticsError> {
-        let environment = self.environment();
-        let state = self.state()?;
+    pub fn status(&self, of: &'static Requirements) -> Result<Status, AnalyticsError> {
+        let environment = self.environment(of);
+        let state = self.state(of)?;
         let is_ours = !matches!(state, State::Absent | State::Foreign);
         let size_bytes = is_ours.then(|| environment.size_bytes());
         Ok(Status { state, folder: environment.folder().to_owned(), size_bytes })
     }
 
-    /// Removes the environment and all our worker programs, and returns whether something was there.
-    /// A study that runs meanwhile loses its engine.
+    /// Removes an environment, and with the last one all our worker programs, and returns whether
+    /// something was there. A study that runs meanwhile loses its engine.
     ///
     /// # Errors
     /// The environment is being made, is not ours, or the file system refuses.
-    pub fn remove(&self) -> Result<bool, AnalyticsError> {
-        let environment = self.environment();
-        if !self.home.join("engines").is_dir() {
-            return scripts::remove_all(&self.home);
+    pub fn remove(&self, of: &'static Requirements) -> Result<bool, AnalyticsError> {
+        let environment = self.environment(of);
+        let is_there = |environment: &Environment| environment.folder().symlink_metadata().is_ok();
+        let was_there = is_there(&environment);
+        if self.home.join("engines").is_dir() {
+            let never = AtomicBool::new(false);
+            let patience = Patience { longest: Duration::ZERO, stop: &never };
+            let lock = Lock::take(&self.lock_path(of), &patience, &mut |_| {})?;
+            let removed = environment.remove();
+            lock.discard()?;
+            removed?;
         }
-        let never = AtomicBool::new(false);
-        let lock =
-            Lock::take(&self.lock_path(), &Patience { longest: Duration::ZERO, stop: &never }, &mut |_| {})?;
-        let was_there = environment.folder().symlink_metadata().is_ok();
-        let removed = environment.remove();
-        lock.discard()?;
-        removed?;
-        Ok(scripts::remove_all(&self.home)? || was_there)
+        let is_last = !environments().any(|one| is_there(&self.environment(one)));
+        Ok(is_last && scripts::remove_all(&self.home)? || was_there)
     }
 
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
-    pub(crate) fn environment(&self) -> Environment {
-        Environment::at(self.home.join("engines/analytics"))
+    pub(crate) fn environment(&self, of: &'static Requirements) -> Environment {
+        Environment::at(self.home.join("engines").join(of.environment), of)
     }
 
-    pub(crate) fn lock_path(&self) -> PathBuf {
-        self.home.join("engines/analytics.lock")
+    pub(crate) fn lock_path(&self, of: &'static Requirements) -> PathBuf {
+        self.home.join("engines").join(format!("{}.lock", of.environment))
     }
 }
 
@@ -131,6 +134,7 @@ fn minor(version: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::ANALYTICS;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
@@ -155,8 +159,8 @@ mod tests {
     fn looking_makes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let engines = Engines::open(folder.path()).unwrap();
-        assert_eq!(engines.status().unwrap().state, State::Absent);
-        assert!(!engines.remove().unwrap());
+        assert_eq!(engines.status(&ANALYTICS).unwrap().state, State::Absent);
+        assert!(!engines.remove(&ANALYTICS).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

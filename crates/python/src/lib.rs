@@ -1,14 +1,15 @@
-//! Engines that run on their own Python packages: DuckDB and DataFusion.
+//! Engines that run on their own Python packages.
 //!
-//! Both live in one private virtual environment under the user's data folder, since each is the
-//! referee of the other's answers, together with the generator of their data. Versions and hashes of
-//! all packages are pinned (`requirements.txt`). An environment of the user's own can stand in for it.
+//! Engines that are each other's referees live in one private virtual environment under the user's data
+//! folder, together with the generator of their data; one whose packages are large has another of its own.
+//! Versions and hashes of all packages are pinned (`requirements*.txt`). An environment of the user's own
+//! can stand in for each.
 //! The worker programs that drive the engines are part of this crate and are written beside it.
 //!
 //! | folder or file below the data folder | what it is |
 //! |---|---|
-//! | `engines/analytics/` | the environment (`environment.rs`) |
-//! | `engines/analytics.lock` | held while it is made or removed (`lock.rs`) |
+//! | `engines/NAME/` | an environment (`environment.rs`) |
+//! | `engines/NAME.lock` | held while it is made or removed (`lock.rs`) |
 //! | `workers-HASH/` | the worker programs with these contents (`scripts.rs`) |
 //! | `workers.lock` | held while they are checked and written |
 //!
@@ -33,7 +34,7 @@ pub mod scripts;
 mod fake;
 
 pub use add::{Add, Added};
-pub use engine::{AnalyticsEngine, REFEREE, engine, known};
+pub use engine::{AnalyticsEngine, REFEREE, engine, environments, known};
 pub use environment::{Complete, State};
 pub use error::AnalyticsError;
 pub use find::Found;

@@ -49,7 +49,7 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
-    /// Add, list or remove engines that run on their own Python packages: DuckDB, DataFusion
+    /// Add, list or remove engines that run on their own Python packages, such as DuckDB
     Engine(EngineArgs),
     /// Back up, restore, check and swap many database files, so that none is ever lost
     Reload(Box<ReloadArgs>),
@@ -111,9 +111,9 @@ pub struct RunArgs {
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
     /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
-    /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…), duckdb or
-    /// datafusion (see `threadwise engine add`), simulated, or a program threadwise-engine-NAME on PATH. Of a
-    /// work list its recipe: sqlite, firebird, postgres, mariadb
+    /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…), one on a
+    /// Python package such as duckdb (see `threadwise engine list`), simulated, or a program
+    /// threadwise-engine-NAME on PATH. Of a work list its recipe: sqlite, firebird, postgres, mariadb
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,
     /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or

@@ -6,9 +6,11 @@ use crate::output;
 use clap::{Args, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use threadwise_python::engine::ANALYTICS;
 use threadwise_python::folder::{Status, data_home};
-use threadwise_python::{Add, AnalyticsEngine, AnalyticsError, Complete, Engines, State};
-use threadwise_python::{engine, known, programs, requirements};
+use threadwise_python::requirements::Requirements;
+use threadwise_python::{Add, Added, AnalyticsEngine, AnalyticsError, Complete, Engines, State};
+use threadwise_python::{engine, environments, known, programs};
 use threadwise_report::json::{self, EngineEntry};
 
 /// Arguments of `engine`.
@@ -22,11 +24,11 @@ pub struct EngineArgs {
 /// The subcommands of `engine`.
 #[derive(Debug, Subcommand)]
 pub enum EngineAction {
-    /// Install DuckDB and DataFusion for this user: pinned Python packages in an environment of our own
+    /// Install an analytics engine for this user: pinned Python packages in an environment of our own
     Add(EngineAddArgs),
     /// Show which of these engines are here, and programs threadwise-engine-NAME on PATH
     List(EngineListArgs),
-    /// Remove that environment and everything in it
+    /// Remove these environments and everything in them
     Remove(EngineRemoveArgs),
 }
 
@@ -39,17 +41,18 @@ Examples:
   threadwise engine add --print-requirements > requirements.txt
   threadwise engine add duckdb --wheels wheels      without internet
 
-One environment serves both engines, since each checks the other's answers, and it holds the
-generator of their data. It lies in $XDG_DATA_HOME/threadwise/engines/analytics (else in
-~/.local/share), takes about 400 MiB, and nothing outside of threadwise's folder is touched. Every
-file is checked against a pinned SHA-256 before it is installed. pip's settings (PIP_*, pip.conf,
-https_proxy) are respected.
+One environment serves duckdb and datafusion, since each checks the other's answers, and it holds the
+generator of all data. It lies in $XDG_DATA_HOME/threadwise/engines/analytics (else in
+~/.local/share) and takes about 400 MiB. Other engines have an environment of their own beside it, and
+need that one too, for their data and the answers to compare with: both are made. Nothing outside of
+threadwise's folder is touched. Every file is checked against a pinned SHA-256 before it is installed.
+pip's settings (PIP_*, pip.conf, https_proxy) are respected.
 
 Without internet: print the requirements, and on a machine that has it
   pip download --require-hashes --only-binary=:all: --no-deps -r requirements.txt -d wheels
 with the same Python version and kind of processor, or with those given as the printed text says.")]
 pub struct EngineAddArgs {
-    /// The engine: duckdb or datafusion
+    /// The engine, such as duckdb: threadwise engine list has all
     #[arg(value_name = "NAME", required_unless_present = "print_requirements")]
     pub name: Option<String>,
     /// Python to make the environment with, as a path or a name on PATH [default: the first that fits
@@ -62,8 +65,9 @@ pub struct EngineAddArgs {
     /// Make the environment anew although it is there
     #[arg(long)]
     pub force: bool,
-    /// Print the pinned packages with their hashes and how to fetch them for --wheels, and stop
-    #[arg(long, conflicts_with_all = ["name", "python", "wheels", "force"])]
+    /// Print the pinned packages of the engine's environment (without NAME: of the shared one) with their
+    /// hashes and how to fetch them for --wheels, and stop
+    #[arg(long, conflicts_with_all = ["python", "wheels", "force"])]
     pub print_requirements: bool,
 }
 
@@ -80,10 +84,11 @@ pub struct EngineListArgs {
 #[command(after_help = "\
 Examples:
   threadwise engine remove
+  threadwise engine remove duckdb      and what shares its environment
 
 Do it while no study runs on these engines: their workers need the environment.")]
 pub struct EngineRemoveArgs {
-    /// The engine; all of them share one environment, which is removed
+    /// The engine whose environment is removed, with all engines that share it [default: all]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -114,10 +119,10 @@ pub fn app_error(error: AnalyticsError) -> AppError {
 }
 
 fn add(args: &EngineAddArgs) -> Result<(), AppError> {
-    let Some(name) = args.name.as_deref().filter(|_| !args.print_requirements) else {
-        return output::print(requirements::TEXT);
+    let named = args.name.as_deref().map(engine).transpose().map_err(app_error)?;
+    let Some(engine) = named.filter(|_| !args.print_requirements) else {
+        return output::print(named.map_or(&ANALYTICS, |engine| engine.requirements).text);
     };
-    engine(name).map_err(app_error)?;
     let engines = engines_of_user()?;
     let stop = commands::stop_flag()?;
     let path = path();
@@ -127,19 +132,23 @@ fn add(args: &EngineAddArgs) -> Result<(), AppError> {
         force: args.force,
         path: &path,
     };
-    let added = engines.add(name, &how, &stop, &mut output::tell).map_err(app_error)?;
-    let folder = added.folder.display();
-    let versions = versions(&added.complete);
+    let added = engines.add(engine.name, &how, &stop, &mut output::tell).map_err(app_error)?;
+    output::print(&added.iter().map(line).collect::<String>())
+}
+
+/// What there is now of one environment.
+fn line(added: &Added) -> String {
+    let (versions, folder) = (versions(&added.complete), added.folder.display());
     match added.was_there {
-        true => output::print(&format!("{versions}: already in {folder} (--force makes it anew)\n")),
-        false => output::print(&format!("{versions}: ready in {folder}\n")),
+        true => format!("{versions}: already in {folder} (--force makes it anew)\n"),
+        false => format!("{versions}: ready in {folder}\n"),
     }
 }
 
 /// `duckdb 2.0.0, datafusion 55.0.0, … (Python 3.12.1)`: engines first.
 fn versions(complete: &Complete) -> String {
-    let is_engine = |name: &str| known().iter().any(|engine| engine.name == name);
-    let engines = known().iter().filter_map(|one| Some((one.name, complete.version(one.name)?)));
+    let is_engine = |name: &str| known().iter().any(|engine| engine.package == name);
+    let engines = known().iter().filter_map(|one| Some((one.package, complete.version(one.package)?)));
     let others = complete.packages.iter().map(|(name, version)| (name.as_str(), version.as_str()));
     let all = engines.chain(others.filter(|(name, _)| !is_engine(name)));
     let list = all.map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>().join(", ");
@@ -147,10 +156,39 @@ fn versions(complete: &Complete) -> String {
 }
 
 fn list(args: &EngineListArgs) -> Result<(), AppError> {
-    let status = engines_of_user()?.status().map_err(app_error)?;
-    let mut entries: Vec<EngineEntry> = known().iter().map(|one| entry(one, &status)).collect();
-    let built_in = entries.len();
-    entries.extend(programs::external(&path()).into_iter().map(|(name, program)| EngineEntry {
+    let engines = engines_of_user()?;
+    let look = |one| Ok((engines.status(one)?, serves(one)));
+    let ours: Result<Vec<(Status, Vec<&AnalyticsEngine>)>, AnalyticsError> =
+        environments().map(look).collect();
+    let ours = ours.map_err(app_error)?;
+    let others: Vec<EngineEntry> = programs::external(&path()).into_iter().map(external).collect();
+    if args.json {
+        let of_one = |(status, engines): &(Status, Vec<&AnalyticsEngine>)| {
+            engines.iter().map(|engine| entry(engine, status)).collect::<Vec<_>>()
+        };
+        let entries: Vec<EngineEntry> = ours.iter().flat_map(of_one).chain(others).collect();
+        return output::print(&format!("{}\n", json::engines(&entries)));
+    }
+    let mut text = "engines on Python packages\n".to_owned();
+    for (status, engines) in &ours {
+        text.push_str(&environment_text(status, engines));
+    }
+    if !others.is_empty() {
+        text.push_str("\nprograms threadwise-engine-NAME on PATH\n");
+    }
+    for entry in others {
+        text.push_str(&format!("  {:<16} {}\n", entry.name, entry.path));
+    }
+    output::print(&text)
+}
+
+/// The engines of an environment.
+fn serves(environment: &Requirements) -> Vec<&'static AnalyticsEngine> {
+    known().iter().filter(|engine| engine.requirements == environment).collect()
+}
+
+fn external((name, program): (String, PathBuf)) -> EngineEntry {
+    EngineEntry {
         name,
         kind: "program".to_owned(),
         state: "ready".to_owned(),
@@ -161,12 +199,7 @@ fn list(args: &EngineListArgs) -> Result<(), AppError> {
         packages: Vec::new(),
         path: program.display().to_string(),
         size_bytes: None,
-    }));
-    if args.json {
-        return output::print(&format!("{}\n", json::engines(&entries)));
     }
-    let (ours, others) = entries.split_at(built_in);
-    output::print(&text(ours, &status, others))
 }
 
 fn entry(engine: &AnalyticsEngine, status: &Status) -> EngineEntry {
@@ -189,7 +222,7 @@ fn entry(engine: &AnalyticsEngine, status: &Status) -> EngineEntry {
         state: state.to_owned(),
         why,
         remedy: can_add.then(|| format!("threadwise engine add {}", engine.name)),
-        version: complete.and_then(|complete| complete.version(engine.name)).map(str::to_owned),
+        version: complete.and_then(|complete| complete.version(engine.package)).map(str::to_owned),
         python: complete.map(|complete| complete.python.clone()),
         packages: complete.map(|complete| complete.packages.clone()).unwrap_or_default(),
         path: status.folder.display().to_string(),
@@ -197,9 +230,9 @@ fn entry(engine: &AnalyticsEngine, status: &Status) -> EngineEntry {
     }
 }
 
-fn text(ours: &[EngineEntry], status: &Status, others: &[EngineEntry]) -> String {
-    let mut text = "engines on Python packages\n".to_owned();
-    for entry in ours {
+fn environment_text(status: &Status, engines: &[&AnalyticsEngine]) -> String {
+    let mut text = String::new();
+    for entry in engines.iter().map(|engine| entry(engine, status)) {
         let parts = [
             Some(entry.state.clone()),
             entry.version.clone(),
@@ -215,29 +248,24 @@ fn text(ours: &[EngineEntry], status: &Status, others: &[EngineEntry]) -> String
     if let State::Ready(complete) | State::Outdated(complete) = &status.state {
         text.push_str(&format!("  {:<16} {}\n", "with", versions(complete)));
     }
-    if !others.is_empty() {
-        text.push_str("\nprograms threadwise-engine-NAME on PATH\n");
-    }
-    for entry in others {
-        text.push_str(&format!("  {:<16} {}\n", entry.name, entry.path));
-    }
     text
 }
 
 fn remove(args: &EngineRemoveArgs) -> Result<(), AppError> {
-    if let Some(name) = &args.name {
-        engine(name).map_err(app_error)?;
-    }
+    let named = args.name.as_deref().map(engine).transpose().map_err(app_error)?;
     let engines = engines_of_user()?;
-    let folder = engines.status().map_err(app_error)?.folder;
-    match engines.remove().map_err(app_error)? {
-        true => output::print(&format!("removed {}, which served {}\n", folder.display(), names())),
-        false => output::print(&format!("nothing to remove: {} is not there\n", folder.display())),
+    let (mut removed, mut absent) = (String::new(), String::new());
+    for one in environments().filter(|one| named.is_none_or(|engine| engine.requirements == *one)) {
+        let folder = engines.status(one).map_err(app_error)?.folder;
+        let names: Vec<&str> = serves(one).iter().map(|engine| engine.name).collect();
+        match engines.remove(one).map_err(app_error)? {
+            true => {
+                removed += &format!("removed {}, which served {}\n", folder.display(), names.join(" and "))
+            }
+            false => absent += &format!("nothing to remove: {} is not there\n", folder.display()),
+        }
     }
-}
-
-fn names() -> String {
-    known().iter().map(|engine| engine.name).collect::<Vec<_>>().join(" and ")
+    output::print(if removed.is_empty() { &absent } else { &removed })
 }
 
 fn path() -> OsString {

@@ -264,7 +264,7 @@ fn a_real_environment_is_ready_and_its_generator_works() {
     let engines = threadwise_python::Engines::open(&real).unwrap();
     let found = engines.find("duckdb", None).unwrap();
     assert_eq!(list["engines"][0]["engine_version"], found.version);
-    let made = Command::new(&found.generator)
+    let made = Command::new(found.generator.unwrap())
         .args(["parquet", "-s", "0.001", "--output-dir"])
         .arg(lab.path())
         .output()

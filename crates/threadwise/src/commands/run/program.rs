@@ -6,7 +6,7 @@ use crate::engines;
 use crate::error::AppError;
 use crate::suggest;
 use std::path::{Path, PathBuf};
-use threadwise_python::{Found, REFEREE, known, scripts};
+use threadwise_python::{AnalyticsEngine, Engines, Found, REFEREE, known, scripts};
 use threadwise_runner::{Hello, QuerySettings, Settings, Worker, find_worker};
 use threadwise_study::engine::Properties;
 use threadwise_study::{OptionValue, Study, tpch};
@@ -48,7 +48,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     check_engine_options(study)?;
     let (home, python) = (engines_of_user()?, python(study)?);
     let found = home.find(engine.name, python.as_deref()).map_err(app_error)?;
-    let second = home.find(engine.referee, python.as_deref()).map_err(app_error)?;
+    let second = second(&home, engine, python.as_deref())?;
     let queries = Some(settings(&second)?);
     let check = Some(Worker { args: found.check_args(), ..worker(&found) });
     Ok(Program { worker: worker(&found), check, queries, version: Some(found.version) })
@@ -97,6 +97,13 @@ fn check_engine_options(study: &Study) -> Result<(), AppError> {
     Err(AppError::Input(format!("engine {} has no engine option {name}: {why}", study.engine)))
 }
 
+/// The engine whose answers are compared with: of the same environment, or of ours where it belongs to another.
+fn second(home: &Engines, engine: &AnalyticsEngine, python: Option<&Path>) -> Result<Found, AppError> {
+    let referee = threadwise_python::engine(engine.referee).map_err(app_error)?;
+    let python = python.filter(|_| referee.requirements == engine.requirements);
+    home.find(referee.name, python).map_err(app_error)
+}
+
 /// What engines that are not of that kind need: the data, and a second engine's answers.
 fn referee(study: &Study) -> Result<QuerySettings, AppError> {
     let found = engines_of_user()?.find(REFEREE, None).map_err(|error| {
@@ -118,10 +125,14 @@ fn settings(second: &Found) -> Result<QuerySettings, AppError> {
             "there is no folder for data sets: set XDG_CACHE_HOME (or HOME) to an absolute path".to_owned(),
         )
     })?;
+    let generator = second.generator.clone().ok_or_else(|| {
+        let why = "has no generator of data in its environment; report this";
+        AppError::Failed(format!("engine {} {why}", second.engine.name))
+    })?;
     let dialect = Dialect::named(second.engine.dialect);
     Ok(QuerySettings {
         cache_root,
-        generator: second.generator.clone(),
+        generator,
         python: second.python.clone(),
         cluster_script: second.tool(scripts::CLUSTER_BY_SHIPDATE),
         count_script: second.tool(scripts::COUNT_ROWS),
