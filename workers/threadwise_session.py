@@ -53,6 +53,10 @@ class After:
     planning_inside_ns: int | None
     plan: str
     counters: dict[str, int]
+    #: Whether planning can be told apart; where it cannot, it is part of the execution.
+    planning_known: bool = True
+    #: Whether the threads that took part were as many as worked at a time.
+    dop_known: bool = True
 
 
 class Stream(Protocol):
@@ -109,7 +113,8 @@ class Execution:
     query: int
     started_ns: int
     elapsed_ns: int
-    planning_ns: int
+    #: None where it cannot be told apart.
+    planning_ns: int | None
     cpu_ns: int
     table: Any
     after: After
@@ -224,8 +229,9 @@ class Session(threading.Thread):
             # none), so it stays in that of the execution.
             planning_ns = min(after.planning_inside_ns, elapsed_ns - 1)
             elapsed_ns -= planning_ns
-        dop = grown.degree(stream.worker_tids) if grown else None
-        return Execution(number, began_ns - start_ns, elapsed_ns, planning_ns, cpu_ns, table, after,
+        known_ns = planning_ns if after.planning_known else None
+        dop = grown.degree(stream.worker_tids) if grown and after.dop_known else None
+        return Execution(number, began_ns - start_ns, elapsed_ns, known_ns, cpu_ns, table, after,
                          grown, between, dop)
 
 
