@@ -246,8 +246,8 @@ fn check(environment: &Environment, stop: &AtomicBool) -> Result<Complete, Analy
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
     use crate::engine::ANALYTICS;
+    use crate::fake::Fake;
     use std::sync::Arc;
 
     struct Lab {
@@ -300,7 +300,9 @@ mod tests {
         assert!(steps.iter().any(|step| step == "downloading duckdb 2.0.0, 24.4 MB"), "{steps:?}");
         for name in ["duckdb", "datafusion"] {
             let found = lab.engines.find(name, None).unwrap();
-            assert!(found.python.starts_with(&made.folder) && found.generator.is_some_and(|path| path.is_file()));
+            assert!(
+                found.python.starts_with(&made.folder) && found.generator.is_some_and(|path| path.is_file())
+            );
         }
         let again = lab.add(&fake, false).unwrap();
         assert!(again.was_there && again.complete == made.complete);

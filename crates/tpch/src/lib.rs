@@ -1,4 +1,4 @@
-//! TPC-H: the 22 queries in four dialects, their parameters, the data sets and where they are kept,
+//! TPC-H: the 22 queries in the dialects of the engines, their parameters, the data sets and where they are kept,
 //! and whether an answer is right.
 //!
 //! Source: *TPC Benchmark H, Standard Specification*, revision 3.0.1; clause numbers in this crate

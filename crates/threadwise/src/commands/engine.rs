@@ -163,10 +163,10 @@ fn list(args: &EngineListArgs) -> Result<(), AppError> {
     let ours = ours.map_err(app_error)?;
     let others: Vec<EngineEntry> = programs::external(&path()).into_iter().map(external).collect();
     if args.json {
-        let of_one = |(status, engines): &(Status, Vec<&AnalyticsEngine>)| {
+        let entries_of = |(status, engines): &(Status, Vec<&AnalyticsEngine>)| {
             engines.iter().map(|engine| entry(engine, status)).collect::<Vec<_>>()
         };
-        let entries: Vec<EngineEntry> = ours.iter().flat_map(of_one).chain(others).collect();
+        let entries: Vec<EngineEntry> = ours.iter().flat_map(entries_of).chain(others).collect();
         return output::print(&format!("{}\n", json::engines(&entries)));
     }
     let mut text = "engines on Python packages\n".to_owned();

@@ -181,18 +181,20 @@ mod tests {
 
     #[test]
     fn the_columns_are_named_in_the_query_in_this_order() {
-        for query in 1..=22 {
-            let text = sql(Dialect::DuckDb, query, &Parameters::validation(query, 1.0).unwrap()).unwrap();
+        for (dialect, query) in
+            Dialect::ALL.into_iter().flat_map(|dialect| (1..=22).map(move |n| (dialect, n)))
+        {
+            let text = sql(dialect, query, &Parameters::validation(query, 1.0).unwrap()).unwrap();
             // Query 15 defines a table first.
             let select =
                 text.rsplit_once("\n)\n").filter(|_| query == 15).map_or(text.as_str(), |(_, rest)| rest);
             let mut from = 0;
             for column in shape_of(query).unwrap().columns {
                 let at = select[from..].find(column.name);
-                from += at.unwrap_or_else(|| panic!("query {query}: {} in {select}", column.name));
+                from += at.unwrap_or_else(|| panic!("{dialect}, query {query}: {} in {select}", column.name));
             }
             let end = select.find("\nFROM").unwrap();
-            assert!(from < end, "query {query}");
+            assert!(from < end, "{dialect}, query {query}");
         }
         assert_eq!(shape_of(0), None);
         assert_eq!(shape_of(23), None);
@@ -200,8 +202,10 @@ mod tests {
 
     #[test]
     fn the_order_and_the_cut_are_those_of_the_query() {
-        for query in 1..=22 {
-            let text = sql(Dialect::DuckDb, query, &Parameters::validation(query, 1.0).unwrap()).unwrap();
+        for (dialect, query) in
+            Dialect::ALL.into_iter().flat_map(|dialect| (1..=22).map(move |n| (dialect, n)))
+        {
+            let text = sql(dialect, query, &Parameters::validation(query, 1.0).unwrap()).unwrap();
             let shape = shape_of(query).unwrap();
             let keys: Vec<String> = shape
                 .order
@@ -212,10 +216,10 @@ mod tests {
                 })
                 .collect();
             let order = text.lines().find_map(|line| line.strip_prefix("ORDER BY ")).unwrap_or_default();
-            assert_eq!(keys.join(", "), order, "query {query}");
+            assert_eq!(keys.join(", "), order, "{dialect}, query {query}");
             let limit = text.lines().find_map(|line| line.strip_prefix("LIMIT ")?.parse::<usize>().ok());
             if let Some((rows, _)) = shape.open_cut {
-                assert_eq!(Some(rows), limit, "query {query}");
+                assert_eq!(Some(rows), limit, "{dialect}, query {query}");
             }
         }
     }
