@@ -139,3 +139,41 @@ def _group_keys(keys: str) -> str:
     """The names of `[a@0 as a, f(b@1) as c]`: the expressions stand in the partial one of a pair
     only, and would differ between that and a single one."""
     return ", ".join(part.rpartition(" as ")[2] for part in _split(_plain(keys)[1:-1]))
+
+
+def clickhouse_plan(display: str) -> str:
+    """The text of ClickHouse's EXPLAIN PLAN pretty = 1, compact = 1: operators hang in a tree of
+    lines, and below each stand its attributes. Filters are left out but for their operators: they
+    hold values, also those of subqueries that were executed while the query was planned."""
+    operators: list[tuple[int, str, dict[str, str]]] = []
+    for line in display.splitlines():
+        text = line.lstrip(" │├└─")
+        tree = line[: len(line) - len(text)]
+        is_operator = tree.endswith("──") or not tree
+        if not text or text.startswith("Output:") and not tree:
+            continue
+        if is_operator:
+            operators.append((len(tree) // 3, text, {}))
+        else:
+            key, _, value = text.partition(": ")
+            operators[-1][2][key.rstrip(":")] = value.strip()
+    return "\n".join(_clickhouse_operator(*operator) for operator in operators)
+
+
+def _clickhouse_operator(depth: int, text: str, given: dict[str, str]) -> str:
+    name, _, about = text.partition(" (")
+    parts = [given.get("Keys", ""), given.get("Columns", "")]
+    if name == "Join":
+        # Type: inner | Strictness: all | Algorithm: SpillingHashJoin(ConcurrentHashJoin)
+        kinds = f"Type: {given.get('Type', '')}".split(" | ")
+        parts += [kind.partition(": ")[2].replace("Concurrent", "") for kind in kinds]
+        parts.append(given.get("Join conditions", ""))
+    if name == "BuildRuntimeFilter":
+        parts.append(about.rstrip(")").rpartition(" on ")[2])
+    if "Sort description" in given:
+        parts.append(f"by {given['Sort description']}")
+    parts += [f"top {key[6:]}" for key in given if key.startswith("Limit ")]
+    if name.startswith("ReadFrom"):
+        column = re.search(r"(?<!\w)([a-z]{1,2})_[a-z]", given.get("Output", ""))
+        parts.append(PREFIXES.get(column[1], "") if column else "")
+    return _line(depth, name, *parts)

@@ -17,7 +17,11 @@ from typing import Any
 WORKERS = Path(__file__).resolve().parent.parent
 QUERIES = WORKERS.parent / "crates" / "tpch" / "queries"
 
+#: Engines of the environment that runs the tests.
 ENGINES = ("duckdb", "datafusion")
+
+#: Engines with an environment of their own, beside that one, and their packages.
+APART = {"clickhouse": "chdb-core"}
 
 #: Large enough that lineitem has several row groups, which is what engines divide among threads.
 SCALE = "0.05"
@@ -98,6 +102,20 @@ VALIDATION: dict[int, dict[str, str]] = {
 }
 
 
+def python_of(engine: str) -> Path:
+    """The interpreter of the engine's environment; it need not exist."""
+    if engine in ENGINES:
+        return Path(sys.executable)
+    return Path(sys.prefix).parents[1] / engine / "venv" / "bin" / "python"
+
+
+def version_of(engine: str) -> str:
+    """Version of the engine's package."""
+    ask = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+    return subprocess.run([python_of(engine), "-I", "-c", ask, APART.get(engine, engine)],
+                          check=True, capture_output=True, text=True).stdout.strip()
+
+
 def tpch_queries(engine: str) -> dict[int, str]:
     """The 22 queries in the engine's dialect, parameters filled in."""
     filled = {}
@@ -146,8 +164,9 @@ class Worker:
     """A worker process and the runner's side of the conversation."""
 
     def __init__(self, engine: str, cpus: set[int] | None = None,
-                 interpreter: Sequence[str] = (sys.executable,),
+                 interpreter: Sequence[str] = (),
                  words: Sequence[str] = ()) -> None:
+        interpreter = interpreter or [str(python_of(engine))]
         self.cpus = cpus or os.sched_getaffinity(0)
         reading, writing = os.pipe()
         self.log = tempfile.TemporaryFile()

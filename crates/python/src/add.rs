@@ -272,7 +272,11 @@ mod tests {
         fn left(&self) -> usize {
             let engines = self.folder.path().join("threadwise/engines");
             std::fs::read_dir(engines).map_or(0, |entries| {
-                entries.filter(|entry| !entry.as_ref().unwrap().path().ends_with("analytics.lock")).count()
+                entries
+                    .filter(|entry| {
+                        entry.as_ref().unwrap().path().extension().is_none_or(|end| end != "lock")
+                    })
+                    .count()
             })
         }
     }
@@ -310,6 +314,28 @@ mod tests {
         assert!(!anew.was_there);
         assert!(lab.engines.remove(&ANALYTICS).unwrap());
         assert!(matches!(lab.engines.find("duckdb", None), Err(AnalyticsError::Absent { .. })));
+        assert_eq!(lab.left(), 0);
+    }
+
+    #[test]
+    fn what_an_engine_needs_is_made_and_removed_one_by_one() {
+        let (lab, fake) = (Lab::new(), Fake::new());
+        let never = AtomicBool::new(false);
+        let add = |force| lab.engines.add("clickhouse", &how(&fake, force), &never, &mut |_| {}).unwrap();
+        let made = add(false);
+        let names: Vec<_> = made.iter().map(|one| one.folder.file_name().unwrap()).collect();
+        assert_eq!(names, ["clickhouse", "analytics"], "its own, and that of its data and its referee");
+        assert!(made.iter().all(|one| !one.was_there));
+        let found = lab.engines.find("clickhouse", None).unwrap();
+        assert_eq!((found.version.as_str(), found.generator), ("26.9.0", None));
+        assert!(found.python.starts_with(&made[0].folder));
+        assert_eq!(add(true).iter().map(|one| one.was_there).collect::<Vec<_>>(), [false, true]);
+        assert!(lab.engines.remove(found.engine.requirements).unwrap());
+        assert!(matches!(lab.engines.find("clickhouse", None), Err(AnalyticsError::Absent { .. })));
+        assert!(lab.engines.find("duckdb", None).unwrap().script.is_file());
+        lab.add(&fake, true).unwrap();
+        assert!(!made[0].folder.exists(), "adding the others makes none for this one");
+        assert!(lab.engines.remove(&ANALYTICS).unwrap());
         assert_eq!(lab.left(), 0);
     }
 

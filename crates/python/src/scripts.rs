@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// All worker programs and the modules that they import: name and text.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("threadwise_failure.py", include_str!("../../../workers/threadwise_failure.py")),
     ("threadwise_load.py", include_str!("../../../workers/threadwise_load.py")),
     ("threadwise_measure.py", include_str!("../../../workers/threadwise_measure.py")),
@@ -26,6 +26,7 @@ const FILES: [(&str, &str); 10] = [
     ("threadwise_worker.py", include_str!("../../../workers/threadwise_worker.py")),
     ("duckdb_worker.py", include_str!("../../../workers/duckdb_worker.py")),
     ("datafusion_worker.py", include_str!("../../../workers/datafusion_worker.py")),
+    ("clickhouse_worker.py", include_str!("../../../workers/clickhouse_worker.py")),
     (CLUSTER_BY_SHIPDATE, include_str!("../../../workers/cluster_by_shipdate.py")),
     (COUNT_ROWS, include_str!("../../../workers/count_rows.py")),
 ];

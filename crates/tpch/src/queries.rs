@@ -61,6 +61,7 @@ fn literal(dialect: Dialect, value: &Value) -> String {
 fn text(dialect: Dialect, query: u8) -> &'static str {
     let own = match dialect {
         Dialect::Sqlite => SQLITE,
+        Dialect::ClickHouse => CLICKHOUSE,
         Dialect::DuckDb | Dialect::DataFusion | Dialect::Postgres => &[],
     };
     let own = own.iter().find(|(number, _)| *number == query).map(|(_, text)| *text);
@@ -99,6 +100,8 @@ const SQLITE: &[(u8, &str)] = &[
     (15, include_str!("../queries/sqlite/q15.sql")),
     (19, include_str!("../queries/sqlite/q19.sql")),
 ];
+
+const CLICKHOUSE: &[(u8, &str)] = &[(8, include_str!("../queries/clickhouse/q08.sql"))];
 
 #[cfg(test)]
 mod tests {

@@ -16,11 +16,14 @@ pub enum Dialect {
     Postgres,
     /// SQLite.
     Sqlite,
+    /// ClickHouse.
+    ClickHouse,
 }
 
 impl Dialect {
     /// All dialects.
-    pub const ALL: [Self; 4] = [Self::DuckDb, Self::DataFusion, Self::Postgres, Self::Sqlite];
+    pub const ALL: [Self; 5] =
+        [Self::DuckDb, Self::DataFusion, Self::Postgres, Self::Sqlite, Self::ClickHouse];
 
     /// Its name, which is that of its engine.
     pub fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Dialect {
             Self::DataFusion => "datafusion",
             Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
+            Self::ClickHouse => "clickhouse",
         }
     }
 

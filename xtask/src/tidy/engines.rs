@@ -11,13 +11,14 @@ use std::collections::BTreeSet;
 const PLAIN_WORDS: [&str; 2] = ["command", "simulated"];
 
 /// Where engines are named on purpose, beside files and folders of their own name.
-const NAMED: [(&str, &str); 6] = [
+const NAMED: [(&str, &str); 7] = [
     ("crates/python/src/engine.rs", "the table of engines on Python packages"),
     ("crates/tpch/src/query.rs", "dialects of SQL, which are called after engines"),
     ("crates/reload/src/", "engines of its own, one folder each"),
     ("crates/study/src/worklist.rs", "the chain that is meant where none is named"),
     ("crates/worklist/src/", "chains and their items, which are called after engines"),
     ("crates/fuzz/src/", "inputs"),
+    ("crates/runner/src/guard.rs", "servers of others, also of products that are an engine as a library"),
 ];
 
 /// The engines' names, from the paths of the tree.
