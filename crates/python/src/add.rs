@@ -63,33 +63,35 @@ impl Engines {
     ) -> Result<Vec<Added>, AnalyticsError> {
         let needs = engine(name)?.needs().enumerate();
         needs
-            .map(|(at, of)| self.add_one(of, &Add { force: how.force && at == 0, ..*how }, stop, progress))
+            .map(|(at, requirements)| {
+                self.add_one(requirements, &Add { force: how.force && at == 0, ..*how }, stop, progress)
+            })
             .collect()
     }
 
     fn add_one(
         &self,
-        of: &'static Requirements,
+        requirements: &'static Requirements,
         how: &Add<'_>,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Added, AnalyticsError> {
-        let environment = self.environment(of);
+        let environment = self.environment(requirements);
         let folder = environment.folder().to_owned();
         let is_there = |complete| Added { was_there: true, folder: folder.clone(), complete };
-        if let (State::Ready(complete), false) = (self.state(of)?, how.force) {
+        if let (State::Ready(complete), false) = (self.state(requirements)?, how.force) {
             return Ok(is_there(complete));
         }
         let plan = self.plan(&environment, how, stop)?;
         let above = self.home().join("engines");
         private_folder(&above).map_err(AnalyticsError::io("make the folder", &above))?;
-        enough_room(&above, of.needed_bytes)?;
+        enough_room(&above, requirements.needed_bytes)?;
         let patience = Patience { longest: PATIENCE, stop };
-        let lock = Lock::take(&self.lock_path(of), &patience, &mut |process| {
+        let lock = Lock::take(&self.lock_path(requirements), &patience, &mut |process| {
             progress(&format!("waiting for process {process}, which installs or removes engines"));
         })?;
         // Whoever had the lock may have made it.
-        if let (State::Ready(complete), false) = (self.state(of)?, how.force) {
+        if let (State::Ready(complete), false) = (self.state(requirements)?, how.force) {
             return Ok(is_there(complete));
         }
         lock.share_with_children()?;

@@ -64,8 +64,8 @@ impl Engines {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn state(&self, of: &'static Requirements) -> Result<State, AnalyticsError> {
-        let environment = self.environment(of);
+    pub fn state(&self, requirements: &'static Requirements) -> Result<State, AnalyticsError> {
+        let environment = self.environment(requirements);
         let state = environment.state()?;
         let State::Ready(complete) = &state else { return Ok(state) };
         Ok(match python::version(&environment.python()) {
@@ -84,9 +84,9 @@ impl Engines {
     ///
     /// # Errors
     /// As [`Engines::state`].
-    pub fn status(&self, of: &'static Requirements) -> Result<Status, AnalyticsError> {
-        let environment = self.environment(of);
-        let state = self.state(of)?;
+    pub fn status(&self, requirements: &'static Requirements) -> Result<Status, AnalyticsError> {
+        let environment = self.environment(requirements);
+        let state = self.state(requirements)?;
         let is_ours = !matches!(state, State::Absent | State::Foreign);
         let size_bytes = is_ours.then(|| environment.size_bytes());
         Ok(Status { state, folder: environment.folder().to_owned(), size_bytes })
@@ -97,14 +97,14 @@ impl Engines {
     ///
     /// # Errors
     /// The environment is being made, is not ours, or the file system refuses.
-    pub fn remove(&self, of: &'static Requirements) -> Result<bool, AnalyticsError> {
-        let environment = self.environment(of);
+    pub fn remove(&self, requirements: &'static Requirements) -> Result<bool, AnalyticsError> {
+        let environment = self.environment(requirements);
         let is_there = |environment: &Environment| environment.folder().symlink_metadata().is_ok();
         let was_there = is_there(&environment);
         if self.home.join("engines").is_dir() {
             let never = AtomicBool::new(false);
             let patience = Patience { longest: Duration::ZERO, stop: &never };
-            let lock = Lock::take(&self.lock_path(of), &patience, &mut |_| {})?;
+            let lock = Lock::take(&self.lock_path(requirements), &patience, &mut |_| {})?;
             let removed = environment.remove();
             lock.discard()?;
             removed?;
@@ -117,12 +117,12 @@ impl Engines {
         &self.home
     }
 
-    pub(crate) fn environment(&self, of: &'static Requirements) -> Environment {
-        Environment::at(self.home.join("engines").join(of.environment), of)
+    pub(crate) fn environment(&self, requirements: &'static Requirements) -> Environment {
+        Environment::at(self.home.join("engines").join(requirements.environment), requirements)
     }
 
-    pub(crate) fn lock_path(&self, of: &'static Requirements) -> PathBuf {
-        self.home.join("engines").join(format!("{}.lock", of.environment))
+    pub(crate) fn lock_path(&self, requirements: &'static Requirements) -> PathBuf {
+        self.home.join("engines").join(format!("{}.lock", requirements.environment))
     }
 }
 
