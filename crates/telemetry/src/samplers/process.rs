@@ -172,7 +172,7 @@ impl Process {
         now_ns: u64,
         processes: &BTreeMap<u32, proc_pid::Process>,
     ) -> Result<BTreeMap<(u32, u32), Thread>, String> {
-        let count: u64 = processes.values().map(|process| process.threads).sum();
+        let count = processes.values().fold(0, |count: u64, process| count.saturating_add(process.threads));
         let earned_ns = now_ns.saturating_sub(self.saved_at_ns) as f64 * MOST_SHARE;
         self.saved_ns = (self.saved_ns + earned_ns).min(MOST_SAVED_NS);
         self.saved_at_ns = now_ns;
@@ -213,14 +213,20 @@ impl Process {
 }
 
 /// Sums of a look.
-fn totals(look: &Look) -> [u64; 4] {
-    let sum = |value: fn(&proc_pid::Process) -> u64| look.processes.values().map(value).sum();
-    [
-        sum(|one| one.user_ns),
-        sum(|one| one.system_ns),
-        sum(|one| one.minor_faults),
-        sum(|one| one.major_faults),
-    ]
+fn totals(look: &Look) -> Result<[u64; 4], String> {
+    let mut sums = [0_u64; 4];
+    for one in look.processes.values() {
+        let counts = [one.user_ns, one.system_ns, one.minor_faults, one.major_faults];
+        for (sum, count) in sums.iter_mut().zip(counts) {
+            *sum = added(*sum, count)?;
+        }
+    }
+    Ok(sums)
+}
+
+/// No kernel has counts whose sum is too large; a file below another root may.
+fn added(sum: u64, count: u64) -> Result<u64, String> {
+    sum.checked_add(count).ok_or_else(|| "the counts of these processes are too large to be added".to_owned())
 }
 
 /// Refuses a process that is new here and older than the window: how much of its times belongs to the
@@ -250,7 +256,8 @@ fn of_threads(before: &Look, after: &Look) -> Result<[u64; 3], String> {
             late.wait_ns.checked_sub(early.wait_ns),
         ];
         for (sum, grown) in sums.iter_mut().zip(grown) {
-            *sum += grown.ok_or_else(|| format!("the counts of thread {} ran backwards", key.1))?;
+            let grown = grown.ok_or_else(|| format!("the counts of thread {} ran backwards", key.1))?;
+            *sum = added(*sum, grown)?;
         }
     }
     Ok(sums)
@@ -282,7 +289,7 @@ impl Sampler for Process {
             Ok((before, after))
         });
         let (early, late) = match &both {
-            Ok((before, after)) => (Ok(totals(before)), Ok(totals(after))),
+            Ok((before, after)) => (totals(before), totals(after)),
             Err(why) => (Err(why.clone()), Err(why.clone())),
         };
         growths(name, TOTALS, span, (&early, &late), readings);

@@ -209,3 +209,13 @@ fn without_a_list_of_children_their_number_is_a_gap() {
     assert_eq!(value(&readings, "user_ns"), 0.0);
     assert!(gap(&readings, "processes_ns").contains("CONFIG_PROC_CHILDREN"));
 }
+
+#[test]
+fn counts_that_cannot_be_added_are_gaps() {
+    let readings = window(|root| {
+        process(root, Fake { minor: u64::MAX, ..WORKER }, &[(7, 12, 150), (8, 1, 0)], "20 ");
+        process(root, Fake { minor: 1, ..BACKEND }, &[(20, 5, u64::MAX)], "");
+    });
+    assert!(gap(&readings, "minor_faults").contains("too large to be added"));
+    assert!(gap(&readings, "run_queue_wait_ns").contains("too large to be added"));
+}
