@@ -211,6 +211,11 @@ fn rows(said: &str) -> Vec<Row> {
     rows
 }
 
+/// A statement with its places filled in.
+pub(crate) fn fill(sql: &str, places: &[(&str, &str)]) -> String {
+    places.iter().fold(sql.to_owned(), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

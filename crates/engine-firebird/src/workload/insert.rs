@@ -9,10 +9,9 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use threadwise_engine::workloads::insert::{CHECK_MODULUS, Insert, Key, TEXT_CHARS};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
-use super::{PAGE_BYTES, fill};
 use crate::error::failed;
-use crate::home::{DATABASE, Home};
-use crate::isql::Isql;
+use crate::home::{DATABASE, Home, PAGE_BYTES};
+use crate::isql::{Isql, fill};
 use crate::programs::Programs;
 
 /// Bytes of a row with its place in the index, where random order leaves leaves about 70% full.

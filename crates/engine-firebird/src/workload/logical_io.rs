@@ -10,10 +10,10 @@ use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, shuffled_ke
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use super::counters::Pages;
-use super::{PAGE_BYTES, fill};
+
 use crate::error::failed;
-use crate::home::{DATABASE, Home};
-use crate::isql::Isql;
+use crate::home::{DATABASE, Home, PAGE_BYTES};
+use crate::isql::{Isql, fill};
 use crate::programs::Programs;
 
 /// Far from 0, so that the numbers look the same after any number of updates.

@@ -12,16 +12,13 @@ use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
 use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
-use crate::home::Home;
+use crate::home::{DATABASE, Home, PAGE_BYTES};
 use crate::isql::Isql;
 use crate::programs::Programs;
 pub(crate) use treatment::Treatment;
 
 /// Workloads of this engine.
 pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT];
-
-/// Bytes of a page, the default of Firebird 3.0 and later.
-pub(crate) const PAGE_BYTES: u64 = 8192;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,16 +114,11 @@ pub(crate) fn load(
     workload: &Work,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
-    let create = format!("create database '{}' page_size {PAGE_BYTES}", crate::home::DATABASE);
+    let create = format!("create database '{DATABASE}' page_size {PAGE_BYTES}");
     Isql::start(home, &programs.isql, None)?.run("make a database", &create)?;
     home.set_forced_writes(programs, false)?;
     match workload {
         Work::LogicalIo(spec) => logical_io::load(home, programs, spec, request),
         Work::Insert(spec) => insert::load(home, programs, spec, request),
     }
-}
-
-/// A statement with its places filled in.
-fn fill(sql: &str, places: &[(&str, &str)]) -> String {
-    places.iter().fold(sql.to_owned(), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
 }
