@@ -15,7 +15,7 @@ use threadwise_engine::workloads::insert::{
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 use threadwise_process::room::server_memory_bytes;
 
-use super::{Names, fill, run};
+use super::statements::{Names, fill, run};
 use crate::error::{failed, query};
 
 /// Bytes of a row in a page that inserts in random order have filled to about 70%.

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum, shuffled_keys};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
-use super::{Names, fill, run};
+use super::statements::{Names, fill, run};
 use crate::error::{code, failed, query};
 
 /// Bytes of a page, InnoDB's default.

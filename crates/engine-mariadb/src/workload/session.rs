@@ -19,8 +19,9 @@ use threadwise_engine::{EngineError, Session, Window};
 use threadwise_study::SessionSlice;
 
 use super::clock::ServerClock;
+use super::statements::Names;
 use super::thread::{Backend, Usage};
-use super::{Names, Spec, Work, insert, logical_io};
+use super::{Spec, Work, insert, logical_io};
 use crate::error::{failed, query};
 
 /// What a session tells its treatment besides its slices.
