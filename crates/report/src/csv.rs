@@ -4,7 +4,8 @@
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): result files come by mail, and their names and messages are not ours.
 
-use crate::json::{lines, merged};
+use crate::json::form::merged;
+use crate::json::lines;
 use crate::{Facts, ReportError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

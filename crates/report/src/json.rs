@@ -5,25 +5,24 @@
 //! `null` too (serde_json makes it so).
 
 mod compare;
+pub(crate) mod form;
 pub(crate) mod lines;
 mod lists;
 mod machine;
 mod old_names;
 
 pub use compare::compare;
+pub use form::VERSION;
 pub use lines::{items_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{probe, topology};
 
 use crate::{Document, Facts};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use threadwise_analysis::{Finding, NoiseFloor, kinds};
-use threadwise_machine::text::escaped_json;
+use threadwise_analysis::{NoiseFloor, kinds};
 use threadwise_study::Study;
 
-/// Version of all forms.
-pub const VERSION: u32 = 1;
+use form::{each_object, merged, pretty};
 
 /// The report: study, machine, treatments, estimates, noise floors, findings.
 pub fn report(facts: &Facts<'_>, document: &Document) -> String {
@@ -39,7 +38,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "noise_floor": facts.widest_floor().map(|floor| noise_floor(floor, facts.study)),
         "probe": facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
         "failures": failed.map(lines::ended).collect::<Value>(),
-        "findings": findings(&document.verdict),
+        "findings": old_names::findings(&document.verdict),
         "notes": facts.notes,
     });
     pretty(&merged(report, analysis(facts)))
@@ -101,44 +100,6 @@ fn name_metrics(study: &Study, fields: &mut Map<String, Value>) {
     if let Some(Value::Object(metrics)) = fields.get_mut("metrics") {
         *metrics =
             std::mem::take(metrics).into_iter().map(|(metric, value)| (name(&metric), value)).collect();
-    }
-}
-
-fn findings(findings: &[Finding]) -> Value {
-    let mut all = json!(findings);
-    old_names::stay(&mut all, "kind");
-    all
-}
-
-fn pretty(value: &Value) -> String {
-    escaped_json(&format!("{value:#}")).into_owned()
-}
-
-/// The fields of both objects; the second's win.
-pub(crate) fn merged(first: Value, second: Value) -> Value {
-    match (first, second) {
-        (Value::Object(mut first), Value::Object(second)) => {
-            first.extend(second);
-            Value::Object(first)
-        }
-        (first, _) => first,
-    }
-}
-
-/// A list of values, each with more fields.
-fn list<T: Serialize>(values: &[T], more: impl Fn(&T) -> Value) -> Value {
-    values.iter().map(|value| merged(json!(value), more(value))).collect()
-}
-
-/// Changes every object inside a value, the innermost first.
-fn each_object(value: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
-    match value {
-        Value::Object(fields) => {
-            fields.values_mut().for_each(|inner| each_object(inner, change));
-            change(fields);
-        }
-        Value::Array(values) => values.iter_mut().for_each(|inner| each_object(inner, change)),
-        _ => {}
     }
 }
 

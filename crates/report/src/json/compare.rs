@@ -1,6 +1,7 @@
 //! Several studies side by side.
 
-use super::{VERSION, merged, noise_floor, pretty};
+use super::form::{VERSION, merged, pretty};
+use super::noise_floor;
 use serde_json::{Value, json};
 use threadwise_analysis::compare::{self, Cell};
 use threadwise_analysis::{Facts, kinds};

@@ -1,7 +1,7 @@
 //! Raw runs, slices, executions of queries and items of work lists: one JSON object each, a line
 //! (`threadwise export --format jsonl`), from which CSV takes its columns too.
 
-use super::{VERSION, merged};
+use super::form::{VERSION, merged};
 use crate::{Facts, ReportError};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

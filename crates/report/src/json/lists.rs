@@ -1,6 +1,7 @@
 //! Lists of what there is: checks of the doctor, what can be run, engines that are no part of the program.
 
-use super::{VERSION, old_names, pretty};
+use super::form::{VERSION, list, pretty};
+use super::old_names;
 use crate::terminal::DoctorRow;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -65,7 +66,7 @@ pub fn doctor(rows: &[DoctorRow<'_>]) -> String {
     for word in ["ok", "unknown", "warning", "problem"] {
         counts[word] = rows.iter().filter(|row| row.outcome_word == word).count().into();
     }
-    let mut checks = super::list(rows, |row| json!({"check": row.name}));
+    let mut checks = list(rows, |row| json!({"check": row.name}));
     old_names::stay(&mut checks, "name");
     pretty(&json!({"version": VERSION, "counts": counts, "checks": checks}))
 }

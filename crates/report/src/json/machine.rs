@@ -1,6 +1,7 @@
 //! A machine as declared, and what was measured of it.
 
-use super::{VERSION, findings, list, merged, old_names, pretty};
+use super::form::{VERSION, list, merged, pretty};
+use super::old_names;
 use crate::layout::{CpuState, in_state};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ pub(super) fn probed(topology: &Topology, probe: &Probe, hardware: Option<&Hardw
         "declared_cores": cores(&hardware.declared_cores), "measured_cores": cores(&hardware.measured_cores),
         "undecided": ids.members(&hardware.undecided),
         "differences": list(&hardware.differences, |difference| ids.members(&difference.cpus)),
-        "verdict": findings(&hardware.verdict),
+        "verdict": old_names::findings(&hardware.verdict),
     });
     merged(merged(figures, json!(hardware)), located)
 }

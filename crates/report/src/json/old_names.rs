@@ -1,8 +1,9 @@
 //! Old names beside the new ones: what others build on stays (docs/JSON.md). A co-runner was called
 //! stranger, the recipe of a work list its chain.
 
-use super::each_object;
-use serde_json::Value;
+use super::form::each_object;
+use serde_json::{Value, json};
+use threadwise_analysis::Finding;
 
 /// Each field whose name begins with `co_runner` once more under its old name, and the old word for a cause
 /// right after the new one.
@@ -34,10 +35,16 @@ pub fn stay(values: &mut Value, field: &str) {
     }
 }
 
+/// Lines of a verdict, each kind under the name that it has had from the start.
+pub fn findings(findings: &[Finding]) -> Value {
+    let mut all = json!(findings);
+    stay(&mut all, "kind");
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_renamed_field_has_both_names_and_another_one() {
