@@ -5,9 +5,10 @@
 //! the mark that it is whole. What was begun is removed after an error; after a kill by the next call.
 
 use crate::engine::engine;
-use crate::environment::{Complete, Environment, State, private_folder, write_synced};
+use crate::environment::{Complete, Environment, State};
 use crate::find::Packages;
 use crate::lock::{Lock, Patience};
+use crate::private::{private_folder, write_synced};
 use crate::python::{self, reason};
 use crate::requirements::Requirements;
 use crate::run::{Cut, run};

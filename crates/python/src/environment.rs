@@ -6,10 +6,11 @@
 //! never touched, unless it is empty. Links are never followed: what they lead to is not ours.
 
 use crate::AnalyticsError;
-use crate::requirements::Requirements;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use crate::private::{private_folder, write_synced};
+use crate::requirements::{GENERATOR, Requirements};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const OWNER: &str = "made-by-threadwise";
@@ -107,7 +108,7 @@ impl Environment {
     }
 
     pub(crate) fn generator(&self) -> PathBuf {
-        self.venv().join("bin").join(crate::find::GENERATOR)
+        self.venv().join("bin").join(GENERATOR)
     }
 
     /// What the files say, without running anything.
@@ -229,23 +230,6 @@ fn remove(path: &Path) -> io::Result<()> {
 
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// Makes a folder for this user alone, and those above it that are missing; one that is there stays.
-pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Writes a new file or none: under another name first, synced, then renamed.
-pub(crate) fn write_synced(path: &Path, text: &str) -> Result<(), AnalyticsError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let next = path.with_file_name(name);
-    // A leftover of a killed one; whoever calls holds the lock.
-    let _ = fs::remove_file(&next);
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    written.and_then(|()| fs::rename(&next, path)).map_err(AnalyticsError::io("write", path))
 }
 
 #[cfg(test)]

@@ -3,14 +3,11 @@
 use crate::engine::{AnalyticsEngine, engine, known};
 use crate::environment::State;
 use crate::python;
-use crate::requirements::Requirements;
+use crate::requirements::{GENERATOR, Requirements};
 use crate::{AnalyticsError, Engines, scripts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-
-/// File name of the generator.
-pub(crate) const GENERATOR: &str = "tpchgen-cli";
 
 /// What of the packages a Python has: prints the version of each package that is named, what the
 /// import of each module says, and where the generator is.

@@ -24,6 +24,7 @@ pub mod find;
 pub mod folder;
 mod lock;
 mod pip;
+mod private;
 pub mod programs;
 mod python;
 pub mod requirements;

@@ -28,6 +28,9 @@ pub const GLIBC_MINOR: u32 = 28;
 /// Machines for which all the pinned files exist, as `uname -m` names them.
 pub const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
 
+/// File name of the generator.
+pub(crate) const GENERATOR: &str = "tpchgen-cli";
+
 /// A package in the one version that is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pin {

@@ -6,8 +6,8 @@
 //! import it (a module of that name, or compiled code in `__pycache__`) before anything else.
 
 use crate::AnalyticsError;
-use crate::environment::{private_folder, write_synced};
 use crate::lock::{Lock, Patience};
+use crate::private::{private_folder, write_synced};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Read};
