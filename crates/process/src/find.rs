@@ -7,15 +7,17 @@
 //! `Documentation/admin-guide/cgroup-v2.rst` (`cgroup.procs`).
 
 mod cpuset;
+mod group;
 mod listening;
 mod unit;
 
 use crate::{proc, users};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use cpuset::allowed_cpus;
+pub(crate) use group::is_in_group;
 pub use listening::{by_port, by_socket};
 pub use unit::by_unit;
 
@@ -109,14 +111,14 @@ impl Server {
     pub fn is_alive(&self) -> bool {
         let (pid, start) = self.root;
         let is_there = || proc::start_time(pid, pid) == Some(start) && !proc::has_ended(pid);
-        self.group.as_deref().map_or_else(is_there, |group| !unit::processes(group).is_empty())
+        self.group.as_deref().map_or_else(is_there, |group| !group::processes(group).is_empty())
     }
 
     /// Its processes; also those of `known` that still live and what came of them, since one whose
     /// parent has ended descends from nobody.
     pub fn members(&self, known: &BTreeSet<Identity>) -> Vec<Member> {
         let table = table();
-        let group = self.group.as_deref().map(unit::processes).unwrap_or_default();
+        let group = self.group.as_deref().map(group::processes).unwrap_or_default();
         let is_own = |process: Identity| process == self.root || group.contains(&process.0);
         let is_known = |process: Identity| is_own(process) || known.contains(&process);
         let is_member = |pid: u32| ancestors(&table, pid).any(is_known);
@@ -229,11 +231,6 @@ impl Families {
     pub(crate) fn nearest<T>(&self, pid: u32, what: impl Fn(Identity) -> Option<T>) -> Option<T> {
         ancestors(&self.0, pid).find_map(what)
     }
-}
-
-/// Whether a process is in a control group or in one below it.
-pub(crate) fn is_in_group(pid: u32, group: &Path) -> bool {
-    unit::processes(group).contains(&pid)
 }
 
 #[cfg(test)]

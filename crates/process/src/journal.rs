@@ -20,14 +20,18 @@
 //! the next command of that user ([`put_left_back`]). While one of them lives nobody else touches it.
 
 mod entry;
+mod error;
 mod file;
 mod left;
 mod owner;
+mod put_back;
 mod restore;
 mod server;
 
+pub use error::JournalError;
 pub use left::{Bound, PutBack, left, put_left_back};
-pub use restore::{Restored, close, restore};
+pub use put_back::Restored;
+pub use restore::{close, restore};
 
 use crate::{proc, state};
 use entry::{Entry, Here, Thread};
@@ -46,37 +50,6 @@ use threadwise_machine::{CpuSet, pin};
 /// Why masks are left alone where [`new_path`] gave nothing.
 pub const NO_JOURNAL: &str =
     "nobody would put its masks back: there is no folder for a journal, set THREADWISE_STATE_DIR";
-
-/// Why a mask was not written down, or none was put back.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// The folder or the file is not safe to believe.
-    #[error("journal {} is not used: {why}", .path.display())]
-    Unsafe {
-        /// The journal.
-        path: PathBuf,
-        /// What is wrong, and what is wanted.
-        why: String,
-    },
-    /// The file cannot be made, read or written.
-    #[error("cannot {action} journal {}: {source}; no mask is changed without it", .path.display())]
-    File {
-        /// `open`, `lock`, `read`, `write` and the like.
-        action: &'static str,
-        /// The journal.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A process that writes to it lives.
-    #[error("journal {} is in use by process {pid}: its masks are put back when that has ended", .path.display())]
-    InUse {
-        /// The journal.
-        path: PathBuf,
-        /// The process.
-        pid: u32,
-    },
-}
 
 /// A path for the journal of the calling process, which nobody else has, in the user's state folder. Nothing
 /// is made yet.

@@ -1,9 +1,8 @@
 //! The control group of a systemd unit, and the processes in it.
 
+use super::group::{folders, processes};
 use super::{FindError, Server};
 use crate::proc;
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where systemd keeps its groups: version 2 alone, beside version 1, and version 1.
@@ -64,27 +63,10 @@ fn named(mount: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-fn folders(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    entries.flatten().filter(is_folder).map(|entry| entry.path()).collect()
-}
-
-/// Processes of a group and of those below it. One of another PID namespace has no number here.
-pub(super) fn processes(group: &Path) -> BTreeSet<u32> {
-    let mut found = BTreeSet::new();
-    let mut open = vec![group.to_owned()];
-    while let Some(folder) = open.pop() {
-        let list = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-        found.extend(list.lines().filter_map(|line| line.trim().parse::<u32>().ok()).filter(|&pid| pid > 0));
-        open.extend(folders(&folder));
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_unit_is_found_below_its_slices_with_all_its_processes() {

@@ -2,7 +2,7 @@
 //!
 //! Source: `flock(2)`, `open(2)`, `fsync(2)`, `fstat(2)` (a file that was removed has no link).
 
-use super::JournalError;
+use super::error::JournalError;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;

@@ -5,10 +5,10 @@
 //! another boot may be another machine's, so that they stay.
 
 use super::entry::{Here, UNKNOWN};
-use super::file::{open_file, open_folder, read};
+use super::error::JournalError;
+use super::file::{file_error, open_file, open_folder, read};
 use super::owner::Owner;
 use super::restore::{astray, close};
-use super::{JournalError, file_error};
 use crate::proc;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;

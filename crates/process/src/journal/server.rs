@@ -7,8 +7,10 @@
 //! group, where none has one). Whoever has another mask set it himself and keeps it.
 
 use super::entry::{self, Entry, Here, Thread};
-use super::restore::{agrees, online, put_back};
-use super::{Journal, JournalError, Restored, append, file_error, look, read};
+use super::error::JournalError;
+use super::file::{append, file_error, read};
+use super::put_back::{Restored, agrees, online, put_back};
+use super::{Journal, look};
 use crate::find::{self, Families, Identity, Server};
 use crate::proc;
 use rustix::fs::OFlags;

@@ -1,0 +1,35 @@
+//! What can go wrong with a journal.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a mask was not written down, or none was put back.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The folder or the file is not safe to believe.
+    #[error("journal {} is not used: {why}", .path.display())]
+    Unsafe {
+        /// The journal.
+        path: PathBuf,
+        /// What is wrong, and what is wanted.
+        why: String,
+    },
+    /// The file cannot be made, read or written.
+    #[error("cannot {action} journal {}: {source}; no mask is changed without it", .path.display())]
+    File {
+        /// `open`, `lock`, `read`, `write` and the like.
+        action: &'static str,
+        /// The journal.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A process that writes to it lives.
+    #[error("journal {} is in use by process {pid}: its masks are put back when that has ended", .path.display())]
+    InUse {
+        /// The journal.
+        path: PathBuf,
+        /// The process.
+        pid: u32,
+    },
+}
