@@ -4,28 +4,23 @@
 //! A server is a child of the process that starts it, whose logical CPUs and memory policy it inherits.
 
 mod cpu;
+mod databases;
 mod mariadb;
+mod place;
 mod postgres;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_process::socket;
-use threadwise_study::worklist::MAX_JOBS;
 
 use crate::error::failed;
 use crate::plan::Item;
-use crate::programs::{self, Programs, Way};
+use crate::programs::{self, Way};
 use crate::recipe::{self, Kind};
 pub(crate) use cpu::used_ns;
+pub(crate) use databases::RESTORED;
 use mariadb::Mariadb;
+pub(crate) use place::Place;
 use postgres::Postgres;
-
-/// What the databases that a recipe restores are called, before the item's place.
-pub(crate) const RESTORED: &str = "restored_";
-
-/// Connections that a server has room for: its jobs, and ours.
-const CONNECTIONS: u32 = MAX_JOBS + 8;
 
 /// A server that runs.
 #[derive(Debug)]
@@ -34,21 +29,6 @@ pub(crate) enum Server {
     Postgres(Postgres),
     /// MariaDB.
     Mariadb(Mariadb),
-}
-
-/// What a server is found and started by.
-#[derive(Debug, Clone)]
-pub(crate) struct Place<'a> {
-    /// The folder of the list.
-    pub home: &'a Path,
-    /// Whose.
-    pub kind: Kind,
-    /// Folder of programs.
-    pub bin: Option<PathBuf>,
-    /// The recipe's programs.
-    pub programs: Programs,
-    /// Bytes of all items.
-    pub total_bytes: u64,
 }
 
 impl Server {
@@ -160,42 +140,4 @@ pub(crate) fn fill(
     let items = made.map_err(|why| failed("make the databases", why))?;
     server.stop()?;
     Ok(items)
-}
-
-/// Name of the database of an item.
-fn database(index: usize, count: usize) -> String {
-    let width = count.to_string().len();
-    format!("base_{index:0width$}")
-}
-
-/// Items of databases that have these sizes.
-fn items(sizes: Vec<u64>) -> Vec<Item> {
-    let count = sizes.len();
-    let item = |(index, size_bytes): (usize, u64)| {
-        let name = database(index, count);
-        Item { name: name.clone(), text: name, size_bytes, earlier: 0 }
-    };
-    sizes.into_iter().enumerate().map(item).collect()
-}
-
-/// The folder by which programs are told of a socket in it, see [`socket::folder`].
-fn socket_folder(folder: &Path, name: &str) -> Result<(PathBuf, Option<File>), EngineError> {
-    socket::folder(folder, name)
-        .map_err(|error| failed(format!("open the folder {}", folder.display()), error))
-}
-
-/// The program of this name; recipes of servers name all that are used here.
-fn program<'a>(programs: &'a Programs, name: &str) -> Result<&'a Path, String> {
-    programs.get(name).map(PathBuf::as_path).ok_or_else(|| format!("its recipe names no program '{name}'"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn databases_are_named_by_their_place() {
-        let made = items(vec![5; 12]);
-        assert_eq!((made[3].text.as_str(), made[11].name.as_str()), ("base_03", "base_11"));
-    }
 }

@@ -5,6 +5,7 @@
 //! `pre_exec`, no other user, programs by their path. Spans stay in memory until the last item is done, so
 //! that writing them is no part of what is measured.
 
+mod error;
 mod feed;
 mod item;
 mod process;
@@ -14,12 +15,14 @@ mod summary;
 mod tests;
 
 use crate::plan::{self, Plan, Span, Summary};
+pub use error::WorkError;
+use error::at;
 use feed::Feed;
-use item::Job;
-use std::fs::{DirBuilder, File, OpenOptions};
+use item::{Job, create};
+use std::fs::{DirBuilder, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{PoisonError, RwLock};
@@ -28,40 +31,6 @@ pub use summary::{failures, summary};
 
 /// Pause between two looks whether the work is to stop.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// Why a plan was not done. A failed item is none of these: it is reported in its span.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkError {
-    /// The plan cannot be done; nothing was started.
-    #[error("the work list cannot be done: {0}")]
-    Refused(String),
-    /// A file or folder of the run itself.
-    #[error("cannot {what} {path}: {error}", path = .path.display())]
-    File {
-        /// What was to be done with it.
-        what: &'static str,
-        /// Where it is.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// There are not as many jobs as there have to be; nothing was started.
-    #[error("cannot start {jobs} threads, one for each job: {error}; give fewer jobs")]
-    Threads {
-        /// How many are wanted.
-        jobs: u32,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// Somebody asked for an early end. The spans of what was done are written.
-    #[error("stopped when {done} of {items} items were done")]
-    Stopped {
-        /// Items that came to their end.
-        done: usize,
-        /// Items of the list.
-        items: usize,
-    },
-}
 
 /// A plan that was done.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,15 +117,4 @@ fn write(file: &mut File, spans: &[Span]) -> io::Result<()> {
         writeln!(out, "{}", plan::line(span)?)?;
     }
     out.flush()
-}
-
-/// A file of our own, which must not be there.
-fn create(path: &Path) -> Result<File, WorkError> {
-    let mut options = OpenOptions::new();
-    let options = options.append(true).create_new(true).mode(0o600);
-    options.open(path).map_err(|error| at("make the file", path, error))
-}
-
-fn at(what: &'static str, path: &Path, error: io::Error) -> WorkError {
-    WorkError::File { what, path: path.to_owned(), error }
 }

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
 use threadwise_reload::driver::Settings;
 
-use super::{Listed, earlier, expect_room, files, name, repeated};
+use super::lines::{earlier, files, repeated};
+use super::listed::{Listed, name};
+use super::room::expect_room;
 use crate::error::{failed, refuse};
 use crate::plan::Item;
 use crate::recipe::Kind;

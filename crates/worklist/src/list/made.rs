@@ -5,7 +5,8 @@ use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_reload::generate::{self, Engine, plan};
 use threadwise_study::worklist::WorklistOptions;
 
-use super::{Listed, expect_room, name};
+use super::listed::{Listed, name};
+use super::room::expect_room;
 use crate::error::failed;
 use crate::plan::Item;
 use crate::recipe::Kind;

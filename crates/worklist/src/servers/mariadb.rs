@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use threadwise_engine::EngineError;
 use threadwise_engine_mariadb::{PrivateOptions, PrivateServer};
 
-use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
+use super::databases::{RESTORED, database, items};
+use super::place::{CONNECTIONS, Place, program, socket_folder};
 use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{Programs, Way, ask};

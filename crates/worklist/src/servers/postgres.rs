@@ -8,7 +8,8 @@ use threadwise_engine::servers::{Ending, Home};
 use threadwise_engine_postgres::cluster::{self, Cluster};
 use threadwise_engine_postgres::options::Managed;
 
-use super::{CONNECTIONS, Place, RESTORED, database, items, program, socket_folder};
+use super::databases::{RESTORED, database, items};
+use super::place::{CONNECTIONS, Place, program, socket_folder};
 use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{Programs, Way, ask};

@@ -1,13 +1,13 @@
 //! One job, and what it does for one item: a folder, the steps of the recipe, a look at the result.
 
+use super::error::{WorkError, at};
 use super::feed::Feed;
 use super::process::Place;
-use super::{WorkError, at, create};
 use crate::plan::{Plan, Span, Step};
 use crate::recipe;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,4 +205,11 @@ impl Drop for Log {
         // As above.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// A file of our own, which must not be there.
+pub(super) fn create(path: &Path) -> Result<File, WorkError> {
+    let mut options = OpenOptions::new();
+    let options = options.append(true).create_new(true).mode(0o600);
+    options.open(path).map_err(|error| at("make the file", path, error))
 }

@@ -1,7 +1,7 @@
 //! What is known to fail before anything is started: plans that do not agree with themselves, and
 //! programs that are not there, without which every item would fail alike.
 
-use super::WorkError;
+use super::error::WorkError;
 use crate::plan::{Plan, Step};
 use crate::recipe::{self, OF_ITEMS};
 use std::ffi::OsString;

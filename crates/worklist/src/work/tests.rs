@@ -8,6 +8,7 @@ use super::*;
 use crate::plan::{Item, Step};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 /// A folder for a plan, and what is expected to be in it afterwards.
 struct Lab(tempfile::TempDir);
