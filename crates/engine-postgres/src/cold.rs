@@ -23,7 +23,7 @@ use threadwise_study::{Counters, SessionSlice};
 
 use crate::cluster::{Cluster, Programs};
 use crate::error::{failed, refuse};
-use crate::load_shared;
+use crate::loading::load_shared;
 use crate::placing::expect_in_place;
 use crate::running::AtWork;
 use crate::workload::{QuerySession, lock};

@@ -14,6 +14,7 @@ pub mod connect;
 pub mod error;
 mod keeper;
 mod limits;
+mod loading;
 pub mod options;
 pub mod placing;
 mod running;
@@ -33,6 +34,7 @@ use threadwise_study::engine::Properties;
 use cluster::{Cluster, Programs};
 pub use connect::Server;
 use connect::{Environment, Target};
+use loading::{load_shared, suffix};
 use options::{Choice, External, Managed, SCHEMA};
 use running::AtWork;
 
@@ -172,22 +174,6 @@ fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
 fn reach(external: &External) -> Result<Server, EngineError> {
     let target = Target::resolve(Some(&external.url), &Environment::of_process())?;
     Server::reach(target, &external.schema)
-}
-
-/// The part of object names that keeps treatments apart in one database. Data with a name of its own has no part
-/// of a name in a server that is not `ours`.
-fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
-    match workload::data_name(load)? {
-        Some(name) => Ok(if ours { name } else { String::new() }),
-        None => Ok(servers::suffix(load, workload::changes_data(load)?)),
-    }
-}
-
-fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
-    let suffix = suffix(request, ours)?;
-    let mut client = server.connect("threadwise loader")?;
-    schema::record(&mut client, server.schema(), &workload::objects(request, &suffix)?)?;
-    workload::load(&mut client, server, request, &suffix)
 }
 
 /// Loads into the study's one server, and has what is new written before anything is measured.

@@ -10,11 +10,13 @@ use threadwise_engine::servers::Home;
 use threadwise_process::spawn::{self, DeathSignal, Program};
 use threadwise_process::{User, users};
 
-use super::process::SUPERUSER;
 use super::programs::Programs;
 use super::settings::{Fit, configuration};
 use crate::error::{ENGINE, failed};
 use crate::options::Managed;
+
+/// Superuser of our clusters.
+pub(super) const SUPERUSER: &str = "threadwise";
 
 /// How long initdb may take; it takes 1 s on an idle machine.
 const INITDB_LIMIT: Duration = Duration::from_secs(180);

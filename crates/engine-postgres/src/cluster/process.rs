@@ -12,14 +12,11 @@ use threadwise_engine::servers::{Ending, Home, Launch, Process};
 use threadwise_process::spawn::DeathSignal;
 use threadwise_process::{Signal, User, socket, stopping};
 
-use super::home::server_user;
+use super::home::{SUPERUSER, server_user};
 use super::programs::Programs;
 use crate::connect::{Server, Target};
 use crate::error::failed;
 use crate::options::SCHEMA;
-
-/// Superuser of our clusters.
-pub const SUPERUSER: &str = "threadwise";
 
 /// How long a fast shutdown may take: its checkpoint writes everything that is in memory.
 const FAST_LIMIT: Duration = Duration::from_secs(60);

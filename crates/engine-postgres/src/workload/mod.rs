@@ -11,6 +11,7 @@ mod logical_io;
 mod shared;
 mod sql;
 pub mod stats;
+mod tables;
 mod tpch;
 mod treatment;
 pub mod waits;
@@ -22,8 +23,8 @@ use threadwise_engine::workloads::{
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
-use crate::error::query;
 pub(crate) use shared::lock;
+use tables::procedure;
 pub(crate) use tpch::QuerySession;
 #[doc(hidden)]
 pub use tpch::canonical_plan;
@@ -184,38 +185,4 @@ pub fn load(
         Work::Insert(workload) => insert::load(control, server, load, &workload, suffix),
         Work::Tpch(workload) => tpch::load(control, server, load, &workload, suffix),
     }
-}
-
-/// The procedure that works on a table. It is made last, so that a table with one is whole.
-fn procedure(table: &str) -> String {
-    format!("{table}_work")
-}
-
-/// Whether a table is there and whole. One that is not whole is dropped.
-fn is_loaded(control: &mut Client, schema: &str, table: &str) -> Result<bool, EngineError> {
-    let action = format!("look for table {schema}.{table}");
-    let sql = "SELECT to_regclass($1) IS NOT NULL, to_regproc($2) IS NOT NULL";
-    let names = [format!("{schema}.{table}"), format!("{schema}.{}", procedure(table))];
-    let row =
-        control.query_one(sql, &[&names[0], &names[1]]).map_err(|cause| query(action.as_str(), &cause))?;
-    let read = |column: usize| row.try_get::<_, bool>(column).map_err(|cause| query(action.as_str(), &cause));
-    let (has_table, has_procedure) = (read(0)?, read(1)?);
-    if has_table && !has_procedure {
-        execute(
-            control,
-            &format!("drop the unfinished table {}", names[0]),
-            &format!("DROP TABLE {}", names[0]),
-        )?;
-    }
-    Ok(has_table && has_procedure)
-}
-
-/// Statements whose rows nobody needs.
-fn execute(client: &mut Client, action: &str, sql: &str) -> Result<(), EngineError> {
-    client.batch_execute(sql).map_err(|cause| query(action, &cause))
-}
-
-/// A prepared statement.
-fn prepare(client: &mut Client, sql: &str) -> Result<postgres::Statement, EngineError> {
-    client.prepare(sql).map_err(|cause| query("prepare a statement", &cause))
 }

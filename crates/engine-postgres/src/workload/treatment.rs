@@ -202,7 +202,7 @@ impl Treatment {
         let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
         if let Work::Tpch(workload) = &self.workload {
             let (schema, streams) = (tpch::schema(&self.server, &self.suffix), self.backends().len() as u32);
-            tpch::hold_tables(client, schema, workload, self.dop, streams)?;
+            tpch::hold_tables(client, schema, &workload.options, self.dop, streams)?;
             *reads = Reads::so_far(client, schema)?;
             *cpu_ns = self.all_cpu_ns();
         } else if self.shared.clock().is_old() {

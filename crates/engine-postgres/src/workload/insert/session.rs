@@ -21,7 +21,8 @@ use crate::Server;
 use crate::error::{failed, query};
 use crate::workload::backend::{Part, Usage};
 use crate::workload::shared::{Shared, Tally, backend_pid, flush_statistics, session_seed, settle};
-use crate::workload::{prepare, procedure};
+use crate::workload::sql::prepare;
+use crate::workload::tables::procedure;
 
 /// A connection with its workload.
 pub(in crate::workload) struct InsertSession {

@@ -7,8 +7,8 @@ use threadwise_engine::workloads::logical_io::{BLOCK_BYTES, LogicalIo};
 use threadwise_engine::workloads::options::{Loop, place_of_loop};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
-use super::sql::fill;
-use super::{execute, is_loaded};
+use super::sql::{execute, fill};
+use super::tables::is_loaded;
 use crate::Server;
 use crate::error::{failed, query};
 pub(super) use session::IoSession;

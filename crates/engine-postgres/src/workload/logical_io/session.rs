@@ -19,8 +19,8 @@ use crate::Server;
 use crate::error::{failed, query};
 use crate::workload::backend::{Part, Usage};
 use crate::workload::shared::{Shared, backend_pid, flush_statistics, session_seed, settle};
-use crate::workload::sql::fill;
-use crate::workload::{execute, prepare, procedure};
+use crate::workload::sql::{execute, fill, prepare};
+use crate::workload::tables::procedure;
 
 /// Pending block counts of a table and its index.
 const PENDING: &str = "SELECT pg_stat_get_xact_blocks_fetched($1) + pg_stat_get_xact_blocks_fetched($2), \

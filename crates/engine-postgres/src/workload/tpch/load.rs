@@ -17,7 +17,7 @@ use threadwise_tpch::dataset::Cluster;
 use super::{Work, schema, settings};
 use crate::Server;
 use crate::error::{ENGINE, failed, query};
-use crate::workload::execute;
+use crate::workload::sql::execute;
 
 /// Goes up whenever the same options give other tables.
 const FORMAT: u32 = 1;

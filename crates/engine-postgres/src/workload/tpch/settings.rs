@@ -12,7 +12,7 @@ use threadwise_engine::workloads::tpch::tables::TABLES;
 use threadwise_machine::CpuSet;
 use threadwise_tpch::options::TpchOptions;
 
-use super::super::execute;
+use super::super::sql::execute;
 use crate::error::{failed, query, server_message};
 use crate::options::checked;
 
@@ -270,11 +270,11 @@ pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), E
 pub(in super::super) fn hold_tables(
     client: &mut Client,
     schema: &str,
-    workload: &super::Work,
+    options: &TpchOptions,
     dop: u32,
     streams: u32,
 ) -> Result<(), EngineError> {
-    let holds = workload.options.hold_plan == Some(true);
+    let holds = options.hold_plan == Some(true);
     let wanted = holds.then(|| format!("parallel_workers={}", Workers::of(dop, streams, true).planned));
     let action = "hold the plans";
     let sql = "SELECT relname::text, (SELECT o FROM unnest(reloptions) AS o WHERE o LIKE 'parallel_workers=%') \

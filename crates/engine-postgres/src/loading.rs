@@ -1,0 +1,22 @@
+//! Loading into a server that treatments share, each under names of its own.
+
+use threadwise_engine::{EngineError, LoadRequest, Loaded, servers};
+
+use crate::connect::Server;
+use crate::{schema, workload};
+
+/// The part of object names that keeps treatments apart in one database. Data with a name of its own has no part
+/// of a name in a server that is not `ours`.
+pub(crate) fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
+    match workload::data_name(load)? {
+        Some(name) => Ok(if ours { name } else { String::new() }),
+        None => Ok(servers::suffix(load, workload::changes_data(load)?)),
+    }
+}
+
+pub(crate) fn load_shared(server: &Server, request: &LoadRequest, ours: bool) -> Result<Loaded, EngineError> {
+    let suffix = suffix(request, ours)?;
+    let mut client = server.connect("threadwise loader")?;
+    schema::record(&mut client, server.schema(), &workload::objects(request, &suffix)?)?;
+    workload::load(&mut client, server, request, &suffix)
+}
