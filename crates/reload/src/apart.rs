@@ -7,18 +7,19 @@
 //! only root sees of other users, and it passes on the wish to stop. Both ends speak in lines of escaped words.
 
 mod link;
+pub(crate) mod root;
+mod serve;
 mod wire;
 
-use crate::driver::{Driver, Settings};
+use crate::driver::Settings;
 use crate::error::ItemError;
-use crate::holders::{self, Holder};
-use crate::identity::Inode;
-use crate::item::{self, ItemOptions, Report, Stage};
+use crate::holders;
 use crate::metadata::Metadata;
-use crate::recover::{self, Recovered};
-use crate::run;
+use crate::options::ItemOptions;
+use crate::report::{Outcome, Recovered, Report, Stage};
 use link::Link;
-use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal, setsid};
+use rustix::process::{Pid, Signal, kill_process};
+pub use serve::serve;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,9 +29,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use threadwise_process::as_owner::become_for_good;
 use threadwise_process::stopping;
 use threadwise_process::users::Account;
 use wire::{Answer, Line, Request, Task};
@@ -41,9 +40,6 @@ const STEP: Duration = Duration::from_millis(100);
 const LONGEST_END: Duration = Duration::from_secs(10);
 /// Variables that the owner's process gets of root's: where programs are, and the time zone.
 const VARIABLES: [&str; 3] = ["PATH", "TZ", "FIREBIRD"];
-
-/// Root's end of the socket, in the owner's process.
-static ROOT: OnceLock<Mutex<Link>> = OnceLock::new();
 
 /// Reloads a file in a process of its owner.
 ///
@@ -65,7 +61,7 @@ pub fn reload(
     let request = Request::of(task, owner, database, engine, &options.settings);
     match ask(&request, &options.settings, &options.stop, on_stage)? {
         Answer::Report(mut report) => {
-            if let item::Outcome::Skipped(why) = &mut report.outcome {
+            if let Outcome::Skipped(why) = &mut report.outcome {
                 why.push_str(&format!(" (as user {}, whose file and folder it is)", owner.uid));
             }
             Ok(*report)
@@ -77,7 +73,7 @@ pub fn reload(
 /// Recovers a file in a process of its owner.
 ///
 /// # Errors
-/// As [`recover::recover`], or the process could not be started or ended without an answer.
+/// As [`crate::recover::recover`], or the process could not be started or ended without an answer.
 pub fn recover(owner: &Account, database: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
     match ask_simply(Task::Recover, owner, database, "", settings)? {
         Answer::Recovered(recovered) => Ok(recovered),
@@ -88,7 +84,7 @@ pub fn recover(owner: &Account, database: &Path, settings: &Settings) -> Result<
 /// Makes a kept original usable again in a process of its owner.
 ///
 /// # Errors
-/// As [`recover::unseal`], or the process could not be started or ended without an answer.
+/// As [`crate::recover::unseal`], or the process could not be started or ended without an answer.
 pub fn unseal(owner: &Account, file: &Path, engine: &str, settings: &Settings) -> Result<bool, ItemError> {
     match ask_simply(Task::Unseal, owner, file, engine, settings)? {
         Answer::Unsealed(was_sealed) => Ok(was_sealed),
@@ -99,7 +95,7 @@ pub fn unseal(owner: &Account, file: &Path, engine: &str, settings: &Settings) -
 /// Looks at a file in a process of its owner, for a dry run.
 ///
 /// # Errors
-/// As [`run::look`], or the process could not be started or ended without an answer.
+/// As [`crate::run::look`], or the process could not be started or ended without an answer.
 pub fn look(owner: &Account, database: &Path, engine: &str, settings: &Settings) -> Result<(), ItemError> {
     match ask_simply(Task::Look, owner, database, engine, settings)? {
         Answer::Looked => Ok(()),
@@ -187,59 +183,5 @@ fn end(child: &mut Child) {
     if !matches!(ended, Ok(Some(_))) {
         // Nothing is known of it any more in any case.
         let _ = child.kill().and_then(|()| child.wait());
-    }
-}
-
-/// Processes other than the asking one that have a file open, asked of root; `None` in any process but an
-/// owner's.
-pub fn ask_root(inode: Inode, name: &OsStr) -> Option<io::Result<Vec<Holder>>> {
-    let mut link = ROOT.get()?.lock().unwrap_or_else(PoisonError::into_inner);
-    Some(link.send(&wire::who_has_line(inode, name)).and_then(|()| link.holders()))
-}
-
-/// Whether root looks for us who has a file open.
-pub fn has_root() -> bool {
-    ROOT.get().is_some()
-}
-
-/// What the owner's process does: reads the request, becomes the owner, does it, and answers. `stop` is to be
-/// set by SIGTERM. To be called before any thread is started.
-///
-/// # Errors
-/// There is no request, or the process cannot become the owner: nothing was touched.
-pub fn serve(socket: OwnedFd, stop: Arc<AtomicBool>) -> io::Result<()> {
-    let mut link = Link::new(UnixStream::from(socket));
-    let request = link.request()?;
-    // Without a terminal it can neither be stopped by its keys nor type into root's.
-    setsid()?;
-    become_for_good(&request.owner)?;
-    // After it, since a change of user clears the wish (`PR_SET_PDEATHSIG(2const)`).
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(request.parent) {
-        return Err(io::Error::other("the run has ended"));
-    }
-    let link = ROOT.get_or_init(|| Mutex::new(link));
-    let send = |line: &str| link.lock().unwrap_or_else(PoisonError::into_inner).send(line);
-    // A run that has ended ends us too.
-    let on_stage = |stage: Stage| drop(send(&wire::stage_line(stage)));
-    let answer = done(&request, stop, &on_stage);
-    send(&wire::answer_line(&answer))
-}
-
-/// The request, done with the rights of this process.
-fn done(request: &Request, stop: Arc<AtomicBool>, on_stage: &dyn Fn(Stage)) -> Result<Answer, ItemError> {
-    let (path, settings) = (&request.database, &request.settings);
-    let driver = || -> Result<Box<dyn Driver>, ItemError> {
-        crate::driver(&request.engine, settings).ok_or_else(|| ItemError::skip("the engine is unknown"))
-    };
-    match request.task {
-        Task::Reload(originals) => {
-            let options = ItemOptions { settings: settings.clone(), originals, stop, hook: None };
-            let report = item::reload(path, driver()?.as_ref(), &options, on_stage);
-            Ok(Answer::Report(Box::new(report)))
-        }
-        Task::Recover => recover::recover(path, settings).map(Answer::Recovered),
-        Task::Unseal => recover::unseal(path, settings, driver()?.as_ref()).map(Answer::Unsealed),
-        Task::Look => run::look(path, driver()?.as_ref(), settings).map(|()| Answer::Looked),
     }
 }

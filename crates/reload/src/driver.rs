@@ -10,8 +10,9 @@
 //! `crate::driver` finds it by name. `crate::holders` says which processes have a file open.
 
 use crate::error::{ItemError, ReloadError};
+pub use crate::report::Checked;
+use crate::start::Start;
 use crate::state::StateFile;
-use crate::watch::Start;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,15 +129,6 @@ impl Work {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.as_mut().map(run)
     }
-}
-
-/// What a check found in the new database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Checked {
-    /// Tables whose contents or row counts were compared with the original's.
-    pub tables: u64,
-    /// Rows in them.
-    pub rows: u64,
 }
 
 /// How one engine's databases are held, copied, checked and sealed.

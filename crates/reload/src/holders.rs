@@ -4,12 +4,12 @@
 //! file system would hang; only names that begin like the file's are followed. Processes of other users
 //! can only be seen by root (`PTRACE_MODE_READ_FSCREDS`).
 
-use crate::apart;
+use crate::apart::root;
 use crate::error::ItemError;
+pub use crate::holder::Holder;
 use crate::identity::Inode;
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -20,21 +20,6 @@ use std::time::{Duration, Instant};
 /// Time between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// A process that has the file open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// Its number.
-    pub pid: u32,
-    /// Its name.
-    pub name: String,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} ({})", self.pid, self.name)
-    }
-}
-
 /// Processes other than this one that have the file open, as far as this user can see. `name`: the last
 /// part of the path that it was opened by.
 pub fn others(inode: Inode, name: &Path) -> Vec<Holder> {
@@ -44,7 +29,7 @@ pub fn others(inode: Inode, name: &Path) -> Vec<Holder> {
 /// As [`others`], but an answer that is no answer is an error: without a free descriptor nobody is seen.
 fn seen(inode: Inode, name: &Path) -> io::Result<Vec<Holder>> {
     let Some(name) = name.file_name() else { return Ok(Vec::new()) };
-    apart::ask_root(inode, name).unwrap_or_else(|| seen_besides(inode, name, std::process::id()))
+    root::ask_root(inode, name).unwrap_or_else(|| seen_besides(inode, name, std::process::id()))
 }
 
 /// Processes other than this one and `besides` that have a file open, whose name begins like this one.
@@ -67,7 +52,7 @@ pub(crate) fn seen_besides(inode: Inode, name: &OsStr, besides: u32) -> io::Resu
 
 /// Whether the processes of all users are seen: by root, or where root looks for us.
 pub fn sees_all() -> bool {
-    rustix::process::geteuid().is_root() || apart::has_root()
+    rustix::process::geteuid().is_root() || root::has_root()
 }
 
 fn has_open(pid: u32, inode: Inode, name: &[u8]) -> io::Result<bool> {

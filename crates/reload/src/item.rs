@@ -1,175 +1,21 @@
 //! One file's way: refuse, hold, copy, check, link, seal, swap, release, clear; and back from every step.
 
 use crate::apart;
-use crate::driver::{Checked, Driver, Held, Settings, Work};
+use crate::driver::{Driver, Held, Work};
 use crate::error::ItemError;
 use crate::folder::{self, Folder, Place};
 use crate::ground::{self, Ground};
 use crate::identity::{Identity, stat};
 use crate::metadata::Metadata;
+pub use crate::options::{Hook, ItemOptions, Step};
 use crate::recover;
 use crate::refuse;
+pub use crate::report::{Outcome, Report, Stage};
 use crate::state::{Originals, State, StateFile};
 use crate::swap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// What a user sees of an item's way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Waiting for the database, and taking it.
-    Hold,
-    /// Copying it.
-    Backup,
-    /// Making the new one.
-    Restore,
-    /// Comparing both.
-    Check,
-    /// Changing the names.
-    Swap,
-}
-
-impl Stage {
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Backup => "backup",
-            Self::Restore => "restore",
-            Self::Check => "check",
-            Self::Swap => "swap",
-        }
-    }
-}
-
-/// Every point of the way at which a kill leaves something else behind; for tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// The work folder is there.
-    Folder,
-    /// The first state is written.
-    State,
-    /// The database is held.
-    Held,
-    /// The backup is whole.
-    Copied,
-    /// The new file is whole.
-    Restored,
-    /// It was compared.
-    Checked,
-    /// It has the original's owner, mode and attributes.
-    Dressed,
-    /// The state says which file is which.
-    Ready,
-    /// The original has its second name.
-    Linked,
-    /// The original is sealed.
-    Sealed,
-    /// The new file has the name.
-    Swapped,
-    /// It was opened under it.
-    Reopened,
-    /// The hold is over.
-    Released,
-    /// The work folder is gone.
-    Removed,
-}
-
-impl Step {
-    /// All steps in their order.
-    pub const ALL: [Self; 14] = [
-        Self::Folder,
-        Self::State,
-        Self::Held,
-        Self::Copied,
-        Self::Restored,
-        Self::Checked,
-        Self::Dressed,
-        Self::Ready,
-        Self::Linked,
-        Self::Sealed,
-        Self::Swapped,
-        Self::Reopened,
-        Self::Released,
-        Self::Removed,
-    ];
-}
-
-/// Called after each step; `false` leaves everything there and then as a kill would. For tests.
-pub type Hook = Arc<dyn Fn(Step, &Path) -> bool + Send + Sync>;
-
-/// How items are to be reloaded.
-#[derive(Clone, Default)]
-pub struct ItemOptions {
-    /// What drivers look at.
-    pub settings: Settings,
-    /// What becomes of originals.
-    pub originals: Originals,
-    /// Ends items early, each of them put back.
-    pub stop: Arc<AtomicBool>,
-    /// For tests.
-    #[doc(hidden)]
-    pub hook: Option<Hook>,
-}
-
-/// What became of an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// The new file has the name.
-    Done,
-    /// The log says that it was done, and nobody wrote to it since.
-    DoneBefore,
-    /// Left alone: the reason and what to do.
-    Skipped(String),
-    /// Something went wrong: what, and where the original is.
-    Failed(String),
-    /// The user stopped before it was begun or finished; it is as it was.
-    Stopped,
-}
-
-/// What became of an item, in figures.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// The file as it was given.
-    pub path: PathBuf,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// Time for it.
-    pub seconds: f64,
-    /// Size before.
-    pub bytes_before: u64,
-    /// Size of the new file, where it has the name.
-    pub bytes_after: Option<u64>,
-    /// What was compared, where it was.
-    pub checked: Option<Checked>,
-    /// The original's name, where it was kept.
-    pub kept: Option<PathBuf>,
-    /// What the user should know although it went well.
-    pub warnings: Vec<String>,
-    /// Whether something is left for a recovery.
-    pub left_behind: bool,
-    /// The new file, where it has the name.
-    pub new: Option<Identity>,
-}
-
-impl Report {
-    pub(crate) fn of(path: &Path, outcome: Outcome) -> Self {
-        Self {
-            path: path.to_owned(),
-            outcome,
-            seconds: 0.0,
-            bytes_before: 0,
-            bytes_after: None,
-            checked: None,
-            kept: None,
-            warnings: Vec::new(),
-            left_behind: false,
-            new: None,
-        }
-    }
-}
 
 /// Reloads one file. Whatever happens, a database is under its name afterwards.
 pub fn reload(path: &Path, driver: &dyn Driver, options: &ItemOptions, on_stage: &dyn Fn(Stage)) -> Report {

@@ -7,23 +7,13 @@ use crate::error::ItemError;
 use crate::folder::{self, Folder, Place};
 use crate::ground::{self, Ground};
 use crate::identity::{Identity, Inode, parent};
+pub use crate::report::Recovered;
 use crate::state::{Originals, Phase, StateFile};
 use crate::swap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// What a recovery did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovered {
-    /// Nothing was left.
-    Nothing,
-    /// The original has its name and is as it was.
-    PutBack,
-    /// The new file has the name; what was left to do is done.
-    Finished,
-}
 
 /// Recovers one file, by the engine that its state names.
 ///

@@ -4,10 +4,10 @@
 //! (`rename(2)`: the name always leads to the old or the new file).
 
 use crate::dir::Dir;
-use crate::driver::Checked;
 use crate::error::ItemError;
 use crate::folder::STATE;
 use crate::identity::{Identity, Inode};
+use crate::report::Checked;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;

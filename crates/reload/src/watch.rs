@@ -5,10 +5,11 @@
 
 use crate::driver::Settings;
 use crate::error::{ItemError, ReloadError};
-use crate::recover::{Recovered, recover};
+use crate::recover::recover;
+use crate::report::Recovered;
+pub use crate::start::Start;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -21,15 +22,6 @@ use std::time::Duration;
 const TRIES: u32 = 100;
 /// Time between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
-
-/// How to start the watchdog: a program that calls [`watch`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
-    /// The program.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-}
 
 /// A watchdog at work; it ends when this is dropped.
 #[derive(Debug)]

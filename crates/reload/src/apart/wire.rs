@@ -1,13 +1,12 @@
 //! What root and a process of the owner say to each other: a line a message, each a word and escaped words.
 
 use super::link::{Link, Words, line, maybe, odd};
-use crate::driver::{Checked, Settings};
+use crate::driver::Settings;
 use crate::error::ItemError;
 use crate::folder::kept_of;
-use crate::holders::Holder;
+use crate::holder::Holder;
 use crate::identity::{Identity, Inode};
-use crate::item::{Outcome, Report, Stage};
-use crate::recover::Recovered;
+use crate::report::{Checked, Outcome, Recovered, Report, Stage};
 use crate::state::Originals;
 use std::ffi::{OsStr, OsString};
 use std::io;

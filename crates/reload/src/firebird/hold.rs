@@ -1,20 +1,21 @@
 //! One Firebird database that we hold: copy, backup, restore, check, seal, release.
 
+use super::copy::copy;
 use super::facts::{self, Facts};
 use super::header::{self, Header};
+use super::lock::is_named;
 use super::tools::{Tool, Tools};
-use super::{SEALED, is_named, validate};
-use crate::driver::{Checked, Held, Work};
+use super::validate;
+use crate::driver::{Held, Work};
 use crate::error::ItemError;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek};
-use std::os::unix::fs::OpenOptionsExt;
+use crate::report::Checked;
+use std::fs::{self, File};
 use std::path::Path;
 
+/// Note of the state file: our flag may be in the header.
+pub(super) const SEALED: &str = "firebird-sealed";
 /// The copy of the database in the work folder.
 const COPY: &str = "copy";
-/// How much is copied between two looks whether the user asked to stop.
-const CHUNK_BYTES: u64 = 64 << 20;
 
 /// The lock, which goes with the file, and what has been found out.
 pub(super) struct Hold {
@@ -165,21 +166,6 @@ impl Held for Hold {
         }
         Ok(())
     }
-}
-
-/// Copies a locked database by the kernel, which shares its blocks where the file system can.
-///
-/// # Errors
-/// It is not whole, or the user asked to stop.
-pub(super) fn copy(from: &File, to: &Path, reload: &Work) -> Result<(), ItemError> {
-    let failed = |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
-    let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed)?;
-    let mut from = from;
-    from.rewind().map_err(failed)?;
-    while io::copy(&mut from.take(CHUNK_BYTES), &mut copy).map_err(failed)? > 0 {
-        reload.unless_stopped()?;
-    }
-    Ok(())
 }
 
 /// A path in the work folder as the programs get it.

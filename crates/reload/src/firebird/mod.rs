@@ -19,34 +19,31 @@
 //! What remains: Firebird opens a file with forced writes twice when attaching. A process that is stopped
 //! between the two, for as long as a whole reload takes, would mix the old header with the new file.
 
+mod copy;
 mod facts;
 mod fill;
 mod header;
 mod hold;
+mod lock;
 mod same;
 mod tools;
 mod validate;
 
-use crate::driver::{Checked, Driver, Held, Settings, Work};
+use crate::driver::{Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
-use crate::holders;
-use crate::identity::Inode;
+use crate::report::Checked;
 pub(crate) use fill::fill;
-use hold::Hold;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use hold::{Hold, SEALED};
+use lock::{is_named, lock, open};
+use rustix::fs::OFlags;
 pub use same::same_rows;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tools::Tools;
 
 /// Page sizes of Firebird 3 to 5 in bytes; 32768 since Firebird 4.
 const PAGE_SIZES: [u32; 4] = [4096, 8192, 16384, 32768];
-/// How often a lock of others is tried again.
-const STEP: Duration = Duration::from_millis(50);
-/// Note of the state file: our flag may be in the header.
-const SEALED: &str = "firebird-sealed";
 
 /// The engine's name on the command line.
 pub const NAME: &str = "firebird";
@@ -155,13 +152,6 @@ impl Driver for Firebird {
     }
 }
 
-/// The file under the name, locked for us alone as long as it is open.
-fn locked(reload: &Work) -> Result<File, ItemError> {
-    let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
-    lock(&file, &reload.database, reload.settings.wait, &|| reload.is_stopped())?;
-    Ok(file)
-}
-
 /// The header of a database that we have locked, if it can be reloaded.
 fn look_into(file: &File) -> Result<header::Header, ItemError> {
     let header = header::read(file).map_err(ItemError::skip)?;
@@ -176,48 +166,4 @@ fn look_into(file: &File) -> Result<header::Header, ItemError> {
         Ok(None) => Err(ItemError::skip("damaged: the list of its files (RDB$FILES) is not in it")),
         Err(error) => Err(ItemError::skip(format!("cannot be read: {error}"))),
     }
-}
-
-fn open(path: &Path, access: OFlags) -> Result<File, String> {
-    let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(
-        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| format!("cannot be opened: {error}"))?,
-    );
-    match file.metadata() {
-        Ok(entry) if entry.is_file() => Ok(file),
-        Ok(_) => Err("not a regular file".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Takes Firebird's lock for us alone, waiting for others so long.
-fn lock(file: &File, path: &Path, wait: Duration, is_stopped: &dyn Fn() -> bool) -> Result<(), ItemError> {
-    let until = Instant::now() + wait;
-    loop {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) if is_stopped() => return Err(ItemError::Stopped),
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(ItemError::skip(in_use(file, path))),
-            Err(error) => return Err(ItemError::skip(format!("cannot be locked (flock): {error}"))),
-        }
-    }
-}
-
-/// Who uses it, as far as we may see that.
-fn in_use(file: &File, path: &Path) -> String {
-    let found = file.metadata().map(|entry| Inode { dev: entry.dev(), ino: entry.ino() });
-    let found = found.map(|inode| holders::others(inode, path)).unwrap_or_default();
-    let who = match found.as_slice() {
-        [] => "a process of Firebird".to_owned(),
-        [one] => one.to_string(),
-        [first, more @ ..] => format!("{first} and {} more", more.len()),
-    };
-    format!("in use: {who} has it open; end what uses it, or give a longer --wait")
-}
-
-/// Whether the path leads to this very file.
-fn is_named(file: &File, path: &Path) -> bool {
-    let (Ok(ours), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
-    (ours.dev(), ours.ino()) == (named.dev(), named.ino())
 }

@@ -5,10 +5,13 @@
 //! the number of each kind (Firebird 3.0's `src/alice/exe.cpp`). Warnings (pages that no table has, as a
 //! killed server leaves them) lose nothing.
 
+use super::copy::copy;
 use super::facts;
+use super::lock::locked;
 use super::tools::{Tool, ToolError, Tools};
-use crate::driver::{Checked, Work};
+use crate::driver::Work;
 use crate::error::ItemError;
+use crate::report::Checked;
 use std::fs;
 use std::io;
 
@@ -44,16 +47,16 @@ fn brief(said: &str) -> Option<String> {
 /// # Errors
 /// What is wrong with it.
 pub(super) fn verify(tools: &Tools, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
-    let copy = reload.folder.join(COPY);
-    match fs::remove_file(&copy) {
+    let path = reload.folder.join(COPY);
+    match fs::remove_file(&path) {
         // Of an earlier recovery that was killed.
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ItemError::failed(error)),
         _ => {}
     }
-    match super::locked(reload) {
+    match locked(reload) {
         Err(ItemError::Skip(_)) if expected.is_none() => return Ok(()),
         Err(error) => return Err(error),
-        Ok(file) => super::hold::copy(&file, &copy, reload)?,
+        Ok(file) => copy(&file, &path, reload)?,
     }
     let found = findings(tools, reload, COPY).map_err(|error| error.of("gfix cannot check the new file"))?;
     if let Some(finding) = found {

@@ -1,8 +1,8 @@
 //! Two SQLite databases compared: persistent settings, schema, and every value of every row in its
 //! place. No checksum is needed, since both are there.
 
-use crate::driver::Checked;
 use crate::error::ItemError;
+use crate::report::Checked;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 

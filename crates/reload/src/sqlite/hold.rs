@@ -7,13 +7,14 @@
 //! the connection is closed.
 
 use super::compare::{compare, setting};
+use super::files::{BETWEEN_TRIES, connect, is_busy, is_there, open, side, unseal, writable};
 use super::header::Header;
 use super::verdict::{damage, interruptible, is_damage};
-use super::{BETWEEN_TRIES, JOURNAL_MODE, connect, is_busy, is_there, open, side, writable};
-use crate::driver::{Checked, Held, Work};
+use crate::driver::{Held, Work};
 use crate::error::ItemError;
 use crate::holders::{others, sees_all, wait_until_alone};
 use crate::identity::{Identity, Inode};
+use crate::report::Checked;
 use rusqlite::Connection;
 use rustix::fs::fstat;
 use std::fs::{self, File};
@@ -21,6 +22,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// What the state remembers the journal mode by.
+pub(super) const JOURNAL_MODE: &str = "journal_mode";
 /// How long one try for the lock waits inside SQLite, whose waiting keeps new readers out.
 const ONE_TRY: Duration = Duration::from_millis(100);
 
@@ -157,7 +160,7 @@ impl Held for HeldDatabase {
     fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
         fs::rename(&reload.backup, &reload.new).map_err(ItemError::failed)?;
         if self.wal {
-            super::unseal(&reload.new, true, Duration::ZERO).map_err(ItemError::failed)?;
+            unseal(&reload.new, true, Duration::ZERO).map_err(ItemError::failed)?;
         }
         Ok(())
     }

@@ -8,32 +8,26 @@
 //! of the file drops the locks of the process) and 2.4 (what a connection to a renamed file may do).
 
 mod compare;
+mod files;
 mod header;
 mod hold;
 mod same;
 mod verdict;
 
-use crate::driver::{Checked, Driver, Held, Settings, Work};
+use crate::driver::{Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
-use crate::identity::stat;
-use header::{Header, Writable};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
-use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
-use rustix::io::Errno;
+use crate::report::Checked;
+use files::{connect, header_of, is_busy, side, unseal, writable};
+use header::Writable;
+use hold::JOURNAL_MODE;
+use rusqlite::Connection;
 pub use same::same_rows;
-use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
 
 /// The engine's name.
 pub const NAME: &str = "sqlite";
-/// What the state remembers the journal mode by.
-const JOURNAL_MODE: &str = "journal_mode";
-/// Time between two tries for a lock.
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// How long a recovery waits at least for those who read.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -158,93 +152,9 @@ fn same(connection: &Connection, reload: &Work, expected: Option<Checked>) -> Re
     )))
 }
 
-/// Opens a database file to read and write its header, never through a link.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
-}
-
-/// A connection to a database that is there.
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    // Without SQLITE_OPEN_URI and SQLITE_OPEN_CREATE: the name is a name, and a missing file is an error.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.pragma_update(None, "trusted_schema", false)?;
-    connection.pragma_update(None, "cell_size_check", true)?;
-    Ok(connection)
-}
-
-/// Whether somebody else's lock is in the way.
-fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-/// The header of a database that may be written.
-fn writable(file: &File) -> Result<Header, ItemError> {
-    let found = Header::read(file).map_err(|error| ItemError::skip(format!("cannot be read: {error}")))?;
-    let found = found.ok_or_else(|| {
-        ItemError::skip("is no SQLite database (or an empty one, or encrypted): nothing to reload")
-    })?;
-    match found.writable() {
-        Writable::Yes => Ok(found),
-        Writable::Sealed { .. } => Err(ItemError::skip(
-            "is sealed, as a kept original is: `threadwise reload --engine sqlite --unseal` makes it usable",
-        )),
-        Writable::No => Err(ItemError::skip("says that it must not be written (write version above 2)")),
-    }
-}
-
-/// A side file of a database.
-fn side(database: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(database.as_os_str());
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// Locks the whole file, and with it the bytes at 1 GiB that SQLite locks, like its EXCLUSIVE lock.
-fn lock(file: &File, wait: Duration) -> io::Result<()> {
-    let until = Instant::now() + wait;
-    loop {
-        match fcntl_lock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::AGAIN | Errno::ACCESS) if Instant::now() < until => std::thread::sleep(BETWEEN_TRIES),
-            Err(Errno::AGAIN | Errno::ACCESS) => {
-                return Err(io::Error::other("somebody reads it all the time; end what uses it"));
-            }
-            locked => return Ok(locked?),
-        }
-    }
-}
-
-/// The header of a file; `None` where it is no database.
-fn header_of(database: &Path) -> Result<Option<Header>, String> {
-    let file = open(database).map_err(|error| error.to_string())?;
-    Header::read(&file).map_err(|error| error.to_string())
-}
-
-/// Takes the seal off, and makes a database use a write-ahead log again.
-fn unseal(database: &Path, wal: bool, wait: Duration) -> Result<(), String> {
-    let put_back = || -> io::Result<()> {
-        let file = open(database)?;
-        lock(&file, wait)?;
-        // Read under the lock, which ends when the file is closed.
-        let Some(found) = Header::read(&file)? else { return Ok(()) };
-        match found.writable() {
-            Writable::Sealed { wal: had_wal } => found.unsealed(wal || had_wal).write(&file),
-            Writable::Yes if wal && !found.is_wal() => found.unsealed(true).write(&file),
-            _ => Ok(()),
-        }
-    };
-    put_back().map_err(|error| error.to_string())
-}
-
 /// Opens a database as any other program does, and reads from it.
 fn read(database: &Path, wait: Duration) -> rusqlite::Result<()> {
     let connection = connect(database)?;
     connection.busy_timeout(wait)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
-}
-
-/// Whether a file is there, links included.
-fn is_there(path: &Path) -> bool {
-    !matches!(stat(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }

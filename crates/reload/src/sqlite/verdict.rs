@@ -4,8 +4,9 @@
 //! have several lines under a heading in asterisks.
 
 use super::compare::{quoted, tables};
-use crate::driver::{Checked, Work};
+use crate::driver::Work;
 use crate::error::ItemError;
+use crate::report::Checked;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,0 +1,101 @@
+//! A database as a file: opened, locked and connected to; its header, its seal and its side files.
+
+use super::header::{Header, Writable};
+use crate::error::ItemError;
+use crate::identity::stat;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Time between two tries for a lock.
+pub(super) const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
+/// Opens a database file to read and write its header, never through a link.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+}
+
+/// A connection to a database that is there.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    // Without SQLITE_OPEN_URI and SQLITE_OPEN_CREATE: the name is a name, and a missing file is an error.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    Ok(connection)
+}
+
+/// Whether somebody else's lock is in the way.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// The header of a database that may be written.
+pub(super) fn writable(file: &File) -> Result<Header, ItemError> {
+    let found = Header::read(file).map_err(|error| ItemError::skip(format!("cannot be read: {error}")))?;
+    let found = found.ok_or_else(|| {
+        ItemError::skip("is no SQLite database (or an empty one, or encrypted): nothing to reload")
+    })?;
+    match found.writable() {
+        Writable::Yes => Ok(found),
+        Writable::Sealed { .. } => Err(ItemError::skip(
+            "is sealed, as a kept original is: `threadwise reload --engine sqlite --unseal` makes it usable",
+        )),
+        Writable::No => Err(ItemError::skip("says that it must not be written (write version above 2)")),
+    }
+}
+
+/// A side file of a database.
+pub(super) fn side(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(database.as_os_str());
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Locks the whole file, and with it the bytes at 1 GiB that SQLite locks, like its EXCLUSIVE lock.
+fn lock(file: &File, wait: Duration) -> io::Result<()> {
+    let until = Instant::now() + wait;
+    loop {
+        match fcntl_lock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::AGAIN | Errno::ACCESS) if Instant::now() < until => std::thread::sleep(BETWEEN_TRIES),
+            Err(Errno::AGAIN | Errno::ACCESS) => {
+                return Err(io::Error::other("somebody reads it all the time; end what uses it"));
+            }
+            locked => return Ok(locked?),
+        }
+    }
+}
+
+/// The header of a file; `None` where it is no database.
+pub(super) fn header_of(database: &Path) -> Result<Option<Header>, String> {
+    let file = open(database).map_err(|error| error.to_string())?;
+    Header::read(&file).map_err(|error| error.to_string())
+}
+
+/// Takes the seal off, and makes a database use a write-ahead log again.
+pub(super) fn unseal(database: &Path, wal: bool, wait: Duration) -> Result<(), String> {
+    let put_back = || -> io::Result<()> {
+        let file = open(database)?;
+        lock(&file, wait)?;
+        // Read under the lock, which ends when the file is closed.
+        let Some(found) = Header::read(&file)? else { return Ok(()) };
+        match found.writable() {
+            Writable::Sealed { wal: had_wal } => found.unsealed(wal || had_wal).write(&file),
+            Writable::Yes if wal && !found.is_wal() => found.unsealed(true).write(&file),
+            _ => Ok(()),
+        }
+    };
+    put_back().map_err(|error| error.to_string())
+}
+
+/// Whether a file is there, links included.
+pub(super) fn is_there(path: &Path) -> bool {
+    !matches!(stat(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
+}
