@@ -7,6 +7,7 @@ pub mod command;
 pub mod engine;
 pub mod load;
 pub mod observation;
+mod option;
 pub mod plan;
 pub mod presets;
 pub mod probe;
@@ -18,5 +19,6 @@ pub mod worklist;
 pub use observation::{
     Answer, Counters, CpuTimes, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice,
 };
+pub use option::{OptionValue, Options};
 pub use plan::{BlockPlan, PlanError, plan_block};
-pub use study::{Comparison, Design, FIXED_WORK, OptionValue, Options, Role, Stopping, Study, Treatment};
+pub use study::{Comparison, Design, FIXED_WORK, Role, Stopping, Study, Treatment};

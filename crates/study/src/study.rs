@@ -1,41 +1,12 @@
 //! A resolved study: everything that was decided before the first measurement.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
 use crate::engine::{Properties, URL};
-use crate::{command, tpch, worklist};
-
-/// Options of an engine or a workload by name, ordered so that two equal studies print alike.
-pub type Options = BTreeMap<String, OptionValue>;
-
-/// One option's value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum OptionValue {
-    /// Text, such as `l2`.
-    Text(String),
-    /// Whole number.
-    Integer(i64),
-    /// Any number.
-    Number(f64),
-    /// Yes or no.
-    Flag(bool),
-}
-
-impl fmt::Display for OptionValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Integer(value) => write!(f, "{value}"),
-            Self::Number(value) => write!(f, "{value}"),
-            Self::Flag(value) => write!(f, "{value}"),
-        }
-    }
-}
+use crate::{Options, command, tpch, worklist};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]

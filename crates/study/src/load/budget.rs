@@ -2,8 +2,10 @@
 
 use toml::Spanned;
 
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::overrides::Overrides;
 use super::raw::{RawDesign, option_value};
-use super::{LoadError, Overrides, StudyFile};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
 

@@ -1,13 +1,14 @@
 //! What can be said about a study definition without a machine: ranges, words, names.
 
 use std::ops::Range;
-use threadwise_machine::placement::Service;
+use threadwise_machine::Placement;
 use threadwise_machine::text::{escaped, is_deceptive};
-use threadwise_machine::{Memory, Pin, Placement, PlacementError};
 use toml::{Spanned, Value};
 
+use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
-use super::{LoadError, MAX_SESSIONS, Source, dop, jobs};
+use super::values::{memory, pin, service, session_fault, sweep_points};
+use super::{dop, jobs};
 use crate::{OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
@@ -270,47 +271,6 @@ fn sessions(count: Option<&Spanned<u32>>, source: &Source) -> Result<(), LoadErr
     session_fault(*count.get_ref()).map_or(Ok(()), |fault| Err(source.at(count.span(), fault)))
 }
 
-/// Why a number of sessions cannot be, or nothing.
-pub(super) fn session_fault(count: u32) -> Option<String> {
-    match count {
-        0 => Some("0 sessions; at least 1 is needed".to_owned()),
-        1..=MAX_SESSIONS => None,
-        _ => Some(format!("{count} sessions; at most {MAX_SESSIONS} are allowed")),
-    }
-}
-
-/// The meaning of `pin` in a study of this workload. Threads of a parallel query float in their set.
-pub(super) fn pin(word: Option<&Spanned<String>>, workload: &str, source: &Source) -> Result<Pin, LoadError> {
-    let is_parallel = [tpch::WORKLOAD, worklist::WORKLOAD].contains(&workload);
-    match word.map(|word| (word.get_ref().as_str(), word.span())) {
-        None if is_parallel => Ok(Pin::Set),
-        Some(("each", span)) if is_parallel => {
-            let who = if workload == tpch::WORKLOAD { "threads of a query" } else { "jobs of a work list" };
-            Err(source.at(span, format!("pin is 'each', but the {who} share the placement; set is allowed")))
-        }
-        None | Some(("each", _)) => Ok(Pin::Each),
-        Some(("set", _)) => Ok(Pin::Set),
-        Some((other, span)) => Err(source.at(
-            span,
-            format!("pin is '{other}'; each (a session on its own logical CPU) and set (it floats inside the placement) are allowed"),
-        )),
-    }
-}
-
-/// The meaning of `memory`.
-pub(super) fn memory(text: Option<&Spanned<String>>, source: &Source) -> Result<Memory, LoadError> {
-    let Some(text) = text else { return Ok(Memory::Local) };
-    text.get_ref().parse().map_err(|error: PlacementError| source.at(text.span(), error.to_string()))
-}
-
-/// The meaning of `service`.
-pub(super) fn service(text: Option<&Spanned<String>>, source: &Source) -> Result<Option<Service>, LoadError> {
-    let read = |text: &Spanned<String>| {
-        text.get_ref().parse().map_err(|error: PlacementError| source.at(text.span(), error.to_string()))
-    };
-    text.map(read).transpose()
-}
-
 /// Why service threads of an engine that has none cannot be placed.
 pub(super) fn no_service_threads(engine: &str) -> String {
     format!("engine {engine} has no service threads to place; leave out service")
@@ -357,32 +317,6 @@ fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadEr
         }
     }
     Ok(())
-}
-
-/// The listed points of a sweep; `None` for `auto`.
-pub(super) fn sweep_points(sweep: &RawSweep, source: &Source) -> Result<Option<Vec<u32>>, LoadError> {
-    let Some(value) = &sweep.sessions else { return Ok(None) };
-    let wrong = |why: &str| {
-        Err(source.at(
-            value.span(),
-            format!("sessions of a sweep: {why}; \"auto\" or a list such as [1, 2, 4] is allowed"),
-        ))
-    };
-    let points = match value.get_ref() {
-        Value::String(word) if word == "auto" => return Ok(None),
-        Value::Array(points) => points,
-        other => return wrong(&format!("{other} is neither")),
-    };
-    let mut counts = Vec::with_capacity(points.len());
-    for point in points {
-        let count = point.as_integer().and_then(|count| u32::try_from(count).ok());
-        match count.map(|count| (count, session_fault(count))) {
-            Some((count, None)) => counts.push(count),
-            Some((_, Some(fault))) => return wrong(&fault),
-            None => return wrong(&format!("{point} is no number of sessions")),
-        }
-    }
-    if counts.is_empty() { wrong("the list is empty") } else { Ok(Some(counts)) }
 }
 
 fn comparisons(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {

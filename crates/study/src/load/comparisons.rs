@@ -1,9 +1,10 @@
 //! What is compared with what: each treatment with its baseline, known pairs of placements, sweep
 //! steps, and the file's own comparisons.
 
-use super::expand::{Group, Seat};
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::seat::{Group, Seat};
 use super::sweep::Sweep;
-use super::{LoadError, StudyFile};
 use crate::{Comparison, Role};
 
 /// Comparisons that any study has where both sides are there with equal numbers of sessions: the

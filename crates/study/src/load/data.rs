@@ -9,8 +9,9 @@
 
 use threadwise_machine::Topology;
 
-use super::expand::Group;
-use super::{LoadError, Overrides};
+use super::error::LoadError;
+use super::overrides::Overrides;
+use super::seat::Group;
 use crate::OptionValue;
 
 /// Bytes of cache lines that reading a block touches: 7.35 distinct lines of 64 bytes a row, counted

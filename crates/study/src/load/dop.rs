@@ -3,12 +3,14 @@
 
 use threadwise_machine::{Draw, Pin, Topology};
 
-use super::expand::Seat;
+use super::error::{LoadError, Source};
+use super::file::StudyFile;
+use super::overrides::Overrides;
 use super::policy::Policies;
 use super::raw::RawStudy;
+use super::seat::{Seat, is_same};
 use super::sites::{self, Site, list_of};
-use super::sweep::is_same;
-use super::{LoadError, Overrides, Source, StudyFile};
+use super::values::{MAX_SESSIONS, session_list};
 use crate::study::MIN_BLOCKS;
 use crate::{Comparison, OptionValue, Role, tpch};
 
@@ -59,9 +61,10 @@ pub(super) fn seats(
     let sites = sites::sites(&raw.placements, "", file, overrides, policies, left_out)?;
     let asked = list_of(raw.levels.as_ref(), &file.source, LEVELS, MAX_DOP)?;
     let streams = match &overrides.sessions {
-        Some(streams) => super::expand::session_list(streams)?,
-        None => list_of(raw.streams.as_ref(), &file.source, STREAMS, super::MAX_SESSIONS)?
-            .unwrap_or_else(|| vec![1]),
+        Some(streams) => session_list(streams)?,
+        None => {
+            list_of(raw.streams.as_ref(), &file.source, STREAMS, MAX_SESSIONS)?.unwrap_or_else(|| vec![1])
+        }
     };
     let dops = overrides.dops.clone().or(asked);
     if let Some(bad) = dops.iter().flatten().find(|dop| !(1..=MAX_DOP).contains(*dop)) {
@@ -128,7 +131,7 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         return Err(foreign(raw, source));
     }
     list_of(dop.levels.as_ref(), source, LEVELS, MAX_DOP)?;
-    list_of(dop.streams.as_ref(), source, STREAMS, super::MAX_SESSIONS)?;
+    list_of(dop.streams.as_ref(), source, STREAMS, MAX_SESSIONS)?;
     sites::check(&dop.placements, source)
 }
 

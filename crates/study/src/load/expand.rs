@@ -2,51 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use threadwise_machine::placement::{self, Expression, Name, Service};
+use threadwise_machine::placement::{self, Expression, Name};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology};
 use toml::Spanned;
 
 use super::check::{self, ALONE};
 use super::dop::{self, Point};
+use super::error::LoadError;
+use super::file::StudyFile;
 use super::jobs;
+use super::overrides::Overrides;
 use super::policy::Policies;
 use super::raw::{RawOptions, RawTreatment, option_value};
+use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
-use super::{LoadError, MAX_TREATMENTS, Overrides, StudyFile, budget, comparisons, data};
+use super::values::{pin, session_list};
+use super::{budget, comparisons, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{OptionValue, Options, Role, Study, Treatment, command, tpch, worklist};
 
+/// A study with more treatments than this is refused: its workers would not fit a machine.
+pub const MAX_TREATMENTS: usize = 500;
+
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
-
-/// A treatment before its factor levels are known.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Seat {
-    pub name: String,
-    pub placement: String,
-    pub sessions: u32,
-    pub pin: Pin,
-    pub memory: Memory,
-    pub service: Option<Service>,
-    /// Options of its own, above the group's.
-    pub set: Options,
-    pub role: Role,
-}
-
-/// One combination of factor levels, and what runs under it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Group {
-    /// The levels by factor.
-    pub levels: Options,
-    /// The study's options with the levels set.
-    pub options: Options,
-    /// The levels as tables show them.
-    pub labels: BTreeMap<String, String>,
-    /// Baseline, twin, treatments, sweep points.
-    pub seats: Vec<Seat>,
-    /// Whether the sweep runs under these levels.
-    pub has_sweep: bool,
-}
 
 /// See [`StudyFile::resolve`].
 pub(super) fn expand(
@@ -71,7 +50,13 @@ pub(super) fn expand(
     seats.extend(dops);
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(of_jobs);
-    let sweep = sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?;
+    let sweep = match sweep::exceeded(file, topology, overrides) {
+        Some(most) => {
+            left_out.push(too_large(file, topology, most)?);
+            None
+        }
+        None => sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?,
+    };
     set_twice(overrides, &seats)?;
     one_stream(file, overrides, &seats)?;
     let mut groups = groups(file, overrides, &seats)?;
@@ -110,6 +95,21 @@ pub(super) fn expand(
     assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points), file)?;
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
+}
+
+/// Why a large machine does without, and what it would cost.
+fn too_large(file: &StudyFile, topology: &Topology, most: u32) -> Result<String, LoadError> {
+    let allowed = topology.allowed().len();
+    if !file.is_preset {
+        return Ok(format!(
+            "session sweep: {allowed} logical CPUs are allowed, more than max_logical_cpus = {most}"
+        ));
+    }
+    let study = expand(&StudyFile::preset("session-sweep")?, topology, &Overrides::default())?;
+    let seconds = (study.block_floor_s() * f64::from(MIN_BLOCKS)).ceil();
+    Ok(format!(
+        "session sweep: for time, on {allowed} logical CPUs; `threadwise run session-sweep` takes about {seconds} s"
+    ))
 }
 
 /// One process for a whole treatment may use all of its placement, however many sessions it has.
@@ -189,7 +189,7 @@ fn seats(
         name: raw.name.as_ref().map_or(ALONE, |name| name.get_ref()).to_owned(),
         placement: text.to_owned(),
         sessions: raw.sessions.as_ref().map_or(sessions, |count| *count.get_ref()),
-        pin: check::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?,
+        pin: pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?,
         memory: policies.of(raw.memory.as_ref())?,
         service: policies.service(raw.service.as_ref())?,
         set: converted(&raw.set),
@@ -230,7 +230,7 @@ fn twin_of(seat: &Seat, earlier: &[Seat], policies: &Policies) -> Option<String>
     let (topology, seed) = (policies.topology, policies.seed);
     let draws: Vec<Draw> = (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, seed, block)).collect();
     let mut compared = earlier.iter().filter(|other| other.role == Role::Compared);
-    compared.find(|other| sweep::is_same(other, seat, topology, &draws)).map(|other| other.name.clone())
+    compared.find(|other| is_same(other, seat, topology, &draws)).map(|other| other.name.clone())
 }
 
 /// A treatment of the file, or the line that says why this machine leaves it out.
@@ -281,7 +281,7 @@ fn listed(
         name,
         placement: text.get_ref().clone(),
         sessions: treatment.sessions.as_ref().map_or(sessions, |count| *count.get_ref()),
-        pin: check::pin(treatment.pin.as_ref(), workload, &file.source)?,
+        pin: pin(treatment.pin.as_ref(), workload, &file.source)?,
         memory,
         service,
         set: converted(&treatment.set),
@@ -356,18 +356,6 @@ fn one_stream(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result
     let why = format!("treatment '{}' has {} streams, and test = power has one", seat.name, seat.sessions);
     let way = "the preset tpch-streams, or test = throughput, has several";
     Err(file.source.at(0..0, format!("{why}; {way}")))
-}
-
-/// The numbers of `--sessions`, ascending, each once.
-pub(super) fn session_list(counts: &[u32]) -> Result<Vec<u32>, LoadError> {
-    let refused = |why: String| LoadError::Override { option: "--sessions".to_owned(), why };
-    if let Some(fault) = counts.iter().find_map(|&count| check::session_fault(count)) {
-        return Err(refused(fault));
-    }
-    let mut counts = counts.to_vec();
-    counts.sort_unstable();
-    counts.dedup();
-    if counts.is_empty() { Err(refused("no number is given".to_owned())) } else { Ok(counts) }
 }
 
 /// One group for each combination of factor levels, the first factor changing slowest.

@@ -6,12 +6,13 @@
 
 use threadwise_machine::{Draw, Pin};
 
-use super::expand::Seat;
+use super::error::{LoadError, Source};
+use super::file::StudyFile;
+use super::overrides::Overrides;
 use super::policy::Policies;
 use super::raw::RawStudy;
+use super::seat::{Seat, is_same};
 use super::sites::{self, Site, list_of};
-use super::sweep::is_same;
-use super::{LoadError, Overrides, Source, StudyFile};
 use crate::study::MIN_BLOCKS;
 use crate::worklist::{MAX_JOBS, WORKLOAD};
 use crate::{Comparison, Role};

@@ -7,7 +7,10 @@ use threadwise_machine::placement::{self, Service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology, memory};
 use toml::Spanned;
 
-use super::{LoadError, Overrides, StudyFile, check};
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::overrides::Overrides;
+use super::values;
 
 /// Where `remote` is depends on the draw. So many blocks are tried before a study starts: as many
 /// as `--until` looks at before its budget's end. The plan of a later block says it for itself.
@@ -65,7 +68,7 @@ impl<'a> Policies<'a> {
     pub(super) fn of(&self, text: Option<&Spanned<String>>) -> Result<Memory, LoadError> {
         match (text, self.asked_for) {
             (None, Some(memory)) => Ok(memory.clone()),
-            _ => check::memory(text, &self.file.source),
+            _ => values::memory(text, &self.file.source),
         }
     }
 
@@ -107,7 +110,7 @@ impl<'a> Policies<'a> {
     pub(super) fn service(&self, text: Option<&Spanned<String>>) -> Result<Option<Service>, LoadError> {
         match (text, self.service) {
             (None, Some(service)) => Ok(Some(service.clone())),
-            _ => check::service(text, &self.file.source),
+            _ => values::service(text, &self.file.source),
         }
     }
 

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::{FILE_VERSION, LoadError, Source};
+use super::error::{LoadError, Source};
 use crate::OptionValue;
 use crate::command::METRIC_PREFIX;
 use crate::worklist::{self, RECIPE, RECIPE_STORED};
+
+/// Version of the study definition's form.
+pub const FILE_VERSION: i64 = 1;
 
 /// Options with their places.
 pub(super) type RawOptions = BTreeMap<String, Spanned<Value>>;

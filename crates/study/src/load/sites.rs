@@ -5,8 +5,10 @@ use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{CpuSet, Draw, Pin, Placement, PlacementError, Topology};
 use toml::{Spanned, Value};
 
+use super::error::{LoadError, Source};
+use super::file::StudyFile;
+use super::overrides::Overrides;
 use super::policy::Policies;
-use super::{LoadError, Overrides, Source, StudyFile};
 use crate::study::MIN_BLOCKS;
 
 /// Placements as a section writes them.

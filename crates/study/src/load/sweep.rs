@@ -1,13 +1,14 @@
 //! The session sweep: 1, 2, 4, … up to the allowed logical CPUs, and a little past them.
 
-use threadwise_machine::placement::{self, Resolved};
-use threadwise_machine::{CpuSet, Draw, Pin, Placement, Topology};
+use threadwise_machine::{Draw, Pin, Topology};
 
-use super::check;
-use super::expand::{Seat, session_list};
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::overrides::Overrides;
 use super::policy::Policies;
 use super::raw::RawSweep;
-use super::{LoadError, Overrides, StudyFile};
+use super::seat::{Seat, is_same};
+use super::values::{self, session_list};
 use crate::Role;
 use crate::study::MIN_BLOCKS;
 
@@ -41,20 +42,22 @@ pub(super) fn sweep(
     }
     let raw = file.raw.sweep.clone().unwrap_or_default();
     let allowed = topology.allowed().len() as u32;
-    if asked_for.is_none()
-        && let Some(most) = raw.max_logical_cpus.filter(|&most| allowed > most)
-    {
-        left_out.push(too_large(file, topology, allowed, most)?);
-        return Ok(None);
-    }
     let listed = match asked_for {
         Some(points) => Some(points),
-        None => check::sweep_points(&raw, &file.source)?.as_deref().map(session_list).transpose()?,
+        None => values::sweep_points(&raw, &file.source)?.as_deref().map(session_list).transpose()?,
     };
     let past = raw.past.as_ref().map_or(PAST, |past| *past.get_ref());
     let points = listed.unwrap_or_else(|| automatic(allowed, past));
-    let pin = check::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?;
+    let pin = values::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?;
     Ok(Some(place(&points, &raw, pin, policies, seats, left_out)))
+}
+
+/// The number of logical CPUs that the file's sweep is for at most, where this machine has more. One that the
+/// command line asks for, or that other sections replace, has no such limit.
+pub(super) fn exceeded(file: &StudyFile, topology: &Topology, overrides: &Overrides) -> Option<u32> {
+    let is_replaced = file.raw.dop.is_some() || file.raw.jobs.is_some() || overrides.placements.is_some();
+    let sweep = file.raw.sweep.as_ref().filter(|_| !is_replaced && overrides.sessions.is_none())?;
+    sweep.max_logical_cpus.filter(|&most| topology.allowed().len() as u32 > most)
 }
 
 /// 1, 2, 4, … below the allowed logical CPUs, their number, and `past` times it.
@@ -104,37 +107,4 @@ fn place(
         sweep.points.push((sessions, name));
     }
     sweep
-}
-
-/// Whether two treatments put as many sessions on the same logical CPUs in every draw looked at.
-pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Draw]) -> bool {
-    let occupied = |seat: &Seat, draw: &Draw| -> Option<Vec<CpuSet>> {
-        let parsed: Placement = seat.placement.parse().ok()?;
-        let Resolved { mut sessions, .. } =
-            placement::resolve(&parsed, topology, draw, seat.sessions, seat.pin).ok()?;
-        sessions.sort_unstable();
-        Some(sessions)
-    };
-    one.sessions == other.sessions
-        && one.memory == other.memory
-        && one.service == other.service
-        && one.set == other.set
-        && draws.iter().all(|draw| {
-            let found = occupied(one, draw);
-            found.is_some() && found == occupied(other, draw)
-        })
-}
-
-/// Why a large machine does without, and what it would cost.
-fn too_large(file: &StudyFile, topology: &Topology, allowed: u32, most: u32) -> Result<String, LoadError> {
-    if !file.is_preset {
-        return Ok(format!(
-            "session sweep: {allowed} logical CPUs are allowed, more than max_logical_cpus = {most}"
-        ));
-    }
-    let study = StudyFile::preset("session-sweep")?.resolve(topology, &Overrides::default())?;
-    let seconds = (study.block_floor_s() * f64::from(MIN_BLOCKS)).ceil();
-    Ok(format!(
-        "session sweep: for time, on {allowed} logical CPUs; `threadwise run session-sweep` takes about {seconds} s"
-    ))
 }

@@ -10,7 +10,7 @@ use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin, PlacementError};
 use toml::{Table, Value};
 
-use super::{LoadError, Source};
+use super::error::{LoadError, Source};
 use crate::engine::Properties;
 use crate::{Comparison, Design, OptionValue, Options, Role, Stopping, Study, Treatment};
 

@@ -1,0 +1,49 @@
+//! What the command line sets above a study definition.
+
+use threadwise_machine::Memory;
+use threadwise_machine::placement::Service;
+
+use crate::Options;
+use crate::engine::Properties;
+
+/// What the command line sets above a study definition.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overrides {
+    /// Engine name.
+    pub engine: Option<String>,
+    /// What the study's engine, this one or the file's own, says of itself.
+    pub engine_properties: Properties,
+    /// Seconds for the whole study.
+    pub budget_s: Option<f64>,
+    /// Half-width to reach, as a fraction.
+    pub until: Option<f64>,
+    /// Exactly this many blocks, in place of a budget.
+    pub blocks: Option<u32>,
+    /// Seed of every draw.
+    pub seed: Option<u64>,
+    /// Rounds in a block.
+    pub rounds: Option<u32>,
+    /// Window of a slice in milliseconds.
+    pub slice_ms: Option<f64>,
+    /// With `placements`: the numbers of sessions for each of them. Without: the points of the
+    /// session sweep, in place of the file's.
+    pub sessions: Option<Vec<u32>>,
+    /// Degrees of parallelism of every placement, in place of the file's.
+    pub dops: Option<Vec<u32>>,
+    /// Numbers of jobs of a work list, in place of the file's.
+    pub jobs: Option<Vec<u32>>,
+    /// Workload options; a value for a factor leaves that one level of it.
+    pub options: Options,
+    /// Placements in place of the file's treatments and sweep.
+    pub placements: Option<Vec<String>>,
+    /// Memory policy of every treatment that has none of its own, baselines and sweep points included.
+    pub memory: Option<Memory>,
+    /// Service threads of every treatment that has no key of its own for them.
+    pub service: Option<Service>,
+    /// Options of the engine, each in place of the file's own of that name.
+    pub engine_options: Options,
+    /// Memory that data may take, bytes: half for caches, half for files.
+    pub memory_limit_bytes: Option<u64>,
+    /// What that limit is, for messages: `a quarter of the 8 GiB of memory that are available`.
+    pub memory_rule: String,
+}
