@@ -5,24 +5,26 @@
 mod accept;
 mod binding;
 mod command;
+mod lane;
 mod leftovers;
 
 use crate::clock::Clock;
 use crate::guard::BlockUse;
 use crate::hardware::{self, Hardware};
-use crate::load::Folders;
+use crate::places::Folders;
 use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::watch::{self, Watch};
 use crate::worker_process::{Failure, LOOK_EVERY, Place, STOPPED, Wait, WorkerProcess};
+use lane::Lane;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
-use threadwise_machine::{CpuSet, MemoryBinding, Resolved};
+use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
-use threadwise_study::{BlockPlan, Reading, Run, RunStatus, Slice, Study};
+use threadwise_study::{BlockPlan, Run, RunStatus, Slice, Study};
 
 /// The workload whose data has to be cached; others read as they need to.
 const CACHED_READS: &str = "logical-io";
@@ -76,27 +78,6 @@ pub struct Output {
     pub used: Option<BlockUse>,
     /// What engines said when they were started.
     pub notes: Vec<String>,
-}
-
-/// A treatment's worker and its run so far.
-struct Lane<'a> {
-    name: &'a str,
-    placement: &'a Resolved,
-    memory: &'a MemoryBinding,
-    load: &'a WireLoad,
-    service: Option<&'a CpuSet>,
-    worker: Option<WorkerProcess>,
-    tids: Vec<u32>,
-    /// Threads of a server that work for the treatment.
-    placed: Vec<Placed>,
-    /// Its worker and the processes of those threads, each once.
-    pids: Vec<u32>,
-    started_ns: u64,
-    prepare_ns: u64,
-    status: RunStatus,
-    slices: Vec<Slice>,
-    readings: Vec<Reading>,
-    notes: Vec<String>,
 }
 
 /// Runs a block. `on_slice` is reported of every slice that was taken or left out: its number in the
@@ -407,24 +388,6 @@ fn not_cached(slices: &[Slice]) -> Option<String> {
     let (physical, logical) = (sum("physical_reads"), sum("logical_reads"));
     (physical as f64 > MOST_PHYSICAL_SHARE * logical as f64)
         .then(|| format!("{physical} physical reads to {logical} logical reads: the data was not all cached"))
-}
-
-impl Lane<'_> {
-    fn fail(&mut self, failure: Failure) {
-        if let Some(worker) = self.worker.as_mut().filter(|_| failure.is_stop()) {
-            worker.interrupt();
-        }
-        self.worker = None;
-        // A worker says `lost-pin` of itself when its threads cannot be bound.
-        self.status = match failure.kind.as_str() {
-            "lost-pin" => RunStatus::Invalid { kind: failure.kind, message: failure.message },
-            _ => RunStatus::Failed { kind: failure.kind, message: failure.message },
-        };
-    }
-
-    fn invalidate(&mut self, kind: &str, message: String) {
-        self.status = RunStatus::Invalid { kind: kind.to_owned(), message };
-    }
 }
 
 fn run_of(input: &Input<'_>, lane: Lane<'_>) -> Run {

@@ -7,11 +7,13 @@
 mod alarm;
 mod block;
 mod clock;
+mod event;
 pub mod guard;
 mod hardware;
 mod housekeeping;
 mod load;
 mod memory;
+mod outcome;
 mod pace;
 mod places;
 mod queries;
@@ -23,9 +25,11 @@ mod watch;
 pub mod workdir;
 mod worker_process;
 
+pub use event::Event;
 pub use load::{connections, hello, known_bytes};
+pub use outcome::{Decision, Outcome, Reason};
 pub use queries::check_options;
-pub use run::{Decision, Event, Outcome, Reason, run};
+pub use run::run;
 pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker, variables};
 pub use shortfall::Shortfall;
 pub use workdir::{janitor, kill_workers};

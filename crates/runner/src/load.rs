@@ -1,11 +1,13 @@
 //! Making the data of every treatment, once per study, by one worker.
 
+use crate::RunnerError;
+use crate::event::Event;
 use crate::guard;
+use crate::places::Folders;
 use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::workdir::Workdir;
 use crate::worker_process::{Failure, Hello, Place, WorkerProcess};
-use crate::{Event, RunnerError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -221,18 +223,6 @@ pub fn load_all(
     // The data is whole; how the worker goes does not matter any more.
     let _ = worker.stopped(stop);
     Ok(data)
-}
-
-/// Folders inside the private one.
-#[derive(Debug, Clone, Copy)]
-pub struct Folders<'a> {
-    /// For data.
-    pub data: &'a Path,
-    /// For logs.
-    pub logs: &'a Path,
-    /// File in which clients of servers write masks of foreign processes down; `None` where there is no place
-    /// for one, and no such mask may be changed.
-    pub journal: Option<&'a Path>,
 }
 
 /// What a worker said of the data of one treatment.

@@ -1,11 +1,11 @@
 //! The private folder of a study and what lies inside it; what killed studies left.
 
-use crate::load::Folders;
+use crate::RunnerError;
+use crate::event::Event;
 use crate::settings::Settings;
 use crate::workdir::{self, Workdir};
-use crate::{Event, RunnerError};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use threadwise_store::Store;
 
 /// Says, here and in the report, what could not be removed or put back.
@@ -72,4 +72,16 @@ impl Places {
     pub fn folders(&self) -> Folders<'_> {
         Folders { data: &self.data, logs: &self.logs, journal: self.journal.as_deref() }
     }
+}
+
+/// Folders inside the private one.
+#[derive(Debug, Clone, Copy)]
+pub struct Folders<'a> {
+    /// For data.
+    pub data: &'a Path,
+    /// For logs.
+    pub logs: &'a Path,
+    /// File in which clients of servers write masks of foreign processes down; `None` where there is no place
+    /// for one, and no such mask may be changed.
+    pub journal: Option<&'a Path>,
 }

@@ -1,31 +1,30 @@
 //! A whole study: data, blocks, looks, storing, and what was measured before a resume.
 
+mod driver;
 mod limit;
 
 use crate::RunnerError;
-use crate::alarm::Alarm;
 use crate::block::{self, Input, Output};
-use crate::clock::Clock;
-use crate::guard::{self, OthersWatch};
+use crate::event::Event;
+use crate::guard;
 use crate::hardware::{self, Hardware};
 use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data};
-use crate::pace::{self, Next, Progress, Rule};
+use crate::outcome::{Decision, Outcome, Reason};
+use crate::pace::{self, Next};
 use crate::places::{Places, left_behind, open_workdir};
 use crate::queries;
 use crate::settings::Settings;
-use crate::shortfall::Shortfall;
 use crate::watch::Watch;
+use driver::Driver;
 use limit::Starts;
-use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
-use threadwise_study::{Role, Run, RunStatus, Slice, Study, plan_block, tpch};
+use threadwise_study::{Role, Run, RunStatus, plan_block, tpch};
 
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
@@ -35,113 +34,6 @@ const LOST_BLOCKS: u32 = 2;
 
 /// Most notes of workers that are kept: each is written durably, and is there to be read.
 const WORKER_NOTES: usize = 250;
-
-/// What a progress display needs to know.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// A remark for the user; it is also in the result file.
-    Note(&'a str),
-    /// What could not be removed or put back, and is now the user's; it is also in the result file.
-    LeftBehind(&'a str),
-    /// The hardware is being probed.
-    Probing {
-        /// What is being measured, in words.
-        what: &'a str,
-        /// How much of that is done, from 0 to 1.
-        share: f64,
-    },
-    /// Data of a treatment is being made.
-    Loading {
-        /// Treatment name.
-        what: &'a str,
-        /// Its number, from 0.
-        number: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// The data set of queries, or answers to compare with, are being made.
-    Making {
-        /// What is being done, in words.
-        what: &'a str,
-        /// How much of that is done, from 0 to 1.
-        share: f64,
-    },
-    /// The number of blocks is fixed.
-    Planned {
-        /// Blocks of the whole study.
-        blocks: u32,
-        /// Seconds still to come.
-        eta_s: Option<f64>,
-    },
-    /// A block begins: its workers are started and warmed.
-    BlockStarted {
-        /// Block, from 0.
-        block: u32,
-        /// Blocks of the whole study, once fixed.
-        blocks: Option<u32>,
-    },
-    /// A slice was taken, or left out since its treatment's worker is gone.
-    SliceFinished {
-        /// Slices of the study until here, this one included.
-        done: u64,
-        /// Slices of the whole study, once the number of blocks is fixed; until then those of this
-        /// block.
-        total: u64,
-        /// Treatment name.
-        treatment: &'a str,
-        /// The slice; `None` where it was left out.
-        slice: Option<&'a Slice>,
-    },
-    /// A run is in the result file.
-    RunStored(&'a Run),
-    /// A block is complete.
-    BlockFinished {
-        /// Block, from 0.
-        block: u32,
-        /// Seconds still to come; with `--until` at the most.
-        eta_s: Option<f64>,
-    },
-    /// The study has ended and its folder is about to go.
-    Finished {
-        /// Complete blocks.
-        blocks: u32,
-    },
-}
-
-/// What a look decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// Measure on.
-    Continue,
-    /// Every comparison is within its target.
-    Stop,
-}
-
-/// Why the study ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reason {
-    /// All blocks of the plan are there.
-    PlanDone,
-    /// A look found every comparison within its target.
-    TargetReached,
-    /// The budget or the largest number of blocks was reached before the target was.
-    BudgetOver,
-    /// The limit of time cannot hold the blocks that the study needs; it can be resumed with a larger one.
-    Short(Shortfall),
-    /// Asked to stop; it can be resumed.
-    Interrupted,
-    /// Others wanted what we use while we measured, CPUs or connections, in one line; it can be resumed.
-    OthersWaited(String),
-}
-
-/// How the study ended. What was measured is in the result file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// Complete blocks, those before a resume included.
-    pub blocks: u32,
-    /// Why it ended.
-    pub reason: Reason,
-}
 
 /// Runs a study into its file: all of it, or what a resumed file lacks. Looks at the results only
 /// where `--until` is due to look: `decide` gets all runs and the number of complete blocks.
@@ -192,77 +84,7 @@ fn in_workdir(
     noted.map(|()| outcome)
 }
 
-/// A study under way.
-struct Driver<'a> {
-    study: Study,
-    topology: &'a Topology,
-    settings: &'a Settings,
-    store: &'a mut Store,
-    observer: &'a mut dyn FnMut(Event<'_>),
-    stop: &'a Arc<AtomicBool>,
-    places: Places,
-    clock: Clock,
-    rule: Rule,
-    progress: Progress,
-    /// Where this start of the program has a limit.
-    alarm: Option<Alarm>,
-    /// Why the limit is too small, where that was seen in the midst of a block.
-    short: Cell<Option<Shortfall>>,
-    /// For each treatment the blocks of this run in which its run was of no use.
-    useless: Vec<u32>,
-    /// Blocks in a row in which every run failed.
-    lost_blocks: u32,
-    others: OthersWatch,
-    /// Notes that the result file has.
-    noted: BTreeSet<String>,
-    /// How many of them workers said since this start of the program.
-    worker_notes: usize,
-}
-
-impl<'a> Driver<'a> {
-    fn new(
-        topology: &'a Topology,
-        settings: &'a Settings,
-        store: &'a mut Store,
-        observer: &'a mut dyn FnMut(Event<'_>),
-        stop: &'a Arc<AtomicBool>,
-        places: Places,
-    ) -> Result<Self, RunnerError> {
-        store.supersede_incomplete_blocks()?;
-        let study = store.study().clone();
-        let progress = Progress {
-            blocks_done: u32::try_from(store.complete_blocks()?.len()).unwrap_or(u32::MAX),
-            blocks_here: 0,
-            planned: store.planned_blocks()?,
-            elapsed_s: 0.0,
-            setup_s: 0.0,
-            block_s: 0.0,
-        };
-        let limit_s = settings.limit.map(|limit| limit.as_secs_f64());
-        let rule = Rule { stopping: study.design.stopping, limit_s };
-        let clock = Clock::resumed(last_moment_ns(&store.runs()?));
-        let useless = vec![0; study.treatments.len()];
-        Ok(Self {
-            study,
-            topology,
-            settings,
-            store,
-            observer,
-            stop,
-            places,
-            clock,
-            rule,
-            progress,
-            alarm: limit_s.map(|_| Alarm::new(stop)),
-            short: Cell::new(None),
-            useless,
-            lost_blocks: 0,
-            others: OthersWatch::default(),
-            noted: BTreeSet::new(),
-            worker_notes: 0,
-        })
-    }
-
+impl Driver<'_> {
     fn drive(mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
         self.plan()?;
         // A study that is complete already has nothing left to load.
@@ -532,20 +354,6 @@ impl<'a> Driver<'a> {
             false => self.note(text),
         }
     }
-
-    fn note(&mut self, text: &str) -> Result<(), RunnerError> {
-        self.store.note(text)?;
-        (self.observer)(Event::Note(text));
-        Ok(())
-    }
-
-    fn now_s(&self) -> f64 {
-        self.clock.now_ns() as f64 / 1e9
-    }
-
-    fn outcome(&self, reason: Reason) -> Outcome {
-        Outcome { blocks: self.progress.blocks_done, reason }
-    }
 }
 
 fn status_text(status: &RunStatus) -> String {
@@ -555,10 +363,4 @@ fn status_text(status: &RunStatus) -> String {
         }
         RunStatus::Valid | RunStatus::Superseded => String::new(),
     }
-}
-
-/// The end of the last slice, in nanoseconds since the study's start: where its clock goes on.
-fn last_moment_ns(runs: &[Run]) -> u64 {
-    let ends = runs.iter().flat_map(|run| &run.slices);
-    ends.map(|slice| slice.start_ns.saturating_add(slice.window_ns)).max().unwrap_or(0)
 }

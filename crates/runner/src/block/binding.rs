@@ -3,7 +3,7 @@
 //! Source: `proc_pid_task(5)`; `sched_setaffinity(2)`: a thread inherits the mask of the one that
 //! started it, and may change it.
 
-use super::Lane;
+use super::lane::Lane;
 use crate::memory;
 use crate::worker_process::WorkerProcess;
 use std::io;

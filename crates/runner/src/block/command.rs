@@ -11,7 +11,7 @@ use threadwise_process::marked;
 use threadwise_study::{OptionValue, Reading, Slice, Study, command, worklist};
 
 use crate::guard::{BlockUse, ThreadTimes};
-use crate::load::Folders;
+use crate::places::Folders;
 
 /// How long processes may take to go when they are killed.
 const END: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 //! A worker's process group is killed with it, but a daemon has made a group of its own. It still has the
 //! worker's environment, and in it the mark of the block.
 
-use crate::load::Folders;
+use crate::places::Folders;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

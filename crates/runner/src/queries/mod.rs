@@ -7,27 +7,25 @@
 
 mod check;
 mod cold;
+mod questions;
 mod referee;
 
 pub use check::check_options;
 
-use crate::load::Folders;
+use crate::RunnerError;
+use crate::event::Event;
+use crate::places::Folders;
 use crate::settings::QuerySettings;
-use crate::{Event, RunnerError};
-use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use questions::{Questions, failed, link};
+use referee::References;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use threadwise_machine::CpuSet;
 use threadwise_study::{Slice, Study};
-use threadwise_tpch::answers::{self, Reference};
+use threadwise_tpch::Dialect;
+use threadwise_tpch::answers;
 use threadwise_tpch::dataset::{self, Dataset, DatasetError, Key, Make};
-use threadwise_tpch::options::{Cache, Source, TpchOptions};
-use threadwise_tpch::{Dialect, Parameters, sql};
-
-/// Answers of the second engine by stream and query.
-type References = BTreeMap<(u32, u8), Reference>;
+use threadwise_tpch::options::{Cache, TpchOptions};
 
 /// Data and answers of a study of queries.
 #[derive(Debug)]
@@ -39,13 +37,6 @@ pub struct QueryData {
     references: References,
     /// What the reader of a report should know, one line each.
     pub notes: Vec<String>,
-}
-
-/// The queries of all streams, with their parameters.
-struct Questions {
-    queries: Vec<u8>,
-    streams: u32,
-    parameters: BTreeMap<(u32, u8), Parameters>,
 }
 
 /// Makes or finds the data, writes the queries' texts, and has the answers ready.
@@ -145,36 +136,6 @@ fn find_whole(
     Ok(Some(found))
 }
 
-impl Questions {
-    fn of(study: &Study, options: &TpchOptions) -> Result<Self, RunnerError> {
-        let streams = study.treatments.iter().map(|treatment| treatment.sessions).max().unwrap_or(1);
-        let mut parameters = BTreeMap::new();
-        for stream in 0..streams {
-            for &query in &options.queries {
-                let drawn = match options.parameters {
-                    Source::Validation => Parameters::validation(query, options.scale),
-                    Source::Seeded => Parameters::seeded(query, options.scale, study.seed, stream),
-                };
-                parameters.insert((stream, query), drawn.map_err(failed)?);
-            }
-        }
-        Ok(Self { queries: options.queries.clone(), streams, parameters })
-    }
-
-    /// Writes a stream's texts into a new folder.
-    fn write(&self, dialect: Dialect, stream: u32, folder: &Path) -> Result<(), RunnerError> {
-        DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|error| at(folder, &error))?;
-        for (&(_, query), parameters) in
-            self.parameters.iter().filter(|((of_stream, _), _)| *of_stream == stream)
-        {
-            let file = folder.join(format!("q{query:02}.sql"));
-            let text = sql(dialect, query, parameters).map_err(failed)?;
-            fs::write(&file, text).map_err(|error| at(&file, &error))?;
-        }
-        Ok(())
-    }
-}
-
 impl QueryData {
     /// Before a slice of a treatment: empties caches where it asks for that.
     ///
@@ -209,16 +170,4 @@ impl QueryData {
         };
         answers::compare(query, reference, &answer).err().map(|difference| difference.to_string())
     }
-}
-
-fn link(target: &Path, name: &Path) -> Result<(), RunnerError> {
-    symlink(target, name).map_err(|error| at(name, &error))
-}
-
-fn at(path: &Path, error: &std::io::Error) -> RunnerError {
-    failed(format!("{}: {error}", path.display()))
-}
-
-fn failed(why: impl ToString) -> RunnerError {
-    RunnerError::Queries { why: why.to_string() }
 }

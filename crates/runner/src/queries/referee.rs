@@ -3,11 +3,12 @@
 //! A second engine is the only check that knows every scale and every parameter; the specification's
 //! own answers are for one scale and one set of parameters.
 
-use super::{Questions, References, failed};
-use crate::load::Folders;
+use super::questions::{Questions, failed, link};
+use crate::RunnerError;
+use crate::event::Event;
+use crate::places::Folders;
 use crate::settings::{Deadlines, QuerySettings};
 use crate::worker_process::{Failure, Place, WorkerProcess};
-use crate::{Event, RunnerError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,6 +18,9 @@ use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::{Answer, OptionValue, tpch};
 use threadwise_tpch::Reference;
 use threadwise_tpch::dataset::Dataset;
+
+/// Answers of the second engine by stream and query.
+pub(super) type References = BTreeMap<(u32, u8), Reference>;
 
 /// Every answer by stream and query: those kept beside the data, the others asked for now; and why
 /// those were not kept, if they could not be.
@@ -88,7 +92,7 @@ impl Referee {
     ) -> Result<Self, RunnerError> {
         let home = folders.data.join("referee").join(stream.to_string());
         questions.write(settings.referee_dialect, stream, &home.join("queries").join("0"))?;
-        super::link(&data.folder, &home.join("tpch"))?;
+        link(&data.folder, &home.join("tpch"))?;
         let log = folders.logs.join(format!("referee-{stream}.log"));
         let memory = MemoryBinding::default();
         let place = Place { cpus: allowed, memory: &memory, folder: &home, log: &log, mark: &log };

@@ -3,10 +3,12 @@
 //!
 //! What decides is in `pace` and pure; here durations are taken and the alarm is set.
 
-use super::{Decision, Driver, Event, Reason};
+use super::driver::Driver;
 use crate::RunnerError;
 use crate::alarm::Alarm;
 use crate::block;
+use crate::event::Event;
+use crate::outcome::{Decision, Reason};
 use crate::pace::{self, BlockTime, Next, Progress, Rule};
 use crate::shortfall::Shortfall;
 use std::cell::Cell;

@@ -1,0 +1,46 @@
+//! A treatment's worker and its run so far.
+
+use crate::worker_process::{Failure, WorkerProcess};
+use threadwise_engine::Placed;
+use threadwise_engine::protocol::WireLoad;
+use threadwise_machine::{CpuSet, MemoryBinding, Resolved};
+use threadwise_study::{Reading, RunStatus, Slice};
+
+/// See the module.
+pub(super) struct Lane<'a> {
+    pub name: &'a str,
+    pub placement: &'a Resolved,
+    pub memory: &'a MemoryBinding,
+    pub load: &'a WireLoad,
+    pub service: Option<&'a CpuSet>,
+    pub worker: Option<WorkerProcess>,
+    pub tids: Vec<u32>,
+    /// Threads of a server that work for the treatment.
+    pub placed: Vec<Placed>,
+    /// Its worker and the processes of those threads, each once.
+    pub pids: Vec<u32>,
+    pub started_ns: u64,
+    pub prepare_ns: u64,
+    pub status: RunStatus,
+    pub slices: Vec<Slice>,
+    pub readings: Vec<Reading>,
+    pub notes: Vec<String>,
+}
+
+impl Lane<'_> {
+    pub fn fail(&mut self, failure: Failure) {
+        if let Some(worker) = self.worker.as_mut().filter(|_| failure.is_stop()) {
+            worker.interrupt();
+        }
+        self.worker = None;
+        // A worker says `lost-pin` of itself when its threads cannot be bound.
+        self.status = match failure.kind.as_str() {
+            "lost-pin" => RunStatus::Invalid { kind: failure.kind, message: failure.message },
+            _ => RunStatus::Failed { kind: failure.kind, message: failure.message },
+        };
+    }
+
+    pub fn invalidate(&mut self, kind: &str, message: String) {
+        self.status = RunStatus::Invalid { kind: kind.to_owned(), message };
+    }
+}

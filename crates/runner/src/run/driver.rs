@@ -1,0 +1,111 @@
+//! A study under way: what is known of it at each moment.
+
+use crate::RunnerError;
+use crate::alarm::Alarm;
+use crate::clock::Clock;
+use crate::event::Event;
+use crate::guard::OthersWatch;
+use crate::outcome::{Outcome, Reason};
+use crate::pace::{Progress, Rule};
+use crate::places::Places;
+use crate::settings::Settings;
+use crate::shortfall::Shortfall;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use threadwise_machine::Topology;
+use threadwise_store::Store;
+use threadwise_study::{Run, Study};
+
+/// A study under way.
+pub(super) struct Driver<'a> {
+    pub(super) study: Study,
+    pub(super) topology: &'a Topology,
+    pub(super) settings: &'a Settings,
+    pub(super) store: &'a mut Store,
+    pub(super) observer: &'a mut dyn FnMut(Event<'_>),
+    pub(super) stop: &'a Arc<AtomicBool>,
+    pub(super) places: Places,
+    pub(super) clock: Clock,
+    pub(super) rule: Rule,
+    pub(super) progress: Progress,
+    /// Where this start of the program has a limit.
+    pub(super) alarm: Option<Alarm>,
+    /// Why the limit is too small, where that was seen in the midst of a block.
+    pub(super) short: Cell<Option<Shortfall>>,
+    /// For each treatment the blocks of this run in which its run was of no use.
+    pub(super) useless: Vec<u32>,
+    /// Blocks in a row in which every run failed.
+    pub(super) lost_blocks: u32,
+    pub(super) others: OthersWatch,
+    /// Notes that the result file has.
+    pub(super) noted: BTreeSet<String>,
+    /// How many of them workers said since this start of the program.
+    pub(super) worker_notes: usize,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(
+        topology: &'a Topology,
+        settings: &'a Settings,
+        store: &'a mut Store,
+        observer: &'a mut dyn FnMut(Event<'_>),
+        stop: &'a Arc<AtomicBool>,
+        places: Places,
+    ) -> Result<Self, RunnerError> {
+        store.supersede_incomplete_blocks()?;
+        let study = store.study().clone();
+        let progress = Progress {
+            blocks_done: u32::try_from(store.complete_blocks()?.len()).unwrap_or(u32::MAX),
+            blocks_here: 0,
+            planned: store.planned_blocks()?,
+            elapsed_s: 0.0,
+            setup_s: 0.0,
+            block_s: 0.0,
+        };
+        let limit_s = settings.limit.map(|limit| limit.as_secs_f64());
+        let rule = Rule { stopping: study.design.stopping, limit_s };
+        let clock = Clock::resumed(last_moment_ns(&store.runs()?));
+        let useless = vec![0; study.treatments.len()];
+        Ok(Self {
+            study,
+            topology,
+            settings,
+            store,
+            observer,
+            stop,
+            places,
+            clock,
+            rule,
+            progress,
+            alarm: limit_s.map(|_| Alarm::new(stop)),
+            short: Cell::new(None),
+            useless,
+            lost_blocks: 0,
+            others: OthersWatch::default(),
+            noted: BTreeSet::new(),
+            worker_notes: 0,
+        })
+    }
+
+    pub(super) fn note(&mut self, text: &str) -> Result<(), RunnerError> {
+        self.store.note(text)?;
+        (self.observer)(Event::Note(text));
+        Ok(())
+    }
+
+    pub(super) fn now_s(&self) -> f64 {
+        self.clock.now_ns() as f64 / 1e9
+    }
+
+    pub(super) fn outcome(&self, reason: Reason) -> Outcome {
+        Outcome { blocks: self.progress.blocks_done, reason }
+    }
+}
+
+/// The end of the last slice, in nanoseconds since the study's start: where its clock goes on.
+fn last_moment_ns(runs: &[Run]) -> u64 {
+    let ends = runs.iter().flat_map(|run| &run.slices);
+    ends.map(|slice| slice.start_ns.saturating_add(slice.window_ns)).max().unwrap_or(0)
+}
