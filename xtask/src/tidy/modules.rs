@@ -10,7 +10,7 @@ const MAX_LINES: usize = 600;
 const UNSAFE: [&str; 8] = [
     "crates/machine/src/pin.rs",
     "crates/engine/src/clock.rs",
-    "crates/engine/src/engines/command/start.rs",
+    "crates/engine/src/engines/command/spawn.rs",
     "crates/engine/src/engines/sqlite/ffi.rs",
     "crates/probe/src/kernels/aarch64.rs",
     "crates/probe/src/kernels/x86_64.rs",

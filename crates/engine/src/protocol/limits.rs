@@ -4,7 +4,7 @@
 //! Numbers of values are looked at before anything is decoded, since serde keeps all values of a tagged
 //! message in memory (`serde::__private::de::Content`) before any of them reaches its field.
 
-use super::ProtocolError;
+use super::error::ProtocolError;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;

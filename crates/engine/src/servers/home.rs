@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_process::{User, living, template};
 
-use super::digest;
+use super::names::digest;
 use crate::{EngineError, Loaded};
 
 /// Present in a home whose programs ended in order; taken off while they are at work.

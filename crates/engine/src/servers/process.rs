@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use threadwise_process::spawn::{self, DeathSignal, Program};
 use threadwise_process::{Signal, User, living, stopping};
 
-use super::Home;
+use super::home::Home;
 use crate::EngineError;
 
 /// Pause between two attempts to connect.

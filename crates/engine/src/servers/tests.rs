@@ -1,6 +1,7 @@
 //! Tests of the frame with a shell script in place of a server.
 
 use super::*;
+use crate::LoadRequest;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

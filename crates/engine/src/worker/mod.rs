@@ -4,8 +4,8 @@
 //! do is in `crew`, how a window is counted in `measure`.
 
 mod crew;
-mod fixed;
-mod measure;
+pub(crate) mod fixed;
+pub(crate) mod measure;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};

@@ -12,17 +12,16 @@ use threadwise_machine::CpuSet;
 use threadwise_study::command::{BLOCK, CommandOptions, Each, SERVER_CPU_NS, Values, fill, words};
 use threadwise_study::{Counters, OptionValue, SessionSlice};
 
+use super::error::failed;
 use super::group::Group;
+use super::output;
 use super::pin_server::Pinned;
 use super::progress::{Progress, Verdict};
 use super::session::{CommandSession, Job};
-use super::start::Used;
+use super::spawn::Used;
 use super::tree;
-use super::{NAME, output};
 use crate::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window, clock};
 
-/// Counter between session and worker: the largest process of a session.
-pub(super) const LARGEST: &str = "largest_process_bytes";
 /// Moments after the start at which the processes are looked at; then every [`LOOK`].
 const FIRST_LOOKS: [Duration; 3] =
     [Duration::from_millis(2), Duration::from_millis(10), Duration::from_millis(40)];
@@ -408,8 +407,4 @@ impl Drop for AtWork {
 pub(super) fn filled(name: &str, words: &[String], values: &Values) -> Result<Vec<String>, EngineError> {
     let filled: Result<Vec<String>, String> = words.iter().map(|word| fill(word, values)).collect();
     filled.map_err(|why| EngineError::Option { option: name.to_owned(), why })
-}
-
-pub(super) fn failed(action: &str, why: &str) -> EngineError {
-    EngineError::Failed { engine: NAME.into(), action: action.to_owned(), why: why.to_owned() }
 }

@@ -5,6 +5,7 @@
 //! nothing is left when it ends. docs/ENGINES.md, "Commands".
 
 mod at_work;
+mod error;
 mod extract;
 mod group;
 mod output;
@@ -13,7 +14,7 @@ mod progress;
 mod result;
 mod session;
 mod side;
-mod start;
+mod spawn;
 mod tree;
 
 use std::path::Path;
@@ -25,13 +26,11 @@ use super::super::workloads::options::refuse;
 use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use at_work::AtWork;
 pub use at_work::interrupted;
+pub use error::NAME;
 pub use extract::extract;
 pub use group::remove_stale_groups;
 pub use output::last_words;
 pub use side::how as ended;
-
-/// Name of the engine.
-pub const NAME: &str = "command";
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]

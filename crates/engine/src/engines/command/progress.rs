@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::start::{self, Ended, Used};
+use super::spawn::{self, Ended, Used};
 use super::tree::{self, Identity};
 
 /// Why a run was ended, or cannot count although its processes ended well.
@@ -88,7 +88,7 @@ impl Progress {
     /// thread may send signals to it as long as it holds the state.
     pub fn reap(&self, session: u32, pid: u32) -> Option<Ended> {
         let mut state = self.lock();
-        let ended = start::reap(pid);
+        let ended = spawn::reap(pid);
         state.roots.retain(|&root| root != pid);
         state.unended -= 1;
         state.ends.extend(ended.map(|ended| (session, ended.status)));

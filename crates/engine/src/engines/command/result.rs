@@ -6,13 +6,14 @@ use std::time::Duration;
 use threadwise_study::command::{Each, MetricSpec, PEAK_RSS_BYTES, Source};
 use threadwise_study::{Counters, SessionSlice};
 
-use super::at_work::{AtWork, LARGEST};
+use super::at_work::AtWork;
 use super::extract::extract_file;
 use super::group::Group;
 use super::output;
 use super::progress::Verdict;
+use super::session::LARGEST;
 use super::side::how;
-use super::start::Used;
+use super::spawn::Used;
 use crate::EngineError;
 
 /// Shortest run whose memory is known from looks at it: they come every 0.1 s.

@@ -9,9 +9,13 @@ use std::sync::Arc;
 use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
+use super::error::NAME;
 use super::progress::Progress;
-use super::start::{self, Ended, Start};
+use super::spawn::{self, Ended, Start};
 use crate::{EngineError, Session, Window, clock};
+
+/// Counter between session and worker: the largest process of a session.
+pub(super) const LARGEST: &str = "largest_process_bytes";
 
 /// What a session starts.
 #[derive(Debug)]
@@ -48,7 +52,7 @@ impl Session for CommandSession {
 
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Some(job) = &self.job else { return Ok(SessionSlice::default()) };
-        let started = start::start(&Start {
+        let started = spawn::start(&Start {
             words: &job.words,
             folder: &job.folder,
             home: &job.home,
@@ -60,7 +64,7 @@ impl Session for CommandSession {
         });
         self.progress.started(started.as_ref().ok().copied());
         let pid = started.map_err(|error| EngineError::Failed {
-            engine: super::NAME.into(),
+            engine: NAME.into(),
             action: format!(
                 "start '{}' in {}",
                 job.words.first().map_or("", String::as_str),
@@ -68,10 +72,10 @@ impl Session for CommandSession {
             ),
             why: error.to_string(),
         })?;
-        start::wait(pid);
+        spawn::wait(pid);
         let finished_ns = clock::monotonic_ns().saturating_sub(window.start_ns);
         let ended = self.progress.reap(job.session, pid).ok_or_else(|| EngineError::Failed {
-            engine: super::NAME.into(),
+            engine: NAME.into(),
             action: "wait for the command".into(),
             why: "something else has waited for its process".into(),
         })?;
@@ -91,7 +95,7 @@ fn slice(finished_ns: u64, ended: &Ended) -> SessionSlice {
             ("read_bytes".to_owned(), used.read_bytes),
             ("written_bytes".to_owned(), used.written_bytes),
             // Until the whole tree's is known.
-            (super::at_work::LARGEST.to_owned(), used.max_rss_bytes),
+            (LARGEST.to_owned(), used.max_rss_bytes),
         ]),
         finished_ns: Some(finished_ns),
         ..SessionSlice::default()

@@ -5,9 +5,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::at_work::{AtWork, KILL, failed, filled};
+use super::at_work::{AtWork, KILL, filled};
+use super::error::failed;
 use super::output;
-use super::start::{self, Start, Used};
+use super::spawn::{self, Start, Used};
 use super::tree::{self, Identity};
 use crate::{EngineError, clock};
 
@@ -46,11 +47,11 @@ impl AtWork {
             at_ns: 0,
         };
         let pid =
-            start::start(&start).map_err(|error| failed(&format!("start {name}"), &error.to_string()))?;
+            spawn::start(&start).map_err(|error| failed(&format!("start {name}"), &error.to_string()))?;
         let until_ns = clock::monotonic_ns().saturating_add(limit.as_nanos() as u64);
         let mut pause = Duration::from_millis(1);
         let why = loop {
-            if start::is_over(pid) {
+            if spawn::is_over(pid) {
                 break None;
             }
             if self.is_interrupted() && !is_last {
@@ -69,11 +70,11 @@ impl AtWork {
             tree::kill_group(pid);
             tree::end(&before, &[], None, KILL, &mut Used::default());
             // Where it became a zombie in between.
-            start::reap(pid);
+            spawn::reap(pid);
             let said = output::last_words(&stdout, &stderr);
             return Err(failed(&format!("run {name}"), &format!("{why}; its last words: {said}")));
         }
-        let ended = start::reap(pid);
+        let ended = spawn::reap(pid);
         tree::reap_adopted(&before, &[]);
         Ok(ended.filter(|ended| !ended.status.success()).map(|ended| {
             let said = output::last_words(&stdout, &stderr);

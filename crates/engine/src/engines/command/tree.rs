@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use threadwise_machine::{CpuSet, pin};
 use threadwise_process::proc;
 
-use super::start::{self, Used};
+use super::spawn::{self, Used};
 
 /// Pause between two attempts to end processes.
 const STEP: Duration = Duration::from_millis(5);
@@ -156,7 +156,7 @@ pub(super) fn reap_adopted(spared: &BTreeSet<Identity>, roots: &[u32]) -> Used {
     let mut used = Used::default();
     for pid in proc::children(std::process::id()).into_iter().filter(|pid| !roots.contains(pid)) {
         let start = proc::start_time(pid, pid);
-        if let Some(ended) = start::reap(pid)
+        if let Some(ended) = spawn::reap(pid)
             && !start.is_some_and(|start| spared.contains(&(pid, start)))
         {
             used = used.and(ended.used);

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use threadwise_study::SessionSlice;
 
-use super::failed;
+use super::error::failed;
 use super::log::{Log, Tally};
 use super::options::LogBufferSpec;
 use super::record::{Draft, Head, Kind};
 use super::shared::{Shared, counters};
 use super::table::{Content, Walked};
-use crate::worker::{StepResult, closed_loop};
+use crate::worker::measure::{StepResult, closed_loop};
 use crate::{EngineError, Session, SessionRequest, Window};
 
 /// Distance between the numbers of the first records of two sessions.

@@ -14,6 +14,7 @@
 //! no more memory and disk than its longest slice. What a crash would leave is not kept: the file is
 //! removed at the end.
 
+mod error;
 mod log;
 mod log_buffer;
 mod options;
@@ -35,6 +36,7 @@ use threadwise_machine::pin::pin_current_thread;
 use threadwise_study::engine::Properties;
 use threadwise_study::{Counters, Options, SessionSlice};
 
+use self::error::failed;
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
 use self::options::{InsertSpec, LogOptions, Spec, parse};
@@ -95,10 +97,6 @@ impl Engine for Native {
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         Ok(Box::new(AtWork::begin(request)?))
     }
-}
-
-fn failed(action: &str, why: impl ToString) -> EngineError {
-    EngineError::Failed { engine: "native".into(), action: action.into(), why: why.to_string() }
 }
 
 /// Memory of one session, and notes.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_study::SessionSlice;
 
-use super::failed;
+use super::error::failed;
 use super::log::Tally;
 use super::options::InsertSpec;
 use super::record::{Draft, Head, Kind};
 use super::row::Row;
 use super::shared::{Shared, counters};
 use super::table::{Content, Part, Table, Walked};
-use crate::worker::{StepResult, closed_loop, fixed_work};
+use crate::worker::fixed::fixed_work;
+use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::insert::{Durability, Insert, Key, RandomKeys, first_key};
 use crate::{EngineError, Session, SessionRequest, Window, clock};
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::pin_current_thread;
 
-use super::failed;
+use super::error::failed;
 use super::log::{Log, LogError};
 use super::recovery::{Recovered, recover};
 use super::row::Row;

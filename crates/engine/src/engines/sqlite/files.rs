@@ -5,8 +5,12 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::failed;
+use super::error::failed;
 use crate::EngineError;
+use crate::workloads::logical_io::BLOCK_BYTES;
+
+/// Bytes of a page.
+pub(super) const PAGE_BYTES: u64 = BLOCK_BYTES;
 
 /// Name of a file that is not whole yet; it is renamed when it is.
 pub(super) fn unfinished(file: &Path) -> PathBuf {

@@ -5,6 +5,7 @@
 //! would be passed by; NOMUTEX and no memory statistics, so that sessions share no lock of the
 //! process (threadsafe.html, c3ref/config.html).
 
+mod error;
 mod ffi;
 mod files;
 mod insert;
@@ -17,16 +18,11 @@ use crate::workloads::logical_io as logical_io_workload;
 use crate::workloads::options::refuse;
 use crate::workloads::tpch as tpch_workload;
 use crate::{Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
+use error::NAME;
 pub use ffi::{CacheCounters, take_cache_counters};
 pub use logical_io::{READ_SQL, SqliteSession};
 use threadwise_study::Options;
 use threadwise_study::engine::Properties;
-
-/// Name of the engine.
-const NAME: &str = "sqlite";
-
-/// Bytes of a page.
-const PAGE_BYTES: u64 = logical_io_workload::BLOCK_BYTES;
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -114,15 +110,4 @@ impl Workload {
             _ => Self::LogicalIo(logical_io::spec(request)?),
         })
     }
-}
-
-fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
-    EngineError::Failed { engine: NAME.into(), action: action.into(), why: why.to_string() }
-}
-
-/// Called before any connection is opened.
-fn initialise() -> Result<(), EngineError> {
-    ffi::memory_statistics_off().map_err(|code| {
-        failed("turn memory statistics off", format!("result code {code}; this process used SQLite before"))
-    })
 }

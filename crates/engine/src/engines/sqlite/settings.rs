@@ -4,7 +4,8 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row};
 use std::fmt::Display;
 
-use super::failed;
+use super::error::failed;
+use super::ffi;
 use crate::EngineError;
 
 /// Built with ENABLE_MEMORY_MANAGEMENT, SQLite keeps all connections' page caches in one group
@@ -52,4 +53,11 @@ pub(super) fn set<T: FromSql + PartialEq + Display>(
         .execute_batch(&format!("PRAGMA {pragma}={value}"))
         .map_err(|cause| failed(format!("set {pragma}={value}"), cause))?;
     expect(connection, pragma, wanted)
+}
+
+/// Called before any connection is opened.
+pub(super) fn initialise() -> Result<(), EngineError> {
+    ffi::memory_statistics_off().map_err(|code| {
+        failed("turn memory statistics off", format!("result code {code}; this process used SQLite before"))
+    })
 }

@@ -20,7 +20,7 @@ use threadwise_process::masks::{self, MaskError};
 use threadwise_process::proc;
 use threadwise_study::command::{CommandOptions, PIN_SERVER, ServerName};
 
-use super::at_work::failed;
+use super::error::failed;
 use crate::workloads::options::refuse;
 use crate::{EngineError, Placed, StartRequest};
 

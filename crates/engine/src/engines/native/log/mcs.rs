@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::yield_now;
 
 use super::super::pad::Padded;
-use super::Tally;
+use super::tally::Tally;
 use crate::clock;
 
 /// No session; session s is s + 1.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 
 use super::super::pad::Padded;
-use super::Tally;
+use super::tally::Tally;
 use crate::clock;
 
 /// Most pauses between two looks at the lock: some 5,000 cycles at the 140 cycles that a pause lasts

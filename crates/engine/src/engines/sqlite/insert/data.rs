@@ -11,10 +11,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::files::{Space, file_name, memory_file_system, unfinished};
-use super::super::settings::{expect, set};
-use super::super::{PAGE_BYTES, failed, initialise};
-use super::{Files, Spec};
+use super::super::error::failed;
+use super::super::files::{PAGE_BYTES, Space, file_name, memory_file_system, unfinished};
+use super::super::settings::{expect, initialise, set};
+use super::spec::{Files, Spec};
 use crate::workloads::insert::{Durability, RandomKeys, TEXT_CHARS, Table, key_check};
 use crate::{EngineError, LoadRequest, Loaded};
 

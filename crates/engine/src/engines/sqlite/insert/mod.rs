@@ -37,92 +37,24 @@
 
 mod data;
 mod session;
+mod spec;
+mod tally;
 mod waits;
 
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use threadwise_study::Options;
+use std::sync::atomic::Ordering;
 
-use super::{NAME, failed, initialise};
-use crate::workloads::insert::{Durability, Insert, Table};
-use crate::workloads::options::{no_loop, refuse, word};
+use super::error::failed;
+use super::settings::initialise;
 use crate::{EngineError, Running, Session, SessionRequest, StartRequest};
 use data::Facts;
 pub(super) use data::load;
 use session::InsertSession;
-
-/// What sessions write to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Files {
-    /// One file per session.
-    Own,
-    /// One file.
-    Shared,
-}
-
-/// The workload's options, checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spec {
-    rows: Insert,
-    files: Files,
-}
-
-impl Spec {
-    /// Reads and checks the options.
-    ///
-    /// # Errors
-    /// The first that is unknown or impossible.
-    pub(super) fn of(options: &Options) -> Result<Self, EngineError> {
-        no_loop(options, NAME)?;
-        let rows = Insert::parse(options, &["file"])?;
-        rows.no_single_batch(NAME)?;
-        // Without the option, `full` is only the default and asks for nothing.
-        if rows.table == Table::Unlogged
-            && rows.durability == Durability::Full
-            && options.contains_key("durability")
-        {
-            let why = "full cannot be had with table=unlogged, where nothing is ever synced; leave it out \
-                       or say relaxed";
-            return Err(refuse("durability", why.into()));
-        }
-        let files = [Files::Own, Files::Shared][word(options, "file", &["own", "shared"])?];
-        Ok(Self { rows, files })
-    }
-
-    /// How many files that many sessions have.
-    fn files_of(&self, sessions: u32) -> u32 {
-        match self.files {
-            Files::Own => sessions,
-            Files::Shared => 1,
-        }
-    }
-
-    /// Which of them is this session's.
-    fn file_of(&self, session: u32) -> usize {
-        match self.files {
-            Files::Own => session as usize,
-            Files::Shared => 0,
-        }
-    }
-}
-
-/// Rows that sessions say they have inserted into a file.
-#[derive(Debug, Default)]
-struct Tally {
-    rows: AtomicU64,
-    key_sum: AtomicI64,
-}
-
-impl Tally {
-    /// Called between slices only, so sessions do not meet here while they are measured.
-    fn add(&self, rows: u64, key_sum: i64) {
-        self.rows.fetch_add(rows, Ordering::Relaxed);
-        self.key_sum.fetch_add(key_sum, Ordering::Relaxed);
-    }
-}
+pub(super) use spec::Spec;
+use tally::{Tally, check_rows};
 
 /// One run: fresh copies of the template in a folder of their own, removed at the end.
 #[derive(Debug)]
@@ -160,24 +92,6 @@ impl Inserting {
         let expected = (self.facts.rows + inserted.0, self.facts.key_sum + inserted.1);
         check_rows(&connection, file, expected)
     }
-}
-
-/// Compares number of rows and sum of keys with what they should be.
-fn check_rows(connection: &Connection, file: &Path, expected: (u64, i64)) -> Result<(), EngineError> {
-    let found = connection
-        .query_row(include_str!("check.sql"), [], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))
-        .map_err(|cause| failed("check the table", format!("{}: {cause}", file.display())))?;
-    if found == expected {
-        return Ok(());
-    }
-    Err(EngineError::WrongAnswer(format!(
-        "{}: {} rows with key sum {} instead of {} rows with key sum {}",
-        file.display(),
-        found.0,
-        found.1,
-        expected.0,
-        expected.1
-    )))
 }
 
 impl Running for Inserting {

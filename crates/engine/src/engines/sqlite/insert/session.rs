@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_study::SessionSlice;
 
-use super::super::files::Space;
+use super::super::error::failed;
+use super::super::ffi::{CacheCounters, take_cache_counters};
+use super::super::files::{PAGE_BYTES, Space};
 use super::super::settings::{expect, refuse_shared_cache_group, set};
-use super::super::{CacheCounters, PAGE_BYTES, failed, take_cache_counters};
 use super::data::{self, Facts};
+use super::spec::Spec;
+use super::tally::{Tally, check_rows};
 use super::waits::{self, Waits};
-use super::{Spec, Tally, check_rows};
-use crate::worker::{StepResult, closed_loop, fixed_work};
+use crate::worker::fixed::fixed_work;
+use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::insert::{Durability, Key, RandomKeys, Table, first_key, key_check};
 use crate::{EngineError, Session, SessionRequest, Window};
 

@@ -9,7 +9,7 @@ use crate::{Engine, LoadRequest, Loaded, Window, clock, latency};
 use std::sync::Barrier;
 use std::thread;
 use threadwise_machine::CpuSet;
-use threadwise_study::{OptionValue, SessionSlice};
+use threadwise_study::{OptionValue, Options, SessionSlice};
 
 const SEEDED: u64 = 1000;
 

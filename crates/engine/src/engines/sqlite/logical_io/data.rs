@@ -12,8 +12,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::files::{Space, file_name, unfinished};
-use super::super::{PAGE_BYTES, failed, initialise};
+use super::super::error::failed;
+use super::super::files::{PAGE_BYTES, Space, file_name, unfinished};
+use super::super::settings::initialise;
 use crate::workloads::logical_io::{self, LogicalIo};
 use crate::{EngineError, LoadRequest, Loaded};
 

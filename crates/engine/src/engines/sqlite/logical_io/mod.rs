@@ -13,13 +13,12 @@
 
 mod data;
 mod session;
+mod spec;
 
-use super::NAME;
-use crate::workloads::logical_io::LogicalIo;
-use crate::workloads::options::{no_loop, refuse};
-use crate::{EngineError, LoadRequest, Running, Session, SessionRequest};
+use crate::{EngineError, Running, Session, SessionRequest};
 pub(super) use data::load;
 pub use session::{READ_SQL, SqliteSession};
+pub(super) use spec::spec;
 
 /// SQLite lives in its connections: nothing is started before them.
 #[derive(Debug)]
@@ -29,16 +28,4 @@ impl Running for Connections {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         Ok(Box::new(SqliteSession::open(request)?))
     }
-}
-
-/// The workload's options, checked.
-pub(super) fn spec(request: &LoadRequest) -> Result<LogicalIo, EngineError> {
-    no_loop(&request.options, NAME)?;
-    let spec = LogicalIo::parse(&request.options)?;
-    if spec.shared && spec.updates() {
-        let why = "SQLite's cache belongs to one session: an update by one empties that of all others; \
-                   use shared=false or update_pct=0";
-        return Err(refuse("shared", why.into()));
-    }
-    Ok(spec)
 }

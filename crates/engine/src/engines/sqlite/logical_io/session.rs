@@ -4,10 +4,13 @@ use rusqlite::{CachedStatement, Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use threadwise_study::SessionSlice;
 
-use super::super::settings::{expect, query, refuse_shared_cache_group, set};
-use super::super::{CacheCounters, PAGE_BYTES, failed, initialise, take_cache_counters};
-use super::{data, spec};
-use crate::worker::{StepResult, closed_loop};
+use super::super::error::failed;
+use super::super::ffi::{CacheCounters, take_cache_counters};
+use super::super::files::PAGE_BYTES;
+use super::super::settings::{expect, initialise, query, refuse_shared_cache_group, set};
+use super::data;
+use super::spec::spec;
+use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::logical_io::{self, LogicalIo, Step, Steps};
 use crate::{EngineError, Session, SessionRequest, Window};
 

@@ -8,9 +8,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::super::files::{Space, unfinished};
-use super::super::{NAME, PAGE_BYTES, failed, initialise};
-use super::Spec;
+use super::super::error::{NAME, failed};
+use super::super::files::{PAGE_BYTES, Space, unfinished};
+use super::super::settings::initialise;
+use super::spec::Spec;
 use crate::workloads::tpch::generator::Generator;
 use crate::workloads::tpch::tables::{Kind, TABLES, Table};
 use crate::{EngineError, LoadRequest, Loaded};

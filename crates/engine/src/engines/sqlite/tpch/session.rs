@@ -10,11 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use threadwise_study::{Answer, Counters, QueryExecution, SessionSlice};
 
+use super::super::error::{NAME, failed};
 use super::super::ffi::take_cache_counters;
+use super::super::files::PAGE_BYTES;
 use super::super::settings::{expect, refuse_shared_cache_group, set};
-use super::super::{NAME, PAGE_BYTES, failed};
 use super::data::{self, Facts};
-use super::{Spec, Watch};
+use super::spec::Spec;
+use super::watch::Watch;
 use crate::workloads::tpch::tables::TABLES;
 use crate::workloads::tpch::{self, query_text, too_long};
 use crate::{EngineError, Session, SessionRequest, Window, clock};

@@ -2,11 +2,11 @@
 
 use super::super::Sqlite;
 use super::*;
-use crate::{Engine, StartRequest};
+use crate::{Engine, StartRequest, clock};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use threadwise_machine::CpuSet;
-use threadwise_study::{OptionValue, QueryExecution};
+use threadwise_study::{OptionValue, Options, QueryExecution};
 use threadwise_tpch::{Dialect, Parameters, sql};
 
 /// Takes longer than any time limit here.
