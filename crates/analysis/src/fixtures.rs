@@ -129,6 +129,7 @@ pub fn run(block: u32, treatment: &str, rows: &[u64]) -> Run {
         }],
         counters: Default::default(),
         cpu_times: Vec::new(),
+        other_cpus: Default::default(),
     };
     Run {
         id: 0,
@@ -140,6 +141,7 @@ pub fn run(block: u32, treatment: &str, rows: &[u64]) -> Run {
         slices: rows.iter().enumerate().map(slice).collect(),
         started_s: 0.0,
         prepare_ns: 0,
+        other_cpu_times: Vec::new(),
         readings: Vec::new(),
     }
 }

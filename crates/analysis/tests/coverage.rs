@@ -293,6 +293,7 @@ fn full_runs(model: &Model, seed: u64) -> Vec<Run> {
                 }],
                 counters: Default::default(),
                 cpu_times: Vec::new(),
+                other_cpus: Default::default(),
             };
             runs.push(Run {
                 id: 0,
@@ -304,6 +305,7 @@ fn full_runs(model: &Model, seed: u64) -> Vec<Run> {
                 slices: times.into_iter().enumerate().map(slice).collect(),
                 started_s: 0.0,
                 prepare_ns: 0,
+                other_cpu_times: Vec::new(),
                 readings: Vec::new(),
             });
         }

@@ -8,8 +8,8 @@ use threadwise_machine::Topology;
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{
-    BlockPlan, CpuTimes, OptionValue, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice, Stopping,
-    Study, Treatment, command, plan_block, presets, worklist,
+    BlockPlan, CpuTimes, CpuTimesSum, OptionValue, QueryExecution, Reading, Run, RunStatus, SessionSlice,
+    Slice, Stopping, Study, Treatment, command, plan_block, presets, worklist,
 };
 
 const BLOCKS: u32 = 8;
@@ -117,6 +117,7 @@ fn run(random: &mut Random, study: &Study, plan: &BlockPlan, at: usize) -> Run {
         block: plan.block,
         attempt: 0,
         treatment: treatment.name.clone(),
+        other_cpu_times: Vec::new(),
         readings: readings(random, study, treatment, &cpus),
         cpus,
         status: RunStatus::Valid,
@@ -143,6 +144,7 @@ fn slice(random: &mut Random, study: &Study, treatment: &Treatment, plan: &Block
         sessions,
         counters: [("waits_sampled".to_owned(), 90), (format!("waits/LWLock:{DECEPTIVE}"), 30)].into(),
         cpu_times: (0..4).map(times).collect(),
+        other_cpus: CpuTimesSum::default(),
     }
 }
 

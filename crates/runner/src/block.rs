@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
-use threadwise_machine::CpuSet;
+use threadwise_machine::{CpuSet, Topology};
 use threadwise_probe::bench::ProbeError;
 use threadwise_study::{BlockPlan, Run, RunStatus, Slice, Study};
 
@@ -42,6 +42,8 @@ const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
 pub struct Input<'a> {
     /// The study.
     pub study: &'a Study,
+    /// The machine.
+    pub topology: &'a Topology,
     /// What this block does.
     pub plan: &'a BlockPlan,
     /// Number of tries at this block before.
@@ -391,7 +393,7 @@ fn not_cached(slices: &[Slice]) -> Option<String> {
 }
 
 fn run_of(input: &Input<'_>, lane: Lane<'_>) -> Run {
-    Run {
+    let mut run = Run {
         id: 0,
         block: input.plan.block,
         attempt: input.attempt,
@@ -402,7 +404,10 @@ fn run_of(input: &Input<'_>, lane: Lane<'_>) -> Run {
         started_s: lane.started_ns as f64 / 1e9,
         prepare_ns: lane.prepare_ns,
         readings: lane.readings,
-    }
+        other_cpu_times: Vec::new(),
+    };
+    run.add_up_other_cpus(&input.topology.with_siblings(run.cpus.iter().copied()));
+    run
 }
 
 #[cfg(test)]
@@ -441,6 +446,7 @@ mod tests {
             }],
             counters: BTreeMap::new(),
             cpu_times: Vec::new(),
+            other_cpus: Default::default(),
         };
         assert_eq!(not_cached(&[slice(1, 1000), slice(0, 0)]), None);
         assert!(not_cached(&[slice(1, 999)]).unwrap().contains("1 physical reads to 999"));

@@ -240,6 +240,7 @@ impl Driver<'_> {
         );
         let input = Input {
             study: &self.study,
+            topology: self.topology,
             plan: &plan,
             attempt,
             loads: &data.loads,

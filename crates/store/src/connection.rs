@@ -4,7 +4,7 @@
 //! Database Files", and <https://www.sqlite.org/pragma.html>.
 
 use crate::error::{Fault, SPARE_MIB, StoreError};
-use crate::schema;
+use crate::schema::{self, Version};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::ErrorCode;
 use rusqlite::limits::Limit;
@@ -62,7 +62,7 @@ pub(crate) fn for_existing(
     real: &Path,
     bytes: u64,
     writing: bool,
-) -> Result<(Connection, Allowance), StoreError> {
+) -> Result<(Connection, Allowance, Version), StoreError> {
     let access = match writing {
         true => OpenFlags::SQLITE_OPEN_READ_WRITE,
         false => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -80,12 +80,12 @@ pub(crate) fn for_existing(
         .and_then(|()| harden(&connection))
         .and_then(|()| if writing { settle_for_writing(&connection) } else { Ok(()) });
     ready.map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
-    check_identity(&connection, path)?;
-    schema::verify(&connection)
+    let version = check_identity(&connection, path)?;
+    schema::verify(&connection, version)
         .and_then(|()| quick_check(&connection, &allowance))
         .map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
     allowance.refill(bytes);
-    Ok((connection, allowance))
+    Ok((connection, allowance, version))
 }
 
 /// Nothing that a file says may make SQLite run code, take much memory or write elsewhere.
@@ -144,12 +144,13 @@ fn settle_for_writing(connection: &Connection) -> Result<(), Fault> {
 /// Makes SQLite delete, when the connection closes, the journal of a writer that was killed between
 /// two transactions. It does so only for a journal that it wrote to, so this writes something: the
 /// schema version that is there already. (A changed row will not do: SQLite leaves out equal ones.)
-pub(crate) fn sweep(connection: &Connection) -> Result<(), Fault> {
-    Ok(connection.pragma_update(None, "user_version", schema::VERSION)?)
+pub(crate) fn sweep(connection: &Connection, version: Version) -> Result<(), Fault> {
+    Ok(connection.pragma_update(None, "user_version", version as i32)?)
 }
 
-/// The header's marks once more, through SQLite: a journal that was undone may have changed them.
-fn check_identity(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+/// The header's marks once more, through SQLite: a journal that was undone may have changed them. Gives
+/// the version.
+fn check_identity(connection: &Connection, path: &Path) -> Result<Version, StoreError> {
     let pragma = |name: &str| -> Result<i64, StoreError> {
         let value = connection.pragma_query_value(None, name, |row| row.get(0));
         value.map_err(|error| Fault::from(error).on(path, "read", SPARE_MIB))
@@ -162,10 +163,8 @@ fn check_identity(connection: &Connection, path: &Path) -> Result<(), StoreError
     if application_id != schema::APPLICATION_ID {
         return Err(StoreError::Foreign { path, application_id });
     }
-    match pragma("user_version")? as i32 {
-        schema::VERSION => Ok(()),
-        found => Err(StoreError::Newer { path, found, known: schema::VERSION }),
-    }
+    let found = pragma("user_version")? as i32;
+    Version::of(found).ok_or(StoreError::Newer { path, found, known: schema::VERSION })
 }
 
 /// SQLite's own look at the structure, up to the first fault or [`STEPS_QUICK_CHECK`].
@@ -182,9 +181,4 @@ fn quick_check(connection: &Connection, allowance: &Allowance) -> Result<(), Fau
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Makes the tables in a file that `header::create_exclusively` just made.
-pub(crate) fn make_tables(connection: &Connection) -> Result<(), Fault> {
-    Ok(connection.execute_batch(schema::SCHEMA)?)
 }

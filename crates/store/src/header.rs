@@ -124,7 +124,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
     if version > schema::VERSION {
         return Err(StoreError::Newer { path, found: version, known: schema::VERSION });
     }
-    if version != schema::VERSION {
+    if schema::Version::of(version).is_none() {
         return Err(StoreError::Damaged { path, why: format!("schema {version} was never written") });
     }
     if header[18] != 1 || header[19] != 1 {

@@ -55,6 +55,8 @@ pub struct Store {
     study: Study,
     topology: Topology,
     versions: Versions,
+    /// Of the file's schema.
+    schema: schema::Version,
     /// Bytes of plan text in the file; known to writers only.
     plan_bytes: u64,
 }
@@ -92,7 +94,7 @@ impl Store {
         let build = || -> Result<Connection, Fault> {
             let mut connection = connection::for_creation(&real)?;
             let transaction = connection.transaction()?;
-            connection::make_tables(&transaction)?;
+            schema::make(&transaction)?;
             machine::write(&transaction, topology)?;
             studies::write(&transaction, study)?;
             studies::write_versions(&transaction, versions)?;
@@ -113,6 +115,7 @@ impl Store {
             study: study.clone(),
             topology: topology.clone(),
             versions: versions.clone(),
+            schema: schema::Version::Two,
             plan_bytes: 0,
         })
     }
@@ -138,12 +141,17 @@ impl Store {
         let (real, bytes) = header::probe(path)?;
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
-        let store = Self::load(path, real, bytes, Some(writer))?;
+        let mut store = Self::load(path, real, bytes, Some(writer))?;
         if let Some(what) = changes::first(&store.versions, &store.study, &store.topology, expected) {
             return Err(StoreError::Changed { path: path.to_owned(), what });
         }
-        let state = studies::write_state(&store.connection, EndState::Running);
-        let swept = state.and_then(|()| connection::sweep(&store.connection));
+        let found = store.schema;
+        store.writing(SPARE_MIB, |connection, _| {
+            schema::bring_up_to_date(connection, found)?;
+            studies::write_state(connection, EndState::Running)
+        })?;
+        store.schema = schema::Version::Two;
+        let swept = connection::sweep(&store.connection, store.schema);
         swept.map_err(|fault| fault.on(path, "write", SPARE_MIB))?;
         Ok(store)
     }
@@ -158,11 +166,11 @@ impl Store {
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
         let store = Self::load(path, real, bytes, Some(writer))?;
-        connection::sweep(&store.connection).map_err(|fault| fault.on(path, "write", SPARE_MIB))
+        connection::sweep(&store.connection, store.schema).map_err(|fault| fault.on(path, "write", SPARE_MIB))
     }
 
     fn load(path: &Path, real: PathBuf, bytes: u64, writer: Option<Writer>) -> Result<Self, StoreError> {
-        let (connection, allowance) = connection::for_existing(path, &real, bytes, writer.is_some())?;
+        let (connection, allowance, schema) = connection::for_existing(path, &real, bytes, writer.is_some())?;
         let parts = || -> Result<(Study, Topology, Versions, u64), Fault> {
             let study = studies::read(&connection)?;
             let plan_bytes = if writer.is_some() { queries::stored_plan_bytes(&connection)? } else { 0 };
@@ -171,7 +179,7 @@ impl Store {
         let (study, topology, versions, plan_bytes) =
             parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
         let path = path.to_owned();
-        Ok(Self { connection, writer, allowance, path, real, study, topology, versions, plan_bytes })
+        Ok(Self { connection, writer, allowance, path, real, study, topology, versions, schema, plan_bytes })
     }
 
     /// The resolved study.
@@ -205,7 +213,7 @@ impl Store {
     /// # Errors
     /// A file that cannot be read, or values in it that cannot be.
     pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
-        self.reading(|connection| read::runs(connection, &self.study))
+        self.reading(|connection| read::runs(connection, &self.study, &self.topology, self.schema))
     }
 
     /// Probes of the hardware in the order in which they were stored: one of the start, one of each
@@ -259,6 +267,8 @@ impl Store {
 
     /// Stores one run, whole and durable when this returns. `run.id` is not looked at.
     ///
+    /// What logical CPUs outside of the run's cores did is to be added up before
+    /// ([`Run::add_up_other_cpus`]): times of theirs in a slice are stored, and added up when they are read.
     /// A reading that is no finite number is stored as a gap, a message is cut at 64 KiB, and answers
     /// of queries are left out.
     ///

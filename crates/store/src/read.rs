@@ -6,18 +6,27 @@
 
 use crate::error::Fault;
 use crate::queries;
+use crate::schema::Version;
 use crate::value::{
     Ascending, BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
 };
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
 use threadwise_machine::cpuset::MAX_CPUS;
-use threadwise_study::{Counters, CpuTimes, Reading, Run, RunStatus, SessionSlice, Slice, Study};
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::{
+    Counters, CpuTimes, CpuTimesSum, Reading, Run, RunStatus, SessionSlice, Slice, Study,
+};
 
 const CPU_MAX: u64 = MAX_CPUS as u64 - 1;
 
 /// All runs with everything that belongs to them, in the order of storing.
-pub(crate) fn runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> {
+pub(crate) fn runs(
+    connection: &Connection,
+    study: &Study,
+    topology: &Topology,
+    version: Version,
+) -> Result<Vec<Run>, Fault> {
     let mut sessions = read_sessions(connection)?;
     let mut slices = read_slices(connection)?;
     let counters = read_counter_names(connection)?;
@@ -31,8 +40,11 @@ pub(crate) fn runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, F
             _ => return Err(Fault::Damaged(format!("session {session} of slice {slice} is out of order"))),
         }
     }
-    add_cpu_times(connection, &mut slices)?;
     let mut runs = read_runs(connection, study)?;
+    add_cpu_times(connection, topology, &mut slices, &mut runs)?;
+    if version == Version::Two {
+        add_other_cpus(connection, &mut slices, &mut runs)?;
+    }
     for (run, slice) in slices {
         match runs.get_mut(run.wrapping_sub(1)) {
             Some(run) => run.slices.push(slice),
@@ -59,6 +71,7 @@ fn read_runs(connection: &Connection, study: &Study) -> Result<Vec<Run>, Fault> 
             slices: Vec::new(),
             started_s: row.real(9)?,
             prepare_ns: row.count(10)?,
+            other_cpu_times: Vec::new(),
             readings: Vec::new(),
         })
     })
@@ -89,6 +102,7 @@ fn read_slices(connection: &Connection) -> Result<Vec<(usize, Slice)>, Fault> {
             sessions: Vec::new(),
             counters: Counters::new(),
             cpu_times: Vec::new(),
+            other_cpus: Default::default(),
         };
         if slice.window_ns == 0 {
             return Err(Fault::Damaged(format!("slice {} has a window of 0 ns", at + 1)));
@@ -156,18 +170,77 @@ fn add_counters(
     Ok(())
 }
 
-fn add_cpu_times(connection: &Connection, slices: &mut [(usize, Slice)]) -> Result<(), Fault> {
+/// Times of the runs' logical CPUs and of their siblings. A file of version 1 has those of all others
+/// here too, by slice: they are added up while they are read, since they may be nearly all of the file.
+fn add_cpu_times(
+    connection: &Connection,
+    topology: &Topology,
+    slices: &mut [(usize, Slice)],
+    runs: &mut [Run],
+) -> Result<(), Fault> {
+    let near: Vec<CpuSet> = runs.iter().map(|run| topology.with_siblings(run.cpus.iter().copied())).collect();
+    let mut others: Vec<BTreeMap<u32, CpuTimes>> = vec![BTreeMap::new(); runs.len()];
     let sql = "SELECT slice, cpu, busy_ns, steal_ns, total_ns FROM cpu_times ORDER BY slice, cpu";
     let mut rows = Ascending::default();
     all(connection, "cpu_times", sql, |row, _| {
-        let (slice, cpu) = (row.index(0, 1, slices.len())?, row.number(1, CPU_MAX)? as u32);
-        rows.next("cpu_times", slice, cpu as usize)?;
-        slices[slice].1.cpu_times.push(CpuTimes {
-            cpu,
-            busy_ns: row.count(2)?,
-            steal_ns: row.count(3)?,
-            total_ns: row.count(4)?,
-        });
+        let slice = row.index(0, 1, slices.len())?;
+        let times = read_times(row, 1)?;
+        rows.next("cpu_times", slice, times.cpu as usize)?;
+        let (run, slice) = &mut slices[slice];
+        // A slice of a run that is missing is refused later.
+        let run = run.wrapping_sub(1);
+        if near.get(run).is_none_or(|near| near.contains(times.cpu)) {
+            slice.cpu_times.push(times);
+        } else {
+            slice.other_cpus.add(&times);
+            let none = CpuTimes { cpu: times.cpu, ..CpuTimes::default() };
+            others[run].entry(times.cpu).or_insert(none).add(&times);
+        }
+        Ok(())
+    })?;
+    for (run, others) in runs.iter_mut().zip(others) {
+        run.other_cpu_times = others.into_values().collect();
+    }
+    Ok(())
+}
+
+/// A logical CPU and its times, from column `at` on.
+fn read_times(row: &Fields<'_, '_>, at: usize) -> Result<CpuTimes, Fault> {
+    Ok(CpuTimes {
+        cpu: row.number(at, CPU_MAX)? as u32,
+        busy_ns: row.count(at + 1)?,
+        steal_ns: row.count(at + 2)?,
+        total_ns: row.count(at + 3)?,
+    })
+}
+
+/// Times of all other logical CPUs: together by slice, and each by run. What a run has of a file's first
+/// part, written by version 1, has been added up already.
+fn add_other_cpus(
+    connection: &Connection,
+    slices: &mut [(usize, Slice)],
+    runs: &mut [Run],
+) -> Result<(), Fault> {
+    let sql = "SELECT slice, cpus, busy_ns, steal_ns, total_ns FROM other_cpus ORDER BY slice";
+    let mut rows = Ascending::default();
+    all(connection, "other_cpus", sql, |row, _| {
+        let slice = row.index(0, 1, slices.len())?;
+        rows.next("other_cpus", slice, 0)?;
+        let sum = CpuTimesSum {
+            cpus: row.number(1, u64::from(MAX_CPUS))? as u32,
+            busy_ns: row.number(2, MOMENT_MAX)?,
+            steal_ns: row.number(3, MOMENT_MAX)?,
+            total_ns: row.number(4, MOMENT_MAX)?,
+        };
+        slices[slice].1.other_cpus = sum;
+        Ok(())
+    })?;
+    let sql = "SELECT run, cpu, busy_ns, steal_ns, total_ns FROM other_cpu_times ORDER BY run, cpu";
+    let mut rows = Ascending::default();
+    all(connection, "other_cpu_times", sql, |row, _| {
+        let (run, times) = (row.index(0, 1, runs.len())?, read_times(row, 1)?);
+        rows.next("other_cpu_times", run, times.cpu as usize)?;
+        runs[run].other_cpu_times.push(times);
         Ok(())
     })?;
     Ok(())

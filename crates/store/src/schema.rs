@@ -3,21 +3,57 @@
 use crate::error::{Fault, one_line};
 use rusqlite::Connection;
 
-/// The statements that make an empty result file.
-pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+/// The tables of version 1.
+const FIRST: &str = include_str!("schema.sql");
+/// What version 2 has more. No table of version 1 is changed, so that a file of it becomes one of
+/// version 2 when a study goes on.
+const SECOND: &str = include_str!("schema_2.sql");
 /// Marks the file as ours in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
-/// Version of the schema, in SQLite's header as `user_version`.
-pub const VERSION: i32 = 1;
+/// Version of the schema that is written, in SQLite's header as `user_version`.
+pub const VERSION: i32 = 2;
+
+/// A version that was ever written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Times of every logical CPU by slice.
+    One = 1,
+    /// Of those that a run does not use, sums.
+    Two = 2,
+}
+
+impl Version {
+    /// The version of this number; `None` where there never was one.
+    pub fn of(number: i32) -> Option<Self> {
+        [Self::One, Self::Two].into_iter().find(|version| *version as i32 == number)
+    }
+}
+
+/// Makes the tables in a file that is empty.
+pub(crate) fn make(connection: &Connection) -> Result<(), Fault> {
+    connection.execute_batch(FIRST)?;
+    bring_up_to_date(connection, Version::One)
+}
+
+/// Makes the tables that a file of an older version lacks.
+pub(crate) fn bring_up_to_date(connection: &Connection, version: Version) -> Result<(), Fault> {
+    match version {
+        Version::One => Ok(connection.execute_batch(SECOND)?),
+        Version::Two => Ok(()),
+    }
+}
 
 /// One entry of `sqlite_schema`: type, name, table, SQL text.
 type Entry = (String, String, String, Option<String>);
 
 /// Checks that the file's tables and indexes are exactly ours, to the letter: a view, a trigger, a
 /// generated column or a CHECK of somebody else's would be run by our own queries.
-pub(crate) fn verify(connection: &Connection) -> Result<(), Fault> {
+pub(crate) fn verify(connection: &Connection, version: Version) -> Result<(), Fault> {
     let ours = Connection::open_in_memory()?;
-    ours.execute_batch(SCHEMA)?;
+    ours.execute_batch(FIRST)?;
+    if version == Version::Two {
+        bring_up_to_date(&ours, Version::One)?;
+    }
     let expected = entries(&ours)?;
     let found = entries(connection)?;
     if let Some(entry) = found.iter().find(|entry| !expected.contains(entry)) {
@@ -50,24 +86,26 @@ mod tests {
             .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    /// Files in the hands of users were made with exactly this text.
+    /// Files in the hands of users were made with exactly these texts.
     #[test]
     fn the_schema_of_a_version_never_changes() {
         assert_eq!(
-            (VERSION, hash(SCHEMA)),
-            (1, 0x33c4_8770_f9e4_c9fe),
-            "schema.sql changed: give it a new user_version, read the old one too, then set this hash"
+            [hash(FIRST), hash(SECOND)],
+            [0x33c4_8770_f9e4_c9fe, 0xa70f_40d8_b2fe_7c64],
+            "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );
+        assert_eq!(Version::of(VERSION), Some(Version::Two));
+        assert_eq!((Version::of(0), Version::of(VERSION + 1)), (None, None));
     }
 
     #[test]
     fn limits_in_the_schema_are_those_of_the_code() {
         use crate::value::{COUNT_MAX, MOMENT_MAX, ORDINAL_MAX};
         for limit in [COUNT_MAX, MOMENT_MAX, ORDINAL_MAX] {
-            assert!(SCHEMA.contains(&format!(" {limit})")), "{limit}");
+            assert!(FIRST.contains(&format!(" {limit})")), "{limit}");
         }
-        assert!(SCHEMA.contains(&format!(" BETWEEN 1 AND {})", threadwise_study::tpch::QUERIES)));
-        assert!(SCHEMA.contains(&format!("application_id = {APPLICATION_ID:#x}")));
-        assert!(SCHEMA.contains(&format!("user_version = {VERSION}")));
+        assert!(FIRST.contains(&format!(" BETWEEN 1 AND {})", threadwise_study::tpch::QUERIES)));
+        assert!(FIRST.contains(&format!("application_id = {APPLICATION_ID:#x}")));
+        assert!(SECOND.contains(&format!("user_version = {VERSION}")));
     }
 }

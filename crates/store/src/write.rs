@@ -9,17 +9,20 @@ use crate::value::{self, BLOB_BYTES, COUNT_MAX, MOMENT_MAX, ORDINAL_MAX, bounded
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
 use threadwise_machine::cpuset::MAX_CPUS;
-use threadwise_study::{Counters, Reading, Run, RunStatus, SessionSlice, Slice, Study};
+use threadwise_study::{
+    Counters, CpuTimes, CpuTimesSum, Reading, Run, RunStatus, SessionSlice, Slice, Study,
+};
 
 /// About how many bytes a run takes in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(run: &Run) -> u64 {
     let session = |one: &SessionSlice| 100 + one.latency.len() + 16 * one.counters.len();
     let slice = |one: &Slice| {
         let sessions = one.sessions.iter().map(session).sum::<usize>();
-        60 + 32 * one.cpu_times.len() + 16 * one.counters.len() + sessions
+        90 + 32 * one.cpu_times.len() + 16 * one.counters.len() + sessions
     };
     let slices = run.slices.iter().map(slice).sum::<usize>();
-    (200 + slices + 60 * run.readings.len() + queries::bytes_of(run)) as u64
+    let readings = 60 * run.readings.len() + 32 * run.other_cpu_times.len();
+    (200 + slices + readings + queries::bytes_of(run)) as u64
 }
 
 /// Stores a run and returns its number.
@@ -30,6 +33,8 @@ pub(crate) fn run(connection: &Connection, study: &Study, run: &Run) -> Result<u
     for slice in &run.slices {
         insert_slice(connection, id, slice, &names)?;
     }
+    let sql = "INSERT INTO other_cpu_times (run, cpu, busy_ns, steal_ns, total_ns) VALUES (?, ?, ?, ?, ?)";
+    insert_cpu_times(connection, sql, id, &run.other_cpu_times)?;
     insert_readings(connection, id, &run.readings)?;
     Ok(id as u64)
 }
@@ -114,7 +119,9 @@ fn insert_slice(connection: &Connection, run: i64, slice: &Slice, names: &Names<
         let counter = names.counters.get(name.as_str());
         insert.execute(params![id, counter, bounded(count, COUNT_MAX, name)?])?;
     }
-    insert_cpu_times(connection, id, slice)
+    let sql = "INSERT INTO cpu_times (slice, cpu, busy_ns, steal_ns, total_ns) VALUES (?, ?, ?, ?, ?)";
+    insert_cpu_times(connection, sql, id, &slice.cpu_times)?;
+    insert_other_cpus(connection, id, &slice.other_cpus)
 }
 
 fn insert_session(
@@ -156,24 +163,43 @@ fn insert_session(
     queries::insert(connection, id, &session.queries, names)
 }
 
-fn insert_cpu_times(connection: &Connection, slice: i64, timed: &Slice) -> Result<(), Fault> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO cpu_times (slice, cpu, busy_ns, steal_ns, total_ns) VALUES (?, ?, ?, ?, ?)",
-    )?;
+/// Times of logical CPUs, of a slice or of a run as `sql` says.
+fn insert_cpu_times(
+    connection: &Connection,
+    sql: &str,
+    owner: i64,
+    cpu_times: &[CpuTimes],
+) -> Result<(), Fault> {
+    let mut insert = connection.prepare_cached(sql)?;
     let mut least = 0;
-    for times in &timed.cpu_times {
+    for times in cpu_times {
         if times.cpu < least || times.cpu >= MAX_CPUS {
             return Err(Fault::Unstorable(format!("times of logical CPU {} are out of order", times.cpu)));
         }
         least = times.cpu + 1;
         insert.execute(params![
-            slice,
+            owner,
             times.cpu,
             bounded(times.busy_ns, COUNT_MAX, "busy_ns")?,
             bounded(times.steal_ns, COUNT_MAX, "steal_ns")?,
             bounded(times.total_ns, COUNT_MAX, "total_ns")?,
         ])?;
     }
+    Ok(())
+}
+
+fn insert_other_cpus(connection: &Connection, slice: i64, sum: &CpuTimesSum) -> Result<(), Fault> {
+    if sum.cpus == 0 {
+        return Ok(());
+    }
+    let sql = "INSERT INTO other_cpus (slice, cpus, busy_ns, steal_ns, total_ns) VALUES (?, ?, ?, ?, ?)";
+    connection.prepare_cached(sql)?.execute(params![
+        slice,
+        bounded(u64::from(sum.cpus), u64::from(MAX_CPUS), "cpus")?,
+        bounded(sum.busy_ns, MOMENT_MAX, "busy_ns")?,
+        bounded(sum.steal_ns, MOMENT_MAX, "steal_ns")?,
+        bounded(sum.total_ns, MOMENT_MAX, "total_ns")?,
+    ])?;
     Ok(())
 }
 

@@ -17,7 +17,8 @@ pub mod tpch;
 pub mod worklist;
 
 pub use observation::{
-    Answer, Counters, CpuTimes, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice, Slice,
+    Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
+    Slice,
 };
 pub use option::{OptionValue, Options};
 pub use plan::{BlockPlan, PlanError, plan_block};

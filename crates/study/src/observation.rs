@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use threadwise_machine::CpuSet;
 
 /// Engine counters by name with the unit last (`logical_reads`, `physical_reads`).
 pub type Counters = BTreeMap<String, u64>;
@@ -30,6 +31,32 @@ pub struct Run {
     /// Readings of samplers, added up over the run's slices. Each sampler's `window_ns` is the time in
     /// which it read, and what a share is taken of.
     pub readings: Vec<Reading>,
+    /// Times of the online logical CPUs that [`Slice::cpu_times`] leaves out, added up over the slices;
+    /// ascending.
+    pub other_cpu_times: Vec<CpuTimes>,
+}
+
+impl Run {
+    /// Leaves in each slice the times of the logical CPUs in `near`, and adds up all others: by slice
+    /// into [`Slice::other_cpus`], by logical CPU into [`Run::other_cpu_times`]. On 1,000 logical CPUs
+    /// they are nearly all that a run holds.
+    pub fn add_up_other_cpus(&mut self, near: &CpuSet) {
+        let mut others: BTreeMap<u32, CpuTimes> =
+            self.other_cpu_times.drain(..).map(|times| (times.cpu, times)).collect();
+        for slice in &mut self.slices {
+            let all = std::mem::take(&mut slice.cpu_times);
+            for times in all {
+                if near.contains(times.cpu) {
+                    slice.cpu_times.push(times);
+                } else {
+                    slice.other_cpus.add(&times);
+                    let empty = CpuTimes { cpu: times.cpu, ..CpuTimes::default() };
+                    others.entry(times.cpu).or_insert(empty).add(&times);
+                }
+            }
+        }
+        self.other_cpu_times = others.into_values().collect();
+    }
 }
 
 /// How a run ended.
@@ -79,8 +106,11 @@ pub struct Slice {
     /// Counters of the engine that belong to no session. `waits/NAME` are samples of what sessions
     /// waited for (state of one session at one moment each), `waits_sampled` their number.
     pub counters: Counters,
-    /// Per-CPU times over the slice's command (re-warm and window together), all online CPUs.
+    /// Times over the slice's command (re-warm and window together) of the run's logical CPUs and of
+    /// their siblings.
     pub cpu_times: Vec<CpuTimes>,
+    /// The same of all other online logical CPUs together.
+    pub other_cpus: CpuTimesSum,
 }
 
 /// What one session did in one window.
@@ -181,6 +211,38 @@ pub struct CpuTimes {
     pub steal_ns: u64,
     /// All columns together.
     pub total_ns: u64,
+}
+
+impl CpuTimes {
+    /// Adds another window's times of the same logical CPU.
+    pub fn add(&mut self, other: &Self) {
+        self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
+        self.steal_ns = self.steal_ns.saturating_add(other.steal_ns);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+    }
+}
+
+/// Times of several logical CPUs, added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct CpuTimesSum {
+    /// How many.
+    pub cpus: u32,
+    /// As in [`CpuTimes`].
+    pub busy_ns: u64,
+    /// As in [`CpuTimes`].
+    pub steal_ns: u64,
+    /// As in [`CpuTimes`].
+    pub total_ns: u64,
+}
+
+impl CpuTimesSum {
+    /// Adds one more logical CPU.
+    pub fn add(&mut self, times: &CpuTimes) {
+        self.cpus = self.cpus.saturating_add(1);
+        self.busy_ns = self.busy_ns.saturating_add(times.busy_ns);
+        self.steal_ns = self.steal_ns.saturating_add(times.steal_ns);
+        self.total_ns = self.total_ns.saturating_add(times.total_ns);
+    }
 }
 
 /// One number that a sampler took, or the reason why there is none.

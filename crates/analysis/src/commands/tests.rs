@@ -60,9 +60,11 @@ fn run(block: u32, treatment: &str, elapsed_s: f64, cpu_s: f64, metrics: &[(&str
             sessions: vec![session],
             counters: Default::default(),
             cpu_times: Vec::new(),
+            other_cpus: Default::default(),
         }],
         started_s: 0.0,
         prepare_ns: 0,
+        other_cpu_times: Vec::new(),
         readings: metrics.iter().map(reading).collect(),
     }
 }

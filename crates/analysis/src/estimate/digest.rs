@@ -264,6 +264,11 @@ impl Totals {
                 total_ns: times.total_ns as f64,
             });
         }
+        self.others.add(&CpuTotals {
+            busy_ns: slice.other_cpus.busy_ns as f64,
+            steal_ns: slice.other_cpus.steal_ns as f64,
+            total_ns: slice.other_cpus.total_ns as f64,
+        });
     }
 }
 

@@ -150,8 +150,7 @@ const OTHERS: usize = 2;
 /// Adds up all valid runs; `None` without readings.
 pub fn chart(facts: &Facts<'_>) -> Option<Usage> {
     let valid = || facts.runs.iter().filter(|run| run.status.is_valid());
-    let slices = valid().flat_map(|run| &run.slices);
-    let cpus: BTreeSet<u32> = slices.flat_map(|slice| &slice.cpu_times).map(|times| times.cpu).collect();
+    let cpus: BTreeSet<u32> = valid().flat_map(times_of).map(|times| times.cpu).collect();
     let columns: BTreeMap<u32, usize> = cpus.iter().copied().zip(0..).collect();
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     for run in valid() {
@@ -170,11 +169,16 @@ pub fn chart(facts: &Facts<'_>) -> Option<Usage> {
     (!rows.is_empty()).then(|| Usage { cpus: names.chunks(span).map(span_name).collect(), span, rows, steal })
 }
 
+/// All times of a run: of its logical CPUs and their siblings by slice, of others once.
+fn times_of(run: &Run) -> impl Iterator<Item = &CpuTimes> {
+    run.slices.iter().flat_map(|slice| &slice.cpu_times).chain(&run.other_cpu_times)
+}
+
 fn add_run(tally: &mut Tally, run: &Run, columns: &BTreeMap<u32, usize>, topology: &Topology) {
     let used: CpuSet = run.cpus.iter().copied().collect();
     let siblings = used.iter().filter_map(|cpu| topology.cpu(cpu)).flat_map(|cpu| cpu.siblings.iter());
     let left_over: CpuSet = siblings.filter(|&cpu| !used.contains(cpu)).collect();
-    for times in run.slices.iter().flat_map(|slice| &slice.cpu_times) {
+    for times in times_of(run) {
         let role = match times.cpu {
             cpu if used.contains(cpu) => USED,
             cpu if left_over.contains(cpu) => LEFT_OVER,

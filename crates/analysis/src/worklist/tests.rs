@@ -109,10 +109,12 @@ fn run(block: u32, treatment: &str, idle_share: f64, items: &[(u32, f64, f64)]) 
             sessions: vec![session],
             counters: Default::default(),
             cpu_times: Vec::new(),
+            other_cpus: Default::default(),
         }],
         started_s: 0.0,
         prepare_ns: 0,
         // Stored in the order in which they ended, not in that of the list.
+        other_cpu_times: Vec::new(),
         readings: metrics.into_iter().chain(items.iter().enumerate().map(item).rev()).collect(),
     }
 }

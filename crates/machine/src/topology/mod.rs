@@ -228,6 +228,18 @@ impl Topology {
         self.logical_cpus.binary_search_by_key(&os_id, |cpu| cpu.os_id).ok().map(|at| &self.logical_cpus[at])
     }
 
+    /// These logical CPUs and all that share a core with one of them.
+    pub fn with_siblings(&self, cpus: impl IntoIterator<Item = u32>) -> CpuSet {
+        let mut all = CpuSet::new();
+        for cpu in cpus {
+            all.insert(cpu);
+            if let Some(known) = self.cpu(cpu) {
+                all = all.union(&known.siblings);
+            }
+        }
+        all
+    }
+
     /// Most allowed logical CPUs on any core.
     pub fn max_threads_per_core(&self) -> usize {
         self.cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0)

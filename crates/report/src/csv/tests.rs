@@ -51,6 +51,7 @@ fn run(queries: Vec<QueryExecution>) -> Run {
         sessions: vec![SessionSlice { queries, ..Default::default() }, SessionSlice::default()],
         counters: Default::default(),
         cpu_times: Vec::new(),
+        other_cpus: Default::default(),
     };
     Run {
         id: 5,
@@ -62,6 +63,7 @@ fn run(queries: Vec<QueryExecution>) -> Run {
         slices: vec![slice],
         started_s: 0.5,
         prepare_ns: 1,
+        other_cpu_times: Vec::new(),
         readings: Vec::new(),
     }
 }

@@ -20,6 +20,7 @@ pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportEr
         let mut shown = json!({
             "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
             "slices": run.slices.len(), "readings": run.readings,
+            "other_cpu_times": run.other_cpu_times,
         });
         if facts.study.runs_whole() {
             shown["metrics"] = said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();

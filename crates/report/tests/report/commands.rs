@@ -142,9 +142,11 @@ fn run(id: u64, block: u32, at: usize, (elapsed_s, cpu_s): (f64, f64), said: [f6
             sessions: vec![session],
             counters: Default::default(),
             cpu_times: Vec::new(),
+            other_cpus: Default::default(),
         }],
         started_s: id as f64 * 12.0,
         prepare_ns: 1,
+        other_cpu_times: Vec::new(),
         readings: METRICS.iter().zip(said).map(reading).collect(),
     }
 }

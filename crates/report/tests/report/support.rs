@@ -275,6 +275,7 @@ fn runs(study: &Study, topology: &Topology, blocks: u32, rounds: u32) -> Vec<Run
                 status: RunStatus::Valid,
                 started_s: f64::from(block) * 20.0,
                 prepare_ns: 180_000_000,
+                other_cpu_times: Vec::new(),
                 readings: vec![],
             });
         }
@@ -323,6 +324,7 @@ fn slice(
                 }
             })
             .collect(),
+        other_cpus: Default::default(),
     }
 }
 

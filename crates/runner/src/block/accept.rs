@@ -46,7 +46,16 @@ pub(super) fn slice(
     if let Some(count) = counters.values().find(|count| **count > MOST_COUNT) {
         return Err(refuse(format!("a count of {count} cannot be true")));
     }
-    Ok(Slice { sequence, round, start_ns, window_ns, sessions, counters, cpu_times: Vec::new() })
+    Ok(Slice {
+        sequence,
+        round,
+        start_ns,
+        window_ns,
+        sessions,
+        counters,
+        cpu_times: Vec::new(),
+        other_cpus: Default::default(),
+    })
 }
 
 /// What a session executed in place of what it was to execute.

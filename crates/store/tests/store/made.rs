@@ -204,6 +204,7 @@ fn slice(random: &mut Random, sequence: u64, sessions: u32, cpus: u32) -> Slice 
                 total_ns: 55_000_000,
             })
             .collect(),
+        other_cpus: Default::default(),
     }
 }
 
@@ -219,7 +220,7 @@ pub fn run(seed: u64, block: u32, attempt: u32, slices: u32, sessions: u32, cpus
         value,
         gap: gap.map(str::to_owned),
     };
-    Run {
+    let mut run = Run {
         id: 0,
         block,
         attempt,
@@ -229,6 +230,9 @@ pub fn run(seed: u64, block: u32, attempt: u32, slices: u32, sessions: u32, cpus
         slices: (0..slices).map(|at| slice(random, u64::from(at), sessions, cpus)).collect(),
         started_s: 0.125,
         prepare_ns: random.below(1 << 32),
+        other_cpu_times: Vec::new(),
         readings: vec![reading(Some(0), Some(-2.5e9), None), reading(None, None, Some("no cpufreq"))],
-    }
+    };
+    run.add_up_other_cpus(&topology().with_siblings([64, 0]));
+    run
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
-use threadwise_machine::Topology;
+use threadwise_machine::{CpuSet, Topology};
 use threadwise_store::{EndState, Expectation, Store, StoreError};
-use threadwise_study::{Run, RunStatus, Study};
+use threadwise_study::{CpuTimes, CpuTimesSum, Run, RunStatus, Study};
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
@@ -39,6 +39,7 @@ fn everything_comes_back() {
     runs[2].status = RunStatus::Invalid { kind: "not-cached".into(), message: String::new() };
     runs[3].status = RunStatus::Superseded;
     runs[3].cpus.clear();
+    runs[3].add_up_other_cpus(&CpuSet::new());
     runs[4].readings.clear();
     runs[4].slices[0].sessions.clear();
     runs[4].slices[1].cpu_times.clear();
@@ -150,7 +151,7 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     store.append_run(&made::run(1, 0, 0, 2, 2, 2)).unwrap();
     let before = store.runs().unwrap();
     type Spoil = fn(&mut Run);
-    let spoils: [(&str, Spoil); 12] = [
+    let spoils: [(&str, Spoil); 13] = [
         ("no treatment 'x'", |run| run.treatment = "x".into()),
         ("block 7 was not started", |run| run.block = 7),
         ("attempt 1", |run| run.attempt = 1),
@@ -163,7 +164,11 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         ("counter name has", |run| {
             run.slices[1].sessions[1].counters.insert("n".repeat(300), 1);
         }),
-        ("out of order", |run| run.slices[1].cpu_times.reverse()),
+        ("CPU 0 are out of order", |run| {
+            let again = run.slices[1].cpu_times[0].clone();
+            run.slices[1].cpu_times.push(again);
+        }),
+        ("CPU 1 are out of order", |run| run.other_cpu_times.push(run.other_cpu_times[0].clone())),
         ("CPU 65536", |run| run.cpus = vec![65_536]),
     ];
     for (words, spoil) in spoils {
@@ -316,6 +321,49 @@ fn a_changed_study_machine_or_program_is_not_resumed() {
     assert_eq!(fs::read(&path).unwrap(), before, "a refused file is left as it is");
 }
 
+/// A file of version 1 has the times of all logical CPUs by slice, and no sums.
+fn as_version_1(path: &Path, cpus: u32) {
+    let plain = rusqlite::Connection::open(path).unwrap();
+    plain
+        .execute_batch("DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1")
+        .unwrap();
+    let slices: i64 = plain.query_row("SELECT count(*) FROM slices", [], |row| row.get(0)).unwrap();
+    for (slice, cpu) in (1..=slices).flat_map(|slice| (1..cpus).map(move |cpu| (slice, cpu))) {
+        let sql = "INSERT INTO cpu_times VALUES (?1, ?2, ?1 + 10 * ?2, ?2, 55000000)";
+        plain.execute(sql, rusqlite::params![slice, cpu]).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_version_1_is_read_and_gone_on_with() {
+    let folder = folder();
+    let path = folder.path().join("s");
+    let mut store = create(&path);
+    store.block_started(0, 0, 0.0).unwrap();
+    store.append_run(&made::run(1, 0, 0, 2, 2, 4)).unwrap();
+    let near = store.runs().unwrap()[0].slices[0].cpu_times.clone();
+    drop(store);
+    as_version_1(&path, 4);
+    let file = fs::read(&path).unwrap();
+
+    let read = Store::open(&path).unwrap().runs().unwrap();
+    assert_eq!(read[0].slices[0].cpu_times, near, "logical CPU 0, which the run used");
+    let sum = CpuTimesSum { cpus: 3, busy_ns: 3 + 60, steal_ns: 6, total_ns: 165_000_000 };
+    assert_eq!(read[0].slices[0].other_cpus, sum);
+    let third = CpuTimes { cpu: 3, busy_ns: 31 + 32, steal_ns: 6, total_ns: 110_000_000 };
+    assert_eq!((read[0].other_cpu_times.len(), &read[0].other_cpu_times[2]), (3, &third));
+    Store::recover(&path).unwrap();
+    assert_eq!(&fs::read(&path).unwrap()[60..64], &file[60..64], "reading makes no newer version of it");
+
+    let mut store = resume(&path).unwrap();
+    let mut more = made::run(2, 0, 0, 1, 2, 4);
+    more.id = store.append_run(&more).unwrap();
+    drop(store);
+    let both = Store::open(&path).unwrap().runs().unwrap();
+    assert_eq!(both, [read[0].clone(), more]);
+    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 2]);
+}
+
 /// The queries of docs/STORE.md work on a file as it is written.
 #[test]
 fn documented_queries_work() {
@@ -341,10 +389,10 @@ fn documented_queries_work() {
         let count = format!("SELECT count(*) FROM ({})", query.trim().trim_end_matches(';'));
         rows.push(plain.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap());
     }
-    // Two valid runs; three counters; 4 logical CPUs in 2 runs; queries 1 to 3; two plans of query 2;
+    // Two valid runs; three counters; a logical CPU of theirs in 2 runs; 3, 1 and 3 others; queries 1 to 3; two plans of query 2;
     // one failed run; three probed pairs.
-    assert_eq!(rows, [2, 3, 8, 3, 2, 1, 3]);
-    let schema = include_str!("../../src/schema.sql");
+    assert_eq!(rows, [2, 3, 2, 7, 3, 2, 1, 3]);
+    let schema = concat!(include_str!("../../src/schema.sql"), include_str!("../../src/schema_2.sql"));
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();
         assert!(text.contains(&format!("`{name}`")), "docs/STORE.md does not mention {name}");

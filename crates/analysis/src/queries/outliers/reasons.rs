@@ -100,7 +100,11 @@ impl Surroundings {
             let parts = [times.busy_ns, times.steal_ns, times.total_ns];
             sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
         }
-        let [[busy, steal, total], left_over, free] = sums;
+        let far = &slice.other_cpus;
+        let [[busy, steal, total], left_over, mut free] = sums;
+        free.iter_mut()
+            .zip([far.busy_ns, far.steal_ns, far.total_ns])
+            .for_each(|(sum, part)| *sum += part as f64);
         let executions = slice.sessions.iter().flat_map(|session| &session.queries);
         let planning: f64 = executions.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
         let others = match slice.cpu_ns() {

@@ -99,6 +99,7 @@ pub(crate) fn slice_of(round: u32, streams: Vec<Vec<QueryExecution>>) -> Slice {
         sessions,
         counters: Default::default(),
         cpu_times: Vec::new(),
+        other_cpus: Default::default(),
     }
 }
 
@@ -114,6 +115,7 @@ pub(crate) fn run_of(block: u32, treatment: &str, cpus: &[u32], slices: Vec<Slic
         slices,
         started_s: 0.0,
         prepare_ns: 0,
+        other_cpu_times: Vec::new(),
         readings: Vec::new(),
     }
 }

@@ -101,6 +101,7 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
                     sessions: vec![session],
                     counters: Default::default(),
                     cpu_times: (0..14).map(busy).collect(),
+                    other_cpus: Default::default(),
                 }
             });
             runs.push(Run {
@@ -113,6 +114,7 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
                 status: RunStatus::Valid,
                 started_s: 0.0,
                 prepare_ns: 1,
+                other_cpu_times: Vec::new(),
                 readings: vec![],
             });
         }
