@@ -1,10 +1,13 @@
 //! Engine counters and CPU time, per row and per second.
 
-use super::sums::Sums;
+use super::locks;
+use super::sums::{Sums, over_blocks};
+use super::types::{CounterRate, CpuUse};
 use super::waits::is_wait;
-use super::{CounterRate, CpuUse, Setting, locks, over_blocks, per};
-use crate::commands::MEMORY;
+use crate::setting::Setting;
+use crate::statistics::per;
 use std::collections::BTreeSet;
+use threadwise_study::command::PEAK_RSS_BYTES;
 
 /// CPU time of the client, nanoseconds.
 pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
@@ -18,7 +21,7 @@ pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)
             // A run of cached reads with more than next to none of them is refused.
             || (cached_reads && name == "physical_reads")
-            || (command && name == MEMORY)
+            || (command && name == PEAK_RSS_BYTES)
     };
     let names: BTreeSet<&str> =
         runs.iter().flat_map(|sums| sums.counters.keys()).map(String::as_str).collect();

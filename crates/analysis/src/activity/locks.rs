@@ -4,9 +4,10 @@
 //! which takes all time for spinning. The clock here is a measured one and never the nominal one:
 //! a turbo clock is easily a half off it.
 
-use super::sums::Sums;
-use super::{Locks, Setting, over_blocks, per};
-use crate::estimate::mean;
+use super::sums::{Sums, over_blocks};
+use super::types::Locks;
+use crate::setting::Setting;
+use crate::statistics::{mean, per};
 use std::collections::BTreeSet;
 use threadwise_machine::{Pin, Topology};
 use threadwise_study::Treatment;

@@ -1,5 +1,7 @@
 //! One run's sums, from which activities are made.
 
+use crate::Interval;
+use crate::statistics::arithmetic;
 use std::collections::BTreeMap;
 use threadwise_study::{Counters, Run, Slice};
 
@@ -60,4 +62,14 @@ impl Sums {
     pub fn counter(&self, name: &str) -> Option<f64> {
         self.counters.get(name).copied()
     }
+}
+
+/// Mean over blocks of a figure that is 0 or more. Blocks without one are left out; one block has a
+/// value and no upper end (infinite).
+pub(super) fn over_blocks(
+    values: impl Iterator<Item = Option<f64>>,
+    unit: &str,
+    alpha: f64,
+) -> Option<Interval> {
+    arithmetic(&values.flatten().collect::<Vec<f64>>(), unit, alpha)
 }

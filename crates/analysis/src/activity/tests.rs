@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fixtures::{machine, run, study};
-use crate::{TreatmentSummary, analyse_on, analyse_probed};
-use threadwise_study::probe::{ClockReading, ClockSource};
+use crate::{Interval, TreatmentSummary, analyse_on, analyse_probed};
+use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 use threadwise_study::{Counters, Run};
 
 fn close(got: f64, expected: f64) {

@@ -1,7 +1,8 @@
 //! Shares of what sessions waited for, over blocks.
 
-use super::sums::Sums;
-use super::{WaitShare, Waits, over_blocks, per};
+use super::sums::{Sums, over_blocks};
+use super::types::{WaitShare, Waits};
+use crate::statistics::per;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most names of a study; the rest is [`OTHER`].

@@ -15,8 +15,8 @@ mod tests;
 
 pub use figures::elapsed_ns;
 
-use crate::activity::Setting;
 use crate::estimate::Observed;
+use crate::setting::Setting;
 use crate::{Analysis, Direction, Interval, NoiseFloor};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 
 use super::figures::{Figures, Table};
 use super::{Gap, Quantity, direction};
-use crate::activity::Setting;
 use crate::estimate::member::{Member, Series, Source, estimates_of, floor_of, sides};
+use crate::setting::Setting;
 use crate::statistics::MeanEstimate;
 use crate::{Estimate, NoiseFloor};
 use std::collections::BTreeMap;

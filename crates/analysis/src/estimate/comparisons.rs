@@ -1,13 +1,14 @@
-//! Ratios of treatments: d per block, t interval over blocks, Holm over the family, noise floor.
+//! Ratios of treatments: d per block, t interval over blocks, noise floor.
 //!
 //! Sources: Georges et al. 2007 and Kalibera, Jones 2013 (ratios over the highest level of
-//! repetition), Holm 1979 (family), docs/METHODOLOGY.md (rounds, floor, effect).
+//! repetition), docs/METHODOLOGY.md (rounds, floor).
 
 use super::digest::{Digest, Latency};
 use super::member::{Member, Series, Source, estimates_of, floor_of, sides};
 use super::observed::Observed;
-use crate::statistics::{MeanEstimate, holm};
-use crate::{Direction, Estimate, NoiseFloor, Ratio};
+use super::types::THROUGHPUT;
+use crate::statistics::MeanEstimate;
+use crate::{Direction, Estimate, NoiseFloor};
 use threadwise_study::{Role, Study};
 
 /// What is compared. Throughput is first: its comparisons are the study's question.
@@ -31,7 +32,7 @@ const METRICS: [Metric; 5] = [
 impl Metric {
     fn name(self) -> &'static str {
         match self {
-            Self::RowsPerS => super::THROUGHPUT,
+            Self::RowsPerS => THROUGHPUT,
             Self::RowsPerSPerSession => "rows_per_s_per_session",
             Self::CpuNsPerRow => "cpu_ns_per_row",
             Self::LatencyP50 => "latency_ns_p50",
@@ -52,60 +53,6 @@ impl Metric {
             _ => Source::Rounds,
         }
     }
-}
-
-/// What a family of comparisons says of one of them, in logarithms.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judgement {
-    /// Lower end of the Holm-adjusted interval.
-    pub holm_low: f64,
-    /// Upper end.
-    pub holm_high: f64,
-    /// The adjusted interval leaves 0 out and |d| exceeds the floor.
-    pub effect: bool,
-}
-
-impl Judgement {
-    /// The ratio that is judged so: `floor` in logarithms, infinite without A/A; `target` the half-width from which on
-    /// a ratio is conclusive.
-    pub fn ratio(
-        &self,
-        mean: &MeanEstimate,
-        floor: f64,
-        direction: Direction,
-        (target, alpha): (f64, f64),
-    ) -> Ratio {
-        let (low, high) = mean.interval(alpha);
-        Ratio {
-            value: mean.mean.exp(),
-            low: low.exp(),
-            high: high.exp(),
-            holm_low: self.holm_low.exp(),
-            holm_high: self.holm_high.exp(),
-            blocks: mean.n as u32,
-            level: 1.0 - alpha,
-            floor: Some(floor.exp()).filter(|floor| floor.is_finite()),
-            effect: self.effect,
-            conclusive: mean.half_width(alpha).exp_m1() <= target,
-            direction,
-        }
-    }
-}
-
-/// Judges a family of comparisons together: each with its mean of d over blocks and the noise floor
-/// of its group (in logarithms; infinite where there is no A/A, so that nothing passes it).
-pub fn judge(family: &[(MeanEstimate, f64)], alpha: f64) -> Vec<Judgement> {
-    let p_values: Vec<f64> = family.iter().map(|(estimate, _)| estimate.p()).collect();
-    let steps = holm(&p_values, alpha);
-    family
-        .iter()
-        .zip(steps)
-        .map(|((estimate, floor), step)| {
-            let (holm_low, holm_high) = estimate.interval(step.interval_alpha);
-            let excludes_zero = holm_low > 0.0 || holm_high < 0.0;
-            Judgement { holm_low, holm_high, effect: excludes_zero && estimate.mean.abs() > *floor }
-        })
-        .collect()
 }
 
 /// d of one block: the mean, over the rounds in which all sides have a value, of the treatment's

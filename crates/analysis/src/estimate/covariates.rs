@@ -6,7 +6,7 @@
 
 use super::digest::{CpuTotals, Digest, Totals};
 use super::observed::{Block, Observed};
-use super::readings::mean;
+use crate::statistics::mean;
 use crate::{BlockCovariates, Covariates};
 
 /// A block is flagged when more than this share of its own CPUs' time was taken by the hypervisor.

@@ -2,7 +2,7 @@
 //!
 //! Sources: Student 1908 (interval), Holm 1979 (family), docs/METHODOLOGY.md (floor, effect).
 
-use super::comparisons::{Judgement, judge};
+use super::judge::{Judgement, judge};
 use crate::statistics::{MeanEstimate, sign_flip_p, variance_inflation};
 use crate::{Direction, Estimate, Unflagged};
 use threadwise_document::numbers;

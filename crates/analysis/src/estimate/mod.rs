@@ -4,84 +4,22 @@
 //! treatment one slice; d of a block is the mean over its rounds of ln(treatment / baseline); the
 //! interval is Student's t over blocks (Georges et al. 2007; Kalibera and Jones 2013).
 
-mod comparisons;
-mod covariates;
+pub(crate) mod comparisons;
+pub(crate) mod covariates;
 mod digest;
+mod judge;
 pub(crate) mod member;
 mod observed;
 mod readings;
-mod treatments;
+pub(crate) mod treatments;
+mod types;
 
 #[cfg(test)]
 mod tests;
 
-pub use comparisons::{Judgement, block_difference, judge};
+pub use comparisons::block_difference;
 pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
-
-use crate::Analysis;
-use crate::activity::Setting;
-use crate::{commands, queries, worklist};
-pub(crate) use observed::Observed;
-pub(crate) use observed::{first_reason, is_throttled};
-pub(crate) use readings::mean;
-use threadwise_machine::Topology;
-use threadwise_study::probe::Probe;
-use threadwise_study::{Run, Study};
-
-/// Name of the metric that throughput comparisons are about.
-pub const THROUGHPUT: &str = "rows_per_s";
-
-/// Looks once, without knowing which logical CPUs are siblings: busy left-over siblings then count
-/// among the other CPUs. See [`analyse_on`].
-pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
-    analyse_on(study, None, runs, alpha_share)
-}
-
-/// Looks once, telling left-over siblings from other CPUs where the machine is given.
-///
-/// `alpha_share` is 1 for a single look at the design's level, 1/5 for each of five looks; the
-/// level of every interval is 1 − (1 − design level) · share.
-/// Degenerate cases: without usable blocks there are no estimates and no floors; with one block a
-/// value has the interval (0, ∞).
-pub fn analyse_on(study: &Study, topology: Option<&Topology>, runs: &[Run], alpha_share: f64) -> Analysis {
-    analyse_probed(study, topology, None, runs, alpha_share)
-}
-
-/// The same with what was measured of the hardware: its clocks, which cycles are counted with.
-pub fn analyse_probed(
-    study: &Study,
-    topology: Option<&Topology>,
-    probe: Option<&Probe>,
-    runs: &[Run],
-    alpha_share: f64,
-) -> Analysis {
-    let alpha = (1.0 - study.design.level) * alpha_share;
-    let observed = Observed::new(study, topology, runs);
-    let covariates = covariates::covariates(&observed);
-    let floors = comparisons::floors(study, &observed);
-    let setting = Setting { study, topology, probe, alpha };
-    let mut analysis = Analysis {
-        queries: queries::queries(&setting, &observed, runs),
-        treatments: treatments::summaries(&setting, &observed),
-        estimates: comparisons::estimates(study, &observed, &floors, &covariates.flagged_blocks, alpha),
-        noise_floors: comparisons::noise_floors(study, &floors, alpha),
-        blocks: observed.usable_blocks(),
-        excluded_blocks: observed.left_out.clone(),
-        covariates,
-        simulated: study.is_simulated(),
-        commands: None,
-        worklist: None,
-    };
-    commands::add(&mut analysis, &setting, &observed, runs);
-    worklist::add(&mut analysis, &setting, &observed, runs);
-    analysis
-}
-
-/// Whether every throughput comparison's interval (of a command its headline's) is within the half-width (a fraction, 0.02 = 2%):
-/// the question of `--until`. False where there is nothing to compare.
-pub fn reached(analysis: &Analysis, half_width: f64) -> bool {
-    let headline = analysis.headline();
-    let mut throughput = analysis.estimates.iter().filter(|estimate| estimate.metric == headline).peekable();
-    throughput.peek().is_some() && throughput.all(|estimate| estimate.ratio.half_width() <= half_width)
-}
+pub use judge::{Judgement, judge};
+pub(crate) use observed::{Observed, first_reason, is_throttled};
+pub use types::{BlockCovariates, Covariates, Estimate, NoiseFloor, THROUGHPUT, TreatmentSummary, Unflagged};

@@ -4,6 +4,7 @@
 //! `window_ns`. The co-runner's are no amounts: each is a share of the windows of one probe, right
 //! before or after the run. Names: docs/PROBE.md and the samplers' own files.
 
+use crate::statistics::mean;
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
 use threadwise_study::Reading;
@@ -49,12 +50,6 @@ impl Telemetry {
     pub fn co_runner(&self) -> Option<f64> {
         mean([self.co_runner_before, self.co_runner_after].into_iter().flatten())
     }
-}
-
-/// Mean of some numbers; `None` without any.
-pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 fn per(above: f64, below: f64) -> Option<f64> {

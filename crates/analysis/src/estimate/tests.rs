@@ -1,8 +1,7 @@
 //! Estimates worked by hand, and which runs count.
 
-use super::*;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
-use crate::{Direction, Estimate, TreatmentSummary};
+use crate::{Analysis, Direction, Estimate, TreatmentSummary, analyse, analyse_on, reached};
 use threadwise_study::RunStatus;
 
 mod covariates;

@@ -3,8 +3,9 @@
 use super::digest::{Digest, Latency, State};
 use super::observed::Observed;
 use crate::activity::sums::Sums;
-use crate::activity::{Activity, Setting, activities};
-use crate::statistics::MeanEstimate;
+use crate::activity::{Activity, activities};
+use crate::setting::Setting;
+use crate::statistics::{self, per};
 use crate::{Interval, TreatmentSummary};
 use std::collections::BTreeMap;
 
@@ -125,18 +126,16 @@ fn metrics(used: &[&Digest], sessions: f64, alpha: f64) -> BTreeMap<String, Inte
 }
 
 fn interval(metric: &Metric, values: &[f64], alpha: f64) -> Option<Interval> {
-    let unit = metric.unit.to_owned();
-    if metric.mean == Mean::Arithmetic {
-        let estimate = MeanEstimate::of(values)?;
-        let (low, high) = estimate.interval(alpha);
-        // No share is above 1, whatever Student's t makes of one near it; without an end there is none.
-        let high = if unit == "share" && high.is_finite() { high.min(1.0) } else { high };
-        return Some(Interval { mean: estimate.mean, low: low.max(0.0), high, unit });
+    if metric.mean == Mean::Geometric {
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        return statistics::geometric(&logs, 1.0, metric.unit, alpha);
     }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let estimate = MeanEstimate::of(&logs)?;
-    let (low, high) = estimate.interval(alpha);
-    Some(Interval { mean: estimate.mean.exp(), low: low.exp(), high: high.exp(), unit })
+    let mut interval = statistics::arithmetic(values, metric.unit, alpha)?;
+    // No share is above 1, whatever Student's t makes of one near it; without an end there is none.
+    if metric.unit == "share" && interval.high.is_finite() {
+        interval.high = interval.high.min(1.0);
+    }
+    Some(interval)
 }
 
 /// exp of the mean of the known logarithms.
@@ -144,10 +143,6 @@ fn mean_of_logs(logs: &[f64]) -> Option<f64> {
     let (count, sum) =
         logs.iter().filter(|log| !log.is_nan()).fold((0u32, 0.0), |(count, sum), log| (count + 1, sum + log));
     (count > 0).then(|| (sum / f64::from(count)).exp())
-}
-
-fn per(above: f64, below: f64) -> Option<f64> {
-    (below > 0.0).then(|| above / below)
 }
 
 fn percentiles(run: &Digest) -> Option<(f64, f64)> {

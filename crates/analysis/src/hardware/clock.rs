@@ -2,8 +2,8 @@
 
 use super::slowed;
 use crate::Finding;
-use crate::estimate::mean;
 use crate::findings::finding;
+use crate::statistics::mean;
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};

@@ -6,7 +6,7 @@ use threadwise_machine::Topology;
 use threadwise_study::{OptionValue, QueryExecution, Run, Study, tpch};
 
 use super::cores::core_seconds;
-use super::family::{Member, arithmetic, geometric, negated, ratios};
+use super::family::{Member, negated, ratios};
 use super::plans::Plans;
 use super::table::{Cell, Quantity, Table, Total};
 use super::{
@@ -15,8 +15,9 @@ use super::{
 };
 use crate::Direction;
 use crate::Ratio;
-use crate::activity::Setting;
-use crate::estimate::{Observed, mean};
+use crate::estimate::Observed;
+use crate::setting::Setting;
+use crate::statistics::{arithmetic, geometric, mean};
 
 /// Bytes of rows as text a scale factor (TPC-H specification, clause 4.1.3.1).
 const BYTES_PER_SCALE: f64 = 1e9;

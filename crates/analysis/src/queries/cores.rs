@@ -14,7 +14,7 @@ use threadwise_study::{CpuTimes, QueryExecution, Slice};
 
 use super::CoreSeconds;
 use super::table::Cell;
-use crate::estimate::mean;
+use crate::statistics::mean;
 
 /// Bounds over all cores of a placement in one window, all in the same unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

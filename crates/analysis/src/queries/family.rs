@@ -5,7 +5,7 @@
 
 use crate::estimate::judge;
 use crate::statistics::MeanEstimate;
-use crate::{Direction, Interval, Ratio};
+use crate::{Direction, Ratio};
 
 /// One ratio before it is judged: d per block, oriented so that above 0 is a ratio above 1.
 pub struct Member<K> {
@@ -49,21 +49,6 @@ pub fn ratios<K>(
             (member.key, judgement.ratio(&mean, floor, direction, (target, alpha)))
         })
         .collect()
-}
-
-/// A geometric mean over blocks of times and rates, given as logarithms.
-pub fn geometric(logs: &[f64], scale: f64, unit: &str, alpha: f64) -> Option<Interval> {
-    let mean = MeanEstimate::of(logs)?;
-    let (low, high) = mean.interval(alpha);
-    let [mean, low, high] = [mean.mean, low, high].map(|log| log.exp() * scale);
-    Some(Interval { mean, low, high, unit: unit.to_owned() })
-}
-
-/// An arithmetic mean over blocks of what may be 0; its interval ends at 0.
-pub fn arithmetic(values: &[f64], unit: &str, alpha: f64) -> Option<Interval> {
-    let mean = MeanEstimate::of(values)?;
-    let (low, high) = mean.interval(alpha);
-    Some(Interval { mean: mean.mean, low: low.max(0.0), high, unit: unit.to_owned() })
 }
 
 /// d with the other sign: a ratio of times becomes one of speeds.

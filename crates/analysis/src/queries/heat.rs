@@ -4,12 +4,11 @@
 //! drift between blocks too. Which DOP is best is taken from the same data, so that of several equally
 //! good ones it is the lucky one: the range of the plateau is what should be read.
 
-use super::family::{floor, geometric};
+use super::family::floor;
 use super::steps::ladders;
 use super::table::{Cell, Table};
 use super::{HeatCell, HeatMap, Plateau, build};
-use crate::estimate::mean;
-use crate::statistics::MeanEstimate;
+use crate::statistics::{MeanEstimate, geometric, mean};
 use threadwise_study::Treatment;
 
 /// One column of a map: treatments of one number of streams, ascending by DOP.

@@ -11,8 +11,8 @@ use threadwise_study::tpch::{self, Test};
 use threadwise_study::{OptionValue, QueryExecution, Role, Run, Slice, Study, Treatment};
 
 use super::family::negated;
-use crate::activity::Setting;
 use crate::estimate::Observed;
+use crate::setting::Setting;
 
 /// Name of the option.
 const DOP: &str = "dop";

@@ -4,12 +4,14 @@
 //! from, and what it answers when there is too little to compute with.
 //! Sources in one place: docs/METHODOLOGY.md.
 
+pub mod average;
 pub mod holm;
 pub mod latency;
 pub mod mean;
 pub mod permutation;
 pub mod student;
 
+pub use average::{arithmetic, geometric, mean, median, per};
 pub use holm::{HolmStep, holm};
 pub use latency::{HistogramError, MergedLatency};
 pub use mean::{MIN_BLOCKS_FOR_INFLATION, MeanEstimate, lag1_correlation, variance_inflation};

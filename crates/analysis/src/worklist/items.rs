@@ -1,10 +1,9 @@
 //! Single runs, item by item: what other schedules would have taken, and which run is drawn.
 
 use super::{Bar, Computed, Timeline, schedule};
-use crate::Interval;
 use crate::commands::elapsed_ns;
 use crate::estimate::Observed;
-use crate::statistics::MeanEstimate;
+use crate::statistics::{arithmetic, geometric, mean};
 use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WorklistOptions};
 use threadwise_study::{Reading, Run, Study};
 
@@ -98,11 +97,11 @@ impl<'a> Runs<'a> {
             let of_block = |block: &Vec<&Run>| {
                 let recorded: Option<Vec<(f64, f64)>> = block.iter().map(of_run).collect();
                 let (seconds, logs): (Vec<f64>, Vec<f64>) = recorded?.into_iter().unzip();
-                Some((mean(&seconds), mean(&logs)))
+                Some((mean(seconds.into_iter())?, mean(logs.into_iter())?))
             };
             let (seconds, logs): (Vec<f64>, Vec<f64>) = self.blocks.iter().filter_map(of_block).unzip();
-            let total_s = interval(&seconds, alpha, "s", |end| end.max(0.0))?;
-            let ratio = interval(&logs, alpha, "1", f64::exp)?;
+            let total_s = arithmetic(&seconds, "s", alpha)?;
+            let ratio = geometric(&logs, 1.0, "1", alpha)?;
             Some(Computed { schedule: name.to_owned(), total_s, ratio })
         };
         SCHEDULES.into_iter().filter_map(computed).collect()
@@ -136,16 +135,6 @@ fn span_s(items: &[Item<'_>]) -> f64 {
     let start = items.iter().map(|item| item.start_ns).min().unwrap_or(0);
     let end = items.iter().map(|item| item.end_ns).max().unwrap_or(0);
     end.saturating_sub(start) as f64 / 1e9
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn interval(values: &[f64], alpha: f64, unit: &str, back: impl Fn(f64) -> f64) -> Option<Interval> {
-    let estimate = MeanEstimate::of(values)?;
-    let (low, high) = estimate.interval(alpha);
-    Some(Interval { mean: back(estimate.mean), low: back(low), high: back(high), unit: unit.to_owned() })
 }
 
 /// Items that the study's options ask for, of a list that is made.

@@ -12,8 +12,8 @@ pub(crate) mod series;
 #[cfg(test)]
 mod tests;
 
-use crate::activity::Setting;
 use crate::estimate::Observed;
+use crate::setting::Setting;
 use crate::{Analysis, Interval, Ratio};
 use serde::Serialize;
 use threadwise_study::worklist::{WORKLOAD, WorklistOptions};

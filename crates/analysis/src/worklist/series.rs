@@ -2,9 +2,9 @@
 
 use super::items::Runs;
 use super::{ITEM_S, Pair, Point, Series, Step};
-use crate::activity::Setting;
 use crate::commands::{Commands, ELAPSED};
 use crate::estimate::Observed;
+use crate::setting::Setting;
 use crate::{Analysis, Direction, Estimate, Ratio};
 use threadwise_study::{Comparison, Role, Run, Study, Treatment};
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use super::plans::Plans;
 use super::table::{Cell, Done, Table};
 use super::{Baseline, Outlier, TreatmentQueries};
+use crate::statistics::median;
 use reasons::{Places, Surroundings, Why};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::Slice;
@@ -190,16 +191,4 @@ fn apart(
         found.push(Outlier { query: *query, treatment, block: None, times, reason, cause, text });
     }
     found
-}
-
-/// The middle value, of an even number the mean of the two in the middle; `None` without a value.
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
 }

@@ -13,8 +13,8 @@ use threadwise_study::{Counters, Slice};
 use super::super::plans::{self, Plans};
 use super::super::table::{Cell, Done, Table};
 use super::super::{Change, QueryEstimates, Reason, TreatmentQueries};
-use super::median;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::statistics::median;
 use threadwise_document::{Prose, numbers, prose};
 
 /// Part of an excess that a disturbance must explain.

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use threadwise_analysis::{analyse, estimate};
+use threadwise_analysis::{analyse, reached};
 use threadwise_machine::Topology;
 use threadwise_runner::{Decision, Event, Outcome, Reason, Settings, Worker};
 use threadwise_store::Store;
@@ -111,7 +111,7 @@ fn probed_before(store: &Store) -> Result<bool, AppError> {
 /// A look of `--until`: enough when every throughput ratio is narrow enough.
 fn decide(study: &Study, runs: &[Run]) -> Decision {
     let Stopping::Until { half_width, .. } = study.design.stopping else { return Decision::Continue };
-    match estimate::reached(&analyse(study, runs, alpha_share(study)), half_width) {
+    match reached(&analyse(study, runs, alpha_share(study)), half_width) {
         true => Decision::Stop,
         false => Decision::Continue,
     }

@@ -1,0 +1,52 @@
+//! All that is estimated of a study.
+
+use crate::commands::Commands;
+use crate::queries::Queries;
+use crate::worklist::Worklist;
+use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
+use serde::Serialize;
+
+/// What one look at the observations gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    /// In study order.
+    pub treatments: Vec<TreatmentSummary>,
+    /// One per comparison and metric, throughput first (of a command its headline).
+    pub estimates: Vec<Estimate>,
+    /// One per group, of throughput (of a command its headline).
+    pub noise_floors: Vec<NoiseFloor>,
+    /// Blocks whose baseline was usable.
+    pub blocks: u32,
+    /// Blocks that were left out, with the reason, one line each.
+    pub excluded_blocks: Vec<String>,
+    /// Covariates over the study.
+    pub covariates: Covariates,
+    /// Whether the results come from a model.
+    #[serde(skip)]
+    pub simulated: bool,
+    /// Query by query, where the workload has queries.
+    pub queries: Option<Queries>,
+    /// Elapsed time, CPU, memory and metrics, where the workload is a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Commands>,
+    /// What a study of work lists shows beside that; `None` for another workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worklist: Option<Worklist>,
+}
+
+impl Analysis {
+    /// Metric of the study's question: throughput; of a command elapsed time, or the metric that its
+    /// study names.
+    pub fn headline(&self) -> &str {
+        let headline = self.commands.as_ref().and_then(|commands| commands.headline());
+        headline.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
+    }
+
+    /// The A/A interval of a metric in a group, as far as it is kept: of throughput, and of a command of
+    /// every quantity.
+    pub fn floor(&self, group: &str, metric: &str) -> Option<&NoiseFloor> {
+        let of_commands = self.commands.iter().flat_map(|commands| &commands.floors);
+        let mut all = self.noise_floors.iter().chain(of_commands);
+        all.find(|floor| floor.group == group && floor.metric == metric)
+    }
+}

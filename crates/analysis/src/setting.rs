@@ -1,0 +1,15 @@
+//! What every look at observations is made with.
+
+use threadwise_machine::Topology;
+use threadwise_study::Study;
+use threadwise_study::probe::Probe;
+
+/// What figures are made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub study: &'a Study,
+    pub topology: Option<&'a Topology>,
+    pub probe: Option<&'a Probe>,
+    /// 1 − the level of intervals.
+    pub alpha: f64,
+}
