@@ -1,7 +1,7 @@
 //! The numbers of single runs, and each treatment's own over blocks.
 
-use super::cpu::{Rate, has_server};
-use super::{BUSY_CPUS, CPU, CPU_PER_UNIT, CPU_TOTAL, ELAPSED, MEMORY, SAID};
+use super::rate::{Rate, has_server};
+use super::types::{BUSY_CPUS, CPU, CPU_PER_UNIT, CPU_TOTAL, ELAPSED, MEMORY, SAID};
 use crate::Interval;
 use crate::estimate::{Observed, THROUGHPUT};
 use crate::statistics::MeanEstimate;

@@ -8,164 +8,24 @@
 
 mod cpu;
 mod figures;
+mod rate;
 mod ratios;
+mod types;
 
 #[cfg(test)]
 mod tests;
 
 pub use figures::elapsed_ns;
+pub use types::{
+    BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, Gap, MEMORY, Quantity, SAID,
+    direction,
+};
 
+use crate::Analysis;
 use crate::estimate::Observed;
 use crate::setting::Setting;
-use crate::{Analysis, Direction, Interval, NoiseFloor};
-use serde::Serialize;
-use std::collections::BTreeMap;
-use threadwise_study::command::{self, Better, Each, MetricSpec};
+use threadwise_study::command::{self, Better, Each};
 use threadwise_study::{OptionValue, Role, Run, Study, worklist};
-
-/// Metric name of the elapsed time.
-pub const ELAPSED: &str = "elapsed_ns";
-/// Metric name of the CPU time of one run of the command, with that of a server that is bound with it.
-pub const CPU: &str = "cpu_ns_per_row";
-/// Metric name of that CPU time over the work that the output tells, of which it tells a rate.
-pub const CPU_PER_UNIT: &str = "cpu_ns_per_unit";
-/// Metric name of the CPU time of all its runs in a treatment together.
-pub const CPU_TOTAL: &str = "cpu_ns";
-/// Metric name of CPU time over elapsed time: how many logical CPUs were kept busy.
-pub const BUSY_CPUS: &str = "busy_cpus";
-/// Metric name of the most memory that the processes of a run had together, as far as it was seen.
-pub const MEMORY: &str = command::PEAK_RSS_BYTES;
-/// Metric names of what the output said begin with this.
-pub const SAID: &str = "metric/";
-
-/// A study of commands at one look. `None` in [`Analysis::commands`] where the workload is another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Commands {
-    /// The command, as its words were given; of several the first.
-    pub command: String,
-    /// Whether treatments run different commands.
-    pub differs: bool,
-    /// Whether every session is a process of its own.
-    #[serde(rename = "process_per_session")]
-    pub is_per_session: bool,
-    /// Whether a server is bound with the command, whose CPU time counts with the command's.
-    #[serde(skip)]
-    pub has_server: bool,
-    /// Everything that is compared, the headline first.
-    pub quantities: Vec<Quantity>,
-    /// One per group, in the order of groups.
-    pub baselines: Vec<Baseline>,
-    /// A/A intervals of every quantity, group by group.
-    #[serde(rename = "noise_floors")]
-    pub floors: Vec<NoiseFloor>,
-    /// Comparisons of which there is no ratio.
-    pub gaps: Vec<Gap>,
-    /// Logical CPUs of each treatment, as far as they are known, in study order.
-    #[serde(skip)]
-    pub cpus: Vec<Option<u32>>,
-}
-
-/// The baseline and its twin of a group together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Baseline {
-    /// Group.
-    pub group: String,
-    /// By metric name.
-    pub metrics: BTreeMap<String, Interval>,
-}
-
-/// Something that every run has one number of.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Quantity {
-    /// Metric name in estimates and summaries: [`ELAPSED`], [`CPU`], [`MEMORY`] or `metric/NAME`.
-    pub metric: String,
-    /// Name for people.
-    pub name: String,
-    /// Unit of the values: `ns`, `bytes`, `1/s`, or the metric's own.
-    pub unit: String,
-    /// What is better.
-    #[serde(rename = "direction")]
-    pub better: Better,
-    /// Whether it was read from the command's output.
-    #[serde(rename = "from_output")]
-    pub is_said: bool,
-}
-
-/// Why there is no ratio.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Gap {
-    /// Comparison name.
-    #[serde(rename = "name")]
-    pub comparison: String,
-    /// Treatment on top.
-    pub treatment: String,
-    /// Metric name.
-    pub metric: String,
-    /// The reason, such as `0 in block 3 of A`.
-    pub reason: String,
-}
-
-impl Commands {
-    /// What the study's question is about.
-    pub fn headline(&self) -> Option<&Quantity> {
-        self.quantities.first()
-    }
-
-    /// A quantity by its metric name.
-    pub fn quantity(&self, metric: &str) -> Option<&Quantity> {
-        self.quantities.iter().find(|quantity| quantity.metric == metric)
-    }
-
-    /// The CPU time that is compared: of a run, or of a unit of its work; `None` where only busy CPUs are.
-    pub fn cpu(&self) -> Option<&Quantity> {
-        self.quantity(CPU).or_else(|| self.quantity(CPU_PER_UNIT))
-    }
-
-    /// The baseline and its twin of a group together.
-    pub fn baseline(&self, group: &str, metric: &str) -> Option<&Interval> {
-        self.baselines.iter().find(|baseline| baseline.group == group)?.metrics.get(metric)
-    }
-
-    /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not reported by runs of
-    /// both sides)`. Of reasons of one kind, which differ by block and treatment, the first is reported.
-    pub fn gap_lines(&self) -> Vec<String> {
-        let lines = self.quantities.iter().filter_map(|quantity| {
-            let mut reasons: Vec<&str> = Vec::new();
-            for gap in self.gaps.iter().filter(|gap| gap.metric == quantity.metric) {
-                if !reasons.contains(&gap.reason.as_str()) {
-                    reasons.push(&gap.reason);
-                }
-            }
-            let (first, rest) = reasons.split_first()?;
-            let mut text = (*first).to_owned();
-            let other =
-                rest.iter().find(|quantity| is_reported(quantity) != is_reported(first)).or(rest.first());
-            text.extend(other.map(|name| format!(", and {name}")));
-            text.extend((rest.len() > 1).then(|| format!(", and {} more", rest.len() - 1)));
-            Some(format!("{} ({text})", quantity.name))
-        });
-        lines.collect()
-    }
-
-    /// Why a treatment has no ratio of a quantity to its baseline.
-    pub fn gap(&self, comparison: &str, metric: &str) -> Option<&Gap> {
-        self.gaps.iter().find(|gap| gap.comparison == comparison && gap.metric == metric)
-    }
-}
-
-/// Whether a reason for no ratio is a number that was reported, rather than one that was not.
-fn is_reported(reason: &str) -> bool {
-    reason != ratios::NOT_REPORTED
-}
-
-/// The direction of what is better.
-pub fn direction(better: Better) -> Direction {
-    match better {
-        Better::Higher => Direction::HigherIsBetter,
-        Better::Lower => Direction::LowerIsBetter,
-        Better::None => Direction::Neither,
-    }
-}
 
 /// Puts what commands say into an analysis, in the place of the estimates that other workloads have.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
@@ -173,7 +33,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     if !study.runs_whole() {
         return;
     }
-    let rate = cpu::rate(study);
+    let rate = rate::rate(study);
     let table = figures::Table::new(study, observed, runs, rate.as_ref());
     let (command, differs) = words(study);
     let is_per_session = is_per_session(study);
@@ -195,7 +55,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         command,
         differs,
         is_per_session,
-        has_server: study.treatments.iter().any(cpu::has_server),
+        has_server: study.treatments.iter().any(rate::has_server),
         baselines: groups
             .map(|(group, name)| Baseline {
                 group: name.clone(),
@@ -241,7 +101,7 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
         is_per_session
             .then(|| quantity(crate::estimate::THROUGHPUT, "runs per second", "1/s", Better::Higher)),
     );
-    for spec in specs(study) {
+    for spec in rate::specs(study) {
         let known = all.iter().any(|quantity| quantity.is_said && quantity.name == spec.name);
         if !known {
             all.push(Quantity {
@@ -274,9 +134,4 @@ fn is_never_idle(study: &Study) -> bool {
     let is_one =
         |treatment: &threadwise_study::Treatment| treatment.role == Role::Baseline && treatment.sessions == 1;
     study.workload == worklist::WORKLOAD && study.treatments.iter().any(is_one)
-}
-
-/// Metrics of all treatments, which mostly have the same.
-fn specs(study: &Study) -> impl Iterator<Item = MetricSpec> {
-    study.treatments.iter().flat_map(|treatment| command::metrics(&treatment.options))
 }

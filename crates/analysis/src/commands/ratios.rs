@@ -1,7 +1,7 @@
 //! Ratios of every quantity: d by block, floors, families, and why there is none.
 
 use super::figures::{Figures, Table};
-use super::{Gap, Quantity, direction};
+use super::types::{Gap, NOT_REPORTED, Quantity, direction};
 use crate::estimate::member::{Member, Series, Source, estimates_of, floor_of, sides};
 use crate::setting::Setting;
 use crate::statistics::MeanEstimate;
@@ -80,9 +80,6 @@ fn floors(study: &Study, quantities: &[Quantity], a_a: &Twins<'_>, alpha: f64) -
     }
     floors
 }
-
-/// That runs of one side or both did not tell the number.
-pub(super) const NOT_REPORTED: &str = "not reported by runs of both sides";
 
 /// Why there is no number.
 enum Nothing {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::findings::plain_verdict;
 use crate::fixtures::{comparison, cpu_times, machine, study};
-use crate::{Estimate, Finding, analyse_on, reached};
+use crate::{Direction, Estimate, Finding, analyse_on, reached};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -7,7 +7,8 @@
 use super::family::floor;
 use super::steps::ladders;
 use super::table::{Cell, Table};
-use super::{HeatCell, HeatMap, Plateau, build};
+use super::whole::{Whole, twins};
+use super::{HeatCell, HeatMap, Plateau};
 use crate::statistics::{MeanEstimate, geometric, mean};
 use threadwise_study::Treatment;
 
@@ -107,8 +108,8 @@ fn rates(table: &Table<'_>, at: usize) -> Vec<f64> {
 
 /// The smallest DOP within the noise floor of the best; `None` with one DOP, or without a noise floor.
 fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Option<Plateau> {
-    let speed = |top: usize, below: &[usize]| build::Whole::Speed.d(table, top, below, &Default::default());
-    let floor = floor(&build::twins(table, column.first()?.1, speed), table.alpha)?;
+    let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &Default::default());
+    let floor = floor(&twins(table, column.first()?.1, speed), table.alpha)?;
     let rate = |at: usize| Some(MeanEstimate::of(&rates(table, at))?.mean);
     let measured: Vec<(u32, usize, f64)> =
         column.iter().filter_map(|(dop, at)| Some((*dop, *at, rate(*at)?))).collect();

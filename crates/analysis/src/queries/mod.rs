@@ -13,6 +13,7 @@ mod outliers;
 mod plans;
 mod steps;
 mod table;
+mod whole;
 mod words;
 
 #[cfg(test)]

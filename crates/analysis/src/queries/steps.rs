@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{Whole, twins};
 use super::family::{Member, negated, ratios};
 use super::plans::Plans;
 use super::table::{Quantity, Table};
+use super::whole::{Whole, twins};
 use super::{Change, DopStep, StepMark};
 use crate::Direction;
 use crate::Ratio;

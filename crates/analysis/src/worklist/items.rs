@@ -1,6 +1,7 @@
 //! Single runs, item by item: what other schedules would have taken, and which run is drawn.
 
-use super::{Bar, Computed, Timeline, schedule};
+use super::schedule;
+use super::types::{Bar, Computed, Timeline};
 use crate::commands::elapsed_ns;
 use crate::estimate::Observed;
 use crate::statistics::{arithmetic, geometric, mean};

@@ -1,7 +1,7 @@
 //! Lines of points, the steps along them, and the pairs between them.
 
 use super::items::Runs;
-use super::{ITEM_S, Pair, Point, Series, Step};
+use super::types::{IDLE_SHARE, ITEM_S, Pair, Point, Series, Step};
 use crate::commands::{Commands, ELAPSED};
 use crate::estimate::Observed;
 use crate::setting::Setting;
@@ -99,7 +99,7 @@ fn point(
         jobs: treatment.sessions,
         item_s: figure(ITEM_S)?.clone(),
         total_s: figure(ELAPSED).map(|ns| ns.scaled(1e-9, "s")),
-        idle_share: figure(super::IDLE_SHARE).map(|share| share.scaled(1.0, "share")),
+        idle_share: figure(IDLE_SHARE).map(|share| share.scaled(1.0, "share")),
         computed: Runs::of(observed, runs, &alike(study, at)).computed(treatment.sessions, setting.alpha),
     })
 }

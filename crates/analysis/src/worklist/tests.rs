@@ -4,7 +4,7 @@
 use super::*;
 use crate::findings::plain_verdict;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
-use crate::{Finding, analyse_on};
+use crate::{Finding, Ratio, analyse_on};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,
 };
