@@ -8,7 +8,7 @@ mod document;
 pub use document::{document, foot, made};
 
 use crate::estimate::first_reason;
-use crate::findings::words::bare;
+use crate::groups::bare;
 use crate::{Analysis, Estimate};
 use std::collections::BTreeSet;
 use threadwise_machine::Topology;

@@ -1,10 +1,9 @@
 //! A study as a document: which sections there are, and in what order. Every kind fills the same places.
 
-use crate::Facts;
-use crate::findings::verdict;
 use crate::kinds;
 use crate::sections::{activity, failures, hardware, machine, method, readings, time, usage};
 use crate::validity::Counts;
+use crate::{Facts, verdict};
 use threadwise_document::chart::Shared;
 use threadwise_document::{Document, Fact, numbers};
 

@@ -1,7 +1,7 @@
 //! All that a report is made from, with the questions that every part of it asks. Pure.
 
 use crate::estimate::THROUGHPUT;
-use crate::findings::group_words;
+use crate::groups::group_words;
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
 use threadwise_machine::Topology;

@@ -1,6 +1,6 @@
 //! Small studies and runs for tests.
 
-use crate::findings::plain_verdict;
+use crate::plain_verdict;
 use crate::{Direction, Estimate, Ratio, analyse_on, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};

@@ -10,6 +10,7 @@ mod document;
 pub mod estimate;
 mod facts;
 pub mod findings;
+mod groups;
 pub mod hardware;
 pub mod kinds;
 mod look;
@@ -18,6 +19,8 @@ mod sections;
 mod setting;
 pub mod statistics;
 pub mod validity;
+mod verdict;
+mod words;
 pub mod worklist;
 
 #[cfg(test)]
@@ -30,3 +33,4 @@ pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentS
 pub use facts::Facts;
 pub use look::{analyse, analyse_on, analyse_probed, reached};
 pub use threadwise_document::{Direction, Finding, Interval, Ratio};
+pub use verdict::{plain_verdict, verdict};

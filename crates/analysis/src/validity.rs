@@ -2,8 +2,8 @@
 //! rule for the verdict's first line and for the program's exit code (docs/EXIT-CODES.md).
 
 use crate::estimate::first_reason;
-use crate::findings::words::shortened;
 use crate::queries::short_reason;
+use crate::words::shortened;
 use crate::{Analysis, TreatmentSummary};
 use threadwise_document::numbers::counted;
 

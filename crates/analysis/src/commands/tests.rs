@@ -1,8 +1,8 @@
 //! Commands worked by hand: ratios, floors, families, gaps, and the verdict as a reader sees it.
 
 use super::*;
-use crate::findings::plain_verdict;
 use crate::fixtures::{comparison, cpu_times, machine, study};
+use crate::plain_verdict;
 use crate::{Direction, Estimate, Finding, analyse_on, reached};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

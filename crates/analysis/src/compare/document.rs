@@ -1,7 +1,8 @@
 //! Several studies side by side as a document: a table of the studies, and one of their ratios.
 
 use super::{Cell as Found, Row, Side, SideBySide, side_by_side};
-use crate::{Facts, findings, kinds};
+use crate::words::finding;
+use crate::{Facts, kinds};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
 
@@ -11,7 +12,7 @@ const BELOW_FLOOR: &str = "~";
 /// The report of several studies, each with its file as [`Facts::source`].
 pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     let table = made(studies);
-    let caution = |line: &String| findings::finding("caution", prose!("Mind: {}.", line), &[]);
+    let caution = |line: &String| finding("caution", prose!("Mind: {}.", line), &[]);
     let verdict: Vec<Finding> = table.cautions.iter().map(caution).collect();
     let foot = Block::Text(foot(studies).into(), Shown::Everywhere);
     let ratios = match table.rows.is_empty() {

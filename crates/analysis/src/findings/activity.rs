@@ -1,10 +1,9 @@
 //! What sessions waited for and how that changed, what spinning cost, what the client took, how long
 //! a fixed amount of work took. Changes are reported only where two intervals have no point in common.
 
-use super::finding;
-use super::words::limited;
 use crate::Facts;
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
+use crate::words::{finding, limited};
 use crate::{Finding, Interval, TreatmentSummary};
 use threadwise_document::numbers::counted;
 use threadwise_document::{Prose, prose};

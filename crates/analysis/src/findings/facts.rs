@@ -3,9 +3,9 @@
 //! Treatments are recognised by placement and number of sessions, comparisons by their two sides;
 //! names are the study's own business.
 
-use super::words::bare;
+use crate::groups::bare;
 use crate::{Estimate, Facts};
-use threadwise_document::numbers;
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::{Role, Treatment};
 
@@ -122,4 +122,21 @@ impl<'a> Facts<'a> {
         })?;
         self.analysis.estimates.iter().find(|e| e.name == comparison.name && e.metric == metric)
     }
+}
+
+/// One text per group, each with its group's name where there is more than one group.
+pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<Prose>) -> Option<Prose> {
+    let groups = facts.study.groups();
+    let parts = groups.iter().filter_map(|group| {
+        let words = facts.group_words(group);
+        let space = if words.is_empty() { "" } else { " " };
+        Some(prose!("{}{}{}", text(group)?, space, words))
+    });
+    let text = Prose::join(parts, "; ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// The estimates of all groups that have one.
+pub fn estimates<'a>(facts: &Facts<'a>, find: impl Fn(&str) -> Option<&'a Estimate>) -> Vec<&'a Estimate> {
+    facts.study.groups().into_iter().filter_map(find).collect()
 }

@@ -1,8 +1,8 @@
 //! The machine in one line, as the operating system declares it and as it was measured.
 
-use super::finding;
 use crate::Finding;
 use crate::hardware::Hardware;
+use crate::words::finding;
 use std::collections::BTreeSet;
 use threadwise_document::numbers::counted;
 use threadwise_document::prose;

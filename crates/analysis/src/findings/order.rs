@@ -38,7 +38,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::finding;
+    use crate::words::finding;
 
     fn kinds(parts: Parts) -> Vec<String> {
         parts.in_order().into_iter().map(|finding| finding.kind).collect()

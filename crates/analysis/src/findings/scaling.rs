@@ -1,13 +1,13 @@
 //! Two sessions: on two cores, on one logical CPU, on two packages.
 
-use super::facts::Shape;
-use super::finding;
+use super::facts::{Shape, by_group, estimates};
 use super::smt::core_yield;
 use super::sweep::Sweep;
-use super::words::{bare, by_group, change, judged};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
+use crate::groups::bare;
 use crate::kinds;
+use crate::words::{change, finding, judged, names};
 use crate::{Estimate, Finding};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
@@ -169,14 +169,4 @@ pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
     }
     let text = prose!("As asked: {}.", Prose::join(clauses, "; "));
     (!asked.is_empty()).then(|| finding("asked", text, &names(&asked)))
-}
-
-/// The estimates of all groups that have one.
-pub fn estimates<'a>(facts: &Facts<'a>, find: impl Fn(&str) -> Option<&'a Estimate>) -> Vec<&'a Estimate> {
-    facts.study.groups().into_iter().filter_map(find).collect()
-}
-
-/// Their names, as evidence.
-pub fn names<'a>(estimates: &[&'a Estimate]) -> Vec<&'a str> {
-    estimates.iter().map(|estimate| estimate.name.as_str()).collect()
 }

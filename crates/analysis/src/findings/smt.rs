@@ -3,14 +3,12 @@
 //! Yield of a core: throughput with two siblings busy over one sibling busy, two sessions in both
 //! (docs/GLOSSARY.md).
 
-use super::facts::Shape;
-use super::finding;
+use super::facts::{Shape, by_group, estimates};
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
-use super::scaling::{estimates, names};
-use super::words::{by_group, change, judged, share};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::kinds::{self, rate};
+use crate::words::{change, finding, judged, names, share};
 use crate::{Estimate, Finding, Interval, Ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Treatment;

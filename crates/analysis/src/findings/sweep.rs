@@ -1,10 +1,10 @@
 //! Throughput against sessions: where it stops growing, what more sessions cost, how many to use.
 
 use super::facts::Shape;
-use super::finding;
-use super::words::{change, group_words, judged};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
+use crate::groups::group_words;
+use crate::words::{change, finding, judged};
 use crate::{Estimate, Finding};
 use threadwise_document::numbers::count_word;
 use threadwise_document::{Prose, prose};

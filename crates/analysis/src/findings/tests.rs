@@ -1,10 +1,11 @@
 //! Verdicts of small studies, as a reader sees them.
 
 use super::*;
-use crate::analyse_on;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
+use crate::{Facts, Finding, analyse_on, plain_verdict, verdict};
+use threadwise_machine::Topology;
 use threadwise_study::engine::Properties;
-use threadwise_study::{OptionValue, Run, RunStatus};
+use threadwise_study::{OptionValue, Run, RunStatus, Study};
 
 mod activity;
 mod own;

@@ -1,16 +1,17 @@
 //! How far to trust the figures, what they are about, and what to run next.
 
-use super::finding;
+use super::facts::by_group;
 use super::order::Parts;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
-use super::words::{by_group, data_words, levels, list, plus_minus, share, shortened};
 use crate::Facts;
 use crate::commands::BUSY_CPUS;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
+use crate::groups::{data_words, levels};
 use crate::hardware::Hardware;
 use crate::kinds::{self, rate};
 use crate::validity::{self, Counts};
+use crate::words::{finding, list, plus_minus, share, shortened};
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_document::numbers::{counted, set_percent};
 use threadwise_document::{Prose, prose};

@@ -1,9 +1,9 @@
 //! The clock with one logical CPU busy against all busy, in one line.
 
-use super::slowed;
+use super::words::slowed;
 use crate::Finding;
-use crate::findings::finding;
 use crate::statistics::mean;
+use crate::words::finding;
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};

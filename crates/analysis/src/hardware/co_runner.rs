@@ -1,9 +1,8 @@
 //! Co-runners on the siblings of our logical CPUs, in one line.
 
-use super::{cpus_text, sentence_part};
+use super::words::{cpus_text, sentence_part};
 use crate::Finding;
-use crate::findings::finding;
-use crate::findings::words::MAX_LISTED;
+use crate::words::{MAX_LISTED, finding};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{CoRunner, Probe};

@@ -4,7 +4,7 @@
 //! another when any two of their members are. A pair's own answer counts more than a set's, as in
 //! `Probe::sharing`.
 
-use super::PairCounts;
+use super::types::PairCounts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{Probe, Sharing};

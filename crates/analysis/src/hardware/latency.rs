@@ -1,9 +1,11 @@
 //! Levels of cache-line latency, and how they fit what is declared.
 
 use super::shown::level_name;
-use super::{Difference, MAX_DIFFERENCES, count_of, cpus_text, shortened};
+use super::types::{Difference, MAX_DIFFERENCES};
+use super::words::{count_of, cpus_text};
 use crate::Finding;
-use crate::findings::finding;
+use crate::words::finding;
+use crate::words::shortened;
 use std::collections::BTreeMap;
 use threadwise_document::numbers::nanoseconds;
 use threadwise_document::{Prose, prose};

@@ -1,11 +1,11 @@
 //! Who shares a core, in words: the first line of a probe.
 
 use super::cores::{Cores, Relation};
-use super::{
-    Difference, MAX_DIFFERENCES, PairCounts, count_of, cpus_text, sentence_part, shortened_of, slowed,
-};
+use super::types::{Difference, MAX_DIFFERENCES, PairCounts};
+use super::words::{count_of, cpus_text, sentence_part, slowed};
 use crate::Finding;
-use crate::findings::finding;
+use crate::words::finding;
+use crate::words::shortened_of;
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing, Slowdown};

@@ -1,7 +1,7 @@
 //! What reports of a probe have in common: words and signs of an answer, which cores differ between declaration and
 //! measurement, the order in which measured groups stand together. Nothing here judges.
 
-use super::Hardware;
+use super::types::Hardware;
 use threadwise_document as document;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{ClockReading, ClockSource, Probe, Sharing};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixtures::machine;
+use threadwise_machine::CpuSet;
 use threadwise_machine::topology::Group;
 use threadwise_study::probe::{
     ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, SetTest,

@@ -2,8 +2,8 @@
 //! verdict as a reader sees it.
 
 use super::*;
-use crate::findings::plain_verdict;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
+use crate::plain_verdict;
 use crate::{Finding, Ratio, analyse_on};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, findings};
+use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, verdict};
 use threadwise_machine::Topology;
 use threadwise_machine::text::{escaped, is_deceptive};
 use threadwise_report::terminal::Style;
@@ -250,7 +250,7 @@ type Export = fn(&Facts<'_>, &mut dyn std::io::Write) -> Result<(), ReportError>
 fn shown(facts: &Facts<'_>, forms: &[Form]) -> Result<(), String> {
     let unicode = facts.runs.len().is_multiple_of(2);
     let style = Style { color: false, unicode, width: 60 + facts.notes.len() % 100 };
-    let findings = findings::verdict(facts);
+    let findings = verdict(facts);
     hold(!findings.is_empty(), || "a report without a verdict".to_owned())?;
     for finding in findings {
         let text = finding.text();

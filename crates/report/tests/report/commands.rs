@@ -8,7 +8,7 @@ use crate::support::{Draws, Fixture, topology};
 use crate::terminal::regexless_strip;
 use serde_json::Value;
 use threadwise_analysis::analyse_on;
-use threadwise_analysis::findings::plain_verdict;
+use threadwise_analysis::plain_verdict;
 use threadwise_report::terminal::{Style, sections, verdict as spoken};
 use threadwise_report::{Facts, csv, html, json};
 use threadwise_study::{

@@ -4,9 +4,8 @@
 
 use crate::Facts;
 use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, MEMORY, Quantity};
-use crate::findings::finding;
-use crate::findings::scaling::names;
-use crate::findings::words::{bare, group_words, judged, limited, list, shortened};
+use crate::groups::{bare, group_words};
+use crate::words::{finding, judged, limited, list, names, shortened};
 use crate::{Estimate, Finding, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::{self, Better, Each};

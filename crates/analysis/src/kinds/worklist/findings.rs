@@ -4,10 +4,9 @@
 
 use crate::Facts;
 use crate::commands::{Commands, ELAPSED};
-use crate::findings::finding;
 use crate::findings::smt;
-use crate::findings::words::not_shown;
 use crate::kinds::command::findings::{command_words, cost, gaps, metrics, others, whole};
+use crate::words::{finding, not_shown};
 use crate::worklist::series::between;
 use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Step, Worklist};
 use crate::{Estimate, Finding, Ratio};

@@ -1,7 +1,7 @@
 //! Input that no runner makes: nothing panics, and no number is made of it.
 
 use super::*;
-use crate::findings::plain_verdict;
+use crate::plain_verdict;
 
 #[test]
 fn queries_that_do_not_exist_and_slices_without_any() {

@@ -2,7 +2,7 @@
 //! thread a core at DOP 4, 559 s and 3374 CPU s with both at DOP 8, on 4 cores of 2 threads.
 
 use super::*;
-use crate::findings::plain_verdict;
+use crate::plain_verdict;
 
 fn published() -> (Study, Vec<Run>) {
     let mut study = study_of("1", &["ht-on all 1 8"]);

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::Finding;
-use crate::findings::plain_verdict;
+use crate::plain_verdict;
 use crate::fixtures::comparison;
 
 /// Three lines of a terminal of 100 columns.

@@ -1,8 +1,8 @@
 //! The verdict of studies of queries, as a reader sees it.
 
 use super::*;
-use crate::findings::plain_verdict;
 use crate::fixtures::comparison;
+use crate::plain_verdict;
 use crate::{Facts, Finding};
 use threadwise_machine::topology::Cache;
 use threadwise_study::engine::Properties;
@@ -120,7 +120,7 @@ fn scope_says_what_was_run_on_what() {
     let analysis = look(&study, Some(&topology), &runs);
     let version = "2.0.0 (a build of ours)";
     let facts = Facts { engine_version: version, ..Facts::new(&study, &topology, &analysis) };
-    let findings = crate::findings::verdict(&facts);
+    let findings = crate::verdict(&facts);
     assert_eq!(
         of_kind(&findings, "scope"),
         "Scope: engine duckdb 2.0.0, workload tpch, 3 of the 22 queries (Q1, Q2 and Q3), one stream, query by query, \

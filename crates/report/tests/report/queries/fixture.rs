@@ -5,7 +5,7 @@ use super::made::{TARGET_HALF_WIDTH, estimates, plans, runs, study};
 use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
-use threadwise_analysis::findings::plain_verdict;
+use threadwise_analysis::plain_verdict;
 use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries,
     QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,

@@ -2,7 +2,7 @@
 //! with the ratios of the published one.
 
 use crate::support::{Draws, Fixture, topology};
-use threadwise_analysis::findings::plain_verdict;
+use threadwise_analysis::plain_verdict;
 use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Step, Timeline, Worklist};
 use threadwise_analysis::{Direction, Interval, Ratio, analyse_on};
 use threadwise_machine::Pin;

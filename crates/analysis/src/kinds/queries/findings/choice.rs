@@ -3,11 +3,15 @@
 
 use crate::Facts;
 use crate::queries::{Baseline, Queries, TreatmentQueries};
+use crate::words::list;
 use crate::{Estimate, Ratio};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{counted, ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::{Role, Treatment};
+
+/// Most queries that a list names.
+pub const MAX_QUERIES: usize = 6;
 
 /// Most treatments that one finding names.
 pub const MAX_SHOWN: usize = 3;
@@ -168,4 +172,12 @@ pub fn judged(ratios: &[NamedRatio]) -> Option<Prose> {
         parts.push(prose!("no difference shown{}: {}", reason, joined(&not, same.is_none())));
     }
     (!parts.is_empty()).then(|| Prose::join(parts, "; "))
+}
+
+/// `Q2, Q11 and Q13`, so many of them.
+pub fn query_list(numbers: &[u8], most: usize) -> String {
+    let mut names: Vec<String> = numbers.iter().take(most).map(|number| format!("Q{number}")).collect();
+    let more = numbers.len().saturating_sub(most);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    list(&names)
 }

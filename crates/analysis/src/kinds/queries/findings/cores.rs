@@ -4,8 +4,8 @@
 use super::choice::{Choice, NamedRatio, baseline, baseline_name, judged};
 use crate::Facts;
 use crate::Finding;
-use crate::findings::finding;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
+use crate::words::finding;
 use threadwise_document::{Prose, numbers, prose};
 
 /// Core-seconds nearer to each other than this are not told apart: they are means without an interval.

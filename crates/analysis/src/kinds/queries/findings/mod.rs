@@ -16,16 +16,13 @@ pub use trust::trust;
 
 use crate::Facts;
 use crate::findings::machine::has_allowed_siblings;
-use crate::findings::words::list;
-use crate::findings::{finding, scaling, smt};
+use crate::findings::{scaling, smt};
 use crate::queries::{DataSize, Queries};
+use crate::words::{finding, names};
 use crate::{Estimate, Finding};
 use choice::{Choice, MAX_SHOWN, NamedRatio};
 use std::cmp::Reverse;
 use threadwise_document::{Prose, numbers, prose};
-
-/// Most queries that a list names.
-const MAX_QUERIES: usize = 6;
 
 /// Comparisons that tell of siblings.
 const SMT_KINDS: [&str; 2] = ["smt-dop", "both-threads"];
@@ -80,14 +77,6 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
     Some(finding("data-size", prose!("Data: {}: {}, {}.", factors, memory, llc), &[]))
 }
 
-/// `Q2, Q11 and Q13`, so many of them.
-fn query_list(numbers: &[u8], most: usize) -> String {
-    let mut names: Vec<String> = numbers.iter().take(most).map(|number| format!("Q{number}")).collect();
-    let more = numbers.len().saturating_sub(most);
-    names.extend((more > 0).then(|| format!("{more} more")));
-    list(&names)
-}
-
 /// What siblings bring, or why that cannot be reported.
 fn smt_found(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     let words = [
@@ -127,5 +116,5 @@ fn of_kind(facts: &Facts<'_>, queries: &Queries, kind: &str, text: &str) -> Opti
         0 => String::new(),
         more => format!("; {more} more in the table"),
     };
-    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &scaling::names(&estimates)))
+    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &names(&estimates)))
 }

@@ -1,10 +1,10 @@
 //! Queries whose plan differs between treatments, and plans that differed within one.
 
-use super::{MAX_QUERIES, query_list};
+use super::choice::{MAX_QUERIES, query_list};
 use crate::Facts;
 use crate::Finding;
-use crate::findings::finding;
 use crate::queries::{Change, PlanChange, Queries, short};
+use crate::words::finding;
 use std::collections::BTreeSet;
 
 /// Longest operator inside a sentence.

@@ -1,12 +1,11 @@
 //! What the figures of a study of queries are about: engine, queries, parameters, data, memory.
 
-use super::query_list;
+use super::choice::query_list;
 use crate::Facts;
 use crate::Finding;
-use crate::findings::finding;
 use crate::findings::trust::{factors, headline, next};
-use crate::findings::words::list;
 use crate::queries::Queries;
+use crate::words::{finding, list};
 use threadwise_document::prose;
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, QUERIES, Test};

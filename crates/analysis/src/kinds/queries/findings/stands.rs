@@ -1,9 +1,10 @@
-//! What stands out, in one sentence or two: executions that share block and cause together.
+//! What stands out, in one sentence or two: executions that share block and cause
+//! together.
 
-use super::query_list;
+use super::choice::query_list;
 use crate::Finding;
-use crate::findings::finding;
 use crate::queries::{Outlier, Queries, Reason};
+use crate::words::finding;
 use std::collections::BTreeSet;
 use threadwise_document::numbers::{counted, significant};
 use threadwise_document::{Prose, prose};

@@ -3,8 +3,8 @@
 use super::choice::{Choice, NamedRatio, judged};
 use crate::Facts;
 use crate::Finding;
-use crate::findings::finding;
 use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
+use crate::words::finding;
 use threadwise_document::numbers::{counted, percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;

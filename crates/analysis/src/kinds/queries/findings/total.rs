@@ -1,10 +1,11 @@
 //! All queries together, with and without those of another plan, and the range of single ones.
 
-use super::choice::{Choice, NamedRatio, baseline, baseline_name, is_as_many_streams, judged, one_baseline};
-use super::query_list;
+use super::choice::{
+    Choice, NamedRatio, baseline, baseline_name, is_as_many_streams, judged, one_baseline, query_list,
+};
 use crate::Facts;
-use crate::findings::finding;
 use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
+use crate::words::finding;
 use crate::{Finding, Ratio};
 use threadwise_document::numbers::{compact, seconds};
 use threadwise_document::{Prose, prose};

@@ -2,9 +2,9 @@
 //! tables mark differs, what disturbed it, what is left out.
 
 use crate::Facts;
-use crate::findings::finding;
 use crate::findings::trust::{blocks, disturbances};
 use crate::queries::{Queries, TreatmentQueries, short_reason};
+use crate::words::finding;
 use crate::{Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 

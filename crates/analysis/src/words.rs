@@ -1,8 +1,7 @@
-//! What findings share: what may be said of a ratio, lists, the names of groups.
+//! What findings are put together from: what may be said of a ratio, lists, evidence.
 
-use crate::{Estimate, Facts, Ratio};
+use crate::{Estimate, Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
-use threadwise_study::{OptionValue, Study};
 
 /// A ratio with what may be said of it: whether a difference is shown, and whether it is conclusive.
 pub fn judged(estimate: &Estimate) -> Prose {
@@ -42,12 +41,6 @@ pub fn plus_minus(share: f64) -> Prose {
     Prose::figure(format!("±{}", numbers::percent(share)))
 }
 
-/// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names that a study
-/// file gives have no `/`.
-pub fn bare(name: &str) -> &str {
-    name.split_once('/').map_or(name, |(bare, _)| bare)
-}
-
 /// `a`, `a and b`, `a, b and c`.
 pub fn list(parts: &[String]) -> String {
     match parts {
@@ -62,8 +55,13 @@ pub const MAX_LISTED: usize = 3;
 
 /// The first few, and how many more.
 pub fn shortened<T: Clone + Into<Prose>>(lines: &[T]) -> Prose {
+    shortened_of(lines, lines.len())
+}
+
+/// The first few, and how many more of `total`.
+pub fn shortened_of<T: Clone + Into<Prose>>(lines: &[T], total: usize) -> Prose {
     let mut shown = Prose::join(lines.iter().take(MAX_LISTED).cloned().map(Into::into), "; ");
-    if let more @ 1.. = lines.len().saturating_sub(MAX_LISTED) {
+    if let more @ 1.. = total.saturating_sub(MAX_LISTED) {
         shown.push(prose!("; and {} more", more));
     }
     shown
@@ -78,50 +76,20 @@ pub fn limited(clauses: impl IntoIterator<Item = Prose>, most: usize) -> Option<
     (!clauses.is_empty()).then(|| Prose::join(clauses, "; "))
 }
 
-/// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
-pub fn group_words(study: &Study, group: &str) -> String {
-    levels(group)
-        .map(|level| data_words(study, group, level).unwrap_or_else(|| format!("({level})")))
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// The levels of a group, such as `data=l2`.
-pub fn levels(group: &str) -> impl Iterator<Item = &str> {
-    group.split(',').map(str::trim).filter(|level| !level.is_empty())
-}
-
-/// Where data lies under a level of `data`; `None` for levels of other factors.
-pub fn data_words(study: &Study, group: &str, level: &str) -> Option<String> {
-    Some(match level.strip_prefix("data=")? {
-        "l2" => "inside L2".to_owned(),
-        "llc" => "inside the LLC".to_owned(),
-        "memory" => "beyond the LLC".to_owned(),
-        "large" => format!("with {} a session", data_size(study, group)),
-        other => format!("({other})"),
-    })
-}
-
-/// Data of one session of a group: its blocks of 4,096 bytes.
-fn data_size(study: &Study, group: &str) -> String {
-    let treatment = study.treatments.iter().find(|treatment| treatment.group == group);
-    match treatment.and_then(|treatment| treatment.options.get("blocks")) {
-        Some(OptionValue::Integer(blocks)) if *blocks >= 256 => format!("{} MiB", blocks / 256),
-        Some(OptionValue::Integer(blocks)) => format!("{} KiB", blocks * 4),
-        _ => "data of unknown size".to_owned(),
+/// Puts a finding together; `evidence` names estimates or treatments.
+pub fn finding(kind: &str, line: impl Into<Prose>, evidence: &[&str]) -> Finding {
+    let mut names: Vec<String> = Vec::new();
+    for name in evidence {
+        if !names.iter().any(|known| known == name) {
+            names.push((*name).to_owned());
+        }
     }
+    Finding { kind: kind.to_owned(), line: line.into(), evidence: names }
 }
 
-/// One text per group, each with its group's name where there is more than one group.
-pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<Prose>) -> Option<Prose> {
-    let groups = facts.study.groups();
-    let parts = groups.iter().filter_map(|group| {
-        let words = if groups.len() < 2 { String::new() } else { group_words(facts.study, group) };
-        let space = if words.is_empty() { "" } else { " " };
-        Some(prose!("{}{}{}", text(group)?, space, words))
-    });
-    let text = Prose::join(parts, "; ");
-    (!text.is_empty()).then_some(text)
+/// Names of estimates, as evidence.
+pub fn names<'a>(estimates: &[&'a Estimate]) -> Vec<&'a str> {
+    estimates.iter().map(|estimate| estimate.name.as_str()).collect()
 }
 
 #[cfg(test)]

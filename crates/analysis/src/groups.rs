@@ -1,0 +1,43 @@
+//! Names of treatments and groups, for people.
+
+use threadwise_study::{OptionValue, Study};
+
+/// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names that a study
+/// file gives have no `/`.
+pub fn bare(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(bare, _)| bare)
+}
+
+/// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
+pub fn group_words(study: &Study, group: &str) -> String {
+    levels(group)
+        .map(|level| data_words(study, group, level).unwrap_or_else(|| format!("({level})")))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The levels of a group, such as `data=l2`.
+pub fn levels(group: &str) -> impl Iterator<Item = &str> {
+    group.split(',').map(str::trim).filter(|level| !level.is_empty())
+}
+
+/// Where data lies under a level of `data`; `None` for levels of other factors.
+pub fn data_words(study: &Study, group: &str, level: &str) -> Option<String> {
+    Some(match level.strip_prefix("data=")? {
+        "l2" => "inside L2".to_owned(),
+        "llc" => "inside the LLC".to_owned(),
+        "memory" => "beyond the LLC".to_owned(),
+        "large" => format!("with {} a session", data_size(study, group)),
+        other => format!("({other})"),
+    })
+}
+
+/// Data of one session of a group: its blocks of 4,096 bytes.
+fn data_size(study: &Study, group: &str) -> String {
+    let treatment = study.treatments.iter().find(|treatment| treatment.group == group);
+    match treatment.and_then(|treatment| treatment.options.get("blocks")) {
+        Some(OptionValue::Integer(blocks)) if *blocks >= 256 => format!("{} MiB", blocks / 256),
+        Some(OptionValue::Integer(blocks)) => format!("{} KiB", blocks * 4),
+        _ => "data of unknown size".to_owned(),
+    }
+}

@@ -1,0 +1,35 @@
+//! Words that the lines of a probe share.
+
+use threadwise_document::{Prose, numbers};
+use threadwise_machine::CpuSet;
+
+/// `one core`, `13 cores`.
+pub fn count_of(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", numbers::count_word(count as u32), if count == 1 { "" } else { "s" })
+}
+
+/// A ratio of times, as `1.98x`.
+pub fn slowed(ratio: f64) -> Prose {
+    Prose::figure(numbers::value(ratio, "ratio"))
+}
+
+/// A text without its full stop, to stand inside a sentence.
+pub fn sentence_part(text: &str) -> &str {
+    text.trim().trim_end_matches('.')
+}
+
+/// `CPU 3`, `CPUs 0-1,8`; beyond what fits into a line how many.
+pub fn cpus_text(cpus: &CpuSet) -> String {
+    let text = cpus.to_string();
+    match cpus.len() {
+        1 => format!("CPU {text}"),
+        many if text.len() > 30 => {
+            format!("{} (the first is {})", numbers::counted(many, "CPU"), first(cpus))
+        }
+        _ => format!("CPUs {text}"),
+    }
+}
+
+fn first(cpus: &CpuSet) -> u32 {
+    cpus.first().unwrap_or(0)
+}

@@ -1,0 +1,28 @@
+//! The verdict of a study.
+
+use crate::findings::{machine, trust};
+use crate::words::finding;
+use crate::{Analysis, Facts, Finding, kinds};
+use threadwise_machine::Topology;
+use threadwise_study::Study;
+
+/// The verdict of a study without a probe; see [`verdict`].
+pub fn plain_verdict(study: &Study, topology: &Topology, analysis: &Analysis) -> Vec<Finding> {
+    verdict(&Facts::new(study, topology, analysis))
+}
+
+/// The verdict: six lines or so, in the order in which they should be read (`findings::order`): what is wrong with
+/// the study, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
+/// declared, and where the two differ that is said first. What notes say about where a server ran is about
+/// validity: a placement of which a server knew nothing says nothing.
+///
+/// Without a usable block it says that nothing can be said, and why.
+pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut parts = kinds::of(facts.study).findings(facts);
+    let simulated = "SIMULATED: from a model, not from a machine";
+    parts.validity.extend(facts.analysis.simulated.then(|| finding("simulated", simulated, &[])));
+    parts.validity.extend(trust::not_placed(facts.notes));
+    parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
+    parts.setting.insert(0, machine::machine(facts.topology, facts.hardware));
+    parts.in_order()
+}
