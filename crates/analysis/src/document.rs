@@ -1,5 +1,6 @@
 //! A study as a document: which sections there are, and in what order. Every kind fills the same places.
 
+use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{activity, failures, hardware, machine, method, readings, time, usage};
 use crate::validity::Counts;
@@ -11,24 +12,29 @@ use threadwise_document::{Document, Fact, numbers};
 pub fn document(facts: &Facts<'_>) -> Document {
     let study = facts.study;
     let kind = kinds::of(study);
+    let nouns = kind.nouns(study);
     let engine = format!("{} {}", study.engine, facts.engine_version);
     let data = kind.about(facts).unwrap_or_default();
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections = kind.answers(facts);
-    sections.push(usage::section(facts));
-    sections.extend(activity::section(facts));
+    sections.push(usage::section(facts, &nouns));
+    sections.extend(activity::section(facts, &nouns));
     sections.extend(readings::section(facts));
     sections.push(machine::section(facts));
     sections.extend(hardware::section(facts));
-    sections.push(time::section(facts));
+    sections.push(time::section(facts, &nouns));
     sections.extend(kind.tables(facts));
-    sections.extend([method::section(facts), method::configuration(facts), failures::section(facts)]);
+    sections.extend([
+        method::section(facts, kind),
+        method::configuration(facts),
+        failures::section(facts, kind),
+    ]);
     Document {
         title: kind.title(study),
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         simulated: facts.is_simulated(),
         verdict: verdict(facts),
-        facts: figures(facts),
+        facts: figures(facts, kind),
         sections,
         footer: format!("threadwise {} · study {} · seed {}", facts.program_version, study.name, study.seed),
         charts: Shared {
@@ -41,7 +47,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
 }
 
 /// The figures beside the verdict.
-fn figures(facts: &Facts<'_>) -> Vec<Fact> {
+fn figures(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Fact> {
     let study = facts.study;
     let fact = |name: &str, value: String, note: String| Fact { name: name.to_owned(), value, note };
     let rounds = numbers::counted(study.design.rounds as usize, "round");
@@ -49,7 +55,7 @@ fn figures(facts: &Facts<'_>) -> Vec<Fact> {
     let covariates = &facts.analysis.covariates;
     let counts = Counts::of(facts.analysis);
     let mut all = vec![fact("blocks", facts.analysis.blocks.to_string(), note)];
-    all.extend(kinds::of(study).floor(facts));
+    all.extend(kind.floor(facts));
     all.push(fact(
         "stolen time",
         numbers::percent(covariates.steal_share),

@@ -12,8 +12,10 @@ mod facts;
 pub mod findings;
 mod groups;
 pub mod hardware;
+pub mod kind;
 pub mod kinds;
 mod look;
+pub mod parts;
 pub mod queries;
 mod sections;
 mod setting;
@@ -22,6 +24,7 @@ pub mod validity;
 mod verdict;
 mod words;
 pub mod worklist;
+pub mod workload;
 
 #[cfg(test)]
 mod fixtures;

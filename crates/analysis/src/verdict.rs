@@ -11,7 +11,7 @@ pub fn plain_verdict(study: &Study, topology: &Topology, analysis: &Analysis) ->
     verdict(&Facts::new(study, topology, analysis))
 }
 
-/// The verdict: six lines or so, in the order in which they should be read (`findings::order`): what is wrong with
+/// The verdict: six lines or so, in the order in which they should be read (`parts`): what is wrong with
 /// the study, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
 /// declared, and where the two differ that is said first. What notes say about where a server ran is about
 /// validity: a placement of which a server knew nothing says nothing.

@@ -6,6 +6,7 @@ use super::types::{CounterRate, CpuUse};
 use super::waits::is_wait;
 use crate::setting::Setting;
 use crate::statistics::per;
+use crate::workload::reads_cached;
 use std::collections::BTreeSet;
 use threadwise_study::command::PEAK_RSS_BYTES;
 
@@ -14,7 +15,7 @@ pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
 
 /// Every counter that stands nowhere else in a report.
 pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate> {
-    let cached_reads = setting.study.workload == "logical-io";
+    let cached_reads = reads_cached(setting.study);
     let command = setting.study.runs_whole();
     let elsewhere = |name: &str| {
         is_wait(name)

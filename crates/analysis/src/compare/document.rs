@@ -1,6 +1,7 @@
 //! Several studies side by side as a document: a table of the studies, and one of their ratios.
 
 use super::{Cell as Found, Row, Side, SideBySide, side_by_side};
+use crate::kind::COMPARABLE;
 use crate::words::finding;
 use crate::{Facts, kinds};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
@@ -46,7 +47,7 @@ pub fn made<'a>(studies: &[Facts<'a>]) -> SideBySide<'a> {
 pub fn foot(studies: &[Facts<'_>]) -> &'static str {
     let mut all: Vec<&str> = studies.iter().map(|facts| kinds::of(facts.study).comparable()).collect();
     all.dedup();
-    if let [same] = all.as_slice() { same } else { kinds::COMPARABLE }
+    if let [same] = all.as_slice() { same } else { COMPARABLE }
 }
 
 /// Whether any study is one of commands, whose rows name what their ratios are of.

@@ -6,7 +6,6 @@
 pub(crate) mod activity;
 mod facts;
 pub(crate) mod machine;
-mod order;
 pub(crate) mod scaling;
 pub(crate) mod smt;
 pub(crate) mod sweep;
@@ -14,5 +13,3 @@ pub(crate) mod trust;
 
 #[cfg(test)]
 mod tests;
-
-pub use order::Parts;

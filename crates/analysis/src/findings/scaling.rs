@@ -6,18 +6,17 @@ use super::sweep::Sweep;
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
-use crate::kinds;
 use crate::words::{change, finding, judged, names};
+use crate::workload::Nouns;
 use crate::{Estimate, Finding};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::{Role, Treatment};
 
 /// Two sessions on two cores against one alone.
-pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
+pub fn two_cores(facts: &Facts<'_>, nouns: &Nouns) -> Option<Finding> {
     let ratio_of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let found = estimates(facts, ratio_of);
-    let nouns = kinds::of(facts.study).nouns(facts.study);
     let all_shown = facts.alone_is_one()
         && found.iter().all(|estimate| estimate.ratio.effect && estimate.ratio.conclusive);
     let text = by_group(facts, |group| {
@@ -30,14 +29,13 @@ pub fn two_cores(facts: &Facts<'_>) -> Option<Finding> {
         let alone = facts.alone("one session alone");
         prose!("{} of two sessions on two cores against {}: {}.", numbers::capital(nouns.noun), alone, text)
     };
-    text.push(better_than_linear(facts).unwrap_or_default());
+    text.push(better_than_linear(facts, nouns).unwrap_or_default());
     Some(finding("scaling", text, &names(&found)))
 }
 
 /// Two sessions that do more than twice the work of one: a reader would doubt the figure, so it is
 /// said, with what CPU per read did, and that the cause is not known here.
-fn better_than_linear(facts: &Facts<'_>) -> Option<Prose> {
-    let nouns = kinds::of(facts.study).nouns(facts.study);
+fn better_than_linear(facts: &Facts<'_>, nouns: &Nouns) -> Option<Prose> {
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
         let each = facts.against_alone(two, "rows_per_s_per_session")?;

@@ -7,14 +7,14 @@ use super::facts::{Shape, by_group, estimates};
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
-use crate::kinds::{self, rate};
 use crate::words::{change, finding, judged, names, share};
+use crate::workload::{Nouns, reads_cached};
 use crate::{Estimate, Finding, Interval, Ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Treatment;
 
 /// The yield with its price, or why there is none to tell.
-pub fn smt_yield(facts: &Facts<'_>) -> Finding {
+pub fn smt_yield(facts: &Facts<'_>, nouns: &Nouns) -> Finding {
     let ratio_of = |group: &str| core_yield(facts, group);
     let found = estimates(facts, ratio_of);
     let Some(text) = by_group(facts, |group| Some(judged(ratio_of(group)?))) else {
@@ -28,8 +28,7 @@ pub fn smt_yield(facts: &Facts<'_>) -> Finding {
     let price = by_group(facts, |group| {
         let per_session = facts.shapes(group, Shape::SameCore, Shape::Alone, "rows_per_s_per_session")?;
         let cpu = facts.shapes(group, Shape::SameCore, Shape::Alone, "cpu_ns_per_row");
-        let one = kinds::of(facts.study).nouns(facts.study).noun_one;
-        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", one, change(cpu))).unwrap_or_default();
+        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", nouns.noun_one, change(cpu))).unwrap_or_default();
         Some(prose!("{}{}", judged(per_session), cpu))
     });
     if let Some(price) = price {
@@ -54,7 +53,7 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
         let mut treatments = facts.analysis.treatments.iter();
         let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
         let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
-        rate::reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+        reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
     };
     let ratio_of =
         |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group)).filter(|e| busy(e));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
-use crate::{Facts, Finding, analyse_on, plain_verdict, verdict};
+use crate::{Facts, Finding, analyse_on, kinds, plain_verdict, verdict};
 use threadwise_machine::Topology;
 use threadwise_study::engine::Properties;
 use threadwise_study::{OptionValue, Run, RunStatus, Study};

@@ -1,7 +1,6 @@
 //! How far to trust the figures, what they are about, and what to run next.
 
 use super::facts::by_group;
-use super::order::Parts;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
 use crate::Facts;
@@ -9,9 +8,11 @@ use crate::commands::BUSY_CPUS;
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
 use crate::groups::{data_words, levels};
 use crate::hardware::Hardware;
-use crate::kinds::{self, rate};
+use crate::kind::Kind;
+use crate::parts::Parts;
 use crate::validity::{self, Counts};
 use crate::words::{finding, list, plus_minus, share, shortened};
+use crate::workload::reads_cached;
 use crate::{Covariates, Estimate, Finding, TreatmentSummary};
 use threadwise_document::numbers::{counted, set_percent};
 use threadwise_document::{Prose, prose};
@@ -109,12 +110,12 @@ pub fn validity(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// All that there is to say where nothing can be compared: why that is all of validity.
-pub fn nothing_found(facts: &Facts<'_>) -> Parts {
-    Parts { validity: vec![nothing(facts)], limits: vec![scope(facts, &[])], ..Parts::default() }
+pub fn nothing_found(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
+    Parts { validity: vec![nothing(facts, kind)], limits: vec![scope(facts, kind, &[])], ..Parts::default() }
 }
 
 /// Nothing can be said, and why.
-pub fn nothing(facts: &Facts<'_>) -> Finding {
+fn nothing(facts: &Facts<'_>, kind: &dyn Kind) -> Finding {
     let analysis = facts.analysis;
     let counts = Counts::of(analysis);
     let failed = counted(counts.failed as usize, "run");
@@ -128,7 +129,6 @@ pub fn nothing(facts: &Facts<'_>) -> Finding {
     };
     let mut text = prose!("Nothing can be said: {}.", why);
     if !analysis.excluded_blocks.is_empty() {
-        let kind = kinds::of(facts.study);
         let lines: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
         text.push(prose!(" Left out: {}.", shortened(&lines)));
     }
@@ -136,11 +136,11 @@ pub fn nothing(facts: &Facts<'_>) -> Finding {
 }
 
 /// Engine, workload, data, what is left out, what to run next.
-pub fn scope(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Finding {
+pub fn scope(facts: &Facts<'_>, kind: &dyn Kind, sweeps: &[Sweep<'_>]) -> Finding {
     let study = facts.study;
     let mut parts = vec![format!("engine {}, workload {}", study.engine, study.workload)];
     parts.extend(factors(facts));
-    parts.extend(kinds::of(study).scope(study));
+    parts.extend(kind.scope(study));
     parts.extend(writes(facts));
     parts.extend(no_latency(facts));
     let mut text = prose!("Scope: {}.", parts.join(", "));
@@ -322,7 +322,7 @@ fn no_latency(facts: &Facts<'_>) -> Option<String> {
 
 /// Whether cached reads come with updates.
 fn writes(facts: &Facts<'_>) -> Option<String> {
-    if !rate::reads_cached(facts.study) {
+    if !reads_cached(facts.study) {
         return None;
     }
     let updates = |value: &OptionValue| match value {
@@ -357,7 +357,7 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     // The preset sweeps cached reads: of another workload it would tell nothing.
     let study = facts.study;
     let is_its_own = |file: StudyFile| file.engine() == study.engine;
-    (!swept && rate::reads_cached(study)).then(|| match study.engine.as_str() {
+    (!swept && reads_cached(study)).then(|| match study.engine.as_str() {
         _ if StudyFile::preset(SWEEP).is_ok_and(is_its_own) => prose!("`threadwise run {}`", SWEEP),
         _ if study.engine_options.contains_key("url") => {
             prose!("`threadwise run {}` with the same `--engine`", SWEEP)

@@ -2,7 +2,7 @@
 //! spinning, fixed work. Nothing where an engine reports nothing of it.
 
 use crate::activity::{Locks, OTHER, RUNNING, Waits};
-use crate::kinds::{self, Nouns};
+use crate::workload::Nouns;
 use crate::{Facts, Interval, TreatmentSummary};
 use std::collections::BTreeSet;
 use threadwise_document::chart::{WaitChart, WaitRow};
@@ -13,8 +13,7 @@ use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Ta
 const MAX_NAME: usize = 40;
 
 /// The section; `None` where the engine reports nothing.
-pub fn section(facts: &Facts<'_>) -> Option<Section> {
-    let nouns = kinds::of(facts.study).nouns(facts.study);
+pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let mut blocks = Vec::new();
     let sampled = measured(facts, |summary| summary.activity.waits.as_ref());
     if sampled.iter().any(|(_, waits)| !waits.enough) {
@@ -35,11 +34,11 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         blocks.push(Block::Text(prose!("Clock: {}.", clocks.join("; ")), Shown::Page));
     }
     let head = blocks.len();
-    blocks.extend(waits(facts, &nouns, &sampled));
-    blocks.extend(fixed(facts, &nouns).map(Block::Table));
+    blocks.extend(waits(facts, nouns, &sampled));
+    blocks.extend(fixed(facts, nouns).map(Block::Table));
     blocks.extend(locks(&spun).map(Block::Table));
-    blocks.extend(cpu(facts, &nouns).map(Block::Table));
-    blocks.extend(counters(facts, &nouns).map(Block::Table));
+    blocks.extend(cpu(facts, nouns).map(Block::Table));
+    blocks.extend(counters(facts, nouns).map(Block::Table));
     let names: Vec<&str> = counted(facts).into_iter().collect();
     if !names.is_empty() {
         let text = prose!("engine counters (in the HTML report, and with --json): {}", names.join(", "));

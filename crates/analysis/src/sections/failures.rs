@@ -1,6 +1,7 @@
 //! Runs that do not count, with their reasons.
 
-use crate::{Facts, kinds};
+use crate::Facts;
+use crate::kind::Kind;
 use threadwise_document::numbers::counted;
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
 use threadwise_study::{Run, RunStatus};
@@ -9,7 +10,7 @@ use threadwise_study::{Run, RunStatus};
 const MAX_FAILURES: usize = 200;
 
 /// The section.
-pub fn section(facts: &Facts<'_>) -> Section {
+pub fn section(facts: &Facts<'_>, kind: &dyn Kind) -> Section {
     let bad: Vec<&Run> = facts.runs.iter().filter(|run| !run.status.is_valid()).collect();
     let sentence = match (bad.len(), bad.len().saturating_sub(MAX_FAILURES)) {
         (0, _) => prose!("Every run was valid."),
@@ -22,7 +23,7 @@ pub fn section(facts: &Facts<'_>) -> Section {
     };
     let mut blocks = vec![Block::Text(sentence, Shown::Page)];
     if !bad.is_empty() {
-        let rows = bad.iter().take(MAX_FAILURES).map(|run| row(facts, run));
+        let rows = bad.iter().take(MAX_FAILURES).map(|run| row(kind, run));
         let texts = ["treatment", "status", "kind", "message"].map(Column::text);
         let columns = texts.into_iter().chain(["block", "attempt"].map(Column::figure)).collect();
         blocks.push(Block::Table(Table::new("Runs", columns, rows).shown(Shown::Page)));
@@ -30,8 +31,8 @@ pub fn section(facts: &Facts<'_>) -> Section {
     Section::new("failures", "Failures", blocks)
 }
 
-fn row(facts: &Facts<'_>, run: &Run) -> Vec<Cell> {
-    let (status, kind, message) = match &run.status {
+fn row(kind: &dyn Kind, run: &Run) -> Vec<Cell> {
+    let (status, cause, message) = match &run.status {
         RunStatus::Valid => ("valid", "", ""),
         RunStatus::Failed { kind, message } => ("failed", kind.as_str(), message.as_str()),
         RunStatus::Invalid { kind, message } => ("invalid", kind.as_str(), message.as_str()),
@@ -40,8 +41,8 @@ fn row(facts: &Facts<'_>, run: &Run) -> Vec<Cell> {
     vec![
         Cell::text(&run.treatment),
         Cell::text(status),
-        Cell::text(kind),
-        Cell::Text(kinds::of(facts.study).reason(message)),
+        Cell::text(cause),
+        Cell::Text(kind.reason(message)),
         Cell::text(run.block.to_string()),
         Cell::text(run.attempt.to_string()),
     ]

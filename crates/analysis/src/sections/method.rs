@@ -1,26 +1,27 @@
 //! How the figures were made, how far to trust them, and what was set.
 
-use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, Unflagged, kinds};
+use super::cells::{columns, share};
+use crate::kind::Kind;
+use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, Unflagged};
 use threadwise_document::numbers;
-use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
-use threadwise_study::{Design, Stopping};
+use threadwise_document::{Block, Cell, Prose, Section, Shown, Table, prose};
+use threadwise_study::Stopping;
 
 /// Method and noise.
-pub fn section(facts: &Facts<'_>) -> Section {
-    let mut tables = vec![noise_floors(facts), estimates(facts)];
-    tables.extend(other_metrics(facts));
+pub fn section(facts: &Facts<'_>, kind: &dyn Kind) -> Section {
+    let mut tables = vec![noise_floors(facts, kind), estimates(facts)];
+    tables.extend(other_metrics(facts, kind));
     tables.push(covariates(facts));
     tables.extend(covariates_by_block(facts));
     tables.extend(unflagged(facts));
-    let texts = paragraphs(facts).into_iter().map(|text| Block::Text(text, Shown::Page));
+    let texts = paragraphs(facts, kind).into_iter().map(|text| Block::Text(text, Shown::Page));
     let tables = tables.into_iter().map(|table| Block::Table(table.shown(Shown::Page)));
     Section::new("method", "Method and noise", texts.chain(tables).collect())
 }
 
-fn paragraphs(facts: &Facts<'_>) -> Vec<Prose> {
+fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
     let (study, analysis) = (facts.study, facts.analysis);
     let design = &study.design;
-    let kind = kinds::of(study);
     let mut lines = vec![
         prose!(
             "A block is one draw of cores with one warmed worker per treatment. In each of its {} every treatment {}, in \
@@ -50,18 +51,6 @@ fn paragraphs(facts: &Facts<'_>) -> Vec<Prose> {
     lines
 }
 
-/// What a treatment of sessions does in a round.
-pub fn turn(design: &Design, is_fixed_work: bool) -> String {
-    let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| numbers::nanoseconds(ns as f64));
-    match is_fixed_work {
-        true => format!(
-            "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time from \
-             the common start to the end of the last session"
-        ),
-        false => format!("gets one slice of {slice} after {rewarm} of re-warming"),
-    }
-}
-
 fn stopping(rule: Stopping) -> String {
     match rule {
         Stopping::Budget { budget_s } => {
@@ -84,19 +73,13 @@ fn ends(low: f64, high: f64) -> Cell {
     Cell::text(format!("[{}, {}]", numbers::ratio_near_1(low), numbers::ratio_near_1(high)))
 }
 
-/// Columns of words, then columns of figures.
-fn columns(texts: &[&str], figures: &[&str]) -> Vec<Column> {
-    let texts = texts.iter().map(|name| Column::text(*name));
-    texts.chain(figures.iter().map(|name| Column::figure(*name))).collect()
-}
-
-fn noise_floors(facts: &Facts<'_>) -> Table {
+fn noise_floors(facts: &Facts<'_>, kind: &dyn Kind) -> Table {
     let analysis = facts.analysis;
     let floors = analysis.commands.as_ref().map_or(&analysis.noise_floors, |commands| &commands.floors);
     let rows = floors.iter().map(|floor| {
         vec![
             group_name(&floor.group),
-            Cell::text(kinds::of(facts.study).metric_name(facts.study, &floor.metric)),
+            Cell::text(kind.metric_name(facts.study, &floor.metric)),
             ends(floor.low, floor.high),
             Cell::text(format!("±{}", numbers::percent(floor.floor.exp_m1()))),
         ]
@@ -150,12 +133,12 @@ fn estimates(facts: &Facts<'_>) -> Table {
     Table::new(caption, columns(&texts, &figures), rows)
 }
 
-fn other_metrics(facts: &Facts<'_>) -> Option<Table> {
+fn other_metrics(facts: &Facts<'_>, kind: &dyn Kind) -> Option<Table> {
     let headline = facts.analysis.headline();
     let others = facts.analysis.estimates.iter().filter(|estimate| estimate.metric != headline);
     let rows = others.map(|estimate| {
         let rest = [
-            Cell::text(kinds::of(facts.study).metric_name(facts.study, &estimate.metric)),
+            Cell::text(kind.metric_name(facts.study, &estimate.metric)),
             Cell::text(direction_words(estimate.ratio.direction)),
             Cell::BareRatio(estimate.ratio.clone()),
         ];
@@ -172,10 +155,6 @@ fn direction_words(direction: Direction) -> &'static str {
         Direction::LowerIsBetter => "lower is better",
         Direction::Neither => "neither",
     }
-}
-
-fn share(value: f64) -> Cell {
-    Cell::Value { value, unit: "share" }
 }
 
 fn unknown() -> Cell {

@@ -1,7 +1,8 @@
 //! Every slice in time order: drift shows as a slope that all treatments have in common.
 
+use crate::Facts;
 use crate::commands::elapsed_ns;
-use crate::{Facts, kinds};
+use crate::workload::Nouns;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::SliceChart;
 use threadwise_document::numbers::compact;
@@ -37,10 +38,9 @@ pub fn label_of(facts: &Facts<'_>, treatment: &str) -> Option<usize> {
 }
 
 /// The section.
-pub fn section(facts: &Facts<'_>) -> Section {
+pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
     let study = facts.study;
     let (charts, total) = charts(facts);
-    let nouns = kinds::of(study).nouns(study);
     let what = match () {
         () if has_single_queries(facts) => {
             "Each execution's speed over the usual one (the median) of its query and treatment".to_owned()
@@ -70,7 +70,7 @@ pub fn section(facts: &Facts<'_>) -> Section {
             wide: true,
             title: facts.titled(title, &chart.group),
             description: format!("{what}; thin lines mark the starts of blocks."),
-            table: block_means(facts, &chart.group).shown(Shown::Page),
+            table: block_means(facts, nouns, &chart.group).shown(Shown::Page),
             chart: Chart::Slices(chart),
         }))
     });
@@ -174,7 +174,7 @@ fn in_time_order(chart: &mut SliceChart) {
 
 /// Mean rate by block and treatment of a group, of single executions their sum: the slices themselves are too many to
 /// read.
-fn block_means(facts: &Facts<'_>, group: &str) -> Table {
+fn block_means(facts: &Facts<'_>, nouns: &Nouns, group: &str) -> Table {
     let treatments: Vec<_> = facts.study.treatments.iter().filter(|t| t.group == group).collect();
     let mut means: BTreeMap<(u32, &str), f64> = BTreeMap::new();
     let single = has_single_queries(facts);
@@ -198,7 +198,7 @@ fn block_means(facts: &Facts<'_>, group: &str) -> Table {
     });
     let labels = treatments.iter().map(|treatment| Column::figure(facts.label(&treatment.name, group)));
     let columns = std::iter::once(Column::text("block")).chain(labels).collect();
-    let rate = kinds::of(facts.study).nouns(facts.study).rate.replace("/s", " per second");
+    let rate = nouns.rate.replace("/s", " per second");
     let caption = match single {
         true => "Sum of a block's executions, seconds".to_owned(),
         false if facts.study.runs_whole() => "Elapsed of each block's run, seconds".to_owned(),

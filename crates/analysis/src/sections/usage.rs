@@ -1,6 +1,8 @@
 //! Busy and stolen time of logical CPUs by treatment, from the /proc/stat times of valid runs.
 
-use crate::{Facts, kinds};
+use super::cells::share;
+use crate::Facts;
+use crate::workload::Nouns;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::{Usage, UsageRow};
 use threadwise_document::numbers::percent;
@@ -9,7 +11,7 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{CpuTimes, Run};
 
 /// The section.
-pub fn section(facts: &Facts<'_>) -> Section {
+pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
     let Some(usage) = chart(facts) else {
         let none = prose!("No readings of /proc/stat were taken.");
         return Section::new("cpus", TITLE, vec![Block::Text(none, Shown::Page)]);
@@ -26,7 +28,7 @@ pub fn section(facts: &Facts<'_>) -> Section {
     let roles_words = format!(
         "Mean busy share while the treatment's slices ran: of the logical CPUs that its {} used, of the idle siblings of \
          their cores, and of all others. Blocks draw different cores.{around}",
-        kinds::of(facts.study).nouns(facts.study).sessions,
+        nouns.sessions,
     );
     let busy_words = format!(
         "Mean busy share of each logical CPU while the treatment's slices ran, over all blocks.{spans}"
@@ -82,10 +84,6 @@ fn roles(usage: &Usage) -> Table {
     });
     let columns = std::iter::once(Column::text("treatment")).chain(columns.map(Column::figure)).collect();
     Table::new("Share of time by what a logical CPU was to the treatment", columns, rows)
-}
-
-fn share(value: f64) -> Cell {
-    Cell::Value { value, unit: "share" }
 }
 
 /// Busy or steal by CPU: treatments across, CPUs down, since there may be many.

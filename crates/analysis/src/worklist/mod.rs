@@ -6,6 +6,7 @@
 //! that 1.83x is what the published table of a backup and restore calls the step from 1 to 2.
 
 pub(crate) mod items;
+pub(crate) mod jobs;
 pub(crate) mod schedule;
 pub(crate) mod series;
 mod types;

@@ -213,7 +213,7 @@ fn only_data_is_called_data() {
     let groups = ["data=l2,update_pct=0,work_unit=16", "data=l2,update_pct=20,work_unit=16"];
     let study = study(&groups, &["P same-package 2"]);
     let (topology, analysis) = (machine(1, 2, 1), analyse_on(&study, None, &[], 1.0));
-    let scope = trust::scope(&Facts::new(&study, &topology, &analysis), &[]);
+    let scope = trust::scope(&Facts::new(&study, &topology, &analysis), kinds::of(&study), &[]);
     assert!(
         scope
             .text()

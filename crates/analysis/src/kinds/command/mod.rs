@@ -3,13 +3,15 @@
 pub mod findings;
 pub mod sections;
 
-use super::{Kind, Nouns};
 use crate::Facts;
 use crate::commands::{Commands as Found, SAID};
 use crate::estimate::THROUGHPUT;
-use crate::findings::{Parts, trust};
+use crate::findings::trust;
+use crate::kind::Kind;
+use crate::parts::Parts;
+use crate::workload::Nouns;
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Prose, Section, numbers, prose};
+use threadwise_document::{Prose, Section, prose};
 use threadwise_study::Study;
 
 /// The kind.
@@ -47,10 +49,6 @@ impl Kind for Commands {
         }
     }
 
-    fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
-        floor(facts)
-    }
-
     fn turn(&self, _facts: &Facts<'_>) -> String {
         "runs its command once, to the end".to_owned()
     }
@@ -69,11 +67,11 @@ impl Kind for Commands {
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
-        let Some(found) = measured(facts) else { return trust::nothing_found(facts) };
+        let Some(found) = measured(facts) else { return trust::nothing_found(facts, self) };
         Parts {
             validity: trust::validity(facts).into_iter().collect(),
             found: findings::commands(facts, found),
-            limits: vec![trust::trust(facts), trust::scope(facts, &[])],
+            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
             ..Parts::default()
         }
     }
@@ -112,15 +110,4 @@ pub fn method(what: &str) -> Prose {
          out just what is small.",
         what
     )
-}
-
-/// The noise floor of what is compared, of the group where it is widest.
-pub fn floor(facts: &Facts<'_>) -> Option<Fact> {
-    let widest = facts.widest_floor()?;
-    let name = facts.common_baseline();
-    Some(Fact {
-        name: "noise floor".to_owned(),
-        value: format!("±{}", numbers::percent(widest.floor.exp_m1())),
-        note: format!("{name} against {name}"),
-    })
 }

@@ -9,11 +9,14 @@ mod plans;
 mod single;
 mod treatments;
 
-use super::{Kind, Nouns, rate};
+use super::rate;
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
-use crate::findings::{Parts, activity, trust};
+use crate::findings::{activity, trust};
+use crate::kind::Kind;
+use crate::parts::Parts;
 use crate::queries::{Baseline, short_reason};
+use crate::workload::Nouns;
 use found::{Found, PLAN_SIGN, data_words};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{counted, percent, set_percent};
@@ -137,7 +140,7 @@ impl Kind for Queries {
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let found = facts.analysis.queries.as_ref().filter(|_| facts.throughput().next().is_some());
         let Some(queries) = found else {
-            let mut parts = trust::nothing_found(facts);
+            let mut parts = trust::nothing_found(facts, self);
             if let Some(queries) = &facts.analysis.queries {
                 parts.limits = vec![findings::scope(facts, queries)];
             }
@@ -159,7 +162,7 @@ impl Kind for Queries {
         let found = Found { facts: *facts, queries };
         let mut sections = vec![
             treatments::section(found),
-            Section::new("comparison", "Treatments compared", rate::sections::comparison(facts)),
+            Section::new("comparison", "Treatments compared", rate::sections::comparison(facts, self)),
             single::section(found),
         ];
         let others = [

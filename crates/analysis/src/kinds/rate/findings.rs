@@ -2,29 +2,32 @@
 //! for.
 
 use crate::findings::sweep::{self, Sweep};
-use crate::findings::{Parts, activity, scaling, smt, trust};
+use crate::findings::{activity, scaling, smt, trust};
+use crate::kind::Kind;
+use crate::parts::Parts;
+use crate::workload::Nouns;
 use crate::{Facts, Finding};
 
 /// What the ratios of a study of rates say.
-pub fn rates(facts: &Facts<'_>) -> Parts {
+pub fn rates(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
     let sweeps = sweep::sweeps(facts);
-    let mut found = throughput(facts, &sweeps);
+    let mut found = throughput(facts, &kind.nouns(facts.study), &sweeps);
     found.extend(sweep::advice(facts, &sweeps));
     found.extend(activity::activity(facts));
     Parts {
         validity: trust::validity(facts).into_iter().collect(),
         found,
         lead: sweep::is_the_question(facts, &sweeps).then_some("sweep"),
-        limits: vec![trust::trust(facts), trust::scope(facts, &sweeps)],
+        limits: vec![trust::trust(facts), trust::scope(facts, kind, &sweeps)],
         ..Parts::default()
     }
 }
 
 /// What the ratios of throughput say. The yield is reported in any case, if only that there is none.
-fn throughput(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
+fn throughput(facts: &Facts<'_>, nouns: &Nouns, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
     let first: Vec<Finding> =
-        [scaling::two_cores(facts), scaling::others(facts, sweeps)].into_iter().flatten().collect();
-    let smt_yield = smt::smt_yield(facts);
+        [scaling::two_cores(facts, nouns), scaling::others(facts, sweeps)].into_iter().flatten().collect();
+    let smt_yield = smt::smt_yield(facts, nouns);
     let rest = [
         smt::half_busy(facts),
         scaling::packages(facts),

@@ -3,11 +3,13 @@
 mod findings;
 pub mod sections;
 
-use super::{Kind, Nouns, command};
 use crate::Facts;
-use crate::findings::{Parts, trust};
+use crate::findings::trust;
+use crate::kind::Kind;
+use crate::parts::Parts;
+use crate::workload::{Nouns, reads_cached};
+use threadwise_document::Section;
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Section};
 use threadwise_study::{Options, Study};
 
 /// The kind.
@@ -24,11 +26,6 @@ const NOUNS: Nouns = Nouns {
     noun_one: "row",
     causes: "clocks and caches",
 };
-
-/// Whether a study's workload is that of cached reads.
-pub fn reads_cached(study: &Study) -> bool {
-    study.workload == "logical-io"
-}
 
 fn inserts(study: &Study) -> bool {
     study.workload == "insert"
@@ -57,10 +54,6 @@ impl Kind for Rates {
         metric.to_owned()
     }
 
-    fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
-        command::floor(facts)
-    }
-
     fn scope(&self, study: &Study) -> Option<String> {
         let text = match study {
             _ if reads_cached(study) => "reads are rows read from the engine's cache",
@@ -79,17 +72,17 @@ impl Kind for Rates {
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         match facts.throughput().next() {
-            Some(_) => findings::rates(facts),
-            None => trust::nothing_found(facts),
+            Some(_) => findings::rates(facts, self),
+            None => trust::nothing_found(facts, self),
         }
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
-        sections::answers(facts)
+        sections::answers(facts, self)
     }
 
     fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
-        vec![sections::all_treatments(facts)]
+        vec![sections::all_treatments(facts, &self.nouns(facts.study))]
     }
 
     fn chart_words(&self, _facts: &Facts<'_>) -> ChartWords {

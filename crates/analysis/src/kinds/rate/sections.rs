@@ -2,10 +2,11 @@
 
 use crate::estimate::THROUGHPUT;
 use crate::facts::runs_words;
-use crate::kinds::{self, Nouns};
+use crate::kind::Kind;
 use crate::sections::activity::latency_gap;
 use crate::sections::ratios;
 use crate::sections::time::label_of;
+use crate::workload::Nouns;
 use crate::{Estimate, Facts, TreatmentSummary};
 use std::collections::BTreeMap;
 use threadwise_document::chart::{RateChart, RatePoint};
@@ -16,25 +17,21 @@ use threadwise_document::{
 use threadwise_study::Comparison;
 
 /// The sections that answer the question.
-pub fn answers(facts: &Facts<'_>) -> Vec<Section> {
-    let mut first = vec![Block::Table(treatments(facts, Shown::Terminal))];
+pub fn answers(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Section> {
+    let nouns = kind.nouns(facts.study);
+    let mut first = vec![Block::Table(treatments(facts, &nouns, Shown::Terminal))];
     first.extend(other_ratios(facts).map(Block::Table));
-    first.extend(throughput(facts));
+    first.extend(throughput(facts, &nouns));
     first.push(Block::Legend(legend(facts), Shown::Terminal));
     vec![
         Section::new("throughput", "Throughput against sessions", first),
-        Section::new("comparison", "Placements compared", comparison(facts)),
+        Section::new("comparison", "Placements compared", comparison(facts, kind)),
     ]
-}
-
-fn nouns(facts: &Facts<'_>) -> Nouns {
-    kinds::of(facts.study).nouns(facts.study)
 }
 
 /// The treatments, those with a common baseline below the name of their group; all columns on the page, few on a
 /// terminal.
-fn treatments(facts: &Facts<'_>, shown: Shown) -> Table {
-    let nouns = nouns(facts);
+fn treatments(facts: &Facts<'_>, nouns: &Nouns, shown: Shown) -> Table {
     let reads = if nouns.row == "row" { "reads/row" } else { "reads/query" };
     let on_page = |name: &str| Column::figure(name).shown(Shown::Page);
     let columns = vec![
@@ -118,9 +115,8 @@ fn legend(facts: &Facts<'_>) -> Vec<Prose> {
 }
 
 /// One chart a group.
-fn throughput(facts: &Facts<'_>) -> Vec<Block> {
+fn throughput(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
     let level = set_percent(facts.level());
-    let nouns = nouns(facts);
     let charts: Vec<RateChart> =
         facts.groups().into_iter().map(|(group, members)| rate_chart(facts, group, &members)).collect();
     let wide = charts.len() == 1;
@@ -132,7 +128,7 @@ fn throughput(facts: &Facts<'_>) -> Vec<Block> {
                 "{} of all {} together, with {level} intervals over blocks.",
                 nouns.rate_in_full, nouns.sessions
             ),
-            table: rates(facts, &chart.group).shown(Shown::Page),
+            table: rates(facts, nouns, &chart.group).shown(Shown::Page),
             chart: Chart::Throughput(chart),
         }))
     };
@@ -160,8 +156,7 @@ fn rate_chart(facts: &Facts<'_>, group: &str, members: &[&TreatmentSummary]) -> 
 }
 
 /// Throughput of a group.
-fn rates(facts: &Facts<'_>, group: &str) -> Table {
-    let nouns = nouns(facts);
+fn rates(facts: &Facts<'_>, nouns: &Nouns, group: &str) -> Table {
     let all = facts.analysis.treatments.iter().filter(|summary| summary.group == group);
     let rows = all.filter_map(|summary| {
         let rate = summary.metrics.get(THROUGHPUT)?;
@@ -182,12 +177,12 @@ fn rates(facts: &Facts<'_>, group: &str) -> Table {
 }
 
 /// Ratios of throughput, a figure a group.
-pub fn comparison(facts: &Facts<'_>) -> Vec<Block> {
+pub fn comparison(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Block> {
     let level = set_percent(facts.level());
-    let axis = kinds::of(facts.study).chart_words(facts).ratio;
+    let axis = kind.chart_words(facts).ratio;
     let (title, what) = match axis.starts_with("geometric") {
         true => ("Geometric mean of speeds", "Geometric mean of the queries' speeds".to_owned()),
-        false => ("Ratio of throughput", format!("{} as a ratio", nouns(facts).rate_in_full)),
+        false => ("Ratio of throughput", format!("{} as a ratio", kind.nouns(facts.study).rate_in_full)),
     };
     let words = || ratios::Words {
         title: title.to_owned(),
@@ -207,8 +202,8 @@ pub fn comparison(facts: &Facts<'_>) -> Vec<Block> {
 }
 
 /// Every figure of every treatment.
-pub fn all_treatments(facts: &Facts<'_>) -> Section {
-    Section::new("table", "All treatments", vec![Block::Table(treatments(facts, Shown::Page))])
+pub fn all_treatments(facts: &Facts<'_>, nouns: &Nouns) -> Section {
+    Section::new("table", "All treatments", vec![Block::Table(treatments(facts, nouns, Shown::Page))])
 }
 
 /// The points of the study's own session sweep, the baseline first. A point of it may be a named

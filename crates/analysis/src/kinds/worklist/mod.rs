@@ -4,14 +4,14 @@
 mod findings;
 pub mod sections;
 
-pub use sections::{is_shown, says_all_of, says_headline};
-
 use super::command::{self, Commands, NOUNS};
-use super::{Kind, Nouns};
 use crate::Facts;
-use crate::findings::{Parts, trust};
+use crate::findings::trust;
+use crate::kind::Kind;
+use crate::parts::Parts;
+use crate::workload::Nouns;
 use threadwise_document::chart::ChartWords;
-use threadwise_document::{Fact, Prose, Section};
+use threadwise_document::{Prose, Section};
 use threadwise_study::{Study, worklist};
 
 /// The kind.
@@ -28,10 +28,6 @@ impl Kind for Worklists {
 
     fn metric_name(&self, study: &Study, metric: &str) -> String {
         Commands.metric_name(study, metric)
-    }
-
-    fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
-        command::floor(facts)
     }
 
     fn turn(&self, _facts: &Facts<'_>) -> String {
@@ -52,12 +48,12 @@ impl Kind for Worklists {
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let Some((runs, lists)) = command::measured(facts).zip(facts.analysis.worklist.as_ref()) else {
-            return trust::nothing_found(facts);
+            return trust::nothing_found(facts, self);
         };
         Parts {
             validity: trust::validity(facts).into_iter().collect(),
             found: findings::worklist(facts, runs, lists),
-            limits: vec![trust::trust(facts), trust::scope(facts, &[])],
+            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
             ..Parts::default()
         }
     }

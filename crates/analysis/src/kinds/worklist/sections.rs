@@ -1,8 +1,9 @@
 //! Seconds per item by number of jobs, the table of jobs, runs item by item, and what other schedules would have taken.
 
-use crate::commands::{Commands, ELAPSED, Quantity};
-use crate::worklist::{Bar, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist};
-use crate::{Analysis, Estimate, Facts, Ratio};
+use crate::commands::Commands;
+use crate::worklist::jobs::points;
+use crate::worklist::{Bar, Pair, Point, Series, Step, Timeline, Worklist};
+use crate::{Facts, Ratio};
 use threadwise_document::chart::{JobChart, JobLine, JobPoint, JobStep, TimelineChart};
 use threadwise_document::numbers::{self, counted, seconds, set_percent};
 use threadwise_document::{
@@ -11,30 +12,6 @@ use threadwise_document::{
 
 /// Most runs that are drawn item by item.
 const MAX_TIMELINES: usize = 6;
-
-/// Whether an estimate stands in the table of jobs, as a step or a pair.
-pub fn is_shown(analysis: &Analysis, estimate: &Estimate) -> bool {
-    let Some(lists) = analysis.worklist.as_ref().filter(|_| estimate.metric == ITEM_S) else { return false };
-    let is = |a: &str, b: &str| estimate.treatment == a && estimate.baseline == b;
-    let is_pair = |pair: &Pair| is(&pair.treatment, &pair.baseline) || is(&pair.baseline, &pair.treatment);
-    estimate.kind == "jobs-step" || lists.pairs.iter().any(is_pair)
-}
-
-/// Whether the headline's values stand in the table of jobs.
-pub fn says_headline(analysis: &Analysis) -> bool {
-    analysis.headline() == ITEM_S
-        && analysis.worklist.as_ref().is_some_and(|lists| points(lists).next().is_some())
-}
-
-/// Whether the table of jobs and the headline say all of a quantity: elapsed time is seconds per item times items.
-pub fn says_all_of(analysis: &Analysis, quantity: &Quantity) -> bool {
-    quantity.metric == ELAPSED && says_headline(analysis)
-}
-
-/// All points with their series.
-fn points(lists: &Worklist) -> impl Iterator<Item = (&Series, &Point)> {
-    lists.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)))
-}
 
 /// The speed over the number of jobs before a point.
 fn step<'a>(series: &'a Series, point: &Point) -> Option<&'a Ratio> {

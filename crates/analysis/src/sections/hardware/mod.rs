@@ -3,12 +3,13 @@
 
 mod pairs;
 
+use super::cells::{columns, share};
 use crate::Facts;
 use crate::hardware::Hardware;
 use crate::hardware::shown::{cores, extent, mhz, source_words};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::{PairChart, Shared};
-use threadwise_document::{Block, Cell, Column, Document, Fact, Prose, Section, Shown, Table};
+use threadwise_document::{Block, Cell, Document, Fact, Prose, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
 use threadwise_machine::Topology;
 use threadwise_study::probe::{CoRunner, Probe};
@@ -103,12 +104,6 @@ fn measured(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
     blocks
 }
 
-/// Columns of words, then columns of figures.
-fn columns(texts: &[&str], figures: &[&str]) -> Vec<Column> {
-    let texts = texts.iter().map(|name| Column::text(*name));
-    texts.chain(figures.iter().map(|name| Column::figure(*name))).collect()
-}
-
 fn differences(hardware: &Hardware) -> Option<Table> {
     let rows = hardware.differences.iter().map(|difference| {
         vec![
@@ -120,10 +115,6 @@ fn differences(hardware: &Hardware) -> Option<Table> {
     });
     let columns = columns(&["logical CPUs", "declared", "measured", "figures"], &[]);
     (rows.len() > 0).then(|| Table::new("Where declaration and measurement differ", columns, rows))
-}
-
-fn share(value: f64) -> Cell {
-    Cell::Value { value, unit: "share" }
 }
 
 fn co_runners(probe: &Probe) -> Option<Table> {

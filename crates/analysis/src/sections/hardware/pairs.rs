@@ -1,9 +1,9 @@
 //! Measured pairs of logical CPUs: what they share and how far apart they are. A cell a pair, and for many logical CPUs
 //! the groups of each level as squares below the pairs that were measured.
 
-use super::columns;
 use crate::hardware::Hardware;
 use crate::hardware::shown::{SHARINGS, by_groups, contradicts, level_name, sign, words};
+use crate::sections::cells::{columns, share};
 use std::collections::BTreeMap;
 use threadwise_document::chart::PairChart;
 use threadwise_document::numbers::cpu_list;
@@ -100,7 +100,7 @@ fn sharing_table(probe: &Probe, hardware: &Hardware) -> Table {
             slowed(pair.wide),
             slowed(pair.chain),
             slowed(pair.load_store),
-            pair.on_cpu_share.map_or_else(Cell::none, super::share),
+            pair.on_cpu_share.map_or_else(Cell::none, share),
             Cell::Text(format!("{} of {}", pair.rounds_used, pair.rounds)),
         ]
     });

@@ -1,0 +1,94 @@
+//! What a kind of workload is asked for a report.
+
+use crate::Facts;
+use crate::parts::Parts;
+use crate::workload::Nouns;
+use threadwise_document::chart::ChartWords;
+use threadwise_document::{Fact, Prose, Section, numbers};
+use threadwise_study::{Design, Study};
+
+/// A kind of workload. Every kind fills the same places of a report, so that all are read in the same way.
+pub trait Kind: Sync {
+    /// Whether a study is of this kind. The first of `kinds::KINDS` that says so is taken.
+    fn is(&self, study: &Study) -> bool;
+
+    /// What it calls its work.
+    fn nouns(&self, study: &Study) -> Nouns;
+
+    /// A metric's name as people and programs read it.
+    fn metric_name(&self, study: &Study, metric: &str) -> String;
+
+    /// The study's heading.
+    fn title(&self, study: &Study) -> String {
+        if study.title.is_empty() { study.name.clone() } else { study.title.clone() }
+    }
+
+    /// What stands below the heading beside engine and workload, such as the size of the data.
+    fn about(&self, _facts: &Facts<'_>) -> Option<String> {
+        None
+    }
+
+    /// The noise floor beside the verdict, of the group where it is widest; `None` where it is not known.
+    fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
+        let widest = facts.widest_floor()?;
+        let name = facts.common_baseline();
+        Some(Fact {
+            name: "noise floor".to_owned(),
+            value: format!("±{}", numbers::percent(widest.floor.exp_m1())),
+            note: format!("{name} against {name}"),
+        })
+    }
+
+    /// What a treatment does in a round, to stand behind `every treatment`.
+    fn turn(&self, facts: &Facts<'_>) -> String {
+        turn(&facts.study.design, facts.study.is_fixed_work())
+    }
+
+    /// What its method has that others have not, a paragraph each.
+    fn method(&self) -> Vec<Prose> {
+        Vec::new()
+    }
+
+    /// Why a run does not count, as it is shown.
+    fn reason(&self, message: &str) -> String {
+        message.to_owned()
+    }
+
+    /// What its rows are and what was run, for the verdict's scope, where its findings do not say so.
+    fn scope(&self, _study: &Study) -> Option<String> {
+        None
+    }
+
+    /// What may be compared of several studies side by side, and what may not.
+    fn comparable(&self) -> &'static str {
+        COMPARABLE
+    }
+
+    /// What it finds, in the places of a verdict.
+    fn findings(&self, facts: &Facts<'_>) -> Parts;
+
+    /// The sections that answer its question: they come first.
+    fn answers(&self, facts: &Facts<'_>) -> Vec<Section>;
+
+    /// Every figure of every treatment: behind what all studies show.
+    fn tables(&self, facts: &Facts<'_>) -> Vec<Section>;
+
+    /// Words on the axes of charts.
+    fn chart_words(&self, facts: &Facts<'_>) -> ChartWords;
+}
+
+/// What may be compared of studies that differ in kind, too.
+pub const COMPARABLE: &str = "Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: \
+     each engine's rows are its own work.";
+
+/// What a treatment of sessions does in a round.
+fn turn(design: &Design, is_fixed_work: bool) -> String {
+    let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| numbers::nanoseconds(ns as f64));
+    match is_fixed_work {
+        true => format!(
+            "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time from \
+             the common start to the end of the last session"
+        ),
+        false => format!("gets one slice of {slice} after {rewarm} of re-warming"),
+    }
+}
