@@ -1,6 +1,5 @@
 //! All that a report is made from, with the questions that every part of it asks. Pure.
 
-use crate::estimate::THROUGHPUT;
 use crate::groups::group_words;
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
@@ -159,11 +158,6 @@ impl<'a> Facts<'a> {
                 [self.label(&estimate.name, group).to_owned(), format!("{top} to {}", all.join(" and "))]
             }
         }
-    }
-
-    /// Throughput of a treatment, rows per second.
-    pub fn rate(&self, summary: &'a TreatmentSummary) -> Option<&'a crate::Interval> {
-        summary.metrics.get(THROUGHPUT)
     }
 
     /// The ratio of a treatment where it has one; the words of its role where it is the baseline.

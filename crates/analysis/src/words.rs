@@ -41,6 +41,11 @@ pub fn plus_minus(share: f64) -> Prose {
     Prose::figure(format!("±{}", numbers::percent(share)))
 }
 
+/// `one core`, `13 cores`.
+pub fn count_of(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", numbers::count_word(count as u32), if count == 1 { "" } else { "s" })
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub fn list(parts: &[String]) -> String {
     match parts {

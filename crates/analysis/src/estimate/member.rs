@@ -5,7 +5,7 @@
 use super::judge::{Judgement, judge};
 use crate::statistics::{MeanEstimate, sign_flip_p, variance_inflation};
 use crate::{Direction, Estimate, Unflagged};
-use threadwise_document::numbers;
+use threadwise_document::numbers::{self, counted};
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::{Comparison, Study};
 
@@ -94,10 +94,10 @@ impl<'a> Member<'a> {
 
     /// The method in words.
     fn method(&self, rounds: u32) -> String {
-        let mut text = format!("t over {}", plural(self.mean.n as u32, "block"));
+        let mut text = format!("t over {}", counted(self.mean.n, "block"));
         match self.source {
             Source::Percentiles => text += ", percentiles of each block's merged histograms",
-            Source::Rounds => text += &format!(" of {}", plural(rounds, "round")),
+            Source::Rounds => text += &format!(" of {}", counted(rounds as usize, "round")),
             Source::WholeRuns => text += " of whole runs",
         }
         text += &format!(", baseline {}", self.comparison.baseline.join(" and "));
@@ -106,7 +106,8 @@ impl<'a> Member<'a> {
             text += &format!(", variance times {} for correlation of blocks", numbers::ratio(inflation));
         }
         if self.series.empty_rounds > 0 {
-            text += &format!(", {} without a row skipped", plural(self.series.empty_rounds, "slice"));
+            text +=
+                &format!(", {} without a row skipped", counted(self.series.empty_rounds as usize, "slice"));
         }
         text
     }
@@ -145,8 +146,4 @@ fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<Unfla
     let mean = MeanEstimate::of(&rest)?;
     let (low, high) = mean.interval(alpha);
     Some(Unflagged { value: mean.mean.exp(), low: low.exp(), high: high.exp(), blocks: rest.len() as u32 })
-}
-
-fn plural(count: u32, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

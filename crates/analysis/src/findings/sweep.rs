@@ -4,7 +4,7 @@ use super::facts::Shape;
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::groups::group_words;
-use crate::words::{change, finding, judged};
+use crate::words::{change, count_of, finding, judged};
 use crate::{Estimate, Finding};
 use threadwise_document::numbers::count_word;
 use threadwise_document::{Prose, prose};
@@ -221,7 +221,7 @@ fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
     let most = count_word(sweep.points[knee].sessions());
     if next.growth == Growth::Unclear {
         let why = if next.step.is_some() { "inconclusive" } else { "not compared directly" };
-        let more = plural_words(next.sessions());
+        let more = count_of(next.sessions() as usize, "session");
         return prose!("not decided (the step from {} to {} is {})", most, more, why);
     }
     let fewer = count_word(sweep.points[latency].sessions());
@@ -232,11 +232,6 @@ fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
         }
         _ => most.into(),
     }
-}
-
-/// `one session`, `two sessions`.
-fn plural_words(sessions: u32) -> String {
-    format!("{} session{}", count_word(sessions), if sessions == 1 { "" } else { "s" })
 }
 
 /// How many busy sessions to use.

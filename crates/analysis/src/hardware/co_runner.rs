@@ -2,7 +2,7 @@
 
 use super::words::{cpus_text, sentence_part};
 use crate::Finding;
-use crate::words::{MAX_LISTED, finding};
+use crate::words::{MAX_LISTED, finding, share};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{CoRunner, Probe};
@@ -41,7 +41,7 @@ fn quiet_text(quiet: &[(&CoRunner, f64)], alone: bool) -> Option<Prose> {
     let siblings = if cpus.len() == 1 { "the sibling" } else { "the siblings" };
     let siblings_of = format!("{siblings} of {}", cpus_text(&cpus));
     let none = *most < HARDLY_SHARE;
-    let most = percent(*most);
+    let most = share(*most);
     Some(match (none, alone) {
         (true, true) => prose!("No co-runner was seen on {}", siblings_of),
         (true, false) => prose!("none was seen on {}", siblings_of),
@@ -55,22 +55,17 @@ fn quiet_text(quiet: &[(&CoRunner, f64)], alone: bool) -> Option<Prose> {
 /// The busiest by name, the rest by number.
 fn busy_text(busy: &[(&CoRunner, f64)]) -> Option<Prose> {
     let (first, rest) = busy.split_first()?;
-    let named = |(co_runner, share): &(&CoRunner, f64)| {
-        prose!("that of CPU {} during {}", co_runner.cpu, percent(*share))
+    let named = |(co_runner, busy): &(&CoRunner, f64)| {
+        prose!("that of CPU {} during {}", co_runner.cpu, share(*busy))
     };
-    let mut parts =
-        vec![prose!("the sibling of CPU {} during {} of the probe", first.0.cpu, percent(first.1))];
+    let mut parts = vec![prose!("the sibling of CPU {} during {} of the probe", first.0.cpu, share(first.1))];
     parts.extend(rest.iter().take(MAX_LISTED - 1).map(named));
     if let [next, .., last] | [next @ last] = rest.get(MAX_LISTED - 1..).unwrap_or_default() {
-        let (count, range) = (rest.len() - (MAX_LISTED - 1), (percent(last.1), percent(next.1)));
+        let (count, range) = (rest.len() - (MAX_LISTED - 1), (share(last.1), share(next.1)));
         let range = if range.0 == range.1 { range.0 } else { prose!("{} to {}", range.0, range.1) };
         parts.push(prose!("those of {} more during {}", numbers::counted(count, "CPU"), range));
     }
     Some(prose!("A co-runner was busy on {}", Prose::list(parts)))
-}
-
-fn percent(share: f64) -> Prose {
-    Prose::figure(numbers::percent(share))
 }
 
 fn unknown_text(probe: &Probe, alone: bool) -> Option<Prose> {
@@ -91,7 +86,7 @@ fn off_cpu_text(probe: &Probe) -> Option<Prose> {
         prose!(
             "we were kept off CPU {} for {} of the time of its windows",
             most.cpu,
-            percent(most.off_cpu_share)
+            share(most.off_cpu_share)
         )
     })
 }

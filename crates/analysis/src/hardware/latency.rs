@@ -2,10 +2,9 @@
 
 use super::shown::level_name;
 use super::types::{Difference, MAX_DIFFERENCES};
-use super::words::{count_of, cpus_text};
+use super::words::cpus_text;
 use crate::Finding;
-use crate::words::finding;
-use crate::words::shortened;
+use crate::words::{count_of, finding, shortened};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::nanoseconds;
 use threadwise_document::{Prose, prose};

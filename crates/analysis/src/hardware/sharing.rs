@@ -2,10 +2,9 @@
 
 use super::cores::{Cores, Relation};
 use super::types::{Difference, MAX_DIFFERENCES, PairCounts};
-use super::words::{count_of, cpus_text, sentence_part, slowed};
+use super::words::{cpus_text, sentence_part, slowed};
 use crate::Finding;
-use crate::words::finding;
-use crate::words::shortened_of;
+use crate::words::{count_of, finding, share, shortened_of};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing, Slowdown};
@@ -160,9 +159,7 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> Prose {
     match cores.measured_of(0, 1) {
         Relation::Same(Sharing::SameCpu) => {
             let on = probe.pairs.iter().find_map(|pair| pair.on_cpu_share);
-            let on = on.map_or_else(Prose::default, |on| {
-                prose!(", each on a CPU {} of the time", Prose::figure(numbers::percent(on)))
-            });
+            let on = on.map_or_else(Prose::default, |on| prose!(", each on a CPU {} of the time", share(on)));
             prose!(
                 "{} are one logical CPU under two names{}{} ({}): look at steal, and count on one.",
                 &capital,

@@ -3,11 +3,6 @@
 use threadwise_document::{Prose, numbers};
 use threadwise_machine::CpuSet;
 
-/// `one core`, `13 cores`.
-pub fn count_of(count: usize, noun: &str) -> String {
-    format!("{} {noun}{}", numbers::count_word(count as u32), if count == 1 { "" } else { "s" })
-}
-
 /// A ratio of times, as `1.98x`.
 pub fn slowed(ratio: f64) -> Prose {
     Prose::figure(numbers::value(ratio, "ratio"))

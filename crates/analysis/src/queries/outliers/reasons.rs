@@ -15,6 +15,7 @@ use super::super::table::{Cell, Done, Table};
 use super::super::{Change, QueryEstimates, Reason, TreatmentQueries};
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::statistics::median;
+use crate::words;
 use threadwise_document::{Prose, numbers, prose};
 
 /// Part of an excess that a disturbance must explain.
@@ -232,10 +233,6 @@ fn amount(name: &str, amount: f64) -> Prose {
     })
 }
 
-fn percent(share: f64) -> Prose {
-    Prose::figure(numbers::percent(share))
-}
-
 fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f64) -> Option<Why> {
     // Taken beyond what the usual share takes of as long a time.
     let explains = |now: f64, usual: f64| {
@@ -267,7 +264,11 @@ fn neighbour(cell: &Cell<'_>, around: &Surroundings, usual: &Usual, excess_ns: f
 }
 
 fn shares(cause: &'static str, what: &str, now: f64, usual: f64) -> Why {
-    Why::new(Reason::Neighbour, cause, prose!("{} {}, mostly {}", what, percent(now), percent(usual)))
+    Why::new(
+        Reason::Neighbour,
+        cause,
+        prose!("{} {}, mostly {}", what, words::share(now), words::share(usual)),
+    )
 }
 
 fn clock(cell: &Cell<'_>, usual: &Usual, times: f64) -> Option<Why> {
@@ -327,7 +328,8 @@ pub fn of_query(
     let (now, was) = (steal(&[at]), steal(table.below(at)));
     // Steal lengthens a query by about its own share.
     if times < 1.0 && now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln() {
-        let text = prose!("steal {} of the time, under the baseline {}", percent(now), percent(was));
+        let text =
+            prose!("steal {} of the time, under the baseline {}", words::share(now), words::share(was));
         return Why::new(Reason::Neighbour, "steal", text);
     }
     nothing()
