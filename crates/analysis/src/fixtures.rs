@@ -1,7 +1,6 @@
 //! Small studies and runs for tests.
 
-use crate::plain_verdict;
-use crate::{Direction, Estimate, Ratio, analyse_on, validity};
+use crate::{Direction, Estimate, Ratio, analyse_on, plain_verdict, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;

@@ -35,5 +35,6 @@ pub use document::document;
 pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentSummary, Unflagged};
 pub use facts::Facts;
 pub use look::{analyse, analyse_on, analyse_probed, reached};
+pub use sections::hardware::probe_document;
 pub use threadwise_document::{Direction, Finding, Interval, Ratio};
 pub use verdict::{plain_verdict, verdict};

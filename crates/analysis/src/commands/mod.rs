@@ -17,8 +17,8 @@ mod tests;
 
 pub use figures::elapsed_ns;
 pub use types::{
-    BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, Gap, MEMORY, Quantity, SAID,
-    direction,
+    BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, Gap, IDLE_SHARE, MEMORY, Quantity,
+    SAID, direction,
 };
 
 use crate::Analysis;
@@ -119,7 +119,7 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
     let asked = asked.map(OptionValue::to_string).unwrap_or_default();
     let asked = asked.strip_prefix(SAID).unwrap_or(&asked);
     if is_never_idle(study) {
-        all.retain(|quantity| quantity.metric != crate::worklist::IDLE_SHARE || quantity.name == asked);
+        all.retain(|quantity| quantity.metric != IDLE_SHARE || quantity.name == asked);
     }
     if let Some(at) = all.iter().position(|quantity| quantity.is_said && quantity.name == asked) {
         let headline = all.remove(at);

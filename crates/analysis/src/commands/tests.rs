@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::fixtures::{comparison, cpu_times, machine, study};
-use crate::plain_verdict;
-use crate::{Direction, Estimate, Finding, analyse_on, reached};
+use crate::{Direction, Estimate, Finding, analyse_on, plain_verdict, reached};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -19,6 +19,8 @@ pub const BUSY_CPUS: &str = "busy_cpus";
 pub const MEMORY: &str = command::PEAK_RSS_BYTES;
 /// Metric names of what the output said begin with this.
 pub const SAID: &str = "metric/";
+/// Metric name of the share of a work list's jobs' time in which they had nothing left to do.
+pub const IDLE_SHARE: &str = "metric/idle_share";
 
 /// A study of commands at one look. `None` in [`crate::Analysis::commands`] where the workload is another.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -15,7 +15,6 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use crate::sections::hardware::document;
 pub use types::{Difference, Hardware, MAX_DIFFERENCES, PairCounts};
 
 use crate::Finding;

@@ -14,7 +14,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-pub use types::{Bar, Computed, IDLE_SHARE, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist};
+pub use types::{Bar, Computed, ITEM_S, Pair, Point, Series, Step, Timeline, Worklist};
 
 use crate::Analysis;
 use crate::estimate::Observed;

@@ -1,8 +1,8 @@
 //! Lines of points, the steps along them, and the pairs between them.
 
 use super::items::Runs;
-use super::types::{IDLE_SHARE, ITEM_S, Pair, Point, Series, Step};
-use crate::commands::{Commands, ELAPSED};
+use super::types::{ITEM_S, Pair, Point, Series, Step};
+use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Observed;
 use crate::setting::Setting;
 use crate::{Analysis, Direction, Estimate, Ratio};

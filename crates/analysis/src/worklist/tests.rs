@@ -2,9 +2,9 @@
 //! verdict as a reader sees it.
 
 use super::*;
+use crate::commands::IDLE_SHARE;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
-use crate::plain_verdict;
-use crate::{Finding, Ratio, analyse_on};
+use crate::{Finding, Ratio, analyse_on, plain_verdict};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,
 };

@@ -5,9 +5,6 @@ use serde::Serialize;
 
 /// Metric name of seconds per item in estimates and summaries.
 pub const ITEM_S: &str = "metric/item_s";
-/// Metric name of the share of the jobs' time in which they had nothing left to do.
-pub const IDLE_SHARE: &str = "metric/idle_share";
-
 /// A study of work lists at one look. `None` in `Analysis::worklist` where the workload is another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Worklist {

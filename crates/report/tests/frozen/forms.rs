@@ -3,7 +3,7 @@
 use crate::opened::Opened;
 use crate::{page, tree};
 use std::io::Write;
-use threadwise_analysis::{Facts, compare, document, hardware};
+use threadwise_analysis::{Facts, compare, document, probe_document};
 use threadwise_report::terminal::Style;
 use threadwise_report::{ReportError, csv, html, json, terminal};
 
@@ -102,7 +102,7 @@ pub fn probe_terminal(opened: &Opened) -> String {
 /// The page of `probe`, and what its charts are drawn from.
 pub fn probe_page(opened: &Opened) -> String {
     let (probe, hardware) = (opened.probe.as_ref().unwrap(), opened.hardware.as_ref().unwrap());
-    let document = hardware::document(&opened.topology, probe, hardware, "0.1.0", "");
+    let document = probe_document(&opened.topology, probe, hardware, "0.1.0", "");
     let page = html::render(&document).unwrap();
     page::text(&page) + "\n" + &chart_data(&page)
 }

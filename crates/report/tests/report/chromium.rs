@@ -6,7 +6,7 @@ use crate::probes::{Probed, eight, many, two};
 use crate::support::Fixture;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use threadwise_analysis::hardware;
+use threadwise_analysis::probe_document;
 use threadwise_report::html;
 
 /// Names under which distributions install it.
@@ -130,7 +130,7 @@ fn tips_that_come_with_the_pointer_are_no_fault_either() {
 /// The page of a probe alone.
 pub fn probe_page(probed: &Probed) -> String {
     let Probed { topology, probe, hardware } = probed;
-    html::render(&hardware::document(topology, probe, hardware, "0.1.0", "2026-01-01T12:00:00Z")).unwrap()
+    html::render(&probe_document(topology, probe, hardware, "0.1.0", "2026-01-01T12:00:00Z")).unwrap()
 }
 
 #[test]

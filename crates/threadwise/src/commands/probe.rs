@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_analysis::probe_document;
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::whole::{self, Request};
@@ -77,7 +78,7 @@ fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardwar
     output::deliver(printed, path, false, || {
         let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let version = env!("CARGO_PKG_VERSION");
-        let document = hardware::document(topology, probe, hardware, version, &created_utc);
+        let document = probe_document(topology, probe, hardware, version, &created_utc);
         html::render(&document).map_err(AppError::failed)
     })?;
     output::name_page(path.filter(|_| !args.json))

@@ -3,12 +3,12 @@
 //! have taken.
 
 use crate::Facts;
-use crate::commands::{Commands, ELAPSED};
+use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::findings::smt;
 use crate::kinds::command::findings::{command_words, cost, gaps, metrics, others, whole};
 use crate::words::{finding, not_shown};
 use crate::worklist::series::between;
-use crate::worklist::{Computed, IDLE_SHARE, ITEM_S, Point, Series, Step, Worklist};
+use crate::worklist::{Computed, ITEM_S, Point, Series, Step, Worklist};
 use crate::{Estimate, Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::words::bytes;

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::fixtures::comparison;
-use crate::plain_verdict;
-use crate::{Facts, Finding};
+use crate::{Facts, Finding, plain_verdict};
 use threadwise_machine::topology::Cache;
 use threadwise_study::engine::Properties;
 

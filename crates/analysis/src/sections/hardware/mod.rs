@@ -36,7 +36,7 @@ pub fn chart(facts: &Facts<'_>) -> Option<PairChart> {
 }
 
 /// The report of a probe alone. `created_utc` is when it was measured, RFC 3339 in UTC, and may be empty.
-pub fn document(
+pub fn probe_document(
     topology: &Topology,
     probe: &Probe,
     hardware: &Hardware,

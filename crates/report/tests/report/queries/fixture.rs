@@ -5,13 +5,12 @@ use super::made::{TARGET_HALF_WIDTH, estimates, plans, runs, study};
 use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
-use threadwise_analysis::plain_verdict;
 use threadwise_analysis::queries::{
     Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries,
     QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
 };
 use threadwise_analysis::{
-    Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
+    Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary, plain_verdict,
 };
 use threadwise_document::{Prose, prose};
 

@@ -2,9 +2,8 @@
 //! with the ratios of the published one.
 
 use crate::support::{Draws, Fixture, topology};
-use threadwise_analysis::plain_verdict;
 use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Step, Timeline, Worklist};
-use threadwise_analysis::{Direction, Interval, Ratio, analyse_on};
+use threadwise_analysis::{Direction, Interval, Ratio, analyse_on, plain_verdict};
 use threadwise_machine::Pin;
 use threadwise_study::{
     Comparison, OptionValue, Options, Reading, Role, Run, RunStatus, SessionSlice, Slice, Treatment, command,

@@ -18,7 +18,7 @@ pub const MAX_SHOWN: usize = 3;
 
 /// The treatments that are named, and those that are left to the table.
 pub struct Choice<'a> {
-    /// At most [`MAX_TOLD`], in study order: all where there are no more, else the fastest and each
+    /// At most [`MAX_SHOWN`], in study order: all where there are no more, else the fastest and each
     /// placement's highest DOP.
     pub named: Vec<&'a TreatmentQueries>,
     /// The others in study order.
