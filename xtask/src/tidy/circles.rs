@@ -10,9 +10,6 @@ use super::paths::{Found, Module, Modules, Place};
 use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates that have circles still, and how many files stand in them: it may only fall.
-const CIRCLES_LEFT: [(&str, usize); 0] = [];
-
 /// Names that one file takes from another.
 type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
 
@@ -25,30 +22,16 @@ pub fn check(files: &[SourceFile<'_>]) -> Vec<Violation> {
             crates.entry(name).or_default().push((path, file));
         }
     }
-    crates.into_iter().flat_map(|(name, files)| of_crate(name, &arrows(&Modules::read(&files)))).collect()
+    crates.into_values().flat_map(|files| of_crate(&arrows(&Modules::read(&files)))).collect()
 }
 
-fn of_crate(name: &str, arrows: &Arrows) -> Vec<Violation> {
+fn of_crate(arrows: &Arrows) -> Vec<Violation> {
     let mut graph = Graph::new();
     for (from, to) in arrows.keys() {
         graph.entry(from.clone()).or_default().insert(to.clone());
     }
     let found = circles(&graph);
-    let files: usize = found.iter().map(BTreeSet::len).sum();
-    let left = CIRCLES_LEFT.iter().find(|(left, _)| *left == name).map_or(0, |(_, files)| *files);
-    let first = found.first().and_then(|circle| circle.first()).map_or(name, String::as_str);
-    match files {
-        0 if left == 0 => Vec::new(),
-        _ if files == left => {
-            let what = format!("crate {name} has {} circles with {files} files", found.len());
-            vec![Violation::warning(first, 0, what)]
-        }
-        _ if files < left => {
-            let what = format!("crate {name} has {files} files in circles: say so in CIRCLES_LEFT");
-            vec![Violation::new("xtask/src/tidy/circles.rs", 0, what)]
-        }
-        _ => found.iter().map(|circle| Violation::new(first_of(circle), 0, words(circle, arrows))).collect(),
-    }
+    found.iter().map(|circle| Violation::new(first_of(circle), 0, words(circle, arrows))).collect()
 }
 
 fn first_of(circle: &BTreeSet<String>) -> &str {
