@@ -105,6 +105,12 @@ fn parse_status(status: &str) -> Option<CpuSet> {
     CpuSet::parse_list(list).ok()
 }
 
+/// The calling thread's OS number: the last part of the link `/proc/thread-self` (proc(5)); `None` where
+/// /proc is not mounted.
+pub fn current_thread_id() -> Option<u32> {
+    std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
+}
+
 /// Binds the calling thread to the CPUs of `words` (64 a word, lowest first), without read-back.
 ///
 /// It allocates nothing, takes no lock and makes one system call, so it may run between `fork` and

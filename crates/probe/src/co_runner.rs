@@ -22,7 +22,7 @@ pub const FREE_ADDS: Option<f64> =
 
 /// Below this share of the baseline the sibling was busy: half way between a free core and one whose
 /// sibling takes 4 tenths.
-const BUSY_BELOW: f64 = 0.8;
+pub(crate) const BUSY_BELOW: f64 = 0.8;
 
 /// Fewest usable windows that a share is computed from.
 const FEWEST_WINDOWS: usize = 10;

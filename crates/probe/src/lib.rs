@@ -12,5 +12,6 @@ pub mod groups;
 pub mod kernels;
 pub mod latency;
 pub mod live;
+pub mod look;
 pub mod siblings;
 pub mod whole;

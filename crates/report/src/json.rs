@@ -10,12 +10,14 @@ pub(crate) mod lines;
 mod lists;
 mod machine;
 mod old_names;
+mod watched;
 
 pub use compare::compare;
 pub use form::VERSION;
 pub use lines::{items_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{probe, topology};
+pub use watched::{WatchedCpu, WatchedLine, watched};
 
 use crate::{Document, Facts};
 use serde_json::{Map, Value, json};

@@ -47,6 +47,8 @@ pub enum Command {
     Topology(TopologyArgs),
     /// Measure the machine: who shares a core, co-runners on siblings, latencies, clocks
     Probe(ProbeArgs),
+    /// Look at the machine live: who shares a core with whom now, and with somebody else's thread
+    Watch(WatchArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
     /// Add, list or remove engines that run on their own Python packages, such as DuckDB
@@ -308,6 +310,40 @@ pub struct ProbeArgs {
     /// Probe although the machine is busy or a database server is running
     #[arg(long)]
     pub allow_busy: bool,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise watch                          a look a second at all allowed logical CPUs
+  threadwise watch --every 100ms --count 600
+  threadwise watch --cpus 0-3 --json | jq -c '[.utc, (.cpus[] | .state)]'
+
+In a virtual machine the hypervisor decides which logical CPUs share a core, and may change it at any
+time. A look takes some tens of microseconds on each logical CPU: two by two they pass a cache line, then
+all run one kernel at once; who keeps the whole width of its core has it for itself. The columns:
+  alone       the core for itself
+  one core    two of ours on one core
+  co-runner   slowed by somebody else's thread on the same core
+  slowed      one of those two; the next looks tell
+  away        not run in time: stacked on another logical CPU, or taken away by somebody
+  unknown     the figures contradict each other, or no free core was seen yet
+It needs no root, changes nothing, and may run beside anything; its own load is below 0.1% at a look a
+second. Ctrl-C ends it with a summary. Method: docs/PROBE.md")]
+pub struct WatchArgs {
+    /// Logical CPUs to look at, such as 0-3,8 [default: all that are allowed, or 16 spread over them]
+    #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// Time from look to look, 10ms to 1h
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::input::look_interval)]
+    pub every: f64,
+    /// Looks [default: until Ctrl-C]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Print JSON, an object a line and a look (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `doctor`.

@@ -27,6 +27,18 @@ pub fn slice(text: &str) -> Result<f64, String> {
     }
 }
 
+/// From one look to the next, `10ms` to `1h`: a look may take some milliseconds where CPUs are busy.
+///
+/// # Errors
+/// A text that is no time, or one that is out of range.
+pub fn look_interval(text: &str) -> Result<f64, String> {
+    let seconds = seconds(text)?;
+    match (0.01..=3600.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(format!("'{text}' is out of range: looks are 10ms to 1h apart")),
+    }
+}
+
 /// A whole number of sessions, jobs or threads.
 ///
 /// # Errors

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::compare(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Probe(args) => commands::probe::probe(args),
+        Command::Watch(args) => commands::watch::watch(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Engine(args) => commands::engine::engine_command(args),
         Command::Reload(args) => commands::reload::reload(args),

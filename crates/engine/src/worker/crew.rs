@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use threadwise_machine::CpuSet;
-use threadwise_machine::pin::pin_current_thread;
+use threadwise_machine::pin::{current_thread_id, pin_current_thread};
 use threadwise_study::SessionSlice;
 
 use crate::{EngineError, LoadRequest, Running, Session, SessionRequest, Window};
@@ -170,7 +170,7 @@ fn live(
     // What is left has one owner when the sessions are gone.
     drop(running);
     session.warm()?;
-    let tid = own_thread_id().ok_or_else(|| EngineError::Failed {
+    let tid = current_thread_id().ok_or_else(|| EngineError::Failed {
         engine: "worker".into(),
         action: "learn its thread id".into(),
         why: "/proc/thread-self cannot be read; /proc must be mounted".into(),
@@ -188,10 +188,4 @@ fn live(
         };
         event = Event::Slice(Box::new(slice));
     }
-}
-
-/// The calling thread's OS id: the last part of the link `/proc/thread-self` (proc(5)).
-fn own_thread_id() -> Option<u32> {
-    let link = std::fs::read_link("/proc/thread-self").ok()?;
-    link.file_name()?.to_str()?.parse().ok()
 }

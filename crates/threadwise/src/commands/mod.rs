@@ -12,6 +12,7 @@ pub mod reload;
 pub mod report;
 pub mod run;
 pub mod topology;
+pub mod watch;
 pub mod worker;
 pub mod worklist;
 

@@ -27,5 +27,6 @@ mod resumed;
 mod servers;
 mod tpch;
 mod validity;
+mod watch;
 mod worklist;
 mod worklist_run;

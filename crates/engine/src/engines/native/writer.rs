@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use threadwise_machine::CpuSet;
-use threadwise_machine::pin::pin_current_thread;
+use threadwise_machine::pin::{current_thread_id, pin_current_thread};
 
 use super::error::failed;
 use super::log::{Log, LogError};
@@ -197,16 +197,10 @@ impl Drop for LogWriter {
 fn place(log: &Log, cpus: &CpuSet, placed: &Sender<Result<u32, String>>) -> bool {
     let answer = pin_current_thread(cpus)
         .map_err(|cause| cause.to_string())
-        .and_then(|()| own_thread_id().ok_or_else(|| "/proc/thread-self cannot be read".to_owned()));
+        .and_then(|()| current_thread_id().ok_or_else(|| "/proc/thread-self cannot be read".to_owned()));
     let bound = answer.is_ok();
     log.attach_writer();
     placed.send(answer).is_ok() && bound
-}
-
-/// The calling thread's OS id: the last part of the link `/proc/thread-self` (proc(5)).
-fn own_thread_id() -> Option<u32> {
-    let link = std::fs::read_link("/proc/thread-self").ok()?;
-    link.file_name()?.to_str()?.parse().ok()
 }
 
 /// The writer's life.

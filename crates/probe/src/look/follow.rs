@@ -1,0 +1,289 @@
+//! Looks one after another: who shares a core with whom now, and who with somebody else.
+//!
+//! All logical CPUs run the wide kernel at once in every look, so that each that has its core's whole width
+//! is cleared at once. One that is slowed shares its core with another of ours or with somebody else's
+//! thread: lines passed with the other slowed ones say which. Each look has one line a CPU at most; known
+//! partners are paired first, then slowed CPUs that nobody explains, then the rest, each time those whose
+//! last meeting is the longest ago.
+
+use super::{CpuLook, Levels, Look, free_width};
+use crate::co_runner::BUSY_BELOW;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Widths that are remembered of a logical CPU: levels of hours ago are those of another clock.
+const REMEMBERED: usize = 512;
+
+/// How a logical CPU has its core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Share {
+    /// For itself.
+    Alone,
+    /// With another of ours, which slows it.
+    With(u32),
+    /// With somebody else: none of ours explains that it is slowed.
+    CoRunner,
+    /// It is slowed, and not all of ours that may be the cause have been looked at yet.
+    Slowed,
+    /// It did not run in time: stacked on another, or taken away.
+    Away,
+    /// The figures contradict each other, or its core's width is not known.
+    Unknown,
+}
+
+/// What looks have told so far.
+#[derive(Debug, Default)]
+pub struct Follower {
+    cpus: Vec<u32>,
+    widths: BTreeMap<u32, VecDeque<f64>>,
+    lines_ns: Vec<f64>,
+    partners: BTreeMap<u32, u32>,
+    /// Number of the look in which two were last seen on different cores.
+    apart: BTreeMap<(u32, u32), u64>,
+    /// Slowed in the last look, without a partner.
+    suspects: BTreeSet<u32>,
+    looks: u64,
+}
+
+fn key(a: u32, b: u32) -> (u32, u32) {
+    (a.min(b), a.max(b))
+}
+
+impl Follower {
+    /// Of these logical CPUs.
+    pub fn new(cpus: &[u32]) -> Self {
+        Self { cpus: cpus.to_vec(), ..Self::default() }
+    }
+
+    /// The pairs that are to pass a line in the next look.
+    pub fn pairs(&self) -> Vec<(u32, u32)> {
+        let mut free: BTreeSet<u32> = self.cpus.iter().copied().collect();
+        let mut pairs = Vec::new();
+        for (&a, &b) in &self.partners {
+            if a < b && free.contains(&a) && free.contains(&b) {
+                free.remove(&a);
+                free.remove(&b);
+                pairs.push((a, b));
+            }
+        }
+        let suspects: BTreeSet<u32> = self.suspects.intersection(&free).copied().collect();
+        self.longest_ago(suspects, &mut pairs);
+        let paired: BTreeSet<u32> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+        self.longest_ago(free.difference(&paired).copied().collect(), &mut pairs);
+        pairs
+    }
+
+    /// Pairs CPUs up, each with the one that it has not met for the longest time.
+    fn longest_ago(&self, mut cpus: BTreeSet<u32>, pairs: &mut Vec<(u32, u32)>) {
+        while let Some(a) = cpus.pop_first() {
+            let met = |b: &u32| self.apart.get(&key(a, *b)).copied().unwrap_or(0);
+            let Some(b) = cpus.iter().copied().min_by_key(met) else { return };
+            cpus.remove(&b);
+            pairs.push((a, b));
+        }
+    }
+
+    /// Takes a look in; says how each logical CPU had its core, in the look's order.
+    pub fn judge(&mut self, look: &Look) -> Vec<Share> {
+        self.looks += 1;
+        for seen in &look.cpus {
+            let widths = self.widths.entry(seen.cpu).or_default();
+            widths.extend(seen.adds_per_step);
+            if widths.len() > REMEMBERED {
+                widths.pop_front();
+            }
+        }
+        let slowed: BTreeSet<u32> =
+            look.cpus.iter().filter(|seen| self.is_slowed(seen) == Some(true)).map(|seen| seen.cpu).collect();
+        let contradicted = self.meet(look, &slowed);
+        let shares: Vec<Share> = look
+            .cpus
+            .iter()
+            .map(|seen| match contradicted.contains(&seen.cpu) {
+                true => Share::Unknown,
+                false => self.share(seen, &slowed),
+            })
+            .collect();
+        self.suspects = slowed.into_iter().filter(|cpu| !self.partners.contains_key(cpu)).collect();
+        shares
+    }
+
+    /// Level of lines between siblings, as far as the looks show one.
+    pub fn levels(&self) -> Levels {
+        Levels::of(self.lines_ns.iter().copied())
+    }
+
+    fn is_slowed(&self, seen: &CpuLook) -> Option<bool> {
+        let widths: Vec<f64> = self.widths.get(&seen.cpu)?.iter().copied().collect();
+        Some(seen.adds_per_step? < BUSY_BELOW * free_width(&widths)?)
+    }
+
+    /// Notes who was apart and who on one core; gives those whose line and widths contradict each other.
+    fn meet(&mut self, look: &Look, slowed: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let lines = look.pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.line_ns?)));
+        let lines: Vec<(u32, u32, f64)> = lines.collect();
+        self.remember_lines(&lines);
+        let siblings_ns = self.levels().siblings_ns;
+        let mut contradicted = BTreeSet::new();
+        for (a, b, line_ns) in lines {
+            if self.partners.get(&a) == Some(&b) {
+                self.partners.remove(&a);
+                self.partners.remove(&b);
+            }
+            match siblings_ns.map(|siblings_ns| line_ns <= siblings_ns) {
+                Some(false) => {
+                    self.apart.insert(key(a, b), self.looks);
+                }
+                Some(true) if slowed.contains(&a) && slowed.contains(&b) => {
+                    self.partners
+                        .retain(|&one, &mut other| ![one, other].iter().any(|cpu| [a, b].contains(cpu)));
+                    self.partners.extend([(a, b), (b, a)]);
+                }
+                _ => contradicted.extend([a, b]),
+            }
+        }
+        contradicted
+    }
+
+    /// Only the extremes on both sides of the level matter.
+    fn remember_lines(&mut self, lines: &[(u32, u32, f64)]) {
+        self.lines_ns.extend(lines.iter().map(|(_, _, line_ns)| *line_ns));
+        let (low, high): (Vec<f64>, Vec<f64>) =
+            self.lines_ns.iter().partition(|line_ns| **line_ns <= super::SIBLINGS_AT_MOST_NS);
+        let slowest_low = low.into_iter().reduce(f64::max);
+        let fastest_high = high.into_iter().reduce(f64::min);
+        self.lines_ns = slowest_low.into_iter().chain(fastest_high).collect();
+    }
+
+    fn share(&self, seen: &CpuLook, slowed: &BTreeSet<u32>) -> Share {
+        let cpu = seen.cpu;
+        if seen.adds_per_step.is_none() {
+            return Share::Away;
+        }
+        let partner = self.partners.get(&cpu).filter(|partner| slowed.contains(partner));
+        match (self.is_slowed(seen), partner) {
+            (None, _) => Share::Unknown,
+            (Some(false), _) => Share::Alone,
+            (Some(true), Some(&partner)) => Share::With(partner),
+            (Some(true), None) => {
+                // Each of ours is met once in as many looks as there are.
+                let lately = self.looks.saturating_sub(2 * self.cpus.len() as u64);
+                let is_apart = |other: &u32| self.apart.get(&key(cpu, *other)).is_some_and(|at| *at > lately);
+                let mut others =
+                    slowed.iter().filter(|other| **other != cpu && !self.partners.contains_key(other));
+                if others.all(is_apart) { Share::CoRunner } else { Share::Slowed }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64", not(threadwise_portable)))]
+mod tests {
+    use super::super::PairLook;
+    use super::*;
+
+    /// What a machine would show: `cores` names the core of each CPU; `busy` are cores with a co-runner.
+    fn look(cores: &[u32], busy: &[u32], pairs: &[(u32, u32)]) -> Look {
+        let on = |cpu: u32| cores[cpu as usize];
+        let adds = |cpu: u32| {
+            let is_shared = cores.iter().filter(|core| **core == on(cpu)).count() > 1;
+            if is_shared || busy.contains(&on(cpu)) { 2.4 } else { 4.4 }
+        };
+        let line =
+            |&(a, b): &(u32, u32)| PairLook { a, b, line_ns: Some(if on(a) == on(b) { 7.0 } else { 60.0 }) };
+        Look {
+            at_ns: 0,
+            took_ns: 1,
+            cpus: (0..cores.len() as u32)
+                .map(|cpu| CpuLook { cpu, adds_per_step: Some(adds(cpu)) })
+                .collect(),
+            pairs: pairs.iter().map(line).collect(),
+        }
+    }
+
+    fn free(cpus: u32) -> Follower {
+        let all: Vec<u32> = (0..cpus).collect();
+        let mut follower = Follower::new(&all);
+        for _ in 0..20 {
+            follower.judge(&look(&all, &[], &follower.pairs()));
+        }
+        follower
+    }
+
+    fn follow(follower: &mut Follower, cores: &[u32], busy: &[u32], looks: usize) -> Vec<Share> {
+        let mut last = Vec::new();
+        for _ in 0..looks {
+            last = follower.judge(&look(cores, busy, &follower.pairs()));
+        }
+        last
+    }
+
+    #[test]
+    fn two_cpus_are_judged_by_one_look() {
+        let mut follower = free(2);
+        assert_eq!(follow(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
+        assert_eq!(follow(&mut follower, &[0, 0], &[], 1), [Share::With(1), Share::With(0)]);
+        assert_eq!(follow(&mut follower, &[0, 1], &[1], 1), [Share::Alone, Share::CoRunner]);
+        assert_eq!(follow(&mut follower, &[0, 1], &[0, 1], 1), [Share::CoRunner, Share::CoRunner]);
+        assert_eq!(follow(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
+    }
+
+    #[test]
+    fn partners_among_many_are_found_within_as_many_looks() {
+        let mut follower = free(8);
+        let cores = [0, 1, 2, 3, 0, 1, 6, 7];
+        let found = follow(&mut follower, &cores, &[6], 8);
+        let want = [
+            Share::With(4),
+            Share::With(5),
+            Share::Alone,
+            Share::Alone,
+            Share::With(0),
+            Share::With(1),
+            Share::CoRunner,
+            Share::Alone,
+        ];
+        assert_eq!(found, want);
+        let moved = follow(&mut follower, &[0, 1, 2, 3, 3, 1, 6, 7], &[], 8);
+        assert_eq!(moved[0], Share::Alone);
+        assert_eq!([moved[3], moved[4], moved[1]], [Share::With(4), Share::With(3), Share::With(5)]);
+    }
+
+    #[test]
+    fn who_was_not_met_yet_may_be_the_cause() {
+        let mut follower = free(8);
+        let first = follow(&mut follower, &[0, 1, 2, 3, 4, 5, 0, 7], &[], 1);
+        assert!([Share::Slowed, Share::With(6), Share::CoRunner].contains(&first[0]));
+        assert_ne!(first[1], Share::Slowed);
+        assert_eq!(follow(&mut follower, &[0, 1, 2, 3, 4, 5, 0, 7], &[], 3)[0], Share::With(6));
+    }
+
+    #[test]
+    fn lines_and_widths_that_contradict_and_cpus_that_did_not_run() {
+        let mut follower = free(2);
+        let mut odd = look(&[0, 1], &[], &[(0, 1)]);
+        odd.pairs[0].line_ns = Some(7.0);
+        assert_eq!(follower.judge(&odd), [Share::Unknown, Share::Unknown]);
+        let mut away = look(&[0, 1], &[], &[(0, 1)]);
+        (away.pairs[0].line_ns, away.cpus[1].adds_per_step) = (None, None);
+        assert_eq!(follower.judge(&away), [Share::Alone, Share::Away]);
+    }
+
+    #[test]
+    fn without_a_free_core_nothing_is_known() {
+        let mut follower = Follower::new(&[0, 1]);
+        assert_eq!(follow(&mut follower, &[0, 0], &[], 30), [Share::Unknown, Share::Unknown]);
+    }
+
+    #[test]
+    fn every_pair_meets_in_its_turn() {
+        let mut follower = Follower::new(&[0, 1, 2, 3, 4, 5]);
+        let mut met = BTreeSet::new();
+        for _ in 0..24 {
+            let pairs = follower.pairs();
+            assert_eq!(pairs.len(), 3);
+            met.extend(pairs.iter().map(|&(a, b)| key(a, b)));
+            follower.judge(&look(&[0, 1, 2, 3, 4, 5], &[], &pairs));
+        }
+        assert_eq!(met.len(), 15);
+    }
+}

@@ -1,0 +1,151 @@
+//! Lookers on the live machine: one sleeping thread a logical CPU, woken for each look.
+
+use super::meet::{Meeting, Place, Seen};
+use super::{CpuLook, Look, PairLook, adds_per_step};
+use crate::bench::ProbeError;
+use crate::kernels::Scratch;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+use threadwise_machine::CpuSet;
+use threadwise_machine::pin::{current_thread_id, pin_current_thread};
+
+/// Enough for what a thread calls.
+const STACK_BYTES: usize = 64 * 1024;
+/// A look that is not over by then is given up by who asked for it; its threads end it by themselves.
+const LOOK_LIMIT: Duration = Duration::from_millis(20);
+
+/// Threads that look.
+#[derive(Debug)]
+pub struct Lookers {
+    hands: BTreeMap<u32, Hand>,
+    zero: Instant,
+}
+
+#[derive(Debug)]
+struct Hand {
+    orders: Sender<Order>,
+    thread: JoinHandle<()>,
+    tid: u32,
+}
+
+/// A thread's part in a look.
+struct Order {
+    place: Place,
+    at: usize,
+    look: Arc<Shared>,
+}
+
+struct Shared {
+    meeting: Meeting,
+    seen: Vec<Mutex<Seen>>,
+    caller: Thread,
+}
+
+impl Lookers {
+    /// Starts a thread on each logical CPU and puts it to sleep.
+    ///
+    /// # Errors
+    /// A thread cannot be started or bound.
+    pub fn new(cpus: &CpuSet) -> Result<Self, ProbeError> {
+        let mut hands = BTreeMap::new();
+        for cpu in cpus.iter() {
+            let (orders, inbox) = channel();
+            let (ready, answer) = channel();
+            let thread = std::thread::Builder::new()
+                .name(format!("look-{cpu}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || work(cpu, &ready, &inbox))
+                .map_err(|cause| ProbeError::Start(format!("no thread for logical CPU {cpu} ({cause})")))?;
+            let ended =
+                || ProbeError::Start(format!("the thread for logical CPU {cpu} ended before it was ready"));
+            let tid = answer.recv().map_err(|_| ended())??;
+            hands.insert(cpu, Hand { orders, thread, tid });
+        }
+        Ok(Self { hands, zero: Instant::now() })
+    }
+
+    /// OS numbers of the threads, by logical CPU.
+    pub fn tids(&self) -> BTreeMap<u32, u32> {
+        self.hands.iter().map(|(&cpu, hand)| (cpu, hand.tid)).collect()
+    }
+
+    /// One look at these logical CPUs, each once, of which the pairs (each of them in one at most) pass a
+    /// line. The calling thread sleeps meanwhile; it had better be on none of them.
+    ///
+    /// # Errors
+    /// A logical CPU that has no thread here.
+    pub fn look(&self, cpus: &[u32], pairs: &[(u32, u32)]) -> Result<Look, ProbeError> {
+        let began = Instant::now();
+        let look = Arc::new(Shared {
+            meeting: Meeting::new(cpus.len(), pairs.len()),
+            seen: cpus.iter().map(|_| Mutex::default()).collect(),
+            caller: std::thread::current(),
+        });
+        for (at, &cpu) in cpus.iter().enumerate() {
+            let of_pair =
+                |(pair, &(a, b)): (usize, &(u32, u32))| (cpu == a || cpu == b).then_some((pair, cpu == a));
+            let place = pairs.iter().enumerate().find_map(of_pair);
+            let order = Order { place, at, look: Arc::clone(&look) };
+            let sent = self.hands.get(&cpu).is_some_and(|hand| hand.orders.send(order).is_ok());
+            if !sent {
+                return Err(ProbeError::Cpus(format!("no thread looks at logical CPU {cpu}")));
+            }
+        }
+        while !look.meeting.done() && began.elapsed() < LOOK_LIMIT {
+            std::thread::park_timeout(LOOK_LIMIT.saturating_sub(began.elapsed()));
+        }
+        let seen: Vec<Seen> =
+            look.seen.iter().map(|seen| *seen.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+        let line_of = |cpu: u32| cpus.iter().position(|&other| other == cpu).and_then(|at| seen[at].line_ns);
+        Ok(Look {
+            at_ns: nanoseconds(began.duration_since(self.zero)),
+            took_ns: nanoseconds(began.elapsed()),
+            cpus: cpus.iter().zip(&seen).map(|(&cpu, seen)| cpu_look(cpu, seen)).collect(),
+            pairs: pairs.iter().map(|&(a, b)| PairLook { a, b, line_ns: line_of(a) }).collect(),
+        })
+    }
+}
+
+impl Drop for Lookers {
+    fn drop(&mut self) {
+        let hands = std::mem::take(&mut self.hands).into_values();
+        // All channels first, so that the threads end side by side.
+        let threads: Vec<JoinHandle<()>> = hands.map(|hand| hand.thread).collect();
+        for thread in threads {
+            // A thread that panicked has said so, and there is nobody to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn cpu_look(cpu: u32, seen: &Seen) -> CpuLook {
+    let widths = seen.chain_ns.zip(seen.wide_ns);
+    CpuLook { cpu, adds_per_step: widths.and_then(|(chain_ns, wide_ns)| adds_per_step(chain_ns, wide_ns)) }
+}
+
+/// Life of a thread: bind, say so, then look until the orders end.
+fn work(cpu: u32, ready: &Sender<Result<u32, ProbeError>>, orders: &Receiver<Order>) {
+    let pinned: CpuSet = [cpu].into_iter().collect();
+    let bound = pin_current_thread(&pinned).map_err(|source| ProbeError::Pin { cpu, source });
+    let failed = bound.is_err();
+    // Nobody listens any more if the lookers are being dropped; then the orders end too.
+    let _ = ready.send(bound.map(|()| current_thread_id().unwrap_or(0)));
+    if failed {
+        return;
+    }
+    let mut scratch = Scratch::new();
+    for Order { place, at, look } in orders {
+        let seen = look.meeting.attend(place, &mut scratch);
+        *look.seen[at].lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        if look.meeting.leave() {
+            look.caller.unpark();
+        }
+    }
+}

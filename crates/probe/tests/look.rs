@@ -1,0 +1,71 @@
+//! Looks against a known truth: the two threads that look are moved between one logical CPU and two, on a
+//! schedule that they do not know.
+#![allow(clippy::unwrap_used)]
+
+use threadwise_machine::CpuSet;
+use threadwise_machine::pin::{current_affinity, set_thread_affinity};
+use threadwise_probe::look::live::Lookers;
+use threadwise_probe::look::{Levels, State, free_width, state};
+
+const LOOKS: usize = 200;
+
+/// The two lowest allowed logical CPUs.
+fn two() -> [u32; 2] {
+    let allowed: Vec<u32> = current_affinity().unwrap().iter().take(2).collect();
+    allowed.try_into().unwrap()
+}
+
+/// 1,0,0,1,…: a linear congruential generator, so that the schedule has no period that looks could have.
+fn schedule() -> impl Iterator<Item = bool> {
+    let mut seed = 42_u64;
+    std::iter::repeat_with(move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed >> 63 == 1
+    })
+}
+
+#[test]
+fn two_on_one_cpu_never_pass_a_line_and_apart_they_do() {
+    let [a, b] = two();
+    let lookers = Lookers::new(&[a, b].into_iter().collect()).unwrap();
+    let tid = lookers.tids()[&b];
+    let (mut apart, mut passed) = (0, 0);
+    for is_stacked in schedule().take(LOOKS) {
+        let place: CpuSet = [if is_stacked { a } else { b }].into_iter().collect();
+        set_thread_affinity(tid, &place).unwrap();
+        let look = lookers.look(&[a, b], &[(a, b)]).unwrap();
+        assert_eq!((look.cpus.len(), look.pairs.len()), (2, 1));
+        let line_ns = look.pairs[0].line_ns;
+        if is_stacked {
+            let judged = state(line_ns, [Some(4.0); 2], [Some(4.0); 2], &Levels::of([60.0]));
+            assert_eq!(judged, State::Stacked, "{look:?}");
+        } else {
+            apart += 1;
+            passed += usize::from(line_ns.is_some());
+        }
+    }
+    // Others may take a CPU away for a look, and on a busy machine for many; for all they cannot.
+    assert!(passed > 0, "no look of {apart} passed a line");
+}
+
+#[test]
+fn every_figure_of_a_look_is_there_on_a_cpu_that_is_ours() {
+    let [a, b] = two();
+    let lookers = Lookers::new(&[a, b].into_iter().collect()).unwrap();
+    let looks: Vec<_> = (0..LOOKS).map(|_| lookers.look(&[a, b], &[(a, b)]).unwrap()).collect();
+    let widths: Vec<f64> = looks.iter().filter_map(|look| look.cpus[0].adds_per_step).collect();
+    assert!(!widths.is_empty() && widths.iter().all(|adds| adds.is_finite() && *adds > 0.0));
+    assert!(free_width(&widths).is_none_or(|free| free > 3.0));
+    assert!(looks.windows(2).all(|two| two[0].at_ns + two[0].took_ns <= two[1].at_ns), "one after the other");
+    let lines = looks.iter().filter_map(|look| look.pairs[0].line_ns);
+    assert!(lines.into_iter().all(|line_ns| line_ns > 0.5 && line_ns < 60_000.0));
+}
+
+#[test]
+fn a_cpu_without_a_thread_is_refused_and_one_alone_is_looked_at() {
+    let [a, b] = two();
+    let lookers = Lookers::new(&[a].into_iter().collect()).unwrap();
+    assert!(lookers.look(&[a, b], &[(a, b)]).is_err());
+    let look = lookers.look(&[a], &[]).unwrap();
+    assert_eq!((look.cpus.len(), look.pairs.len()), (1, 0));
+}

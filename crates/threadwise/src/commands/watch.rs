@@ -1,0 +1,230 @@
+//! `threadwise watch`: where the hypervisor runs our logical CPUs, look after look.
+
+use crate::cli::WatchArgs;
+use crate::commands::{probe, stop_flag, topology};
+use crate::error::AppError;
+use crate::output;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+use threadwise_document::numbers;
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_probe::co_runner::FREE_ADDS;
+use threadwise_probe::look::Look;
+use threadwise_probe::look::follow::{Follower, Share};
+use threadwise_probe::look::live::Lookers;
+use threadwise_probe::whole;
+use threadwise_report::json::{self, WatchedCpu, WatchedLine};
+
+/// Logical CPUs that are looked at where none are named: each look is of all of them at once.
+const MOST_CPUS: usize = 16;
+/// Looks before the first that is shown, so that the width of a free core is known.
+const FIRST_LOOKS: u32 = 60;
+const FIRST_EVERY: Duration = Duration::from_millis(5);
+/// How often the stop flag is looked at.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Looks until it is told to stop, a line each, and sums up.
+pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
+    let topology = topology::live()?;
+    let cpus = chosen(&topology, args)?;
+    let stop = stop_flag()?;
+    let lookers = Lookers::new(&cpus.iter().copied().collect()).map_err(probe::probe_error)?;
+    let mut follower = Follower::new(&cpus);
+    say_what_is_looked_at(args, &topology, &cpus)?;
+    for _ in 0..FIRST_LOOKS {
+        sleep(FIRST_EVERY, &stop);
+        one(&lookers, &mut follower, &cpus)?;
+    }
+    let mut seen: BTreeMap<u32, BTreeMap<&str, u64>> = BTreeMap::new();
+    let (every, began) = (Duration::from_secs_f64(args.every), Instant::now());
+    let mut looks = 0;
+    while !stop.load(Ordering::Relaxed) && args.count.is_none_or(|count| looks < count) {
+        let (look, shares) = one(&lookers, &mut follower, &cpus)?;
+        output::print(&if args.json { object(&look, &shares) } else { line(&look, &shares) })?;
+        for (seen_cpu, share) in look.cpus.iter().zip(&shares) {
+            *seen.entry(seen_cpu.cpu).or_default().entry(word(share)).or_default() += 1;
+        }
+        looks += 1;
+        if args.count.is_none_or(|count| looks < count) {
+            let due = every.saturating_mul(u32::try_from(looks).unwrap_or(u32::MAX));
+            sleep(due.saturating_sub(began.elapsed()), &stop);
+        }
+    }
+    if args.json { Ok(()) } else { output::print(&summary(&seen, looks, began.elapsed())) }
+}
+
+/// The wanted logical CPUs, or all that are allowed, thinned out evenly.
+fn chosen(topology: &Topology, args: &WatchArgs) -> Result<Vec<u32>, AppError> {
+    let cpus = whole::choose(topology, args.cpus.as_ref()).map_err(AppError::input)?;
+    match args.cpus {
+        None if cpus.len() > MOST_CPUS => {
+            Ok((0..MOST_CPUS).map(|at| cpus[at * cpus.len() / MOST_CPUS]).collect())
+        }
+        _ => Ok(cpus),
+    }
+}
+
+fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) -> Result<(), AppError> {
+    let set: CpuSet = cpus.iter().copied().collect();
+    let allowed = topology.allowed().len();
+    let left = match allowed - cpus.len() {
+        0 => String::new(),
+        left => format!(", {left} others not (--cpus)"),
+    };
+    output::tell(&format!(
+        "looking at {} ({}){left}, every {}; Ctrl-C ends it",
+        numbers::counted(cpus.len(), "logical CPU"),
+        numbers::cpu_list(&set),
+        numbers::seconds(args.every),
+    ));
+    if FREE_ADDS.is_none() {
+        output::tell(
+            "the width of this processor's cores is not known: only times of cache lines are shown, and nothing \
+             is said of co-runners",
+        );
+    }
+    Ok(())
+}
+
+fn one(lookers: &Lookers, follower: &mut Follower, cpus: &[u32]) -> Result<(Look, Vec<Share>), AppError> {
+    let look = lookers.look(cpus, &follower.pairs()).map_err(probe::probe_error)?;
+    let shares = follower.judge(&look);
+    Ok((look, shares))
+}
+
+fn sleep(time: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + time;
+    while !stop.load(Ordering::Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(PATIENCE));
+    }
+}
+
+fn now_utc() -> String {
+    humantime::format_rfc3339_millis(SystemTime::now()).to_string()
+}
+
+fn word(share: &Share) -> &'static str {
+    match share {
+        Share::Alone => "alone",
+        Share::With(_) => "one core",
+        Share::CoRunner => "co-runner",
+        Share::Slowed => "slowed",
+        Share::Away => "away",
+        Share::Unknown => "unknown",
+    }
+}
+
+/// All words, in the order in which they are shown.
+const WORDS: [&str; 6] = ["alone", "one core", "co-runner", "slowed", "away", "unknown"];
+
+/// `12:25:01  alone 0,3  one core 1+2  lines 6.9 ns to 61.2 ns`
+fn line(look: &Look, shares: &[Share]) -> String {
+    let of_word = |wanted: &&str| {
+        let cpus = look.cpus.iter().zip(shares).filter(|(_, share)| word(share) == *wanted);
+        let found: Vec<String> = match *wanted {
+            "one core" => cpus.filter_map(|(seen, share)| couple(seen.cpu, share)).collect(),
+            _ => {
+                let set: CpuSet = cpus.map(|(seen, _)| seen.cpu).collect();
+                (!set.is_empty()).then(|| numbers::cpu_list(&set)).into_iter().collect()
+            }
+        };
+        (!found.is_empty()).then(|| format!("{wanted} {}", found.join(" ")))
+    };
+    let groups: Vec<String> = WORDS.iter().filter_map(of_word).collect();
+    let utc = now_utc();
+    let time = utc.split('T').nth(1).unwrap_or(&utc).trim_end_matches('Z');
+    format!("{time}  {}{}\n", groups.join("  "), lines(look))
+}
+
+/// `1+2`, once.
+fn couple(cpu: u32, share: &Share) -> Option<String> {
+    match share {
+        Share::With(other) if cpu < *other => Some(format!("{cpu}+{other}")),
+        _ => None,
+    }
+}
+
+fn lines(look: &Look) -> String {
+    let all = || look.pairs.iter().filter_map(|pair| pair.line_ns);
+    match (all().reduce(f64::min), all().reduce(f64::max)) {
+        (Some(least), Some(most)) if least < most => {
+            format!("  lines {} to {}", numbers::nanoseconds(least), numbers::nanoseconds(most))
+        }
+        (Some(least), _) => format!("  line {}", numbers::nanoseconds(least)),
+        _ => String::new(),
+    }
+}
+
+/// The look as one JSON object on a line.
+fn object(look: &Look, shares: &[Share]) -> String {
+    let cpus: Vec<WatchedCpu> = look
+        .cpus
+        .iter()
+        .zip(shares)
+        .map(|(seen, share)| WatchedCpu {
+            cpu: seen.cpu,
+            state: match share {
+                Share::With(_) => "with-ours",
+                other => word(other),
+            },
+            with: if let Share::With(other) = share { Some(*other) } else { None },
+            adds_per_step: seen.adds_per_step,
+        })
+        .collect();
+    let lines: Vec<WatchedLine> =
+        look.pairs.iter().map(|pair| WatchedLine { a: pair.a, b: pair.b, line_ns: pair.line_ns }).collect();
+    format!("{}\n", json::watched(&now_utc(), look.took_ns, &cpus, &lines))
+}
+
+/// Shares of looks, a line a logical CPU.
+fn summary(seen: &BTreeMap<u32, BTreeMap<&str, u64>>, looks: u64, elapsed: Duration) -> String {
+    let mut text = format!(
+        "\n{} in {}\n",
+        numbers::counted(looks as usize, "look"),
+        numbers::seconds(elapsed.as_secs_f64())
+    );
+    for (cpu, words) in seen {
+        let share = |word: &&str| {
+            let count = *words.get(word)?;
+            Some(format!("{word} {}", numbers::percent(count as f64 / looks as f64)))
+        };
+        let shares: Vec<String> = WORDS.iter().filter_map(share).collect();
+        text.push_str(&format!("  logical CPU {cpu:<4} {}\n", shares.join(", ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_probe::look::{CpuLook, PairLook};
+
+    fn look() -> Look {
+        let cpu = |cpu| CpuLook { cpu, adds_per_step: Some(4.4) };
+        let pairs =
+            vec![PairLook { a: 0, b: 3, line_ns: Some(61.25) }, PairLook { a: 1, b: 2, line_ns: Some(6.94) }];
+        Look { at_ns: 0, took_ns: 25_000, cpus: (0..5).map(cpu).collect(), pairs }
+    }
+
+    const SHARES: [Share; 5] = [Share::Alone, Share::With(2), Share::With(1), Share::Alone, Share::CoRunner];
+
+    #[test]
+    fn a_line_names_each_cpu_once() {
+        let shown = line(&look(), &SHARES);
+        let (_, words) = shown.split_once("  ").unwrap();
+        assert_eq!(words, "alone 0,3  one core 1+2  co-runner 4  lines 6.94 ns to 61.2 ns\n");
+    }
+
+    #[test]
+    fn a_summary_has_the_share_of_every_state() {
+        let mut seen: BTreeMap<u32, BTreeMap<&str, u64>> = BTreeMap::new();
+        seen.insert(0, BTreeMap::from([("alone", 75), ("co-runner", 25)]));
+        let text = summary(&seen, 100, Duration::from_secs(100));
+        assert_eq!(text, "\n100 looks in 100 s\n  logical CPU 0    alone 75%, co-runner 25%\n");
+    }
+}
