@@ -30,7 +30,7 @@ pub trait Kind: Sync {
 
     /// The noise floor beside the verdict, of the group where it is widest; `None` where it is not known.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
-        let widest = facts.widest_floor()?;
+        let widest = facts.widest_floor().filter(|widest| widest.floor.is_finite())?;
         let name = facts.common_baseline();
         Some(Fact {
             name: "noise floor".to_owned(),

@@ -1,11 +1,11 @@
 //! The engine `mariadb`: MariaDB servers from 10.5 on, of ours for a study or the user's own.
 //!
-//! Without the option `url` a server of ours is made from the installed programs: one for each run
+//! Without the option `url` a private server is made from the installed programs: one for each run
 //! (`restart=run`), from a copy of a data directory that is made once, or one for the study
 //! (`restart=study`). With it, the user's server gets a database of ours that is dropped at the end.
 //!
 //! Engine options: `waits` (how it is sampled what sessions wait for: `states`, the default,
-//! `instruments` or `none`); for a server of ours `bin`, `restart`, `settings.NAME`; for the user's
+//! `instruments` or `none`); for a private server `bin`, `restart`, `settings.NAME`; for the user's
 //! `url`, `schema`. Workloads: `logical-io`, `insert`.
 
 mod connect;
@@ -57,7 +57,7 @@ impl Engine for Mariadb {
     }
 
     fn about(&self) -> &'static str {
-        "MariaDB from 10.5 on: a server of ours from the installed programs, or yours (mariadb://…)"
+        "MariaDB from 10.5 on: a private server of the installed programs, or yours (mariadb://…)"
     }
 
     fn workloads(&self) -> &'static [&'static str] {

@@ -1,4 +1,4 @@
-//! The database that holds our objects, in a server of ours or of the user's.
+//! The database that holds our objects, in a private server or of the user's.
 //!
 //! In the user's server it carries a table that says it is ours, and one that lists what we made. A
 //! database of that name without the mark is refused; at the end only what is on the list is dropped,

@@ -98,7 +98,7 @@ impl Placing {
                 "dop",
                 format!(
                     "parallel workers of a server of yours are where its postmaster is, on logical CPUs {mask}, and not \
-                     on {placement}: ask for dop 1, for a placement with all of these, or for a server of ours"
+                     on {placement}: ask for dop 1, for a placement with all of these, or for a private server"
                 ),
             )),
         }

@@ -64,7 +64,7 @@ pub fn find(root: &Path, candidates: &[&str]) -> Option<User> {
     find_in(&fs::read_to_string(file).ok()?, candidates)
 }
 
-/// The user that a server of ours runs as: `None` where we are not root, and it is our own; else the
+/// The user that a private server runs as: `None` where we are not root, and it is our own; else the
 /// first of the `candidates`, else `nobody`.
 pub fn server_user(candidates: &[&str]) -> Option<User> {
     is_root().then(|| {

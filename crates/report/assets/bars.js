@@ -6,7 +6,7 @@ globalThis.queryCharts = tools => {
   const two = d3.format(".2f");
   const ratio = value => `${value >= 100 || value < 0.1 ? d3.format(".3r")(value) : two(value)}x`;
   const short = value => (value >= 1000 ? d3.format(".4~s")(value) : d3.format(".3~r")(value));
-  const range = (low, high, words) => (low === null ? "" : ` [${words(low)}, ${words(high)}]`);
+  const range = (low, high, words) => (low === null || high === null ? "" : ` [${words(low)}, ${words(high)}]`);
   const cutTo = (text, room) => (text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text);
   const queryName = query => (query === 0 ? "all" : `Q${query}`);
   const element = (name, className, text) => {
@@ -43,7 +43,7 @@ globalThis.queryCharts = tools => {
     if (sorted) bars.sort((a, b) => d3.descending(a.value, b.value));
     const height = 196;
     const ticks = ratioTicks(domain, height - 46, 18);
-    const known = bars.filter(d => d.low !== null);
+    const known = bars.filter(d => d.low !== null && d.high !== null);
     const color = d => (d.value >= 1 ? "var(--c0)" : "var(--c1)");
     const place = { x: "query", y1: 1, y2: "value" };
     const top = d => Math.max(1, d.value, d.high ?? 0);
@@ -121,7 +121,7 @@ globalThis.queryCharts = tools => {
       const own = points.filter(p => p.i === i);
       const dx = (i - (lines.length - 1) / 2) * 7;
       const color = `var(--c${i % 8})`;
-      const known = own.filter(p => p.low !== null);
+      const known = own.filter(p => p.low !== null && p.high !== null);
       marks.push(
         Plot.line(own, { x: "dop", y: "mean", dx, stroke: color, strokeWidth: 1.25, strokeDasharray: "4 3" }),
         Plot.ruleX(known, { x: "dop", y1: "low", y2: "high", dx, stroke: color, strokeWidth: 2 }),

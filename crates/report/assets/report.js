@@ -56,12 +56,13 @@
     }
     points.forEach((p, i) => {
       const place = { x: "sessions", dx: offset[i] };
-      marks.push(Plot.ruleX([p], { ...place, y1: "low", y2: "high", stroke: colors[p.label], strokeWidth: 2 }));
-      for (const y of ["low", "high"]) marks.push(Plot.dot([p], { ...place, y, symbol: cap(1, 0), stroke: colors[p.label], strokeWidth: 2, r: 3.5 }));
+      const known = p.high === null ? [] : [p]; // one block has no interval
+      marks.push(Plot.ruleX(known, { ...place, y1: "low", y2: "high", stroke: colors[p.label], strokeWidth: 2 }));
+      for (const y of ["low", "high"]) marks.push(Plot.dot(known, { ...place, y, symbol: cap(1, 0), stroke: colors[p.label], strokeWidth: 2, r: 3.5 }));
       marks.push(Plot.dot([p], { ...place, y: "mean", fill: "label", symbol: "label", r: 4 }));
     });
     marks.push(tip(points, { x: "sessions", y: "mean" }, p =>
-      `${labels[p.label]} (${p.placement})\n${p.sessions} ${p.sessions === 1 ? words.sessions.slice(0, -1) : words.sessions}\n${rate(p.mean)} ${words.rate} [${rate(p.low)}, ${rate(p.high)}]`));
+      `${labels[p.label]} (${p.placement})\n${p.sessions} ${p.sessions === 1 ? words.sessions.slice(0, -1) : words.sessions}\n${rate(p.mean)} ${words.rate}${p.high === null ? "" : ` [${rate(p.low)}, ${rate(p.high)}]`}`));
     const plot = Plot.plot(base(box, width, {
       height: Math.min(360, Math.max(260, width * 0.6)),
       marginLeft: 52, marginRight: 24, marginBottom: 40, color, symbol,

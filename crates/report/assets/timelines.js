@@ -75,7 +75,7 @@ globalThis.worklistCharts = tools => {
     }
     lines.forEach((_, i) => {
       const own = points.filter(p => p.i === i);
-      const known = own.filter(p => p.low !== null);
+      const known = own.filter(p => p.low !== null && p.high !== null);
       const dx = (i - (lines.length - 1) / 2) * 5;
       marks.push(
         Plot.line(own, { x: "jobs", y: "rate", dx, stroke: colorOf(i), strokeWidth: 1.75 }),

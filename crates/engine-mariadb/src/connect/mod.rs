@@ -139,7 +139,7 @@ fn port(url: Option<u16>, variable: Option<String>, file: &MyCnf) -> u16 {
 }
 
 impl Target {
-    /// An account without a password on a socket, for a server of ours.
+    /// An account without a password on a socket, for a private server.
     pub(crate) fn own(socket: PathBuf) -> Self {
         Self {
             user: "root".into(),

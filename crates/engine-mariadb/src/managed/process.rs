@@ -1,4 +1,4 @@
-//! The process of a server of ours.
+//! The process of a private server.
 
 use mysql::prelude::Queryable;
 use std::ffi::OsString;

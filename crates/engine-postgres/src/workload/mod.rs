@@ -124,7 +124,7 @@ pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(matches!(Work::parse(load)?, Work::Tpch(workload) if workload.is_cold()))
 }
 
-/// The name that keeps a workload's data apart from other data in a server of ours, where it has one of
+/// The name that keeps a workload's data apart from other data in a private server, where it has one of
 /// its own.
 ///
 /// # Errors
@@ -136,7 +136,7 @@ pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
     })
 }
 
-/// Settings of a server of ours that a workload wants besides those of all our clusters. `memory_bytes` is
+/// Settings of a private server that a workload wants besides those of all our clusters. `memory_bytes` is
 /// what can be had without swapping, `major` the server's version.
 ///
 /// # Errors

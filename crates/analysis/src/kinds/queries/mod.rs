@@ -97,7 +97,7 @@ impl Kind for Queries {
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         let queries = facts.analysis.queries.as_ref()?;
         let floors = queries.treatments.iter().filter_map(|measured| measured.total.speed.as_ref()?.floor);
-        let widest = floors.max_by(f64::total_cmp)?;
+        let widest = floors.max_by(f64::total_cmp).filter(|widest| widest.is_finite())?;
         let note = match queries.baselines.as_slice() {
             [Baseline { twin: Some(twin), both, .. }] => {
                 format!("{twin} against {} (noise)", both.treatment)

@@ -48,7 +48,7 @@ pub(in super::super) fn load(
         Some(other) if !ours => {
             let why = format!(
                 "a server of yours holds one data set at a time, and there is {other} from another treatment: give \
-                 all the same scale and cluster, or use a server of ours"
+                 all the same scale and cluster, or use a private server"
             );
             return Err(refuse("scale", why));
         }

@@ -97,7 +97,7 @@ impl Work {
         TABLES.iter().map(|table| table.name.to_owned()).collect()
     }
 
-    /// The name of the data in a server of ours, where each has a schema for itself.
+    /// The name of the data in a private server, where each has a schema for itself.
     pub(super) fn suffix(&self) -> String {
         let name = self.options.key().folder_name();
         let plain =
@@ -106,7 +106,7 @@ impl Work {
     }
 }
 
-/// The schema with the tables: one of its own in a server of ours, that of all our objects in the
+/// The schema with the tables: one of its own in a private server, that of all our objects in the
 /// user's, which then holds one data set at a time.
 pub(super) fn schema<'a>(server: &'a Server, suffix: &'a str) -> &'a str {
     if suffix.is_empty() { server.schema() } else { suffix }

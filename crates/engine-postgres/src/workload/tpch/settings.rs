@@ -1,4 +1,4 @@
-//! Settings for `tpch`: of a server of ours, and of every session.
+//! Settings for `tpch`: of a private server, and of every session.
 //!
 //! Source: PostgreSQL documentation, "Server Configuration" (Resource Consumption, Query Planning) and
 //! "Parallel Query"; `compute_parallel_worker` in `optimizer/path/allpaths.c` for what bounds the workers of
@@ -30,7 +30,7 @@ const WORK_MEM_PART: u64 = 64;
 /// whole cost is below this, and that of the smallest scan worth holding, `lineitem` at 0.01, is 2000.
 const HELD_SETUP_COST: &str = "100";
 
-/// Connections, and parallel workers, that a server of ours has room for.
+/// Connections, and parallel workers, that a private server has room for.
 const PLACES: u32 = 1024;
 
 /// Settings of a session that an option of ours decides, by their beginnings, and which.
@@ -76,7 +76,7 @@ pub(super) fn check(options: &TpchOptions) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What a server of ours gets besides the settings of all our clusters, where the user gave none.
+/// What a private server gets besides the settings of all our clusters, where the user gave none.
 /// `memory_bytes` is what can be had without swapping.
 pub(in super::super) fn server_settings(
     data_bytes: u64,
