@@ -163,3 +163,21 @@ fn treatments_have_options_of_their_own() {
     assert_eq!((changed.sessions, changed.pin), (1, Pin::Set));
     assert!(!treatment(&study, "alone").options.contains_key("settings.disabled_optimizers"));
 }
+
+#[test]
+fn repeated_and_too_many_streams_are_no_more_work_than_a_study_may_be() {
+    let text = |streams: &str| {
+        let preset = include_str!("../../../studies/tpch-streams.toml");
+        let at = preset.find("\nstreams = ").unwrap() + 1;
+        let end = at + preset[at..].find('\n').unwrap();
+        format!("{}streams = [{streams}]{}", &preset[..at], &preset[end..])
+    };
+    let resolved = |streams: &str| {
+        let file = StudyFile::parse(&text(streams), "test.toml").map_err(|error| error.to_string())?;
+        file.resolve(&small_guest(), &Overrides::default()).map_err(|error| error.to_string())
+    };
+    let repeated = resolved(&vec!["1, 2"; 5_000].join(", ")).unwrap();
+    assert_eq!(names(&repeated), names(&resolved("1, 2").unwrap()));
+    let many: Vec<String> = (1..=201).map(|count: u32| count.to_string()).collect();
+    assert!(resolved(&many.join(", ")).unwrap_err().contains("at most 200 numbers"));
+}

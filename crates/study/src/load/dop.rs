@@ -24,6 +24,9 @@ const MAX_DOP: u32 = 4096;
 /// Names of the lists in errors.
 const LEVELS: &str = "levels of [dop]";
 const STREAMS: &str = "streams of [dop]";
+/// Combinations of a placement that are resolved, which takes milliseconds each on a large machine; a study
+/// of more would be refused afterwards for its number of treatments.
+const MOST_POINTS: usize = 500;
 
 /// What the sides of a comparison of DOPs are found by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +78,11 @@ pub(super) fn seats(
         let mut levels = dops.clone().unwrap_or_else(|| automatic(site.cores(topology), site.cpus()));
         levels.sort_unstable();
         levels.dedup();
+        if levels.len() * streams.len() > MOST_POINTS {
+            let why =
+                format!("[dop]: more than {MOST_POINTS} combinations of degrees and streams; take some out");
+            return Err(file.source.at(0..0, why));
+        }
         for (&dop, &count) in levels.iter().flat_map(|dop| streams.iter().map(move |count| (dop, count))) {
             let names_streams = streams.len() > 1 || count != baseline.sessions;
             add(&mut found, site, (dop, count, names_streams), baseline, policies, topology);

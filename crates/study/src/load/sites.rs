@@ -1,6 +1,7 @@
 //! Placements of a section (`[dop]`, `[jobs]`), each once, with what it is on this machine, and the lists
 //! of levels beside them.
 
+use std::collections::BTreeSet;
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{CpuSet, Draw, Pin, Placement, PlacementError, Topology};
 use toml::{Spanned, Value};
@@ -10,6 +11,9 @@ use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::policy::Policies;
 use crate::study::MIN_BLOCKS;
+
+/// Longest list of levels.
+const MOST_NUMBERS: usize = 200;
 
 /// Placements as a section writes them.
 pub(super) type Placements = Spanned<Vec<Spanned<String>>>;
@@ -127,5 +131,12 @@ pub(super) fn list_of(
             .and_then(|number| u32::try_from(number).ok())
             .filter(|number| (1..=most).contains(number))
     };
-    numbers.iter().map(number).collect::<Option<Vec<u32>>>().map(Some).ok_or_else(wrong)
+    let mut numbers = numbers.iter().map(number).collect::<Option<Vec<u32>>>().ok_or_else(wrong)?;
+    let mut seen = BTreeSet::new();
+    numbers.retain(|number| seen.insert(*number));
+    // A study that repeats or lists this many would take longer to resolve than to refuse.
+    if numbers.len() > MOST_NUMBERS {
+        return Err(source.at(value.span(), format!("{what}: at most {MOST_NUMBERS} numbers are allowed")));
+    }
+    Ok(Some(numbers))
 }
