@@ -60,7 +60,7 @@ pub fn ensure() -> Result<Engines, String> {
 }
 
 /// The engine to add: one with an environment of its own makes the shared one too. Its 700 MiB are asked
-/// of a machine of CI alone; elsewhere its tests run where somebody has added it, and are a line otherwise.
+/// of a machine of CI alone; elsewhere its tests run where it has been added, and otherwise say that they are skipped.
 fn asked(is_ci: bool) -> &'static str {
     if is_ci { "clickhouse" } else { "duckdb" }
 }

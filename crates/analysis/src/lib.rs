@@ -3,6 +3,7 @@
 //! Methods and their sources: docs/METHODOLOGY.md.
 
 pub mod activity;
+mod analyse;
 mod analysis;
 pub mod commands;
 pub mod compare;
@@ -14,7 +15,6 @@ mod groups;
 pub mod hardware;
 pub mod kind;
 pub mod kinds;
-mod look;
 pub mod parts;
 pub mod queries;
 mod sections;
@@ -30,11 +30,11 @@ pub mod workload;
 mod fixtures;
 
 pub use activity::Activity;
+pub use analyse::{analyse, analyse_on, analyse_probed, reached};
 pub use analysis::Analysis;
 pub use document::document;
 pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentSummary, Unflagged};
 pub use facts::Facts;
-pub use look::{analyse, analyse_on, analyse_probed, reached};
 pub use sections::hardware::probe_document;
 pub use threadwise_document::{Direction, Finding, Interval, Ratio};
 pub use verdict::{plain_verdict, verdict};

@@ -12,8 +12,9 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, current_thread_id, pin_current_thread, set_thread_affinity};
+use threadwise_probe::look::Look;
+use threadwise_probe::look::follow::{Follower, Share};
 use threadwise_probe::look::live::Lookers;
-use threadwise_probe::look::{Levels, Look, State, free_width, state};
 
 const SCHEDULED: usize = 2_000;
 /// Between two looks, as between two slices' ends.
@@ -97,44 +98,36 @@ fn taken(lookers: &Lookers, cpus: [u32; 2], seconds: u64) -> Vec<(bool, Look)> {
     all
 }
 
-fn states(looks: &[(bool, Look)]) -> Vec<(bool, State)> {
-    let adds = |at: usize| looks.iter().filter_map(move |(_, look)| look.cpus[at].adds_per_step);
-    let free = [0, 1].map(|at| free_width(&adds(at).collect::<Vec<f64>>()));
-    let levels = Levels::of(looks.iter().filter_map(|(_, look)| look.pairs[0].line_ns));
-    println!("adds per chain step of a free core: {free:.2?}; {levels:?}");
-    let judge = |look: &Look| {
-        state(look.pairs[0].line_ns, [0, 1].map(|at| look.cpus[at].adds_per_step), free, &levels)
-    };
-    looks.iter().map(|(awake, look)| (*awake, judge(look))).collect()
-}
-
-fn report(looks: &[(bool, Look)]) {
-    let judged = states(looks);
+fn report(looks: &[(bool, Look)], cpus: [u32; 2]) {
+    let mut follower = Follower::new(&cpus);
+    let judged: Vec<(bool, Vec<Share>)> =
+        looks.iter().map(|(awake, look)| (*awake, follower.judge(look))).collect();
+    let is_one_core = |shares: &[Share]| matches!(shares, [Share::With(_), Share::With(_)]);
     for is_awake in [false, true] {
-        let of_mode: Vec<State> =
-            judged.iter().filter(|(awake, _)| *awake == is_awake).map(|(_, state)| *state).collect();
-        let share = |wanted: fn(&State) -> bool| {
-            100.0 * of_mode.iter().filter(|state| wanted(state)).count() as f64 / of_mode.len() as f64
+        let of_mode: Vec<&[Share]> =
+            judged.iter().filter(|(awake, _)| *awake == is_awake).map(|(_, shares)| &shares[..]).collect();
+        let share = |wanted: fn(&Share) -> bool| {
+            let looks = of_mode.iter().filter(|shares| shares.iter().any(wanted)).count();
+            100.0 * looks as f64 / of_mode.len() as f64
         };
         let begun = judged
             .windows(2)
-            .filter(|two| two[1].0 == is_awake && two[1].1 == State::SameCore && two[0].1 != State::SameCore);
+            .filter(|two| two[1].0 == is_awake && is_one_core(&two[1].1) && !is_one_core(&two[0].1));
         let mut took: Vec<f64> = looks
             .iter()
             .filter(|(awake, _)| *awake == is_awake)
             .map(|(_, look)| look.took_ns as f64 / 1e3)
             .collect();
         println!(
-            "{}: {} looks; same core {:.2}% in {} visits begun, clear {:.2}%, co-runner {:.2}%, stacked or \
-             preempted {:.2}%, unknown {:.2}%; a look took {:.0} us (median), {:.0} us (p99)",
+            "{}: {} looks; one core {:.2}% in {} visits begun; at least one of the two: co-runner {:.2}%, away \
+             {:.2}%, unknown {:.2}%; a look took {:.0} us (median), {:.0} us (p99)",
             if is_awake { "kept awake" } else { "asleep between" },
             of_mode.len(),
-            share(|state| *state == State::SameCore),
+            share(|share| matches!(share, Share::With(_))),
             begun.count(),
-            share(|state| *state == State::Clear),
-            share(|state| matches!(state, State::CoRunner { .. })),
-            share(|state| *state == State::Stacked),
-            share(|state| *state == State::Unknown),
+            share(|share| *share == Share::CoRunner),
+            share(|share| *share == Share::Away),
+            share(|share| *share == Share::Unknown),
             quantile(&mut took, 0.5),
             quantile(&mut took, 0.99),
         );
@@ -150,5 +143,5 @@ fn main() {
     };
     let lookers = Lookers::new(&cpus.into_iter().collect()).unwrap();
     schedule(&lookers, cpus);
-    report(&taken(&lookers, cpus, seconds));
+    report(&taken(&lookers, cpus, seconds), cpus);
 }

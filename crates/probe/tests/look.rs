@@ -5,7 +5,6 @@
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, set_thread_affinity};
 use threadwise_probe::look::live::Lookers;
-use threadwise_probe::look::{Levels, State, free_width, state};
 
 const LOOKS: usize = 200;
 
@@ -37,8 +36,7 @@ fn two_on_one_cpu_never_pass_a_line_and_apart_they_do() {
         assert_eq!((look.cpus.len(), look.pairs.len()), (2, 1));
         let line_ns = look.pairs[0].line_ns;
         if is_stacked {
-            let judged = state(line_ns, [Some(4.0); 2], [Some(4.0); 2], &Levels::of([60.0]));
-            assert_eq!(judged, State::Stacked, "{look:?}");
+            assert_eq!(line_ns, None, "{look:?}");
         } else {
             apart += 1;
             passed += usize::from(line_ns.is_some());
@@ -55,7 +53,6 @@ fn every_figure_of_a_look_is_there_on_a_cpu_that_is_ours() {
     let looks: Vec<_> = (0..LOOKS).map(|_| lookers.look(&[a, b], &[(a, b)]).unwrap()).collect();
     let widths: Vec<f64> = looks.iter().filter_map(|look| look.cpus[0].adds_per_step).collect();
     assert!(!widths.is_empty() && widths.iter().all(|adds| adds.is_finite() && *adds > 0.0));
-    assert!(free_width(&widths).is_none_or(|free| free > 3.0));
     assert!(looks.windows(2).all(|two| two[0].at_ns + two[0].took_ns <= two[1].at_ns), "one after the other");
     let lines = looks.iter().filter_map(|look| look.pairs[0].line_ns);
     assert!(lines.into_iter().all(|line_ns| line_ns > 0.5 && line_ns < 60_000.0));

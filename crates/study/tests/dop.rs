@@ -180,4 +180,25 @@ fn repeated_and_too_many_streams_are_no_more_work_than_a_study_may_be() {
     assert_eq!(names(&repeated), names(&resolved("1, 2").unwrap()));
     let many: Vec<String> = (1..=201).map(|count: u32| count.to_string()).collect();
     assert!(resolved(&many.join(", ")).unwrap_err().contains("at most 200 numbers"));
+    let levels = |numbers: u32| {
+        let list: Vec<String> = (1..=numbers).map(|number| number.to_string()).collect();
+        let text =
+            text(&list.join(", ")).replace("levels = \"auto\"", &format!("levels = [{}]", list.join(", ")));
+        let file = StudyFile::parse(&text, "test.toml").unwrap();
+        file.resolve(&small_guest(), &Overrides::default()).map_err(|error| error.to_string())
+    };
+    assert!(levels(22).is_ok());
+    assert!(levels(23).unwrap_err().contains("more than 500 combinations"));
+}
+
+#[test]
+fn a_placement_that_is_repeated_is_one() {
+    let preset = include_str!("../../../studies/tpch.toml");
+    let placements = preset.lines().find(|line| line.starts_with("placements = ")).unwrap();
+    let inside = placements.trim_start_matches("placements = [").trim_end_matches(']');
+    let repeated = format!("placements = [{}]", vec![inside; 2_000].join(", "));
+    let file = StudyFile::parse(&preset.replace(placements, &repeated), "test.toml").unwrap();
+    let study = file.resolve(&small_guest(), &Overrides::default()).unwrap();
+    let once = tpch(&small_guest(), &Overrides::default());
+    assert_eq!((names(&study), &study.left_out), (names(&once), &once.left_out));
 }

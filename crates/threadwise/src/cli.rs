@@ -47,7 +47,7 @@ pub enum Command {
     Topology(TopologyArgs),
     /// Measure the machine: who shares a core, co-runners on siblings, latencies, clocks
     Probe(ProbeArgs),
-    /// Look at the machine live: who shares a core with whom now, and with somebody else's thread
+    /// Look at the machine live: who shares a core with whom now, and where co-runners are
     Watch(WatchArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
@@ -324,13 +324,13 @@ In a virtual machine the hypervisor decides which logical CPUs share a core, and
 time. A look takes some tens of microseconds on each logical CPU: two by two they pass a cache line, then
 all run one kernel at once; who keeps the whole width of its core has it for itself. The columns:
   alone       the core for itself
-  one core    two of ours on one core
-  co-runner   slowed by somebody else's thread on the same core
-  slowed      one of those two; the next looks tell
-  away        not run in time: stacked on another logical CPU, or taken away by somebody
+  one core    two watched logical CPUs on one core
+  co-runner   slowed by another program or guest on the same core
+  slowed      one of those two; the next looks show which
+  away        not run in time: stacked on another logical CPU, or preempted
   unknown     the figures contradict each other, or no free core was seen yet
-It needs no root, changes nothing, and may run beside anything; its own load is below 0.1% at a look a
-second. Ctrl-C ends it with a summary. Method: docs/PROBE.md")]
+It needs no root, changes nothing, and may run beside a load. Ctrl-C ends it with a summary. Method and
+cost: docs/PROBE.md")]
 pub struct WatchArgs {
     /// Logical CPUs to look at, such as 0-3,8 [default: all that are allowed, or 16 spread over them]
     #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]

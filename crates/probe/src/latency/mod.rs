@@ -10,7 +10,7 @@ mod figures;
 mod infer;
 mod levels;
 mod live;
-mod pass;
+pub(crate) mod pass;
 mod plan;
 mod survey;
 mod types;

@@ -31,9 +31,35 @@ const LOOKS: u32 = 8192;
 const MAPPED_BYTES: usize = 33 << 20;
 
 /// A line of its own: two times 64 bytes, since prefetchers fetch neighbours in pairs.
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Line(AtomicU64);
+pub(crate) struct Line(pub(crate) AtomicU64);
+
+/// Swaps `turn` for `turn` + 1, then `turn` + 2 for `turn` + 3 and so on, `times` times, whenever the line
+/// gets there; every `TRIES` tries it asks whether to give up. Whether all was done.
+///
+/// One loop of its own without a branch on the outcome. What runs between a success and the next request
+/// for the line is part of what is measured: with a loop for each wait, whose end was mispredicted, a move
+/// took 65 to 90 ns here, depending on how the code was laid out.
+#[inline(never)]
+pub(crate) fn swaps<const TRIES: u32>(
+    line: &Line,
+    mut turn: u64,
+    times: u64,
+    is_over: &dyn Fn() -> bool,
+) -> bool {
+    let end = turn + 2 * times;
+    let mut tries = 0_u32;
+    while turn != end {
+        let swapped = line.0.compare_exchange(turn, turn + 1, Ordering::AcqRel, Ordering::Relaxed);
+        turn += 2 * u64::from(swapped.is_ok());
+        tries = tries.wrapping_add(1);
+        if tries.is_multiple_of(TRIES) && is_over() {
+            return false;
+        }
+    }
+    true
+}
 
 /// Where two threads meet for one call.
 pub(super) struct Meeting {
@@ -51,25 +77,8 @@ impl Meeting {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Swaps `turn` for `turn` + 1, then `turn` + 2 for `turn` + 3 and so on, `times` times, whenever the
-    /// line gets there.
-    ///
-    /// One loop of its own without a branch on the outcome. What runs between a success and the next
-    /// request for the line is part of what is measured: with a loop for each wait, whose end was
-    /// mispredicted, a move took 65 to 90 ns here, depending on how the code was laid out.
-    #[inline(never)]
-    fn swaps(&self, line: &Line, mut turn: u64, times: u64, until: Instant) -> bool {
-        let end = turn + 2 * times;
-        let mut looks = 0_u32;
-        while turn != end {
-            let swapped = line.0.compare_exchange(turn, turn + 1, Ordering::AcqRel, Ordering::Relaxed);
-            turn += 2 * u64::from(swapped.is_ok());
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS) && self.is_over(until) {
-                return false;
-            }
-        }
-        true
+    fn swaps(&self, line: &Line, turn: u64, times: u64, until: Instant) -> bool {
+        swaps::<LOOKS>(line, turn, times, &|| self.is_over(until))
     }
 
     /// Takes the line again and again until it has the value.

@@ -1,16 +1,17 @@
-//! Looks one after another: who shares a core with whom now, and who with somebody else.
+//! Looks one after another: who shares a core with whom now, and who with a co-runner.
 //!
-//! All logical CPUs run the wide kernel at once in every look, so that each that has its core's whole width
-//! is cleared at once. One that is slowed shares its core with another of ours or with somebody else's
-//! thread: lines passed with the other slowed ones say which. Each look has one line a CPU at most; known
-//! partners are paired first, then slowed CPUs that nobody explains, then the rest, each time those whose
-//! last meeting is the longest ago.
+//! All watched logical CPUs run the wide kernel at once in every look, so that each that has its core's whole
+//! width is cleared at once. One that is slowed shares its core with another watched one or with a co-runner:
+//! lines passed with the other slowed ones say which. Each look has one line a CPU at most; known partners
+//! are paired first, then slowed CPUs without a partner, then the rest, each with the one that it was not
+//! paired with for the longest time.
 
 use super::{CpuLook, Levels, Look, free_width};
 use crate::co_runner::BUSY_BELOW;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Widths that are remembered of a logical CPU: levels of hours ago are those of another clock.
+/// Widths of a logical CPU, and lines, that are remembered: what was seen hours ago was seen at another
+/// clock, and a single odd line must not close the gap between siblings and others for good.
 const REMEMBERED: usize = 512;
 
 /// How a logical CPU has its core.
@@ -18,11 +19,11 @@ const REMEMBERED: usize = 512;
 pub enum Share {
     /// For itself.
     Alone,
-    /// With another of ours, which slows it.
+    /// With this watched logical CPU, which slows it.
     With(u32),
-    /// With somebody else: none of ours explains that it is slowed.
+    /// With a co-runner: it is slowed, and by no watched logical CPU.
     CoRunner,
-    /// It is slowed, and not all of ours that may be the cause have been looked at yet.
+    /// It is slowed, and was not paired lately with all watched logical CPUs that may be the cause.
     Slowed,
     /// It did not run in time: stacked on another, or taken away.
     Away,
@@ -30,12 +31,12 @@ pub enum Share {
     Unknown,
 }
 
-/// What looks have told so far.
+/// What was seen so far.
 #[derive(Debug, Default)]
 pub struct Follower {
     cpus: Vec<u32>,
     widths: BTreeMap<u32, VecDeque<f64>>,
-    lines_ns: Vec<f64>,
+    lines_ns: VecDeque<f64>,
     partners: BTreeMap<u32, u32>,
     /// Number of the look in which two were last seen on different cores.
     apart: BTreeMap<(u32, u32), u64>,
@@ -98,9 +99,10 @@ impl Follower {
         let shares: Vec<Share> = look
             .cpus
             .iter()
-            .map(|seen| match contradicted.contains(&seen.cpu) {
-                true => Share::Unknown,
-                false => self.share(seen, &slowed),
+            .map(|seen| match seen.adds_per_step {
+                None => Share::Away,
+                Some(_) if contradicted.contains(&seen.cpu) => Share::Unknown,
+                Some(_) => self.share(seen, &slowed),
             })
             .collect();
         self.suspects = slowed.into_iter().filter(|cpu| !self.partners.contains_key(cpu)).collect();
@@ -121,7 +123,9 @@ impl Follower {
     fn meet(&mut self, look: &Look, slowed: &BTreeSet<u32>) -> BTreeSet<u32> {
         let lines = look.pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.line_ns?)));
         let lines: Vec<(u32, u32, f64)> = lines.collect();
-        self.remember_lines(&lines);
+        self.lines_ns.extend(lines.iter().map(|(_, _, line_ns)| *line_ns));
+        let forgotten = self.lines_ns.len().saturating_sub(REMEMBERED);
+        self.lines_ns.drain(..forgotten);
         let siblings_ns = self.levels().siblings_ns;
         let mut contradicted = BTreeSet::new();
         for (a, b, line_ns) in lines {
@@ -144,28 +148,15 @@ impl Follower {
         contradicted
     }
 
-    /// Only the extremes on both sides of the level matter.
-    fn remember_lines(&mut self, lines: &[(u32, u32, f64)]) {
-        self.lines_ns.extend(lines.iter().map(|(_, _, line_ns)| *line_ns));
-        let (low, high): (Vec<f64>, Vec<f64>) =
-            self.lines_ns.iter().partition(|line_ns| **line_ns <= super::SIBLINGS_AT_MOST_NS);
-        let slowest_low = low.into_iter().reduce(f64::max);
-        let fastest_high = high.into_iter().reduce(f64::min);
-        self.lines_ns = slowest_low.into_iter().chain(fastest_high).collect();
-    }
-
     fn share(&self, seen: &CpuLook, slowed: &BTreeSet<u32>) -> Share {
         let cpu = seen.cpu;
-        if seen.adds_per_step.is_none() {
-            return Share::Away;
-        }
         let partner = self.partners.get(&cpu).filter(|partner| slowed.contains(partner));
         match (self.is_slowed(seen), partner) {
             (None, _) => Share::Unknown,
             (Some(false), _) => Share::Alone,
             (Some(true), Some(&partner)) => Share::With(partner),
             (Some(true), None) => {
-                // Each of ours is met once in as many looks as there are.
+                // Suspects are paired first, so that even where all are, each meets each in about this time.
                 let lately = self.looks.saturating_sub(2 * self.cpus.len() as u64);
                 let is_apart = |other: &u32| self.apart.get(&key(cpu, *other)).is_some_and(|at| *at > lately);
                 let mut others =
@@ -266,6 +257,19 @@ mod tests {
         let mut away = look(&[0, 1], &[], &[(0, 1)]);
         (away.pairs[0].line_ns, away.cpus[1].adds_per_step) = (None, None);
         assert_eq!(follower.judge(&away), [Share::Alone, Share::Away]);
+    }
+
+    #[test]
+    fn one_odd_line_does_not_close_the_gap_for_good() {
+        let mut follower = free(2);
+        let mut odd = look(&[0, 1], &[], &[(0, 1)]);
+        odd.pairs[0].line_ns = Some(14.0);
+        follower.judge(&odd);
+        odd.pairs[0].line_ns = Some(16.0);
+        follower.judge(&odd);
+        assert_eq!(follower.levels().siblings_ns, None);
+        follow(&mut follower, &[0, 1], &[], REMEMBERED);
+        assert_eq!(follow(&mut follower, &[0, 0], &[], 1), [Share::With(1), Share::With(0)]);
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Lookers {
     }
 
     /// One look at these logical CPUs, each once, of which the pairs (each of them in one at most) pass a
-    /// line. The calling thread sleeps meanwhile; it had better be on none of them.
+    /// line. The calling thread sleeps meanwhile.
     ///
     /// # Errors
     /// A logical CPU that has no thread here.

@@ -10,9 +10,9 @@ use threadwise_machine::text::escaped_json;
 pub struct WatchedCpu {
     /// OS number.
     pub cpu: u32,
-    /// `alone`, `with-ours`, `co-runner`, `slowed`, `away`, `unknown` (docs/JSON.md).
+    /// `alone`, `one-core`, `co-runner`, `slowed`, `away`, `unknown` (docs/JSON.md).
     pub state: &'static str,
-    /// The logical CPU of ours that it shares its core with.
+    /// The watched logical CPU that it shares its core with.
     pub with: Option<u32>,
     /// Adds of the wide kernel per step of the latency-limited one.
     pub adds_per_step: Option<f64>,
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_look_is_one_line_that_json_readers_take() {
-        let cpus = [WatchedCpu { cpu: 0, state: "with-ours", with: Some(1), adds_per_step: Some(2.4) }];
+        let cpus = [WatchedCpu { cpu: 0, state: "one-core", with: Some(1), adds_per_step: Some(2.4) }];
         let lines = [WatchedLine { a: 0, b: 1, line_ns: None }];
         let text = watched("2026-01-01T00:00:00Z", 20_000, &cpus, &lines);
         assert!(!text.contains('\n'));

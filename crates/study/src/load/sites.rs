@@ -64,6 +64,8 @@ pub(super) fn sites(
         Some(texts) => texts.iter().map(|text| text.trim().to_owned()).collect(),
         None => placements.get_ref().iter().map(|text| text.get_ref().clone()).collect(),
     };
+    let mut seen = BTreeSet::new();
+    asked.retain(|text| seen.insert(text.clone()));
     asked.sort_by_key(|text| text != first);
     let mut sites: Vec<Site> = Vec::new();
     for text in asked {
@@ -136,7 +138,8 @@ pub(super) fn list_of(
     numbers.retain(|number| seen.insert(*number));
     // A study that repeats or lists this many would take longer to resolve than to refuse.
     if numbers.len() > MOST_NUMBERS {
-        return Err(source.at(value.span(), format!("{what}: at most {MOST_NUMBERS} numbers are allowed")));
+        return Err(source
+            .at(value.span(), format!("{what}: at most {MOST_NUMBERS} numbers are allowed; take some out")));
     }
     Ok(Some(numbers))
 }

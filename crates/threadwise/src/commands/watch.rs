@@ -169,7 +169,7 @@ fn object(look: &Look, shares: &[Share]) -> String {
         .map(|(seen, share)| WatchedCpu {
             cpu: seen.cpu,
             state: match share {
-                Share::With(_) => "with-ours",
+                Share::With(_) => "one-core",
                 other => word(other),
             },
             with: if let Share::With(other) = share { Some(*other) } else { None },

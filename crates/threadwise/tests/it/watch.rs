@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-const STATES: [&str; 6] = ["alone", "with-ours", "co-runner", "slowed", "away", "unknown"];
+const STATES: [&str; 6] = ["alone", "one-core", "co-runner", "slowed", "away", "unknown"];
 
 #[test]
 fn every_look_is_an_object_on_a_line() {
@@ -20,7 +20,7 @@ fn every_look_is_an_object_on_a_line() {
         for cpu in look["cpus"].as_array().unwrap() {
             let state = cpu["state"].as_str().unwrap();
             assert!(STATES.contains(&state), "{state}");
-            assert_eq!(cpu["with"].is_null(), state != "with-ours", "{cpu}");
+            assert_eq!(cpu["with"].is_null(), state != "one-core", "{cpu}");
             assert_eq!(cpu["adds_per_step"].is_null(), state == "away", "{cpu}");
         }
     }

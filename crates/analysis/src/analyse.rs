@@ -1,4 +1,4 @@
-//! One look at the observations: all estimates of a study.
+//! One analysis of the observations: all estimates of a study.
 
 use crate::estimate::{Observed, comparisons, covariates, treatments};
 use crate::setting::Setting;
@@ -7,15 +7,15 @@ use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
-/// Looks once, without knowing which logical CPUs are siblings: busy left-over siblings then count
+/// Analyses once, without knowing which logical CPUs are siblings: busy left-over siblings then count
 /// among the other CPUs. See [`analyse_on`].
 pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
     analyse_on(study, None, runs, alpha_share)
 }
 
-/// Looks once, telling left-over siblings from other CPUs where the machine is given.
+/// Analyses once; left-over siblings and other CPUs are apart where the machine is given.
 ///
-/// `alpha_share` is 1 for a single look at the design's level, 1/5 for each of five looks; the
+/// `alpha_share` is 1 for a single analysis at the design's level, 1/5 for each of five interim ones; the
 /// level of every interval is 1 − (1 − design level) · share.
 /// Degenerate cases: without usable blocks there are no estimates and no floors; with one block a
 /// value has the interval (0, ∞).
