@@ -10,11 +10,11 @@ pub struct Activity {
     pub waits: Option<Waits>,
     /// The engine's own counters, by name; those that stand elsewhere are left out.
     pub counters: Vec<CounterRate>,
-    /// CPU time of engine and client; `None` where the client's is not told apart.
+    /// CPU time of engine and client; `None` where the client's is not known by itself.
     pub cpu: Option<CpuUse>,
     /// What spinning cost; `None` where no spins are counted.
     pub locks: Option<Locks>,
-    /// Whether the sessions' loop runs inside a server: a client is told apart, and no step has a
+    /// Whether the sessions' loop runs inside a server: the client's CPU time is separate, and no step has a
     /// latency.
     #[serde(rename = "loop_in_server")]
     pub server_loop: bool,

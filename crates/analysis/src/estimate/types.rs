@@ -107,7 +107,7 @@ pub struct Covariates {
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used, left-over siblings apart.
     pub others_busy_share: f64,
-    /// Share of the time in which somebody else was busy on the siblings of the treatments' own
+    /// Share of the time in which co-runners were busy on the siblings of the treatments' own
     /// CPUs, probed right before and after each run; mean over blocks. `None` where it is unknown.
     pub co_runner_share: Option<f64>,
     /// Largest such share of one treatment in one block.
