@@ -129,6 +129,7 @@ pub fn run(block: u32, treatment: &str, rows: &[u64]) -> Run {
         counters: Default::default(),
         cpu_times: Vec::new(),
         other_cpus: Default::default(),
+        looks: Vec::new(),
     };
     Run {
         id: 0,

@@ -15,6 +15,7 @@ mod groups;
 pub mod hardware;
 pub mod kind;
 pub mod kinds;
+pub mod looks;
 pub mod parts;
 pub mod queries;
 mod sections;

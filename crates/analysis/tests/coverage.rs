@@ -294,6 +294,7 @@ fn full_runs(model: &Model, seed: u64) -> Vec<Run> {
                 counters: Default::default(),
                 cpu_times: Vec::new(),
                 other_cpus: Default::default(),
+                looks: Vec::new(),
             };
             runs.push(Run {
                 id: 0,

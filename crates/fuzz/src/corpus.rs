@@ -145,6 +145,7 @@ fn slice(random: &mut Random, study: &Study, treatment: &Treatment, plan: &Block
         counters: [("waits_sampled".to_owned(), 90), (format!("waits/LWLock:{DECEPTIVE}"), 30)].into(),
         cpu_times: (0..4).map(times).collect(),
         other_cpus: CpuTimesSum::default(),
+        looks: Vec::new(),
     }
 }
 

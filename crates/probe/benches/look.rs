@@ -12,9 +12,9 @@ use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, current_thread_id, pin_current_thread, set_thread_affinity};
-use threadwise_probe::look::Look;
-use threadwise_probe::look::follow::{Follower, Share};
 use threadwise_probe::look::live::Lookers;
+use threadwise_study::Look;
+use threadwise_study::look::follow::{Follower, Share};
 
 const SCHEDULED: usize = 2_000;
 /// Between two looks, as between two slices' ends.

@@ -7,22 +7,16 @@
 
 use crate::bench::{Bench, ProbeError, Timing};
 use crate::kernels::{Kernel, WIDE_ADDS_PER_STEP};
-use crate::siblings::figures::{RAN, WHOLE, best_level, median, quantile, smoothed};
+use crate::siblings::figures::{RAN, WHOLE, median, quantile, smoothed};
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
+use threadwise_study::look::{self, BUSY_BELOW, best_level};
 use threadwise_study::probe::{CoRunner, ProbeForm};
 
-/// Adds per chain step that only a free core reaches, where the architecture's widths are known.
-///
-/// x86-64 cores with SMT add 4 (Skylake, Zen to Zen 4), 5 (Golden Cove) or 6 (Zen 5) independent
-/// registers a cycle (Fog, *The microarchitecture of Intel, AMD and VIA CPUs*); half of the widest is
-/// 3, and loop overhead leaves 3.8 of the narrowest. The portable kernels' widths are the compiler's.
+/// Adds per chain step that only a free core reaches, where the widths are known: those of the portable
+/// kernels are the compiler's.
 pub const FREE_ADDS: Option<f64> =
-    if cfg!(all(target_arch = "x86_64", not(threadwise_portable))) { Some(3.4) } else { None };
-
-/// Below this share of the baseline the sibling was busy: half way between a free core and one whose
-/// sibling takes 4 tenths.
-pub(crate) const BUSY_BELOW: f64 = 0.8;
+    if cfg!(all(target_arch = "x86_64", not(threadwise_portable))) { Some(look::FREE_ADDS) } else { None };
 
 /// Fewest usable windows that a share is computed from.
 const FEWEST_WINDOWS: usize = 10;

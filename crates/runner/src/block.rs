@@ -447,6 +447,7 @@ mod tests {
             counters: BTreeMap::new(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         };
         assert_eq!(not_cached(&[slice(1, 1000), slice(0, 0)]), None);
         assert!(not_cached(&[slice(1, 999)]).unwrap().contains("1 physical reads to 999"));

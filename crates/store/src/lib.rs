@@ -12,6 +12,7 @@ mod changes;
 mod connection;
 mod error;
 mod header;
+mod looks;
 mod machine;
 mod probes;
 mod queries;
@@ -115,7 +116,7 @@ impl Store {
             study: study.clone(),
             topology: topology.clone(),
             versions: versions.clone(),
-            schema: schema::Version::Two,
+            schema: schema::Version::LAST,
             plan_bytes: 0,
         })
     }
@@ -150,7 +151,7 @@ impl Store {
             schema::bring_up_to_date(connection, found)?;
             studies::write_state(connection, EndState::Running)
         })?;
-        store.schema = schema::Version::Two;
+        store.schema = schema::Version::LAST;
         let swept = connection::sweep(&store.connection, store.schema);
         swept.map_err(|fault| fault.on(path, "write", SPARE_MIB))?;
         Ok(store)

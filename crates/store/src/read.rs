@@ -5,11 +5,11 @@
 //! the file's size, whatever its pages say.
 
 use crate::error::Fault;
-use crate::queries;
 use crate::schema::Version;
 use crate::value::{
     Ascending, BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
 };
+use crate::{looks, queries};
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
 use threadwise_machine::cpuset::MAX_CPUS;
@@ -42,8 +42,11 @@ pub(crate) fn runs(
     }
     let mut runs = read_runs(connection, study)?;
     add_cpu_times(connection, topology, &mut slices, &mut runs)?;
-    if version == Version::Two {
+    if version >= Version::Two {
         add_other_cpus(connection, &mut slices, &mut runs)?;
+    }
+    if version >= Version::Three {
+        looks::add(connection, &mut slices)?;
     }
     for (run, slice) in slices {
         match runs.get_mut(run.wrapping_sub(1)) {
@@ -103,6 +106,7 @@ fn read_slices(connection: &Connection) -> Result<Vec<(usize, Slice)>, Fault> {
             counters: Counters::new(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         };
         if slice.window_ns == 0 {
             return Err(Fault::Damaged(format!("slice {} has a window of 0 ns", at + 1)));

@@ -5,27 +5,34 @@ use rusqlite::Connection;
 
 /// The tables of version 1.
 const FIRST: &str = include_str!("schema.sql");
-/// What version 2 has more. No table of version 1 is changed, so that a file of it becomes one of
-/// version 2 when a study goes on.
+/// What version 2 has more. No table of an older version is changed, so that a file of it becomes one of
+/// the present when a study goes on.
 const SECOND: &str = include_str!("schema_2.sql");
+/// What version 3 has more.
+const THIRD: &str = include_str!("schema_3.sql");
 /// Marks the file as ours in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
 /// Version of the schema that is written, in SQLite's header as `user_version`.
-pub const VERSION: i32 = 2;
+pub const VERSION: i32 = 3;
 
 /// A version that was ever written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     /// Times of every logical CPU by slice.
     One = 1,
     /// Of those that a run does not use, sums.
     Two = 2,
+    /// Looks.
+    Three = 3,
 }
 
 impl Version {
+    /// The one that is written.
+    pub const LAST: Self = Self::Three;
+
     /// The version of this number; `None` where there never was one.
     pub fn of(number: i32) -> Option<Self> {
-        [Self::One, Self::Two].into_iter().find(|version| *version as i32 == number)
+        [Self::One, Self::Two, Self::Three].into_iter().find(|version| *version as i32 == number)
     }
 }
 
@@ -37,10 +44,13 @@ pub(crate) fn make(connection: &Connection) -> Result<(), Fault> {
 
 /// Makes the tables that a file of an older version lacks.
 pub(crate) fn bring_up_to_date(connection: &Connection, version: Version) -> Result<(), Fault> {
-    match version {
-        Version::One => Ok(connection.execute_batch(SECOND)?),
-        Version::Two => Ok(()),
-    }
+    Ok(connection.execute_batch(&since(version, Version::LAST))?)
+}
+
+/// What the tables of a version have more than those of an older one.
+fn since(old: Version, new: Version) -> String {
+    let added = [(Version::Two, SECOND), (Version::Three, THIRD)].into_iter();
+    added.filter(|(version, _)| *version > old && *version <= new).map(|(_, text)| text).collect()
 }
 
 /// One entry of `sqlite_schema`: type, name, table, SQL text.
@@ -51,9 +61,7 @@ type Entry = (String, String, String, Option<String>);
 pub(crate) fn verify(connection: &Connection, version: Version) -> Result<(), Fault> {
     let ours = Connection::open_in_memory()?;
     ours.execute_batch(FIRST)?;
-    if version == Version::Two {
-        bring_up_to_date(&ours, Version::One)?;
-    }
+    ours.execute_batch(&since(Version::One, version))?;
     let expected = entries(&ours)?;
     let found = entries(connection)?;
     if let Some(entry) = found.iter().find(|entry| !expected.contains(entry)) {
@@ -90,11 +98,11 @@ mod tests {
     #[test]
     fn the_schema_of_a_version_never_changes() {
         assert_eq!(
-            [hash(FIRST), hash(SECOND)],
-            [0x33c4_8770_f9e4_c9fe, 0xa70f_40d8_b2fe_7c64],
+            [hash(FIRST), hash(SECOND), hash(THIRD)],
+            [0x33c4_8770_f9e4_c9fe, 0xa70f_40d8_b2fe_7c64, 0],
             "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );
-        assert_eq!(Version::of(VERSION), Some(Version::Two));
+        assert_eq!(Version::of(VERSION), Some(Version::LAST));
         assert_eq!((Version::of(0), Version::of(VERSION + 1)), (None, None));
     }
 
@@ -106,6 +114,6 @@ mod tests {
         }
         assert!(FIRST.contains(&format!(" BETWEEN 1 AND {})", threadwise_study::tpch::QUERIES)));
         assert!(FIRST.contains(&format!("application_id = {APPLICATION_ID:#x}")));
-        assert!(SECOND.contains(&format!("user_version = {VERSION}")));
+        assert!(THIRD.contains(&format!("user_version = {VERSION}")));
     }
 }

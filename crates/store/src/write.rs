@@ -4,6 +4,7 @@
 //! limits in `value`, so that a refused value is named instead of reported as a failed CHECK.
 
 use crate::error::{Fault, one_line};
+use crate::looks;
 use crate::queries::{self, Ids, Names};
 use crate::value::{self, BLOB_BYTES, COUNT_MAX, MOMENT_MAX, ORDINAL_MAX, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -22,7 +23,7 @@ pub(crate) fn bytes_of(run: &Run) -> u64 {
     };
     let slices = run.slices.iter().map(slice).sum::<usize>();
     let readings = 60 * run.readings.len() + 32 * run.other_cpu_times.len();
-    (200 + slices + readings + queries::bytes_of(run)) as u64
+    (200 + slices + readings + queries::bytes_of(run) + looks::bytes_of(run)) as u64
 }
 
 /// Stores a run and returns its number.
@@ -121,7 +122,8 @@ fn insert_slice(connection: &Connection, run: i64, slice: &Slice, names: &Names<
     }
     let sql = "INSERT INTO cpu_times (slice, cpu, busy_ns, steal_ns, total_ns) VALUES (?, ?, ?, ?, ?)";
     insert_cpu_times(connection, sql, id, &slice.cpu_times)?;
-    insert_other_cpus(connection, id, &slice.other_cpus)
+    insert_other_cpus(connection, id, &slice.other_cpus)?;
+    looks::insert(connection, id, &slice.looks)
 }
 
 fn insert_session(

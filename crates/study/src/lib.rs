@@ -6,6 +6,7 @@
 pub mod command;
 pub mod engine;
 pub mod load;
+pub mod look;
 pub mod observation;
 mod option;
 pub mod plan;
@@ -16,6 +17,7 @@ pub mod time;
 pub mod tpch;
 pub mod worklist;
 
+pub use look::{CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
     Slice,

@@ -1,5 +1,6 @@
 //! What was seen: runs, slices, sessions, readings. Raw; nothing here is an estimate.
 
+use crate::look::SliceLook;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
@@ -111,6 +112,9 @@ pub struct Slice {
     pub cpu_times: Vec<CpuTimes>,
     /// The same of all other online logical CPUs together.
     pub other_cpus: CpuTimesSum,
+    /// Looks around it, in order; empty where there were none.
+    #[serde(skip)]
+    pub looks: Vec<SliceLook>,
 }
 
 /// What one session did in one window.

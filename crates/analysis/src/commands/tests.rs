@@ -60,6 +60,7 @@ fn run(block: u32, treatment: &str, elapsed_s: f64, cpu_s: f64, metrics: &[(&str
             counters: Default::default(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         }],
         started_s: 0.0,
         prepare_ns: 0,

@@ -110,6 +110,7 @@ fn run(block: u32, treatment: &str, idle_share: f64, items: &[(u32, f64, f64)]) 
             counters: Default::default(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         }],
         started_s: 0.0,
         prepare_ns: 0,

@@ -1,9 +1,9 @@
 //! Lookers on the live machine: one sleeping thread a logical CPU, woken for each look.
 
 use super::meet::{Meeting, Place, Seen};
-use super::{CpuLook, Look, PairLook, adds_per_step};
 use crate::bench::ProbeError;
-use crate::kernels::Scratch;
+use crate::co_runner::FREE_ADDS;
+use crate::kernels::{Scratch, WIDE_ADDS_PER_STEP};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +11,8 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_thread_id, pin_current_thread};
+use threadwise_study::look::thousandths;
+use threadwise_study::{CpuLook, Look, PairLook};
 
 /// Enough for what a thread calls.
 const STACK_BYTES: usize = 64 * 1024;
@@ -101,10 +103,13 @@ impl Lookers {
             look.seen.iter().map(|seen| *seen.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         let line_of = |cpu: u32| cpus.iter().position(|&other| other == cpu).and_then(|at| seen[at].line_ns);
         Ok(Look {
-            at_ns: nanoseconds(began.duration_since(self.zero)),
+            start_ns: nanoseconds(began.duration_since(self.zero)),
             took_ns: nanoseconds(began.elapsed()),
             cpus: cpus.iter().zip(&seen).map(|(&cpu, seen)| cpu_look(cpu, seen)).collect(),
-            pairs: pairs.iter().map(|&(a, b)| PairLook { a, b, line_ns: line_of(a) }).collect(),
+            pairs: pairs
+                .iter()
+                .map(|&(a, b)| PairLook { a, b, line_ns: line_of(a).map(thousandths) })
+                .collect(),
         })
     }
 }
@@ -126,8 +131,13 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 fn cpu_look(cpu: u32, seen: &Seen) -> CpuLook {
-    let widths = seen.chain_ns.zip(seen.wide_ns);
-    CpuLook { cpu, adds_per_step: widths.and_then(|(chain_ns, wide_ns)| adds_per_step(chain_ns, wide_ns)) }
+    let times = seen.chain_ns.zip(seen.wide_ns).filter(|(_, wide_ns)| *wide_ns > 0.0);
+    let adds = times.map(|(chain_ns, wide_ns)| WIDE_ADDS_PER_STEP * chain_ns / wide_ns);
+    CpuLook {
+        cpu,
+        chain_ns: seen.chain_ns.map(thousandths),
+        adds_per_step: adds.filter(|_| FREE_ADDS.is_some()).map(thousandths),
+    }
 }
 
 /// Life of a thread: bind, say so, then look until the orders end.

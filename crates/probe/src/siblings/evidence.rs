@@ -3,10 +3,11 @@
 //! Frequency cancels out: the width that a CPU got is counted in adds of the wide kernel per step
 //! of the latency-limited one, measured in the same round and in the same company.
 
-use super::figures::{ALIKE, FULL, RAN, WHOLE, best_level, median, quantile, smoothed};
+use super::figures::{ALIKE, FULL, RAN, WHOLE, median, quantile, smoothed};
 use super::rounds::{Round, Windows};
 use crate::bench::Timing;
 use crate::kernels::WIDE_ADDS_PER_STEP;
+use threadwise_study::look::best_level;
 use threadwise_study::probe::Slowdown;
 
 /// At this share of the best level and below somebody else used the core: slowed 1.4 times.

@@ -17,9 +17,6 @@ pub(crate) const FULL: f64 = 0.85;
 /// Where the width of a free core is not known, one reaches this share of the best core at least.
 pub(crate) const ALIKE: f64 = 0.7;
 
-/// Values within this share of each other are one level.
-const SAME_LEVEL: f64 = 0.94;
-
 /// The median; `None` of nothing.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
@@ -33,16 +30,6 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let at = share.clamp(0.0, 1.0) * last as f64;
     let (low, high) = (at.floor() as usize, at.ceil() as usize);
     Some(sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64))
-}
-
-/// The highest level that several values agree on: a single fluke is none, and neither does it take
-/// more than one value in fifty to make one, since a co-runner may be busy nearly all the time.
-pub(crate) fn best_level(values: &[f64]) -> Option<f64> {
-    let mut falling = values.to_vec();
-    falling.sort_by(|a, b| b.total_cmp(a));
-    let together = (falling.len() / 50).max(4);
-    let cluster = falling.windows(together).find(|run| run[together - 1] >= SAME_LEVEL * run[0])?;
-    median(cluster)
 }
 
 /// Each value as the median of itself and its two neighbours that are there, since one disturbed window
@@ -85,16 +72,6 @@ mod tests {
         assert!((binomial_tail(3, 1, 0.02) - (1.0 - 0.98_f64.powi(3))).abs() < 1e-12);
         assert_eq!(binomial_tail(0, 1, 0.5), 0.0);
         assert_eq!(binomial_tail(1000, 0, 0.5), 1.0);
-    }
-
-    #[test]
-    fn the_best_level_is_no_fluke_and_may_be_rare() {
-        let mut values = vec![2.5; 95];
-        values.push(9.0);
-        assert!((best_level(&values).unwrap() - 2.5).abs() < 1e-9);
-        values.extend([5.0, 4.95, 5.05, 4.9]);
-        assert!((best_level(&values).unwrap() - 4.975).abs() < 1e-9);
-        assert_eq!(best_level(&[5.0, 5.0, 5.0]), None);
     }
 
     #[test]

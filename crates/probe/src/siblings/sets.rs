@@ -10,13 +10,14 @@
 
 use super::Meter;
 use super::evidence::step;
-use super::figures::{ALIKE, FULL, WHOLE, best_level};
+use super::figures::{ALIKE, FULL, WHOLE};
 use super::plan::{Plan, SET_REPEATS, deals_alone};
 use super::rounds::WINDOW_NS;
 use crate::bench::{ProbeError, Timing};
 use crate::kernels::{Kernel, WIDE_ADDS_PER_STEP};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use threadwise_study::look::best_level;
 use threadwise_study::probe::SetTest;
 
 /// Windows of a set in which a CPU must have been on all the time to count as running in it.

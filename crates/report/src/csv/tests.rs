@@ -52,6 +52,7 @@ fn run(queries: Vec<QueryExecution>) -> Run {
         counters: Default::default(),
         cpu_times: Vec::new(),
         other_cpus: Default::default(),
+        looks: Vec::new(),
     };
     Run {
         id: 5,

@@ -143,6 +143,7 @@ fn run(id: u64, block: u32, at: usize, (elapsed_s, cpu_s): (f64, f64), said: [f6
             counters: Default::default(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         }],
         started_s: id as f64 * 12.0,
         prepare_ns: 1,

@@ -325,6 +325,7 @@ fn slice(
             })
             .collect(),
         other_cpus: Default::default(),
+        looks: Vec::new(),
     }
 }
 

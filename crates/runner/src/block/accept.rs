@@ -55,6 +55,7 @@ pub(super) fn slice(
         counters,
         cpu_times: Vec::new(),
         other_cpus: Default::default(),
+        looks: Vec::new(),
     })
 }
 

@@ -101,6 +101,7 @@ mod tests {
             counters: counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         };
         let slices = [slice(&[(command::SERVER_CPU_NS, 300)]), slice(&[("read_bytes", 9)])];
         let used = BlockUse { ours: ThreadTimes { cpu_ns: 50, wait_ns: 7 }, ..BlockUse::default() };

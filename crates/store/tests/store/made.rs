@@ -6,8 +6,8 @@ use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limit
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_store::Versions;
 use threadwise_study::{
-    Comparison, Counters, CpuTimes, Design, OptionValue, Reading, Role, Run, RunStatus, SessionSlice, Slice,
-    Stopping, Study, Treatment,
+    Comparison, Counters, CpuLook, CpuTimes, Design, Look, Moment, OptionValue, PairLook, Reading, Role, Run,
+    RunStatus, SessionSlice, Slice, SliceLook, Stopping, Study, Treatment,
 };
 
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): seeded numbers without a dependency.
@@ -205,7 +205,21 @@ fn slice(random: &mut Random, sequence: u64, sessions: u32, cpus: u32) -> Slice 
             })
             .collect(),
         other_cpus: Default::default(),
+        looks: [Moment::Before, Moment::After].map(|moment| look(random, moment)).into(),
     }
+}
+
+/// A look at two logical CPUs, one of which may not have run.
+fn look(random: &mut Random, moment: Moment) -> SliceLook {
+    let mut thousandths = |limit: u64| Some(random.below(limit) as f64 / 1000.0);
+    let absent = CpuLook { cpu: 64, chain_ns: None, adds_per_step: None };
+    let look = Look {
+        start_ns: 17,
+        took_ns: 60_000,
+        cpus: vec![CpuLook { cpu: 0, chain_ns: thousandths(400), adds_per_step: thousandths(6_000) }, absent],
+        pairs: vec![PairLook { a: 0, b: 64, line_ns: thousandths(300_000) }],
+    };
+    SliceLook { moment, look }
 }
 
 /// A valid run of `same-core`, the same for the same seed.

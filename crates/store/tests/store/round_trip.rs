@@ -151,7 +151,7 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     store.append_run(&made::run(1, 0, 0, 2, 2, 2)).unwrap();
     let before = store.runs().unwrap();
     type Spoil = fn(&mut Run);
-    let spoils: [(&str, Spoil); 13] = [
+    let spoils: [(&str, Spoil); 17] = [
         ("no treatment 'x'", |run| run.treatment = "x".into()),
         ("block 7 was not started", |run| run.block = 7),
         ("attempt 1", |run| run.attempt = 1),
@@ -170,6 +170,13 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         }),
         ("CPU 1 are out of order", |run| run.other_cpu_times.push(run.other_cpu_times[0].clone())),
         ("CPU 65536", |run| run.cpus = vec![65_536]),
+        ("CPUs of a look has rows out of order", |run| run.slices[0].looks[0].look.cpus.reverse()),
+        ("pair 64 and 0", |run| {
+            let pair = &mut run.slices[0].looks[0].look.pairs[0];
+            (pair.a, pair.b) = (64, 0);
+        }),
+        ("line_ns is -1", |run| run.slices[0].looks[1].look.pairs[0].line_ns = Some(-0.001)),
+        ("start_ns of a look is", |run| run.slices[0].looks[1].look.start_ns = 1 << 60),
     ];
     for (words, spoil) in spoils {
         let mut run = made::run(2, 0, 0, 2, 2, 2);
@@ -325,7 +332,10 @@ fn a_changed_study_machine_or_program_is_not_resumed() {
 fn as_version_1(path: &Path, cpus: u32) {
     let plain = rusqlite::Connection::open(path).unwrap();
     plain
-        .execute_batch("DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1")
+        .execute_batch(
+            "DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
+             DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
+        )
         .unwrap();
     let slices: i64 = plain.query_row("SELECT count(*) FROM slices", [], |row| row.get(0)).unwrap();
     for (slice, cpu) in (1..=slices).flat_map(|slice| (1..cpus).map(move |cpu| (slice, cpu))) {

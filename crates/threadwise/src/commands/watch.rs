@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 use threadwise_document::numbers;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_probe::co_runner::FREE_ADDS;
-use threadwise_probe::look::Look;
-use threadwise_probe::look::follow::{Follower, Share};
 use threadwise_probe::look::live::Lookers;
 use threadwise_probe::whole;
 use threadwise_report::json::{self, WatchedCpu, WatchedLine};
+use threadwise_study::Look;
+use threadwise_study::look::follow::{Follower, Share};
 
 /// Logical CPUs that are looked at where none are named: each look is of all of them at once.
 const MOST_CPUS: usize = 16;
@@ -114,13 +114,14 @@ fn word(share: &Share) -> &'static str {
         Share::With(_) => "one core",
         Share::CoRunner => "co-runner",
         Share::Slowed => "slowed",
+        Share::Apart => "apart",
         Share::Away => "away",
         Share::Unknown => "unknown",
     }
 }
 
 /// All words, in the order in which they are shown.
-const WORDS: [&str; 6] = ["alone", "one core", "co-runner", "slowed", "away", "unknown"];
+const WORDS: [&str; 7] = ["alone", "one core", "co-runner", "slowed", "apart", "away", "unknown"];
 
 /// `12:25:01  alone 0,3  one core 1+2  lines 6.9 ns to 61.2 ns`
 fn line(look: &Look, shares: &[Share]) -> String {
@@ -202,13 +203,13 @@ fn summary(seen: &BTreeMap<u32, BTreeMap<&str, u64>>, looks: u64, elapsed: Durat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_probe::look::{CpuLook, PairLook};
+    use threadwise_study::{CpuLook, PairLook};
 
     fn look() -> Look {
-        let cpu = |cpu| CpuLook { cpu, adds_per_step: Some(4.4) };
+        let cpu = |cpu| CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(4.4) };
         let pairs =
             vec![PairLook { a: 0, b: 3, line_ns: Some(61.25) }, PairLook { a: 1, b: 2, line_ns: Some(6.94) }];
-        Look { at_ns: 0, took_ns: 25_000, cpus: (0..5).map(cpu).collect(), pairs }
+        Look { start_ns: 0, took_ns: 25_000, cpus: (0..5).map(cpu).collect(), pairs }
     }
 
     const SHARES: [Share; 5] = [Share::Alone, Share::With(2), Share::With(1), Share::Alone, Share::CoRunner];

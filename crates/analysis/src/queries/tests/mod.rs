@@ -100,6 +100,7 @@ pub(crate) fn slice_of(round: u32, streams: Vec<Vec<QueryExecution>>) -> Slice {
         counters: Default::default(),
         cpu_times: Vec::new(),
         other_cpus: Default::default(),
+        looks: Vec::new(),
     }
 }
 

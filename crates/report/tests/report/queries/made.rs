@@ -102,6 +102,7 @@ pub fn runs(points: &[Point], queries: &Queries) -> Vec<Run> {
                     counters: Default::default(),
                     cpu_times: (0..14).map(busy).collect(),
                     other_cpus: Default::default(),
+                    looks: Vec::new(),
                 }
             });
             runs.push(Run {

@@ -161,6 +161,7 @@ fn run(id: u64, block: u32, name: &str, item_s: f64, idle: f64) -> Run {
             counters: Default::default(),
             cpu_times: Vec::new(),
             other_cpus: Default::default(),
+            looks: Vec::new(),
         }],
         started_s: id as f64 * 1000.0,
         prepare_ns: 1,

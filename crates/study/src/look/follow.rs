@@ -6,8 +6,8 @@
 //! are paired first, then slowed CPUs without a partner, then the rest, each with the one that it was not
 //! paired with for the longest time.
 
-use super::{CpuLook, Levels, Look, free_width};
-use crate::co_runner::BUSY_BELOW;
+use super::levels::{free_adds, siblings_ns};
+use super::{BUSY_BELOW, CpuLook, Levels, Look, PairLook};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Widths of a logical CPU, and lines, that are remembered: what was seen hours ago was seen at another
@@ -19,24 +19,24 @@ const REMEMBERED: usize = 512;
 pub enum Share {
     /// For itself.
     Alone,
-    /// With this watched logical CPU, which slows it.
+    /// With this looked at logical CPU: their line is one of siblings, and neither has its core's whole width.
     With(u32),
-    /// With a co-runner: it is slowed, and by no watched logical CPU.
+    /// With a co-runner: it is slowed, and by no logical CPU that is looked at.
     CoRunner,
-    /// It is slowed, and was not paired lately with all watched logical CPUs that may be the cause.
+    /// It is slowed, and was not paired lately with all those that may be the cause.
     Slowed,
+    /// On another core than the one that it passed a line with; the width of its own is not known.
+    Apart,
     /// It did not run in time: stacked on another, or taken away.
     Away,
-    /// The figures contradict each other, or its core's width is not known.
+    /// The figures contradict each other, or nothing is known.
     Unknown,
 }
 
-/// What was seen so far.
-#[derive(Debug, Default)]
-pub struct Follower {
+/// Who met whom, look after look.
+#[derive(Debug, Clone, Default)]
+pub struct Partners {
     cpus: Vec<u32>,
-    widths: BTreeMap<u32, VecDeque<f64>>,
-    lines_ns: VecDeque<f64>,
     partners: BTreeMap<u32, u32>,
     /// Number of the look in which two were last seen on different cores.
     apart: BTreeMap<(u32, u32), u64>,
@@ -49,7 +49,12 @@ fn key(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-impl Follower {
+/// Whether it is slowed; `None` where it did not run, or its core's width is not known.
+fn is_slowed(seen: &CpuLook, levels: &Levels) -> Option<bool> {
+    Some(seen.adds_per_step? < BUSY_BELOW * levels.free_adds.get(&seen.cpu)?)
+}
+
+impl Partners {
     /// Of these logical CPUs.
     pub fn new(cpus: &[u32]) -> Self {
         Self { cpus: cpus.to_vec(), ..Self::default() }
@@ -83,52 +88,28 @@ impl Follower {
         }
     }
 
-    /// Takes a look in; says how each logical CPU had its core, in the look's order.
-    pub fn judge(&mut self, look: &Look) -> Vec<Share> {
+    /// Takes the next look in; says how each logical CPU had its core, in the look's order.
+    pub fn judge(&mut self, look: &Look, levels: &Levels) -> Vec<Share> {
         self.looks += 1;
-        for seen in &look.cpus {
-            let widths = self.widths.entry(seen.cpu).or_default();
-            widths.extend(seen.adds_per_step);
-            if widths.len() > REMEMBERED {
-                widths.pop_front();
-            }
-        }
-        let slowed: BTreeSet<u32> =
-            look.cpus.iter().filter(|seen| self.is_slowed(seen) == Some(true)).map(|seen| seen.cpu).collect();
-        let contradicted = self.meet(look, &slowed);
-        let shares: Vec<Share> = look
-            .cpus
-            .iter()
-            .map(|seen| match seen.adds_per_step {
-                None => Share::Away,
-                Some(_) if contradicted.contains(&seen.cpu) => Share::Unknown,
-                Some(_) => self.share(seen, &slowed),
-            })
-            .collect();
+        let with = |wanted| move |seen: &&CpuLook| is_slowed(seen, levels) == wanted;
+        let slowed: BTreeSet<u32> = look.cpus.iter().filter(with(Some(true))).map(|seen| seen.cpu).collect();
+        let clear: BTreeSet<u32> = look.cpus.iter().filter(with(Some(false))).map(|seen| seen.cpu).collect();
+        let contradicted = self.meet(look, &clear, levels.siblings_ns);
+        let shares = look.cpus.iter().map(|seen| match seen.chain_ns {
+            None => Share::Away,
+            Some(_) if contradicted.contains(&seen.cpu) => Share::Unknown,
+            Some(_) => self.share(seen.cpu, &slowed, &clear),
+        });
+        let shares = shares.collect();
         self.suspects = slowed.into_iter().filter(|cpu| !self.partners.contains_key(cpu)).collect();
         shares
     }
 
-    /// Level of lines between siblings, as far as the looks show one.
-    pub fn levels(&self) -> Levels {
-        Levels::of(self.lines_ns.iter().copied())
-    }
-
-    fn is_slowed(&self, seen: &CpuLook) -> Option<bool> {
-        let widths: Vec<f64> = self.widths.get(&seen.cpu)?.iter().copied().collect();
-        Some(seen.adds_per_step? < BUSY_BELOW * free_width(&widths)?)
-    }
-
     /// Notes who was apart and who on one core; gives those whose line and widths contradict each other.
-    fn meet(&mut self, look: &Look, slowed: &BTreeSet<u32>) -> BTreeSet<u32> {
-        let lines = look.pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.line_ns?)));
-        let lines: Vec<(u32, u32, f64)> = lines.collect();
-        self.lines_ns.extend(lines.iter().map(|(_, _, line_ns)| *line_ns));
-        let forgotten = self.lines_ns.len().saturating_sub(REMEMBERED);
-        self.lines_ns.drain(..forgotten);
-        let siblings_ns = self.levels().siblings_ns;
+    fn meet(&mut self, look: &Look, clear: &BTreeSet<u32>, siblings_ns: Option<f64>) -> BTreeSet<u32> {
         let mut contradicted = BTreeSet::new();
-        for (a, b, line_ns) in lines {
+        for &PairLook { a, b, line_ns } in &look.pairs {
+            let Some(line_ns) = line_ns else { continue };
             if self.partners.get(&a) == Some(&b) {
                 self.partners.remove(&a);
                 self.partners.remove(&b);
@@ -137,7 +118,7 @@ impl Follower {
                 Some(false) => {
                     self.apart.insert(key(a, b), self.looks);
                 }
-                Some(true) if slowed.contains(&a) && slowed.contains(&b) => {
+                Some(true) if !clear.contains(&a) && !clear.contains(&b) => {
                     self.partners
                         .retain(|&one, &mut other| ![one, other].iter().any(|cpu| [a, b].contains(cpu)));
                     self.partners.extend([(a, b), (b, a)]);
@@ -148,14 +129,12 @@ impl Follower {
         contradicted
     }
 
-    fn share(&self, seen: &CpuLook, slowed: &BTreeSet<u32>) -> Share {
-        let cpu = seen.cpu;
-        let partner = self.partners.get(&cpu).filter(|partner| slowed.contains(partner));
-        match (self.is_slowed(seen), partner) {
-            (None, _) => Share::Unknown,
-            (Some(false), _) => Share::Alone,
-            (Some(true), Some(&partner)) => Share::With(partner),
-            (Some(true), None) => {
+    fn share(&self, cpu: u32, slowed: &BTreeSet<u32>, clear: &BTreeSet<u32>) -> Share {
+        let partner = self.partners.get(&cpu).filter(|partner| !clear.contains(partner));
+        match partner {
+            _ if clear.contains(&cpu) => Share::Alone,
+            Some(&partner) => Share::With(partner),
+            None if slowed.contains(&cpu) => {
                 // Suspects are paired first, so that even where all are, each meets each in about this time.
                 let lately = self.looks.saturating_sub(2 * self.cpus.len() as u64);
                 let is_apart = |other: &u32| self.apart.get(&key(cpu, *other)).is_some_and(|at| *at > lately);
@@ -163,13 +142,68 @@ impl Follower {
                     slowed.iter().filter(|other| **other != cpu && !self.partners.contains_key(other));
                 if others.all(is_apart) { Share::CoRunner } else { Share::Slowed }
             }
+            None => {
+                let is_now = |(&(a, b), &at): (&(u32, u32), &u64)| at == self.looks && [a, b].contains(&cpu);
+                if self.apart.iter().any(is_now) { Share::Apart } else { Share::Unknown }
+            }
         }
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64", not(threadwise_portable)))]
+/// Judges looks as they come, by levels of the last ones.
+#[derive(Debug, Default)]
+pub struct Follower {
+    partners: Partners,
+    widths: BTreeMap<u32, VecDeque<f64>>,
+    lines_ns: VecDeque<f64>,
+}
+
+impl Follower {
+    /// Of these logical CPUs.
+    pub fn new(cpus: &[u32]) -> Self {
+        Self { partners: Partners::new(cpus), ..Self::default() }
+    }
+
+    /// As [`Partners::pairs`].
+    pub fn pairs(&self) -> Vec<(u32, u32)> {
+        self.partners.pairs()
+    }
+
+    /// As [`Partners::judge`].
+    pub fn judge(&mut self, look: &Look) -> Vec<Share> {
+        for seen in &look.cpus {
+            let widths = self.widths.entry(seen.cpu).or_default();
+            widths.extend(seen.adds_per_step);
+            if widths.len() > REMEMBERED {
+                widths.pop_front();
+            }
+        }
+        self.lines_ns.extend(look.pairs.iter().filter_map(|pair| pair.line_ns));
+        let forgotten = self.lines_ns.len().saturating_sub(REMEMBERED);
+        self.lines_ns.drain(..forgotten);
+        self.partners.judge(look, &self.levels())
+    }
+
+    /// Levels of the looks that are remembered.
+    pub fn levels(&self) -> Levels {
+        let free_adds = self.widths.iter().filter_map(|(&cpu, widths)| {
+            let widths: Vec<f64> = widths.iter().copied().collect();
+            Some((cpu, free_adds(&widths)?))
+        });
+        Levels { siblings_ns: siblings_ns(self.lines_ns.iter().copied()), free_adds: free_adds.collect() }
+    }
+}
+
+/// Judges looks of a whole study in their order, by levels of all of them.
+pub fn judge_all(looks: &[&Look]) -> Vec<Vec<Share>> {
+    let levels = Levels::of(looks.iter().copied());
+    let cpus: BTreeSet<u32> = looks.iter().flat_map(|look| look.cpus.iter().map(|seen| seen.cpu)).collect();
+    let mut partners = Partners::new(&cpus.into_iter().collect::<Vec<u32>>());
+    looks.iter().map(|look| partners.judge(look, &levels)).collect()
+}
+
+#[cfg(test)]
 mod tests {
-    use super::super::PairLook;
     use super::*;
 
     /// What a machine would show: `cores` names the core of each CPU; `busy` are cores with a co-runner.
@@ -182,10 +216,10 @@ mod tests {
         let line =
             |&(a, b): &(u32, u32)| PairLook { a, b, line_ns: Some(if on(a) == on(b) { 7.0 } else { 60.0 }) };
         Look {
-            at_ns: 0,
+            start_ns: 0,
             took_ns: 1,
             cpus: (0..cores.len() as u32)
-                .map(|cpu| CpuLook { cpu, adds_per_step: Some(adds(cpu)) })
+                .map(|cpu| CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(adds(cpu)) })
                 .collect(),
             pairs: pairs.iter().map(line).collect(),
         }
@@ -255,7 +289,7 @@ mod tests {
         odd.pairs[0].line_ns = Some(7.0);
         assert_eq!(follower.judge(&odd), [Share::Unknown, Share::Unknown]);
         let mut away = look(&[0, 1], &[], &[(0, 1)]);
-        (away.pairs[0].line_ns, away.cpus[1].adds_per_step) = (None, None);
+        (away.pairs[0].line_ns, away.cpus[1].chain_ns) = (None, None);
         assert_eq!(follower.judge(&away), [Share::Alone, Share::Away]);
     }
 
@@ -273,9 +307,25 @@ mod tests {
     }
 
     #[test]
-    fn without_a_free_core_nothing_is_known() {
+    fn without_a_free_core_lines_alone_say_who_is_together() {
         let mut follower = Follower::new(&[0, 1]);
-        assert_eq!(follow(&mut follower, &[0, 0], &[], 30), [Share::Unknown, Share::Unknown]);
+        assert_eq!(follow(&mut follower, &[0, 0], &[], 30), [Share::With(1), Share::With(0)]);
+        assert_eq!(follow(&mut follower, &[0, 1], &[0, 1], 1), [Share::Apart, Share::Apart]);
+        let mut without_widths = look(&[0, 1], &[], &[]);
+        without_widths.cpus.iter_mut().for_each(|seen| seen.adds_per_step = None);
+        assert_eq!(follower.judge(&without_widths), [Share::Unknown, Share::Unknown]);
+    }
+
+    #[test]
+    fn a_whole_study_is_judged_by_all_its_looks() {
+        let pairs = [(0, 1)];
+        let mut looks = vec![look(&[0, 0], &[], &pairs), look(&[0, 1], &[1], &pairs)];
+        looks.extend((0..10).map(|_| look(&[0, 1], &[], &pairs)));
+        let judged = judge_all(&looks.iter().collect::<Vec<_>>());
+        assert_eq!(judged[0], [Share::With(1), Share::With(0)]);
+        assert_eq!(judged[1], [Share::Alone, Share::CoRunner]);
+        assert_eq!(judged[11], [Share::Alone, Share::Alone]);
+        assert!(judge_all(&[]).is_empty());
     }
 
     #[test]
