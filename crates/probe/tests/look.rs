@@ -53,7 +53,10 @@ fn every_figure_of_a_look_is_there_on_a_cpu_that_is_ours() {
     let looks: Vec<_> = (0..LOOKS).map(|_| lookers.look(&[a, b], &[(a, b)]).unwrap()).collect();
     let widths: Vec<f64> = looks.iter().filter_map(|look| look.cpus[0].adds_per_step).collect();
     assert!(!widths.is_empty() && widths.iter().all(|adds| adds.is_finite() && *adds > 0.0));
-    assert!(looks.windows(2).all(|two| two[0].start_ns + two[0].took_ns <= two[1].start_ns), "one after the other");
+    assert!(
+        looks.windows(2).all(|two| two[0].start_ns + two[0].took_ns <= two[1].start_ns),
+        "one after the other"
+    );
     let lines = looks.iter().filter_map(|look| look.pairs[0].line_ns);
     assert!(lines.into_iter().all(|line_ns| line_ns > 0.5 && line_ns < 60_000.0));
 }

@@ -7,19 +7,21 @@ mod binding;
 mod command;
 mod lane;
 mod leftovers;
+mod slice;
 
 use crate::clock::Clock;
 use crate::guard::BlockUse;
 use crate::hardware::{self, Hardware};
+use crate::looks::Looking;
 use crate::places::Folders;
 use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::watch::{self, Watch};
-use crate::worker_process::{Failure, LOOK_EVERY, Place, STOPPED, Wait, WorkerProcess};
+use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
 use lane::Lane;
+use slice::{Around, Turn};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
 use threadwise_machine::{CpuSet, Topology};
@@ -30,11 +32,6 @@ use threadwise_study::{BlockPlan, Run, RunStatus, Slice, Study};
 const CACHED_READS: &str = "logical-io";
 /// Most physical reads per logical read of a run that counts as cached.
 const MOST_PHYSICAL_SHARE: f64 = 0.001;
-/// Slices longer than this are given up when the study is stopped; shorter ones are awaited, so that
-/// nothing of ours wakes up during them.
-const LONG_SLICE: Duration = Duration::from_millis(500);
-/// How long a slice that is awaited may take beyond its window.
-const SLICE_GRACE: Duration = Duration::from_millis(250);
 /// Failures that a worker tells of itself when it is asked to stop.
 const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
 
@@ -98,7 +95,10 @@ pub fn run_block(
     let before = watch.mark(&pids(&lanes));
     let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let rounds_ns = input.clock.now_ns();
-    let interrupted = !run_rounds(input, &mut lanes, watch, on_slice);
+    let (looking, no_looks) = looking(input);
+    let mut around = Around { watch, looking };
+    let interrupted = !run_rounds(input, &mut lanes, &mut around, on_slice);
+    let watch = around.watch;
     let block_ns = input.clock.now_ns().saturating_sub(rounds_ns);
     let after = watch.mark(&pids(&lanes));
     // The times of a worker that ended in between are gone with it.
@@ -109,9 +109,21 @@ pub fn run_block(
     look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes, input.study.workload == CACHED_READS, input.stop);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
-    let notes = left.into_iter().chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..))).collect();
+    let notes = left
+        .into_iter()
+        .chain(no_looks)
+        .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
+        .collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used, notes }
+}
+
+/// What looks around the block's slices, or why nothing does.
+fn looking(input: &Input<'_>) -> (Option<Looking>, Option<String>) {
+    match Looking::new(input.settings.looks, input.study, input.plan) {
+        Ok(looking) => (looking, None),
+        Err(error) => (None, Some(format!("no looks at where slices ran: {error}"))),
+    }
 }
 
 /// Every process that works for the block, each once.
@@ -258,7 +270,7 @@ fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
 fn run_rounds(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
-    watch: &mut Watch,
+    around: &mut Around<'_>,
     on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
 ) -> bool {
     let first = first_sequence(input.study, input.plan.block);
@@ -275,7 +287,12 @@ fn run_rounds(
                 await_ready(input, lane);
             }
             let taken = prepare_slice(input, treatment, lane)
-                && take_slice(input, lane, watch, first + number, round as u32);
+                && slice::take(
+                    input,
+                    lane,
+                    around,
+                    Turn { sequence: first + number, number, round: round as u32 },
+                );
             if alone {
                 finish_all(std::slice::from_mut(lane), false, input.stop);
                 command::clear_up(lane.status.is_valid(), input.folders);
@@ -302,58 +319,6 @@ fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bo
         lane.fail(Failure::new("engine", why.clone()));
     }
     prepared.is_ok()
-}
-
-/// One slice of one treatment. `false` where none was taken.
-fn take_slice(input: &Input<'_>, lane: &mut Lane<'_>, watch: &mut Watch, sequence: u64, round: u32) -> bool {
-    let Some(worker) = &mut lane.worker else { return false };
-    let design = &input.study.design;
-    let clock = input.clock;
-    let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
-    watch.start(clock, &cpus, &pids);
-    let scripts = input.plan.scripts(round, lane.tids.len());
-    let (warmup_ns, window_ns) = (design.rewarm_ns, design.slice_ns);
-    let go = Request::Go { sequence, warmup_ns, window_ns, queries: scripts.clone() };
-    let length = Duration::from_nanos(design.rewarm_ns) + Duration::from_nanos(design.slice_ns);
-    let wait = Wait {
-        phase: "slice",
-        deadline: length + input.settings.deadlines.slice,
-        stop: Some(input.stop),
-        quiet: if length > LONG_SLICE { Duration::ZERO } else { length + SLICE_GRACE },
-    };
-    let mut look = || watch.tick(clock, &cpus, &pids);
-    let is_long = u128::from(design.slice_ns) > LOOK_EVERY.as_nanos();
-    let look = is_long.then_some(&mut look as &mut dyn FnMut());
-    let reply = worker.send(&go, input.stop).and_then(|()| match worker.receive_looking(wait, look)? {
-        reply @ Reply::Slice { .. } => Ok(reply),
-        other => Err(worker.unexpected("slice", &other)),
-    });
-    let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
-    let taken =
-        reply.and_then(|reply| accept::slice(reply, (sequence, round), lane.tids.len(), &scripts, clock));
-    let mut slice = match taken {
-        Ok(slice) => slice,
-        Err(failure) => {
-            lane.fail(failure);
-            return false;
-        }
-    };
-    // The CPUs did nothing that belongs to a model's slice.
-    if !input.study.is_simulated() {
-        slice.cpu_times = cpu_times;
-    }
-    lane.readings.extend(command::readings(input.study, lane.name, &slice));
-    let difference = input.queries.and_then(|queries| queries.check(&mut slice));
-    let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
-    lane.slices.push(slice);
-    if wrong > 0 {
-        let checked: u64 =
-            lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
-        let detail = difference.map_or(String::new(), |difference| format!("; {difference}"));
-        let why = format!("{wrong} wrong answers of {checked} that were checked{detail}");
-        lane.fail(Failure::new("wrong-answer", why));
-    }
-    true
 }
 
 /// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.

@@ -12,6 +12,7 @@ pub mod guard;
 mod hardware;
 mod housekeeping;
 mod load;
+mod looks;
 mod memory;
 mod outcome;
 mod pace;
@@ -27,6 +28,7 @@ mod worker_process;
 
 pub use event::Event;
 pub use load::{connections, hello, known_bytes};
+pub use looks::Looks;
 pub use outcome::{Decision, Outcome, Reason};
 pub use queries::check_options;
 pub use run::run;

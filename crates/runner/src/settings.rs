@@ -1,6 +1,7 @@
 //! What the runner is given beside the study: programs, folders, deadlines.
 
 use crate::RunnerError;
+use crate::looks::Looks;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -101,6 +102,8 @@ pub struct Settings {
     pub allow_busy: bool,
     /// Whether to probe the hardware first, and to look for co-runners before and after every block.
     pub probe: bool,
+    /// Which slices have looks at where their logical CPUs are.
+    pub looks: Looks,
     /// When this start of the program began, from where its limit counts.
     pub began: Instant,
     /// Most time that this start of the program may take, except for ending in order; `None` where nobody set
@@ -137,6 +140,7 @@ impl Settings {
             data_root: std::env::temp_dir(),
             allow_busy: false,
             probe: false,
+            looks: Looks::None,
             began: Instant::now(),
             limit: None,
             deadlines: Deadlines { stop, interrupt, ..usual },

@@ -72,7 +72,7 @@ impl Watch {
         self.own_cpu_ns = thread_cpu_ns().saturating_sub(began_ns);
     }
 
-    /// Inside of a slice that is longer than [`LOOK_EVERY`](crate::worker_process::LOOK_EVERY).
+    /// Inside of a long slice.
     pub fn tick(&mut self, clock: Clock, cpus: &CpuSet, pids: &[u32]) {
         let began_ns = thread_cpu_ns();
         let at = Moment { now_ns: clock.now_ns(), cpus, pids };

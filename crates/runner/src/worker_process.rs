@@ -7,6 +7,7 @@
 //! [`end`]: WorkerProcess::end
 
 mod hello;
+mod interim;
 
 use crate::settings::{Deadlines, Worker};
 use crate::spawn::{self, Launch, LaunchError};
@@ -25,12 +26,10 @@ use threadwise_machine::text::one_line;
 use threadwise_machine::{CpuSet, MemoryBinding};
 
 pub use hello::Hello;
+pub use interim::Interim;
 
 /// How long a wait lasts before the request to stop is looked at again.
 const STOP_CHECK: Duration = Duration::from_millis(100);
-
-/// How often something is looked at while a long window runs.
-pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Most bytes of a worker's log. A worker that writes more disturbs what it measures, and would fill the
 /// disk; it is found at the next look, so that some more may be written until then.
@@ -227,21 +226,20 @@ impl WorkerProcess {
         deadline: Duration,
         stop: Option<&AtomicBool>,
     ) -> Result<Reply, Failure> {
-        self.receive_looking(Wait { phase, deadline, stop, quiet: Duration::ZERO }, None)
+        self.receive_meanwhile(Wait { phase, deadline, stop, quiet: Duration::ZERO }, None)
     }
 
-    /// As [`Self::receive`]; calls `look` every [`LOOK_EVERY`] in the meantime. Without it nothing of
-    /// this process wakes up in the wait's quiet time, unless the worker writes.
+    /// As [`Self::receive`]; does something meanwhile. Without it nothing of this process wakes up in the
+    /// wait's quiet time, unless the worker writes.
     ///
     /// # Errors
     /// As [`Self::receive`].
-    pub fn receive_looking(
+    pub fn receive_meanwhile(
         &mut self,
         wait: Wait<'_>,
-        mut look: Option<&mut dyn FnMut()>,
+        mut interim: Option<Interim<'_>>,
     ) -> Result<Reply, Failure> {
         let begun = Instant::now();
-        let mut next_look = begun + LOOK_EVERY;
         loop {
             if let Some(line) = self.take_line().map_err(|error| self.refuse(&error))? {
                 return self.understand(&line);
@@ -257,13 +255,8 @@ impl WorkerProcess {
             }
             self.check_log()?;
             let mut step = remaining.min(if quiet.is_zero() { STOP_CHECK } else { quiet });
-            if let Some(look) = &mut look {
-                if next_look <= Instant::now() {
-                    look();
-                    // A look that came late is not made up for.
-                    next_look = Instant::now() + LOOK_EVERY;
-                }
-                step = step.min(next_look.saturating_duration_since(Instant::now()));
+            if let Some(next) = interim.as_mut().and_then(|interim| interim.next(begun.elapsed())) {
+                step = step.min(next);
             }
             wait_for(PollFd::new(&self.replies, PollFlags::IN), step);
             // A worker that says why it fails ends at once: its last line and the pipe's end may
@@ -565,15 +558,16 @@ mod tests {
         let place = Place { cpus: &cpus, memory: &memory, folder: folder.path(), log: &log, mark: &log };
         let mut process = WorkerProcess::start(&worker, place, Deadlines::default()).unwrap();
         let mut looks = 0;
-        let mut look = || {
+        let mut act = || {
             looks += 1;
             if looks == 3 {
                 std::fs::write(&seen, "").unwrap();
             }
+            Some(Duration::from_millis(50))
         };
         let wait =
             Wait { phase: "test", deadline: Duration::from_secs(60), stop: None, quiet: Duration::ZERO };
-        let answer = process.receive_looking(wait, Some(&mut look));
+        let answer = process.receive_meanwhile(wait, Some(Interim::new(Duration::from_millis(50), &mut act)));
         assert!(matches!(answer, Ok(Reply::Done)), "{answer:?}");
         assert!(looks >= 3);
     }

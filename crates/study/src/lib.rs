@@ -23,5 +23,5 @@ pub use observation::{
     Slice,
 };
 pub use option::{OptionValue, Options};
-pub use plan::{BlockPlan, PlanError, plan_block};
+pub use plan::{BlockPlan, PlanError, looks_during, plan_block};
 pub use study::{Comparison, Design, FIXED_WORK, Role, Stopping, Study, Treatment};

@@ -64,6 +64,7 @@ enum Purpose {
     Worker = 2,
     Order = 3,
     Queries = 4,
+    Looks = 5,
 }
 
 /// Plans one block.
@@ -93,6 +94,17 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
     let seed = random(study.seed, Purpose::Worker, block).next_u64();
     let (rounds, queries) = (rounds(study, block), queries(study, block));
     Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries })
+}
+
+/// Of how many slices one has a look in its middle.
+const LOOKS_DURING: u32 = 10;
+
+/// Which slices of a block, in the order of execution, have a look in their middle: a random tenth of them,
+/// from which one learns how often a look before and one after agree while the middle was different.
+pub fn looks_during(study: &Study, block: u32) -> Vec<bool> {
+    let mut random = random(study.seed, Purpose::Looks, block);
+    let slices = study.treatments.len() * study.design.rounds as usize;
+    (0..slices).map(|_| random.next_u32().is_multiple_of(LOOKS_DURING)).collect()
 }
 
 fn queries(study: &Study, block: u32) -> Vec<Vec<Vec<u8>>> {

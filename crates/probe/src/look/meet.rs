@@ -5,7 +5,7 @@
 
 use crate::kernels::{self, Kernel, Scratch, TURN_STEPS};
 use crate::latency::pass::{Line, swaps};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Round trips in a batch.
@@ -42,6 +42,8 @@ pub struct Meeting {
     threads: u64,
     pairs: Vec<Pair>,
     finished: AtomicU32,
+    /// Somebody has not come in time.
+    over: AtomicBool,
 }
 
 /// A thread's place in a look: its pair and whether it leads, where it has one.
@@ -66,6 +68,7 @@ impl Meeting {
             threads: threads as u64,
             pairs: (0..pairs).map(|_| Pair::default()).collect(),
             finished: AtomicU32::new(0),
+            over: AtomicBool::new(false),
         }
     }
 
@@ -97,6 +100,11 @@ impl Meeting {
         u64::from(self.finished.load(Ordering::Acquire)) >= self.threads
     }
 
+    /// Ends it for those that are still to come: nobody waits for them.
+    pub fn give_up(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
     /// Waits for all; whether they came.
     fn gather(&self, at: usize, limit: Duration) -> bool {
         let arrived = &self.arrived[at].0;
@@ -106,10 +114,13 @@ impl Meeting {
         while arrived.load(Ordering::Acquire) < self.threads {
             tries = tries.wrapping_add(1);
             if tries.is_multiple_of(TRIES) && Instant::now() > until {
+                self.give_up();
+            }
+            if self.over.load(Ordering::Acquire) {
                 return false;
             }
         }
-        true
+        !self.over.load(Ordering::Acquire)
     }
 }
 

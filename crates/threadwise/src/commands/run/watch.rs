@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use threadwise_analysis::{analyse, reached};
 use threadwise_machine::Topology;
-use threadwise_runner::{Decision, Event, Outcome, Reason, Settings, Worker};
+use threadwise_runner::{Decision, Event, Looks, Outcome, Reason, Settings, Worker};
 use threadwise_store::Store;
 use threadwise_study::{Run, Stopping, Study};
 
@@ -40,7 +40,8 @@ pub fn measure(
         }
     };
     let probe = !args.no_probe && (fresh || probed_before(&store)?);
-    let settings = Settings { probe, began, limit: job.limit, ..settings(job, args) };
+    let looks = if probe { Looks::All } else { Looks::None };
+    let settings = Settings { probe, looks, began, limit: job.limit, ..settings(job, args) };
     let progress = Progress::new(args.json);
     let mut shown = Shown::new(job, began, &progress);
     let outcome = threadwise_runner::run(

@@ -1,0 +1,124 @@
+//! One slice of one treatment, and what is read and looked at around it.
+
+use super::lane::Lane;
+use super::{Input, accept, command};
+use crate::looks::Looking;
+use crate::watch::Watch;
+use crate::worker_process::{Failure, Interim, Wait};
+use std::time::Duration;
+use threadwise_engine::protocol::{Reply, Request};
+use threadwise_study::{Moment, Slice, SliceLook};
+
+/// Slices longer than this are given up when the study is stopped; shorter ones are awaited, so that
+/// nothing of ours wakes up during them but a look.
+const LONG_SLICE: Duration = Duration::from_millis(500);
+/// How long a slice that is awaited may take beyond its window.
+const SLICE_GRACE: Duration = Duration::from_millis(250);
+/// How often samplers read while a long window runs.
+const READ_EVERY: Duration = Duration::from_millis(100);
+
+/// What is read and looked at around slices.
+pub(super) struct Around<'a> {
+    pub watch: &'a mut Watch,
+    pub looking: Option<Looking>,
+}
+
+/// Which slice it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// Its number in the study.
+    pub sequence: u64,
+    /// Its number in the block.
+    pub number: u64,
+    /// Its round in the block.
+    pub round: u32,
+}
+
+/// Takes a slice. `false` where none was taken.
+pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'_>, turn: Turn) -> bool {
+    if lane.worker.is_none() {
+        return false;
+    }
+    let clock = input.clock;
+    let Around { watch, looking } = around;
+    let mut looking = looking.as_mut().filter(|looking| looking.is_due(turn.round));
+    let (cpus, pids) = (lane.placement.set(), lane.pids.clone());
+    watch.start(clock, &cpus, &pids);
+    let mut looks: Vec<SliceLook> = Vec::new();
+    looks.extend(looking.as_mut().and_then(|looking| looking.look(Moment::Before, clock)));
+    let scripts = input.plan.scripts(turn.round, lane.tids.len());
+    let reply = ask(input, lane, turn, (watch, looking.as_deref_mut()), &mut looks);
+    let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
+    looks.extend(looking.and_then(|looking| looking.look(Moment::After, clock)));
+    let place = (turn.sequence, turn.round);
+    let taken = reply.and_then(|reply| accept::slice(reply, place, lane.tids.len(), &scripts, clock));
+    match taken {
+        Ok(slice) => {
+            // The CPUs did nothing that belongs to a model's slice.
+            let cpu_times = if input.study.is_simulated() { Vec::new() } else { cpu_times };
+            keep(input, lane, Slice { cpu_times, looks, ..slice });
+            true
+        }
+        Err(failure) => {
+            lane.fail(failure);
+            false
+        }
+    }
+}
+
+/// Has the worker run its sessions, and reads and looks meanwhile where the slice is long or drawn for it.
+fn ask(
+    input: &Input<'_>,
+    lane: &mut Lane<'_>,
+    turn: Turn,
+    (watch, mut looking): (&mut Watch, Option<&mut Looking>),
+    looks: &mut Vec<SliceLook>,
+) -> Result<Reply, Failure> {
+    let (cpus, pids) = (lane.placement.set(), &lane.pids);
+    let scripts = input.plan.scripts(turn.round, lane.tids.len());
+    let Some(worker) = &mut lane.worker else {
+        return Err(Failure::new("crash", "the worker has ended"));
+    };
+    let (design, clock) = (&input.study.design, input.clock);
+    let (warmup_ns, window_ns) = (design.rewarm_ns, design.slice_ns);
+    let (rewarm, window) = (Duration::from_nanos(warmup_ns), Duration::from_nanos(window_ns));
+    let wait = Wait {
+        phase: "slice",
+        deadline: rewarm + window + input.settings.deadlines.slice,
+        stop: Some(input.stop),
+        quiet: if rewarm + window > LONG_SLICE { Duration::ZERO } else { rewarm + window + SLICE_GRACE },
+    };
+    let is_long = window > READ_EVERY;
+    let first_look = looking.as_ref().and_then(|looking| looking.first_during(turn.number, rewarm, window));
+    let first = first_look.into_iter().chain(is_long.then_some(READ_EVERY)).min();
+    let mut act = || {
+        if is_long {
+            watch.tick(clock, &cpus, pids);
+        }
+        let looking = looking.as_mut().filter(|_| first_look.is_some())?;
+        looks.extend(looking.look(Moment::During, clock));
+        looking.next_during(window)
+    };
+    let mut act = || act().or_else(|| is_long.then_some(READ_EVERY));
+    let interim = first.map(|first| Interim::new(first, &mut act));
+    let go = Request::Go { sequence: turn.sequence, warmup_ns, window_ns, queries: scripts };
+    worker.send(&go, input.stop).and_then(|()| match worker.receive_meanwhile(wait, interim)? {
+        reply @ Reply::Slice { .. } => Ok(reply),
+        other => Err(worker.unexpected("slice", &other)),
+    })
+}
+
+/// Adds a slice to its run, after its answers have been compared.
+fn keep(input: &Input<'_>, lane: &mut Lane<'_>, mut slice: Slice) {
+    lane.readings.extend(command::readings(input.study, lane.name, &slice));
+    let difference = input.queries.and_then(|queries| queries.check(&mut slice));
+    let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
+    lane.slices.push(slice);
+    if wrong > 0 {
+        let checked: u64 =
+            lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
+        let detail = difference.map_or(String::new(), |difference| format!("; {difference}"));
+        let why = format!("{wrong} wrong answers of {checked} that were checked{detail}");
+        lane.fail(Failure::new("wrong-answer", why));
+    }
+}

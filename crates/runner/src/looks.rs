@@ -1,0 +1,155 @@
+//! Looks around slices: where the study's logical CPUs are, right before and right after each slice.
+//!
+//! All logical CPUs of a block are woken in the same way before every slice of every treatment, those that
+//! the treatment leaves idle too: a hypervisor may choose a core when a logical CPU wakes, so only what is
+//! seen after the same waking for all does not depend on the treatment. Figures: docs/PROBE.md, "Looks".
+
+use crate::clock::Clock;
+use std::time::Duration;
+use threadwise_machine::CpuSet;
+use threadwise_probe::bench::ProbeError;
+use threadwise_probe::look::live::Lookers;
+use threadwise_study::look::follow::Follower;
+use threadwise_study::{BlockPlan, Look, Moment, SliceLook, Study, looks_during};
+
+/// Most logical CPUs in a look: all of them have to come together within it.
+const MOST_CPUS: usize = 16;
+/// Looks in the middle of slices that are longer than this come again and again.
+const LONG: Duration = Duration::from_millis(200);
+/// How often, then, at most.
+const EVERY: Duration = Duration::from_millis(100);
+/// And so long after a look, as a multiple of the time that it took: 0.2% of each logical CPU at most.
+const PAUSE: u32 = 500;
+
+/// Which slices have looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Looks {
+    /// None.
+    #[default]
+    None,
+    /// Every slice.
+    All,
+    /// Those of every other round, to see what looks cost.
+    EveryOtherRound,
+}
+
+/// What looks in a block.
+#[derive(Debug)]
+pub struct Looking {
+    which: Looks,
+    lookers: Lookers,
+    follower: Follower,
+    cpus: Vec<u32>,
+    during: Vec<bool>,
+    /// Nanoseconds that the last looks during a slice took, as a running mean.
+    took_ns: u64,
+}
+
+impl Looking {
+    /// Gets ready for a block. `None` where nothing is to be looked at.
+    ///
+    /// # Errors
+    /// See [`Lookers::new`].
+    pub fn new(which: Looks, study: &Study, plan: &BlockPlan) -> Result<Option<Self>, ProbeError> {
+        let all = plan.placements.iter().fold(CpuSet::new(), |all, placement| all.union(&placement.set()));
+        if which == Looks::None || study.is_simulated() || all.is_empty() {
+            return Ok(None);
+        }
+        let cpus = chosen(&all);
+        Ok(Some(Self {
+            which,
+            lookers: Lookers::new(&cpus.iter().copied().collect())?,
+            follower: Follower::new(&cpus),
+            cpus,
+            during: looks_during(study, plan.block),
+            took_ns: 0,
+        }))
+    }
+
+    /// Whether the slices of a round have looks.
+    pub fn is_due(&self, round: u32) -> bool {
+        match self.which {
+            Looks::None => false,
+            Looks::All => true,
+            Looks::EveryOtherRound => round.is_multiple_of(2),
+        }
+    }
+
+    /// When the first look during a slice is due, after its start: the slice is the one of this number in
+    /// its block, and its window of this length begins after so much re-warming.
+    pub fn first_during(&self, number: u64, rewarm: Duration, window: Duration) -> Option<Duration> {
+        if window > LONG {
+            return Some(rewarm + EVERY);
+        }
+        let is_drawn = usize::try_from(number).ok().and_then(|number| self.during.get(number));
+        is_drawn.is_some_and(|is_drawn| *is_drawn).then_some(rewarm + window / 2)
+    }
+
+    /// How long after a look during a slice the next one is due.
+    pub fn next_during(&self, window: Duration) -> Option<Duration> {
+        let pause = Duration::from_nanos(self.took_ns) * PAUSE;
+        (window > LONG).then_some(pause.max(EVERY))
+    }
+
+    /// Looks.
+    pub fn look(&mut self, moment: Moment, clock: Clock) -> Option<SliceLook> {
+        let mut pairs: Vec<(u32, u32)> = self.follower.pairs();
+        pairs.iter_mut().for_each(|pair| *pair = (pair.0.min(pair.1), pair.0.max(pair.1)));
+        pairs.sort_unstable();
+        let start_ns = clock.now_ns();
+        let look = Look { start_ns, ..self.lookers.look(&self.cpus, &pairs).ok()? };
+        if moment == Moment::During {
+            self.took_ns = (7 * self.took_ns + look.took_ns) / 8;
+        }
+        self.follower.judge(&look);
+        Some(SliceLook { moment, look })
+    }
+}
+
+/// The logical CPUs that are looked at, ascending, thinned out evenly where there are many.
+fn chosen(all: &CpuSet) -> Vec<u32> {
+    let all: Vec<u32> = all.iter().collect();
+    match all.len() {
+        count if count > MOST_CPUS => (0..MOST_CPUS).map(|at| all[at * count / MOST_CPUS]).collect(),
+        _ => all,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_cpus_are_thinned_out() {
+        let set = |text: &str| CpuSet::parse_list(text).unwrap();
+        assert_eq!(chosen(&set("0,3")), [0, 3]);
+        let some = chosen(&set("0-63"));
+        assert_eq!((some.len(), some[0], some[1], some[15]), (16, 0, 4, 60));
+    }
+
+    #[test]
+    fn looks_during_long_slices_keep_to_their_budget() {
+        let cpus = [threadwise_machine::pin::current_affinity().unwrap().first().unwrap()];
+        let mut looking = Looking {
+            which: Looks::EveryOtherRound,
+            lookers: Lookers::new(&cpus.into_iter().collect()).unwrap(),
+            follower: Follower::new(&cpus),
+            cpus: cpus.to_vec(),
+            during: vec![false, true],
+            took_ns: 0,
+        };
+        let ms = Duration::from_millis;
+        assert_eq!(looking.first_during(0, ms(5), ms(50)), None);
+        assert_eq!(looking.first_during(1, ms(5), ms(50)), Some(ms(30)));
+        assert_eq!(looking.first_during(2, ms(5), ms(50)), None);
+        assert_eq!(looking.next_during(ms(50)), None);
+        assert_eq!(looking.first_during(0, ms(0), ms(9_000)), Some(ms(100)));
+        assert_eq!(looking.next_during(ms(9_000)), Some(ms(100)));
+        looking.took_ns = 1_000_000;
+        assert_eq!(looking.next_during(ms(9_000)), Some(ms(500)));
+        assert_eq!([0, 1, 2].map(|round| looking.is_due(round)), [true, false, true]);
+        let seen = looking.look(Moment::Before, Clock { zero_ns: 0 }).unwrap();
+        assert_eq!((seen.moment, seen.look.cpus[0].cpu, seen.look.pairs.len()), (Moment::Before, cpus[0], 0));
+        assert!(seen.look.start_ns > 0 && seen.look.took_ns > 0);
+    }
+}
