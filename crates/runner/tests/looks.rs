@@ -14,7 +14,8 @@ fn every_slice_has_a_look_before_and_after_and_a_drawn_one_in_its_middle() {
     bench.settings.looks = Looks::All;
     let mut study = study(&["other"], 2);
     study.design.rounds = 10;
-    let drawn: usize = (0..2).map(|block| looks_during(&study, block).iter().filter(|one| **one).count()).sum();
+    let drawn: usize =
+        (0..2).map(|block| looks_during(&study, block).iter().filter(|one| **one).count()).sum();
     assert!((1..20).contains(&drawn), "{drawn} of 60");
     let mut store = bench.create(&study);
     bench.run(&mut store).unwrap();
