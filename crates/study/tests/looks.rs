@@ -149,7 +149,7 @@ fn one_core_is_hardly_ever_said_where_there_were_two() {
                     100.0 * f64::from(score.one_core[1]) / on_one,
                     100.0 * not_said / total
                 );
-                assert!(ppv > 0.98, "{ppv}");
+                assert!(said == 0.0 || ppv > 0.98, "{ppv}");
                 // Where siblings are hardly nearer than others, studies may leave no gap, and nothing is said.
                 assert!(found > 0.9 || kind.near_ns < 2.0 * kind.siblings_ns, "{found}");
                 assert!(f64::from(score.one_core[1]) < 0.02 * on_one);
