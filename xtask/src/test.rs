@@ -63,8 +63,7 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
     if let Some(workers) = engines.workers() {
         steps.step("workers", || kept(&workers, lines))?;
     }
-    let portable = || portable::steps()?.into_iter().try_for_each(|task| kept(&engines.tell(task), lines));
-    steps.step("portable", portable)?;
+    steps.step("portable", || kept(&portable::step()?, lines))?;
     Ok(missing)
 }
 
