@@ -17,7 +17,7 @@ use threadwise_store::{Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{Run, Slice};
 
-const BLOCKS: u32 = 16;
+const BLOCKS: u32 = 8;
 const STUDY: &str = r#"
 version = 1
 name = "looks"
@@ -29,7 +29,7 @@ workload = "logical-io"
 data = "l2"
 
 [design]
-rounds = 40
+rounds = 80
 slice_ms = 50
 rewarm_ms = 5
 
@@ -64,6 +64,10 @@ fn main() {
     let stop = Arc::new(AtomicBool::new(false));
     run(&topology, &settings, &mut store, &mut |_| {}, &mut |_, _| Decision::Continue, &stop).unwrap();
     let runs = store.runs().unwrap();
+    drop(store);
+    for run in runs.iter().filter(|run| !run.status.is_valid()) {
+        println!("block {}, {}: {:?}", run.block, run.treatment, run.status);
+    }
     throughput(&runs);
     time(&runs);
     space(&file);
@@ -74,7 +78,8 @@ fn throughput(runs: &[Run]) {
     let alone = runs.iter().filter(|run| run.cpus.len() == 1 && run.status.is_valid());
     let of_run = |run: &Run| {
         let pair = |two: &[Slice]| (two[0].rows_per_s() / two[1].rows_per_s()).ln();
-        let ln: Vec<f64> = run.slices.chunks_exact(2).map(pair).collect();
+        // A session that never had its CPU in a slice has no rate.
+        let ln: Vec<f64> = run.slices.chunks_exact(2).map(pair).filter(|ln| ln.is_finite()).collect();
         (run.block, ln.iter().sum::<f64>() / ln.len() as f64)
     };
     let of_runs: Vec<(u32, f64)> = alone.map(of_run).collect();

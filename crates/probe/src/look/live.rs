@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use threadwise_machine::CpuSet;
-use threadwise_machine::pin::{current_thread_id, pin_current_thread};
+use threadwise_machine::pin::{current_thread_id, pin_current_thread, prefer_current_thread};
 use threadwise_study::look::thousandths;
 use threadwise_study::{CpuLook, Look, PairLook};
 
@@ -18,8 +18,6 @@ use threadwise_study::{CpuLook, Look, PairLook};
 const STACK_BYTES: usize = 64 * 1024;
 /// A look that is not over by then is given up by who asked for it; its threads end it by themselves.
 const LOOK_LIMIT: Duration = Duration::from_millis(3);
-/// `nice` of a thread that looks, where the system permits it: a look must not wait for others' turns.
-const NICE: i32 = -20;
 
 /// Threads that look.
 #[derive(Debug)]
@@ -148,9 +146,9 @@ fn work(cpu: u32, ready: &Sender<Result<u32, ProbeError>>, orders: &Receiver<Ord
     let pinned: CpuSet = [cpu].into_iter().collect();
     let bound = pin_current_thread(&pinned).map_err(|source| ProbeError::Pin { cpu, source });
     let failed = bound.is_err();
-    // Of this thread alone (`setpriority(2)`, "C library/kernel differences"). Without the right to it a look
-    // waits its turn, and is unknown where that takes too long.
-    let _ = rustix::process::setpriority_process(None, NICE);
+    // A look must not wait for others' turns. Without the right to this it does, and is unknown where that
+    // takes too long.
+    prefer_current_thread();
     // Nobody listens any more if the lookers are being dropped; then the orders end too.
     let _ = ready.send(bound.map(|()| current_thread_id().unwrap_or(0)));
     if failed {
