@@ -5,6 +5,7 @@
 
 pub mod follow;
 mod levels;
+pub mod valleys;
 
 pub use levels::{BUSY_BELOW, FREE_ADDS, Levels, SIBLINGS_AT_MOST_NS, best_level};
 

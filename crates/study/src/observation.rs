@@ -279,6 +279,13 @@ impl Slice {
         self.rows() as f64 * 1e9 / self.window_ns as f64
     }
 
+    /// Query and elapsed nanoseconds of a slice that executed one query alone; `None` for any other.
+    pub fn only_query(&self) -> Option<(u8, u64)> {
+        let mut executed = self.sessions.iter().flat_map(|session| &session.queries);
+        let first = executed.next()?;
+        executed.next().is_none().then_some((first.query, first.elapsed_ns))
+    }
+
     /// One engine counter: the sum over the sessions and what belongs to none.
     pub fn counter(&self, name: &str) -> u64 {
         let sessions = self.sessions.iter().map(|session| &session.counters);

@@ -131,23 +131,16 @@ fn drawn(
         };
         return Some((value, None));
     };
-    let (query, elapsed_ns) = only_query(slice)?;
+    let (query, elapsed_ns) = slice.only_query()?;
     let speed = usual.get(&(run.treatment.as_str(), query))? / elapsed_ns.max(1) as f64;
     Some(((speed * 1e3).round() / 1e3, Some(query)))
-}
-
-/// Query and elapsed time of a slice that executed one query alone.
-fn only_query(slice: &Slice) -> Option<(u8, u64)> {
-    let mut executed = slice.sessions.iter().flat_map(|session| &session.queries);
-    let first = executed.next()?;
-    executed.next().is_none().then_some((first.query, first.elapsed_ns))
 }
 
 /// Usual elapsed time of a query under a treatment: the median of its executions in valid runs.
 fn usual(runs: &[Run]) -> BTreeMap<(&str, u8), f64> {
     let mut times: BTreeMap<(&str, u8), Vec<u64>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.status.is_valid()) {
-        for (query, elapsed_ns) in run.slices.iter().filter_map(only_query) {
+        for (query, elapsed_ns) in run.slices.iter().filter_map(Slice::only_query) {
             times.entry((run.treatment.as_str(), query)).or_default().push(elapsed_ns);
         }
     }

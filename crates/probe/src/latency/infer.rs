@@ -7,11 +7,12 @@
 //! 95% (the rule of three; Hanley and Lippman-Hand, JAMA 1983).
 
 use super::declared::Declared;
-use super::levels::{Edge, Hierarchy, level_of};
+use super::levels::{Edge, Hierarchy};
 use super::types::Pair;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use threadwise_study::look::valleys::level_of;
 
 /// Most LLC domains that have a representative each.
 const MOST_DOMAINS: usize = 64;

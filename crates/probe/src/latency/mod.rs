@@ -16,9 +16,9 @@ mod survey;
 mod types;
 
 pub use agree::{Agreement, methods_agree};
-pub use levels::{MIN_RATIO, cuts, level_of};
 pub use live::LiveLines;
 pub use plan::{ALL_PAIRS_UP_TO, MOST_AT_ONCE, Plan, SAMPLES, plan, tournament};
+pub use threadwise_study::look::valleys::{MIN_RATIO, cuts, level_of};
 pub use types::{Latencies, LineBench, Method, Request};
 
 use crate::bench::ProbeError;

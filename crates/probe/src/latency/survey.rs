@@ -3,13 +3,14 @@
 
 use super::declared::Declared;
 use super::figures::{Gathered, Measured};
-use super::levels::{Edge, Hierarchy, by_level, cpu_groups, level_of, majority_name};
+use super::levels::{Edge, Hierarchy, by_level, cpu_groups, majority_name};
 use super::plan::{self, Effort, SAMPLES, Work};
 use super::types::Pair;
 use super::{Latencies, LineBench, Method, Request, infer, methods_agree};
 use crate::bench::ProbeError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use threadwise_study::look::valleys::level_of;
 use threadwise_study::probe::{LatencyLevel, PairLatency, ProbeForm};
 
 /// Calls without any answer after which a pair is given up.

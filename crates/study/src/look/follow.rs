@@ -33,6 +33,26 @@ pub enum Share {
     Unknown,
 }
 
+impl Share {
+    /// The word that JSON and CSV have.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::With(_) => "one-core",
+            Self::CoRunner => "co-runner",
+            Self::Slowed => "slowed",
+            Self::Apart => "apart",
+            Self::Away => "away",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The logical CPU that it shares its core with, of those that are looked at.
+    pub fn with(self) -> Option<u32> {
+        if let Self::With(other) = self { Some(other) } else { None }
+    }
+}
+
 /// Who met whom, look after look.
 #[derive(Debug, Clone, Default)]
 pub struct Partners {

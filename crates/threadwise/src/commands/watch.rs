@@ -110,13 +110,8 @@ fn now_utc() -> String {
 
 fn word(share: &Share) -> &'static str {
     match share {
-        Share::Alone => "alone",
         Share::With(_) => "one core",
-        Share::CoRunner => "co-runner",
-        Share::Slowed => "slowed",
-        Share::Apart => "apart",
-        Share::Away => "away",
-        Share::Unknown => "unknown",
+        other => other.word(),
     }
 }
 
@@ -169,11 +164,8 @@ fn object(look: &Look, shares: &[Share]) -> String {
         .zip(shares)
         .map(|(seen, share)| WatchedCpu {
             cpu: seen.cpu,
-            state: match share {
-                Share::With(_) => "one-core",
-                other => word(other),
-            },
-            with: if let Share::With(other) = share { Some(*other) } else { None },
+            state: share.word(),
+            with: share.with(),
             adds_per_step: seen.adds_per_step,
         })
         .collect();
