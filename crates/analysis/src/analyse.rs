@@ -2,7 +2,7 @@
 
 use crate::estimate::{Observed, comparisons, covariates, treatments};
 use crate::setting::Setting;
-use crate::{Analysis, commands, queries, worklist};
+use crate::{Analysis, commands, looks, queries, worklist};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
@@ -47,6 +47,7 @@ pub fn analyse_probed(
         simulated: study.is_simulated(),
         commands: None,
         worklist: None,
+        looks: looks::prevalence::looks(&setting, runs),
     };
     commands::add(&mut analysis, &setting, &observed, runs);
     worklist::add(&mut analysis, &setting, &observed, runs);

@@ -1,6 +1,7 @@
 //! All that is estimated of a study.
 
 use crate::commands::Commands;
+use crate::looks::Looks;
 use crate::queries::Queries;
 use crate::worklist::Worklist;
 use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
@@ -32,6 +33,9 @@ pub struct Analysis {
     /// What a study of work lists shows beside that; `None` for another workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worklist: Option<Worklist>,
+    /// Where slices ran, where looks were taken around them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
 }
 
 impl Analysis {

@@ -2,7 +2,7 @@
 
 use crate::kind::Kind;
 use crate::kinds;
-use crate::sections::{activity, failures, hardware, machine, method, readings, time, usage};
+use crate::sections::{activity, failures, hardware, looks, machine, method, readings, time, usage};
 use crate::validity::Counts;
 use crate::{Facts, verdict};
 use threadwise_document::chart::Shared;
@@ -17,6 +17,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let data = kind.about(facts).unwrap_or_default();
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections = kind.answers(facts);
+    sections.extend(looks::section(facts));
     sections.push(usage::section(facts, &nouns));
     sections.extend(activity::section(facts, &nouns));
     sections.extend(readings::section(facts));

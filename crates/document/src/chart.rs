@@ -3,7 +3,7 @@
 //! Figures are short arrays where there are many, with four decimals at most, which keeps pages of many
 //! treatments small; `None` is an end of an interval that one block does not have.
 
-use crate::Table;
+use crate::{Strip, Table};
 use serde::Serialize;
 
 /// A chart with its heading and its figures as a table.
@@ -59,6 +59,8 @@ pub enum Chart {
     Jobs(JobChart),
     /// Runs item by item.
     Timelines(Vec<TimelineChart>),
+    /// Where slices ran, over time.
+    Strip(Strip),
 }
 
 /// What several charts of a document share.

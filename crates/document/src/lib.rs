@@ -8,11 +8,13 @@ pub mod chart;
 pub mod estimate;
 pub mod numbers;
 pub mod prose;
+pub mod strip;
 pub mod table;
 
 pub use chart::{Chart, Figure};
 pub use estimate::{Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
+pub use strip::Strip;
 pub use table::{Cell, Column, Narrow, Row, Shown, Table};
 
 use serde::Serialize;
@@ -42,7 +44,7 @@ pub struct Document {
 /// Something worth saying.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// `machine`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
+    /// `machine`, `looks` (where slices ran), `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
     /// comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
     /// `simulated`; of queries `data-size`, `queries-total`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list

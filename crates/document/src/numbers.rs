@@ -207,6 +207,16 @@ fn bare_percent(share: f64) -> String {
     }
 }
 
+/// A share that is nearly all, where whole per cents hide what is missing: `99.8%`, and `100%` only where nothing
+/// is.
+pub fn most_percent(share: f64) -> String {
+    match 100.0 * share {
+        v if !v.is_finite() || v < 98.95 || v >= 100.0 => percent(share),
+        v if v >= 99.95 => ">99.9%".to_owned(),
+        v => format!("{}%", fixed(v, 1)),
+    }
+}
+
 /// A share that a user set, with no more digits than it has: `95%`, `99.5%`.
 pub fn set_percent(share: f64) -> String {
     // 0.07 * 100 is 7.000000000000001.
@@ -364,6 +374,10 @@ mod tests {
         assert_eq!(
             [0.0001, 0.0894, 0.123, 1.0, 12.5, 0.0].map(percent),
             ["<0.1%", "8.9%", "12%", "100%", "1250%", "0%"]
+        );
+        assert_eq!(
+            [0.998, 0.99999, 1.0, 0.96, 0.9899, f64::NAN].map(most_percent),
+            ["99.8%", ">99.9%", "100%", "96%", "99.0%", "n/a"]
         );
         assert_eq!([set_percent(0.07), set_percent(0.995)], ["7%", "99.5%"]);
         assert_eq!([0.01, 2.5, 300.0, 1e-7].map(set_number), ["0.01", "2.5", "300", "1.00e-7"]);

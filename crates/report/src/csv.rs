@@ -1,5 +1,5 @@
-//! Raw exports as CSV (RFC 4180): one line per run, slice, execution of a query or item of a work list,
-//! units last in column names.
+//! Raw exports as CSV (RFC 4180): one line per run, slice, execution of a query, item of a work list or logical
+//! CPU in a look, units last in column names.
 //!
 //! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
 //! Injection"): result files come by mail, and their names and messages are not ours.
@@ -33,6 +33,11 @@ const QUERY_COLUMNS: &str = "\
 /// Columns of every item of a work list.
 const ITEM_COLUMNS: &str = "\
     run_id,block,attempt,treatment,group,status,placement,jobs,index,item,job,started_ns,elapsed_ns";
+
+/// Columns of every logical CPU in every look.
+const LOOK_COLUMNS: &str = "\
+    run_id,block,attempt,treatment,group,status,sequence,round,moment,start_ns,took_ns,cpu,state,with,\
+    adds_per_step,chain_ns,line_to,line_ns";
 
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
@@ -112,6 +117,17 @@ pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportErr
     let items = facts.runs.iter().flat_map(|run| lines::items(run).map(move |item| (run, item)));
     let rows = items.map(|(run, item)| (merged(item, planned(facts, run)), Vec::new()));
     table(out, ITEM_COLUMNS, std::iter::empty(), rows)
+}
+
+/// Every logical CPU in every look around a slice, failed and superseded runs too. `start_ns` counts from the
+/// study's start, `took_ns` is of the whole look; `state` is the word of `threadwise watch --json`, empty for
+/// runs that are not valid, and `line_ns` one move of a cache line to and from the logical CPU `line_to`.
+///
+/// # Errors
+/// The writer's.
+pub fn looks_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    let rows = lines::looks(facts).map(|(run, look)| (merged(look, planned(facts, run)), Vec::new()));
+    table(out, LOOK_COLUMNS, std::iter::empty(), rows)
 }
 
 /// A line a row: its fields by the names of the fixed columns, then its other cells.

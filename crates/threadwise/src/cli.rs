@@ -411,6 +411,8 @@ pub enum ExportRows {
     Queries,
     /// One item of a work list
     Items,
+    /// One logical CPU in one look around a slice
+    Looks,
 }
 
 /// Arguments of `completions`.

@@ -5,6 +5,7 @@
 
 pub(crate) mod activity;
 mod facts;
+pub(crate) mod looks;
 pub(crate) mod machine;
 pub(crate) mod scaling;
 pub(crate) mod smt;

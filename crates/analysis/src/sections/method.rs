@@ -1,6 +1,7 @@
 //! How the figures were made, how far to trust them, and what was set.
 
 use super::cells::{columns, share};
+use super::looks;
 use crate::kind::Kind;
 use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, Unflagged};
 use threadwise_document::numbers;
@@ -41,6 +42,7 @@ fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
         ),
     ];
     lines.extend(kind.method());
+    lines.extend(looks::gap(facts));
     if !analysis.excluded_blocks.is_empty() {
         let left_out: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
         lines.push(prose!("Left out: {}.", left_out.join("; ")));

@@ -4,6 +4,7 @@ pub mod activity;
 pub mod cells;
 pub mod failures;
 pub mod hardware;
+pub mod looks;
 pub mod machine;
 pub mod method;
 pub mod ratios;

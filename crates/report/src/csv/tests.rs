@@ -82,6 +82,7 @@ fn exported(runs: &[Run]) -> String {
         queries: None,
         commands: None,
         worklist: None,
+        looks: None,
     };
     let facts = Facts {
         study: &study,

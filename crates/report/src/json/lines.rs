@@ -1,4 +1,4 @@
-//! Raw runs, slices, executions of queries and items of work lists: one JSON object each, a line
+//! Raw runs, slices, executions of queries, items of work lists and looks: one JSON object each, a line
 //! (`threadwise export --format jsonl`), from which CSV takes its columns too.
 
 use super::form::{VERSION, merged};
@@ -7,9 +7,13 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use std::io::Write;
+use threadwise_analysis::looks::states::looked_at;
 use threadwise_analysis::queries::plan_name;
 use threadwise_machine::text::escaped_json;
-use threadwise_study::{QueryExecution, Run, RunStatus, SessionSlice, command, worklist};
+use threadwise_study::look::follow::Share;
+use threadwise_study::{
+    CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice, command, worklist,
+};
 
 /// Every run, without its slices: its fields, status and readings.
 ///
@@ -58,6 +62,14 @@ pub fn queries_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), Repor
 /// The writer's.
 pub fn items_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     facts.runs.iter().flat_map(items).try_for_each(|item| line(out, &item))
+}
+
+/// Every look around a slice, an object for each logical CPU.
+///
+/// # Errors
+/// The writer's.
+pub fn looks_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    looks(facts).try_for_each(|(_, look)| line(out, &look))
 }
 
 fn line(out: &mut dyn Write, value: &Value) -> Result<(), ReportError> {
@@ -132,4 +144,51 @@ pub fn items(run: &Run) -> impl Iterator<Item = Value> {
         });
         merged(head(run), item)
     })
+}
+
+/// The looks of all runs with their logical CPUs: those of valid runs in the order of time with the states that the
+/// report is made from, then those of other runs, whose states are `null`.
+pub fn looks<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Run, Value)> {
+    let judged = looked_at(facts.runs).into_iter().flat_map(|one| {
+        let (run, slice) = (one.run, one.slice);
+        one.looks.into_iter().flat_map(move |judged| {
+            let shares = judged.shares;
+            seen(run, slice, judged.moment, judged.look, |cpu| shares.get(&cpu).copied())
+        })
+    });
+    let others = facts.runs.iter().filter(|run| !run.status.is_valid());
+    let others = others.flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
+    let unjudged = others.flat_map(|(run, slice)| {
+        slice.looks.iter().flat_map(move |one| seen(run, slice, one.moment, &one.look, |_| None))
+    });
+    judged.chain(unjudged)
+}
+
+/// The logical CPUs of one look.
+fn seen<'f>(
+    run: &'f Run,
+    slice: &Slice,
+    moment: Moment,
+    look: &Look,
+    share: impl Fn(u32) -> Option<Share>,
+) -> Vec<(&'f Run, Value)> {
+    let place = merged(
+        head(run),
+        json!({
+            "version": VERSION, "sequence": slice.sequence, "round": slice.round, "moment": moment.word(),
+            "start_ns": look.start_ns, "took_ns": look.took_ns,
+        }),
+    );
+    let cpu = |seen: &CpuLook| {
+        let line = look.pairs.iter().find(|pair| [pair.a, pair.b].contains(&seen.cpu));
+        let share = share(seen.cpu);
+        let cpu = json!({
+            "cpu": seen.cpu, "state": share.map(Share::word), "with": share.and_then(Share::with),
+            "adds_per_step": seen.adds_per_step, "chain_ns": seen.chain_ns,
+            "line_to": line.map(|pair| if pair.a == seen.cpu { pair.b } else { pair.a }),
+            "line_ns": line.and_then(|pair| pair.line_ns),
+        });
+        (run, merged(place.clone(), cpu))
+    };
+    look.cpus.iter().map(cpu).collect()
 }

@@ -406,6 +406,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         queries: None,
         commands: None,
         worklist: None,
+        looks: None,
     }
 }
 

@@ -15,6 +15,8 @@ pub fn export(args: &ExportArgs) -> Result<(), AppError> {
         (ExportFormat::Csv, ExportRows::Slices) => csv::slices_csv(&facts, out),
         (ExportFormat::Csv, ExportRows::Queries) => csv::queries_csv(&facts, out),
         (ExportFormat::Csv, ExportRows::Items) => csv::items_csv(&facts, out),
+        (ExportFormat::Csv, ExportRows::Looks) => csv::looks_csv(&facts, out),
+        (ExportFormat::Jsonl, ExportRows::Looks) => json::looks_jsonl(&facts, out),
         (ExportFormat::Jsonl, ExportRows::Items) => json::items_jsonl(&facts, out),
         (ExportFormat::Jsonl, ExportRows::Queries) => json::queries_jsonl(&facts, out),
         (ExportFormat::Jsonl, ExportRows::Runs) => json::runs_jsonl(&facts, out),

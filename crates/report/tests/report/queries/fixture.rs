@@ -357,6 +357,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         queries: Some(queries.clone()),
         commands: None,
         worklist: None,
+        looks: None,
     };
     let finding =
         |kind: &str, text: &str| Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] };

@@ -1,0 +1,86 @@
+//! Where the study ran, in one line.
+
+use crate::looks::Looks;
+use crate::looks::states::State;
+use crate::words::{self, finding};
+use crate::{Finding, Interval};
+use threadwise_document::numbers::{grouped, most_percent};
+use threadwise_document::{Prose, prose};
+
+/// From this share on of looks in which all was clear, that is all there is to say.
+const CLEAR_SHARE: f64 = 0.99;
+
+/// Below this share a state has no clause.
+const REPORTED_SHARE: f64 = 0.0005;
+
+/// Who had a core, who shared one, and for how long.
+pub fn looks(looks: &Looks) -> Finding {
+    let share_of = |state: State| looks.share(state).map_or(0.0, |share| share.mean);
+    let is_short = share_of(State::Clear) >= CLEAR_SHARE;
+    let is_reported = |state: &State| match state {
+        State::Clear => share_of(*state) >= REPORTED_SHARE,
+        _ if is_short => false,
+        // Without widths nothing is clear, and what is not known is said of all looks.
+        State::SameCore if !looks.widths_known => looks.cpus.len() > 1,
+        State::Unknown if !looks.widths_known => false,
+        _ => share_of(*state) >= REPORTED_SHARE,
+    };
+    let states = State::ALL.into_iter().filter(is_reported);
+    let mut clauses: Vec<Prose> = Vec::new();
+    for (state, share) in states.filter_map(|state| Some((state, looks.share(state)?))) {
+        let is_first = clauses.is_empty();
+        let mut clause = prose!("{} in {}", happened(looks, state, is_first), shown(share));
+        if is_first {
+            clause.push(prose!(" of {} looks", grouped(looks.taken.before.into())));
+        }
+        if let (State::SameCore, count @ 1..) = (state, looks.stretches_in(state)) {
+            clause.push(prose!(", in {}", stretches(count)));
+        }
+        clauses.push(clause);
+    }
+    if !looks.widths_known {
+        clauses.push(prose!("whether co-runners were there is not known"));
+    }
+    finding("looks", prose!("{}.", Prose::join(clauses, "; ").capital()), &[])
+}
+
+fn stretches(count: u32) -> String {
+    if count == 1 { "1 stretch".to_owned() } else { format!("{} stretches", grouped(count.into())) }
+}
+
+/// What was so in some looks; the first clause names the logical CPUs.
+fn happened(looks: &Looks, state: State, is_first: bool) -> String {
+    let count = looks.cpus.len();
+    let ours = match looks.cpus.as_slice() {
+        [cpu] => format!("logical CPU {cpu}"),
+        cpus => format!("your {} logical CPUs", cpus.len()),
+    };
+    let they = if is_first { ours.as_str() } else { "they" };
+    let of_ours = if is_first { format!(" of {ours}") } else { String::new() };
+    match state {
+        State::Clear if count == 1 => format!("{ours} had its core for itself"),
+        State::Clear if looks.has_declared_siblings => {
+            format!("{ours} ran as declared and without co-runners")
+        }
+        State::Clear => format!("{ours} had a core each"),
+        State::SameCore if looks.has_declared_siblings => {
+            format!("some{of_ours} were on one core that are declared on different ones")
+        }
+        State::SameCore if count == 2 => format!("{they} were on one core"),
+        State::SameCore => format!("two or more{of_ours} were on one core"),
+        State::CoRunner => format!("a co-runner was on a sibling{of_ours}"),
+        State::Away if count == 1 => format!("{} did not run in time", if is_first { &ours } else { "it" }),
+        State::Away => format!("one{of_ours} did not run in time"),
+        State::Unknown if is_first => format!("nothing is known of {ours}"),
+        State::Unknown => "nothing is known".to_owned(),
+    }
+}
+
+/// A share with its interval over blocks, where it has one.
+fn shown(share: &Interval) -> Prose {
+    match share.mean >= CLEAR_SHARE {
+        true => Prose::figure(most_percent(share.mean)),
+        false if share.has_ends() => share.into(),
+        false => words::share(share.mean),
+    }
+}

@@ -1,0 +1,45 @@
+//! Words for states.
+
+use super::states::State;
+use serde::Serializer;
+
+/// The word that JSON has, one of those of `threadwise watch`: `alone`, `one-core`, `co-runner`, `away`, `unknown`.
+pub fn word(state: State) -> &'static str {
+    match state {
+        State::Clear => "alone",
+        State::SameCore => "one-core",
+        State::CoRunner => "co-runner",
+        State::Away => "away",
+        State::Unknown => "unknown",
+    }
+}
+
+/// What tables, charts and legends call it.
+pub fn name(state: State) -> &'static str {
+    match state {
+        State::Clear => "alone",
+        State::SameCore => "one core",
+        State::CoRunner => "co-runner",
+        State::Away => "away",
+        State::Unknown => "not known",
+    }
+}
+
+/// What it means for the logical CPUs of a treatment, as a legend says it.
+pub fn meaning(state: State) -> &'static str {
+    match state {
+        State::Clear => "each had its core for itself",
+        State::SameCore => "two or more were on one core",
+        State::CoRunner => "on different cores, with another program or guest on a sibling",
+        State::Away => "one did not run in time: stacked on another, or preempted",
+        State::Unknown => "the figures do not say, or contradict each other",
+    }
+}
+
+/// For serde: its word.
+///
+/// # Errors
+/// The serializer's.
+pub(super) fn serialize_word<S: Serializer>(state: &State, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(word(*state))
+}
