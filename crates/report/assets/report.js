@@ -356,6 +356,8 @@
     ...globalThis.queryCharts?.({ data, base, tip, cap, swatches, dark, ticks: TICKS }),
     // Drawn by timelines.js, likewise.
     ...globalThis.worklistCharts?.({ data, base, tip, cap, swatches }),
+    // Drawn by strip.js, likewise.
+    ...globalThis.stripCharts?.({ data, base, percent }),
   };
 
   // A chart is an image with a name. Plot names its marks too, which no element without a role may be (WAI-ARIA

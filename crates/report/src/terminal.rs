@@ -9,6 +9,7 @@ mod pairs;
 mod probe;
 mod sheet;
 pub(crate) mod sign;
+mod strip;
 mod style;
 
 pub(crate) use lines::{columns, flow, wrap};

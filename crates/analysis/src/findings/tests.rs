@@ -8,6 +8,7 @@ use threadwise_study::engine::Properties;
 use threadwise_study::{OptionValue, Run, RunStatus, Study};
 
 mod activity;
+mod looks;
 mod own;
 mod probed;
 

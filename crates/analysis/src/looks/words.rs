@@ -30,7 +30,7 @@ pub fn meaning(state: State) -> &'static str {
     match state {
         State::Clear => "each had its core for itself",
         State::SameCore => "two or more were on one core",
-        State::CoRunner => "on different cores, with another program or guest on a sibling",
+        State::CoRunner => "another program or guest was on a sibling of one or more",
         State::Away => "one did not run in time: stacked on another, or preempted",
         State::Unknown => "the figures do not say, or contradict each other",
     }

@@ -157,8 +157,7 @@ fn treatments(facts: &Facts<'_>, looks: &Looks) -> Table {
         cells
     });
     let slices = slices(facts);
-    let caption =
-        format!("Where {slices} ran: a treatment's own logical CPUs in the looks before its {slices}");
+    let caption = format!("Where {slices} ran: a treatment's own logical CPUs in the looks before them");
     Table {
         when_narrow: "Columns that have no room here are on the page (--html).".into(),
         ..Table::new(caption, columns, rows)
@@ -196,7 +195,8 @@ fn figure(facts: &Facts<'_>, looks: &Looks, strip: Strip) -> Figure {
     let mut description = format!(
         "Below, a row for each logical CPU: its state over time, of which a column is {}. A column with several states \
          is divided by their shares of the time. Above, a row for each treatment: the speed of each {slice} over its \
-         treatment's median, marked by the state of the treatment's own logical CPUs before it. Breaks are cut out.",
+         treatment's median (the line at 1; a row begins at 0), marked by the state of the treatment's own logical CPUs \
+         before it. Breaks are cut out.",
         seconds(strip.column_s),
     );
     let (cpus, treatments) = (looks.cpus.len(), facts.study.treatments.len());
@@ -214,13 +214,11 @@ fn figure(facts: &Facts<'_>, looks: &Looks, strip: Strip) -> Figure {
             grouped(drawn.into())
         ));
     }
-    let title =
-        if facts.study.runs_whole() { "Where runs ran, over time" } else { "Where slices ran, over time" };
     Figure {
         table: by_block(&strip).shown(Shown::Page),
         chart: Chart::Strip(strip),
         wide: true,
-        title: facts.titled(title, ""),
+        title: facts.titled("States and speed over time", ""),
         description,
     }
 }

@@ -2,7 +2,7 @@
 //! scripts (every chart has a table).
 //!
 //! The charts are drawn by Observable Plot on d3 (assets/README.md). The page's Content Security
-//! Policy (W3C CSP Level 3) allows the six scripts of this program by their hashes and no network
+//! Policy (W3C CSP Level 3) allows the seven scripts of this program by their hashes and no network
 //! at all, so that a text which slipped through escaping still could not run or send anything.
 
 mod cores;
@@ -21,9 +21,10 @@ const D3: &str = include_str!("../../assets/d3.min.js");
 const PLOT: &str = include_str!("../../assets/plot.umd.min.js");
 const BARS: &str = include_str!("../../assets/bars.js");
 const TIMELINES: &str = include_str!("../../assets/timelines.js");
+const STRIP: &str = include_str!("../../assets/strip.js");
 const CHARTS: &str = include_str!("../../assets/report.js");
 
-/// SHA-256 of the six scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
+/// SHA-256 of the seven scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
 /// them and prints the right ones.
 const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
 
@@ -53,6 +54,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
         ("plot_script", trusted(PLOT)),
         ("bars_script", drawn_by(&["bars", "dops", "steps", "heats", "cores"], BARS)),
         ("timelines_script", drawn_by(&["jobs", "timelines"], TIMELINES)),
+        ("strip_script", drawn_by(&["strip"], STRIP)),
         ("charts_script", trusted(CHARTS)),
         ("hashes", trusted(SCRIPT_HASHES.trim())),
         ("data", trusted(&view::script_json(&charts))),

@@ -1,9 +1,9 @@
 //! A document on a terminal: the verdict, and what follows it.
 
 use super::lines::{flow, wrap};
-use super::{BOLD, DIM, Style, YELLOW, sheet};
+use super::{BOLD, DIM, Style, YELLOW, sheet, strip};
 use crate::text::plain;
-use threadwise_document::{Block, Document, Prose, Shown};
+use threadwise_document::{Block, Chart, Document, Figure, Prose, Shown};
 
 /// What stands above figures that come from a model.
 const SIMULATED: &str = "SIMULATED: these figures come from a model, not from a machine.";
@@ -52,8 +52,17 @@ fn block(block: &Block, style: Style) -> String {
             flow(&parts, style.width).iter().map(|line| style.paint(DIM, line)).collect()
         }
         Block::Table(table) if on(&table.shown) => return sheet::table(table, style),
+        Block::Figure(figure) if let Some(lines) = drawn(figure, style) => lines,
         Block::Figure(figure) if on(&figure.table.shown) => return sheet::table(&figure.table, style),
         _ => Vec::new(),
     };
     lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A chart that a terminal can draw.
+fn drawn(figure: &Figure, style: Style) -> Option<Vec<String>> {
+    match &figure.chart {
+        Chart::Strip(chart) => Some(strip::lines(&plain(&figure.title, style.unicode), chart, style)),
+        _ => None,
+    }
 }

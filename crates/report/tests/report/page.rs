@@ -296,7 +296,7 @@ fn more_slices_than_can_be_drawn_are_thinned_and_reported() {
 fn the_policy_names_the_scripts_of_the_page() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
     let hashes: Vec<String> =
-        ["watch.js", "d3.min.js", "plot.umd.min.js", "bars.js", "timelines.js", "report.js"]
+        ["watch.js", "d3.min.js", "plot.umd.min.js", "bars.js", "timelines.js", "strip.js", "report.js"]
             .iter()
             .map(|name| {
                 format!("'sha256-{}'", base64_of_hex(&sha256(&std::fs::read(folder.join(name)).unwrap())))

@@ -1,0 +1,87 @@
+//! Where the study ran, as the verdict says it.
+
+use crate::findings::looks::looks;
+use crate::looks::prevalence::Counts;
+use crate::looks::states::State;
+use crate::looks::{Looks, StateShare, Stretches};
+use threadwise_document::Interval;
+
+/// Of 640 slices, with shares of alone, one core, co-runner, away, not known.
+fn found(shares: [f64; 5]) -> Looks {
+    let share = |(state, mean): (State, f64)| StateShare {
+        state,
+        share: Interval {
+            mean,
+            low: (mean - 0.08).max(0.0),
+            high: (mean + 0.09).min(1.0),
+            unit: "share".to_owned(),
+        },
+    };
+    let stretch =
+        |state, stretches| Stretches { state, stretches, looks: 300, length_ns_p50: 1e9, length_ns_max: 4e9 };
+    Looks {
+        taken: Counts { before: 640, during: 0, after: 640 },
+        slices_without: 0,
+        cpus: vec![0, 1],
+        has_declared_siblings: false,
+        cost_share: Some(0.004),
+        took_ns_p50: 9e4,
+        widths_known: true,
+        siblings_ns: Some(14.5),
+        contradictions: 0,
+        study: State::ALL.into_iter().zip(shares).map(share).collect(),
+        stretches: vec![stretch(State::SameCore, 31)],
+        transitions: vec![],
+        treatments: vec![],
+        by_cpu: vec![],
+        distances: vec![],
+    }
+}
+
+fn text(of_study: &Looks) -> String {
+    let finding = looks(of_study);
+    assert_eq!(finding.kind, "looks");
+    finding.text()
+}
+
+#[test]
+fn where_all_was_clear_that_is_all() {
+    let short = "Your 2 logical CPUs had a core each in 99.8% of 640 looks.";
+    assert_eq!(text(&found([0.998, 0.001, 0.001, 0.0, 0.0])), short);
+    assert_eq!(text(&found([1.0, 0.0, 0.0, 0.0, 0.0])), short.replace("99.8%", "100%"));
+    let one = Looks { cpus: vec![3], ..found([0.995, 0.0, 0.005, 0.0, 0.0]) };
+    assert_eq!(text(&one), "Logical CPU 3 had its core for itself in 99.5% of 640 looks.");
+}
+
+#[test]
+fn what_happened_is_told_with_its_share_and_stretches() {
+    assert_eq!(
+        text(&found([0.62, 0.24, 0.10, 0.03, 0.01])),
+        "Your 2 logical CPUs had a core each in 62% [54, 71] of 640 looks; they were on one core in 24% [16, 33], in \
+         31 stretches; a co-runner was on a sibling in 10% [2.0, 19]; one did not run in time in 3.0% [0, 12]; nothing is \
+         known in 1.0% [0, 10]."
+    );
+    let together = Looks { cpus: (0..8).collect(), ..found([0.0, 1.0, 0.0, 0.0, 0.0]) };
+    assert_eq!(
+        text(&together),
+        "Two or more of your 8 logical CPUs were on one core in 100% of 640 looks, in 31 stretches."
+    );
+    let declared = Looks { has_declared_siblings: true, ..found([0.5, 0.0, 0.5, 0.0, 0.0]) };
+    assert_eq!(
+        text(&declared),
+        "Your 2 logical CPUs ran as declared and without co-runners in 50% [42, 59] of 640 looks; a co-runner was on a \
+         sibling in 50% [42, 59]."
+    );
+}
+
+#[test]
+fn without_widths_nothing_is_said_of_co_runners() {
+    let lines_alone = Looks { widths_known: false, ..found([0.0, 0.24, 0.0, 0.0, 0.76]) };
+    assert_eq!(
+        text(&lines_alone),
+        "Your 2 logical CPUs were on one core in 24% [16, 33] of 640 looks, in 31 stretches; whether co-runners were there \
+         is not known."
+    );
+    let one = Looks { widths_known: false, cpus: vec![0], ..found([0.0, 0.0, 0.0, 0.0, 1.0]) };
+    assert_eq!(text(&one), "Whether co-runners were there is not known.");
+}
