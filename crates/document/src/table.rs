@@ -86,6 +86,9 @@ pub enum Cell {
     },
     /// A value with its interval; short: with the longer side as a share, `10.2 s ±1.0%`.
     Interval(Interval),
+    /// A share of all with its interval, `24% [16, 33]`, however little room there is: a share of it would be read as
+    /// points of per cent.
+    Share(Interval),
     /// The value of an interval alone, where there is no room for its ends anywhere.
     Mean(Interval),
     /// A ratio with its interval and its sign; short: `▲ 1.27x ±3.0%`.

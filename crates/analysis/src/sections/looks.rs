@@ -132,7 +132,7 @@ fn occurred(looks: &Looks) -> Vec<State> {
 }
 
 fn share_cell(share: Option<&Interval>) -> Cell {
-    share.cloned().map_or_else(Cell::none, Cell::Interval)
+    share.cloned().map_or_else(Cell::none, Cell::Share)
 }
 
 /// States by treatment.
@@ -255,7 +255,7 @@ fn by_cpu(looks: &Looks) -> Option<Table> {
     let occurs = |word: &str| looks.by_cpu.iter().any(|one| one.shares.contains_key(word));
     let words: Vec<(&str, &str)> = CPU_WORDS.into_iter().filter(|(word, _)| occurs(word)).collect();
     let zero = |one: &CpuShares, word: &str| match one.shares.get(word) {
-        Some(share) => Cell::Interval(share.clone()),
+        Some(share) => Cell::Share(share.clone()),
         None => super::cells::share(0.0),
     };
     let rows = looks.by_cpu.iter().map(|one| {
@@ -316,11 +316,11 @@ fn distances(facts: &Facts<'_>, looks: &Looks) -> Option<Table> {
         Column::figure(format!("{}: {}", level_name(at), range(level.line_ns_p5, level.line_ns_p95)))
     });
     let columns = std::iter::once(Column::text("lines between")).chain(headings).collect();
-    let all = levels.iter().map(|level| Cell::Interval(level.share.clone()));
+    let all = levels.iter().map(|level| Cell::Share(level.share.clone()));
     let all = std::iter::once(Cell::text("all logical CPUs")).chain(all).collect();
     let with_lines = looks.treatments.iter().filter(|one| !one.distances.is_empty());
     let rows = with_lines.map(|one| {
-        let shares = one.distances.iter().cloned().map(Cell::Interval);
+        let shares = one.distances.iter().cloned().map(Cell::Share);
         std::iter::once(Cell::text(format!("those of {}", one.treatment))).chain(shares).collect()
     });
     let caption = format!(

@@ -342,7 +342,7 @@ fn cell_parts(cell: &Cell) -> Vec<Part> {
         Cell::Count(count) => words(numbers::grouped(*count)),
         Cell::Value { value, unit } => words(numbers::value(*value, unit)),
         Cell::Mean(interval) => words(numbers::value(interval.mean, &interval.unit)),
-        Cell::Interval(interval) => with_ends(interval),
+        Cell::Interval(interval) | Cell::Share(interval) => with_ends(interval),
         Cell::Ratio(ratio, says) => {
             let mut parts = ratio_parts(ratio);
             parts.push(Part { class: "mark", text: format!(" {}", ratio.words(*says)) });

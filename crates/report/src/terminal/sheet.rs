@@ -228,6 +228,10 @@ fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
         Cell::Count(count) => numbers::grouped(*count),
         Cell::Value { value, unit } => numbers::value(*value, unit),
         Cell::Mean(interval) => numbers::value(interval.mean, &interval.unit),
+        Cell::Share(share) => {
+            let (figure, ends) = numbers::interval(share);
+            ends.map_or_else(|| figure.clone(), |ends| format!("{figure} {ends}"))
+        }
         Cell::Interval(interval) => {
             let (figure, ends) = numbers::interval(interval);
             let side = interval.half_share().map(|half| format!("±{}", numbers::percent(half)));

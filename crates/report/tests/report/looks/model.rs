@@ -6,7 +6,7 @@ use threadwise_analysis::analyse_on;
 use threadwise_machine::topology::{Core, Group, LogicalCpu};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{
-    CpuLook, Look, Moment, PairLook, Role, Run, RunStatus, SessionSlice, Slice, SliceLook, Stopping,
+    CpuLook, Look, Moment, PairLook, Run, RunStatus, SessionSlice, Slice, SliceLook, Stopping,
 };
 
 /// Adds per chain step of a free core, and of one that is shared.
@@ -176,7 +176,25 @@ fn slice(sequence: u64, round: u32, start_ns: u64, rows: f64, looks: Vec<SliceLo
     }
 }
 
-/// Whether a treatment is compared with the baseline.
-pub fn is_compared(fixture: &Fixture, name: &str) -> bool {
-    fixture.study.treatments.iter().any(|one| one.name == name && one.role == Role::Compared)
+/// The same with what is rare: logical CPUs that did not run in time, lines and widths that contradict each other,
+/// looks while slices ran.
+pub fn odd(blocks: u32, rounds: u32) -> Fixture {
+    let mut fixture = moved(2, blocks, rounds);
+    let slices = fixture.runs.iter_mut().flat_map(|run| &mut run.slices);
+    for (at, slice) in slices.enumerate() {
+        let cpus = &mut slice.looks[0].look.cpus;
+        match at % 23 {
+            3..6 => {
+                cpus.iter_mut().for_each(|seen| (seen.chain_ns, seen.adds_per_step) = (None, None));
+                slice.looks[0].look.pairs[0].line_ns = None;
+            }
+            9..12 => slice.looks[0].look.pairs[0].line_ns = Some(6.9),
+            _ => {}
+        }
+        let mut during = slice.looks[1].clone();
+        (during.moment, during.look.start_ns) = (Moment::During, slice.start_ns + 25_000_000);
+        slice.looks.insert(1, during);
+    }
+    fixture.analyse();
+    fixture
 }
