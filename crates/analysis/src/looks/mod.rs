@@ -1,10 +1,17 @@
 //! Where slices ran: what looks around them say of cores and co-runners (docs/METHODOLOGY.md, "Where slices
 //! ran").
 
+pub mod checks;
+pub mod claim;
+pub mod contrast;
 mod distance;
+pub mod effect;
+pub mod gate;
 pub mod prevalence;
+pub mod rows;
 mod sequence;
 mod shares;
+pub mod spread;
 pub mod states;
 pub mod strip;
 pub mod words;
@@ -12,3 +19,6 @@ pub mod words;
 pub use distance::Distance;
 pub use prevalence::{CpuShares, Looks, StateShare, TreatmentLooks};
 pub use sequence::{Stretches, Transition};
+
+#[cfg(test)]
+mod tests;

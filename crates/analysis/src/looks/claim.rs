@@ -1,0 +1,220 @@
+//! What may be said of a comparison by state: whether states occur often enough, the ratio, what refuses it.
+
+use super::checks::Check;
+use super::contrast::{Contrast, pooled};
+use super::effect::{between_blocks, by_both_looks, by_look_before, disagreement, shift_p};
+use super::gate::{Needed, Seen};
+use super::rows::{Row, rounds, rows};
+use super::spread::Spread;
+use super::states::looked_at;
+use crate::statistics::holm;
+use threadwise_study::{Run, Study};
+
+/// A size is claimed below this share of slices whose looks disagree, else a direction alone.
+pub const MAX_DISAGREEMENT: f64 = 0.05;
+
+/// A check's interval must lie within this part of the ratio's logarithm.
+pub const CHECK_LIMIT: f64 = 0.2;
+
+/// Circular shifts that are drawn.
+pub const SHIFTS: u32 = 999;
+
+/// How the ratio is tested.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// Intervals of ratios are at level 1 − `alpha`; those of checks at 1 − 2`alpha`, so that each passes at
+    /// its limit with probability `alpha`.
+    pub alpha: f64,
+    /// Circular shifts that are drawn.
+    pub shifts: u32,
+    /// What they are drawn by.
+    pub seed: u64,
+}
+
+/// A check with its interval, in logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checked {
+    /// What is checked.
+    pub check: Check,
+    /// What was found; `None` where there is too little to compare. Of [`Check::Prevalence`] the difference of
+    /// shares times the absolute value of the ratio's logarithm.
+    pub contrast: Option<Contrast>,
+    /// Its interval must lie within ± this; `None` where it must lie below 0 instead.
+    pub limit: Option<f64>,
+}
+
+impl Checked {
+    /// Whether the ratio stands as far as this goes.
+    pub fn passed(&self) -> bool {
+        let Some(contrast) = self.contrast else { return false };
+        match self.limit {
+            Some(limit) => contrast.low >= -limit && contrast.high <= limit,
+            None => contrast.high < 0.0,
+        }
+    }
+}
+
+/// What is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// The ratio with its interval.
+    Size,
+    /// Which side of 1 it is on: visits shorter than a slice make it look smaller.
+    Direction,
+    /// No difference is shown.
+    NotShown,
+    /// At least one check did not pass.
+    Refused,
+}
+
+/// The ratio by state, with all that belongs to it; logarithms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ByState {
+    /// d on one core less d on different cores, by the look before the slice.
+    pub ratio: Contrast,
+    /// Two-sided t test p.
+    pub p_t: f64,
+    /// p of circular shifts of the looks.
+    pub p_shift: f64,
+    /// The ratio where both looks around the slice agree: for comparison only.
+    pub agreed: Option<Contrast>,
+    /// Slope over blocks, beside the ratio within them.
+    pub between: Option<Contrast>,
+    /// Share of slices whose looks before and after disagree.
+    pub disagreement: Option<f64>,
+    /// In the order of [`Check::ALL`].
+    pub checks: Vec<Checked>,
+    /// What may be said.
+    pub claim: Claim,
+}
+
+/// Whether states occurred often enough.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// No; how many blocks it would take.
+    Closed(Needed),
+    /// Yes.
+    Open(Box<ByState>),
+}
+
+/// One comparison of a treatment with its baseline, by states of the treatment's logical CPUs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effect {
+    /// Name of the comparison.
+    pub comparison: String,
+    /// Name of the treatment.
+    pub treatment: String,
+    /// How often the states were seen.
+    pub seen: Seen,
+    /// The ratio by state, or how long it would take.
+    pub outcome: Outcome,
+    /// What states explain of the spread.
+    pub spread: Spread,
+}
+
+impl Effect {
+    /// The ratio by state where the gate is open.
+    pub fn by_state(&self) -> Option<&ByState> {
+        match &self.outcome {
+            Outcome::Open(by_state) => Some(by_state),
+            Outcome::Closed(_) => None,
+        }
+    }
+}
+
+/// All comparisons of a study by state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effects {
+    /// In the order of the study's comparisons.
+    pub effects: Vec<Effect>,
+    /// Level of the intervals of ratios.
+    pub level: f64,
+    /// Level of the intervals of checks.
+    pub checks_level: f64,
+}
+
+/// Ratios by state of a study, with intervals at level 1 − `alpha`; `None` where it has no looks, or no
+/// treatment of two logical CPUs and more that is compared with a baseline of two. Claims of several treatments
+/// are adjusted together by Holm's procedure.
+pub fn effects(study: &Study, runs: &[Run], alpha: f64) -> Option<Effects> {
+    let has_looks = runs.iter().any(|run| run.slices.iter().any(|slice| !slice.looks.is_empty()));
+    if !has_looks {
+        return None;
+    }
+    let slices = looked_at(runs);
+    let level = Level { alpha, shifts: SHIFTS, seed: study.seed };
+    let compared = study.comparisons.iter().filter(|comparison| comparison.kind == "baseline");
+    let mut effects: Vec<Effect> = compared
+        .filter_map(|comparison| {
+            let rows = rows(comparison, &slices);
+            let was_seen = rows.iter().any(|row| row.before.is_some());
+            was_seen.then(|| effect(&comparison.name, &comparison.treatment, &rows, level))
+        })
+        .collect();
+    let mut open: Vec<&mut ByState> = effects.iter_mut().filter_map(open).collect();
+    let p_values: Vec<f64> = open.iter().map(|by_state| by_state.p_t).collect();
+    for (by_state, step) in open.iter_mut().zip(holm(&p_values, alpha)) {
+        if step.adjusted_p > alpha {
+            by_state.claim = Claim::NotShown;
+        }
+    }
+    (!effects.is_empty()).then_some(Effects { effects, level: 1.0 - alpha, checks_level: 1.0 - 2.0 * alpha })
+}
+
+fn open(effect: &mut Effect) -> Option<&mut ByState> {
+    match &mut effect.outcome {
+        Outcome::Open(by_state) => Some(by_state),
+        Outcome::Closed(_) => None,
+    }
+}
+
+/// One comparison from its rows, in order of time.
+pub fn effect(comparison: &str, treatment: &str, rows: &[Row], level: Level) -> Effect {
+    let rounds = rounds(rows);
+    let seen = Seen::new(rows, &rounds);
+    let by_state = seen.is_open().then(|| by_state(rows, level)).flatten();
+    Effect {
+        comparison: comparison.to_owned(),
+        treatment: treatment.to_owned(),
+        outcome: by_state
+            .map_or(Outcome::Closed(seen.needed(level.alpha)), |one| Outcome::Open(Box::new(one))),
+        spread: Spread::new(&rounds, level.alpha),
+        seen,
+    }
+}
+
+/// The ratio by state and its checks; `None` where no block has both states.
+pub fn by_state(rows: &[Row], level: Level) -> Option<ByState> {
+    let rounds = rounds(rows);
+    let estimate = pooled(&by_look_before(&rounds))?;
+    let ratio = Contrast::new(&estimate, level.alpha);
+    let size = ratio.mean.abs();
+    let checked = |check: Check| {
+        let found = pooled(&check.by_block(rows, &rounds));
+        let scale = if check == Check::Prevalence { size } else { 1.0 };
+        let contrast = found.map(|found| Contrast::new(&found, 2.0 * level.alpha).scaled(scale));
+        Checked { check, contrast, limit: (check != Check::Wide).then_some(CHECK_LIMIT * size) }
+    };
+    let mut found = ByState {
+        ratio,
+        p_t: estimate.p(),
+        p_shift: shift_p(&rounds, ratio.mean, level.shifts, level.seed),
+        agreed: pooled(&by_both_looks(&rounds)).map(|agreed| Contrast::new(&agreed, level.alpha)),
+        between: between_blocks(&rounds).map(|slope| Contrast::new(&slope, level.alpha)),
+        disagreement: disagreement(&rounds),
+        checks: Check::ALL.map(checked).to_vec(),
+        claim: Claim::NotShown,
+    };
+    found.claim = claim(&found, level.alpha);
+    Some(found)
+}
+
+fn claim(found: &ByState, alpha: f64) -> Claim {
+    let is_shown = found.ratio.leaves_out_0() && found.p_shift <= alpha;
+    match () {
+        () if !is_shown => Claim::NotShown,
+        () if !found.checks.iter().all(Checked::passed) => Claim::Refused,
+        () if found.disagreement.is_some_and(|share| share < MAX_DISAGREEMENT) => Claim::Size,
+        () => Claim::Direction,
+    }
+}

@@ -1,0 +1,118 @@
+//! Whether states occur often enough to be compared, and how long a study would have to be.
+
+use super::rows::{Round, Row};
+use super::states::State;
+use crate::statistics::MeanEstimate;
+use statrs::distribution::{ContinuousCDF, Gamma};
+use std::collections::BTreeMap;
+
+/// Fewest blocks that have both states.
+pub const MIN_BLOCKS: usize = 8;
+
+/// Fewest stretches of looks of each state.
+pub const MIN_EPISODES: usize = 20;
+
+/// Fewest rounds of each state that make a block one of those that are compared.
+pub const MIN_ROUNDS: u32 = 2;
+
+/// How often the states were seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Blocks with complete rounds.
+    pub blocks: usize,
+    /// Blocks with [`MIN_ROUNDS`] and more rounds of each state.
+    pub blocks_with_both: usize,
+    /// Stretches of consecutive looks with both on one core, or of looks in which they are clear: the fewer.
+    pub episodes: usize,
+    /// Share of the looks before slices that saw the treatment's logical CPUs on one core: mean over blocks.
+    pub prevalence: Option<MeanEstimate>,
+    /// From the first slice to the last one, seconds.
+    pub took_s: f64,
+}
+
+/// How many blocks a study needs until the gate opens, if all goes on as it was.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Needed {
+    /// At the counts that were seen; `None` where one of them is 0.
+    pub blocks: Option<u32>,
+    /// At the upper ends of their intervals.
+    pub low: u32,
+    /// At the lower ends; `None` where one of them is 0.
+    pub high: Option<u32>,
+}
+
+impl Seen {
+    /// Of all rows of a comparison, in order of time, and their complete rounds.
+    pub fn new(rows: &[Row], rounds: &[Round]) -> Self {
+        let mut counts: BTreeMap<u32, [u32; 2]> = BTreeMap::new();
+        for round in rounds {
+            let count = counts.entry(round.treatment.block).or_default();
+            match round.treatment.before {
+                Some(State::Clear) => count[0] += 1,
+                Some(State::SameCore) => count[1] += 1,
+                _ => {}
+            }
+        }
+        let both = counts.values().filter(|count| count.iter().all(|count| *count >= MIN_ROUNDS));
+        let ends = rows.first().zip(rows.last());
+        Self {
+            blocks: counts.len(),
+            blocks_with_both: both.count(),
+            episodes: episodes(rows, State::SameCore).min(episodes(rows, State::Clear)),
+            prevalence: MeanEstimate::of(&shares(rows)),
+            took_s: ends
+                .map_or(0.0, |(first, last)| last.start_ns.saturating_sub(first.start_ns) as f64 / 1e9),
+        }
+    }
+
+    /// Whether the states may be compared.
+    pub fn is_open(&self) -> bool {
+        self.blocks_with_both >= MIN_BLOCKS && self.episodes >= MIN_EPISODES
+    }
+
+    /// Blocks until the gate opens. The ends are those of the exact interval of a Poisson count at level
+    /// 1 − `alpha` (Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936).
+    pub fn needed(&self, alpha: f64) -> Needed {
+        let blocks = self.blocks.max(1) as f64;
+        let wanted = [(MIN_BLOCKS, self.blocks_with_both), (MIN_EPISODES, self.episodes)];
+        let most = |count: &dyn Fn(usize) -> f64| {
+            let needs = wanted.map(|(wanted, seen)| (blocks * wanted as f64 / count(seen)).ceil());
+            needs[0].max(needs[1])
+        };
+        let known = |need: f64| (need.is_finite() && need < f64::from(u32::MAX)).then_some(need as u32);
+        Needed {
+            blocks: known(most(&|seen| seen as f64)),
+            low: most(&|seen| poisson_limit(seen + 1, 1.0 - alpha / 2.0)) as u32,
+            high: known(most(&|seen| poisson_limit(seen, alpha / 2.0))),
+        }
+    }
+}
+
+/// The quantile of a gamma distribution of this shape, which is a limit of a Poisson count; 0 for shape 0.
+fn poisson_limit(shape: usize, p: f64) -> f64 {
+    if shape == 0 {
+        return 0.0;
+    }
+    Gamma::new(shape as f64, 1.0).map_or(0.0, |gamma| gamma.inverse_cdf(p))
+}
+
+/// Maximal stretches of consecutive looks of one state, in order of time.
+fn episodes(rows: &[Row], state: State) -> usize {
+    let looks = rows.iter().flat_map(|row| [row.before, row.after]).flatten();
+    let (count, _) = looks.fold((0, false), |(count, was), seen| {
+        let is = seen == state;
+        (count + usize::from(is && !was), is)
+    });
+    count
+}
+
+/// Share of the looks before slices with both on one core, block by block.
+fn shares(rows: &[Row]) -> Vec<f64> {
+    let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for (block, state) in rows.iter().filter_map(|row| Some((row.block, row.before?))) {
+        let (same, all) = counts.entry(block).or_default();
+        *same += f64::from(u8::from(state == State::SameCore));
+        *all += 1.0;
+    }
+    counts.into_values().map(|(same, all)| same / all).collect()
+}

@@ -1,0 +1,156 @@
+//! Slices as light rows: what a comparison of states needs of each of them, and nothing else.
+//!
+//! The statistics of this folder work on rows, so that thousands of simulated studies take seconds; [`rows`]
+//! makes them from the runs of a study.
+
+use super::states::{LookedAt, State};
+use std::collections::BTreeMap;
+use threadwise_study::{Comparison, Look, Moment};
+
+/// Whose slice it is, in one comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The treatment.
+    Treatment,
+    /// The baseline, A.
+    Baseline,
+    /// The baseline under its second name, A′.
+    Twin,
+    /// Another treatment; its looks count as looks.
+    Other,
+}
+
+/// An amount and the time that it took: rates are quotients of sums.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Amount {
+    /// How much, in the workload's unit.
+    pub done: f64,
+    /// In which time, nanoseconds.
+    pub time_ns: f64,
+}
+
+impl Amount {
+    /// Of a rate that is known at one moment alone: all moments weigh the same.
+    pub fn rate(rate: f64) -> Self {
+        Self { done: rate, time_ns: 1.0 }
+    }
+
+    /// Both added up.
+    pub fn add(&mut self, other: Self) {
+        self.done += other.done;
+        self.time_ns += other.time_ns;
+    }
+
+    /// Logarithm of the rate; not finite where nothing was done or no time passed.
+    pub fn log_rate(self) -> f64 {
+        (self.done / self.time_ns).ln()
+    }
+}
+
+/// A slice and the states around it. States are always those of the treatment's logical CPUs in that block,
+/// whoever the slice belongs to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Block.
+    pub block: u32,
+    /// Round in the block.
+    pub round: u32,
+    /// Whose slice it is.
+    pub side: Side,
+    /// Start of the slice, nanoseconds since the study's start.
+    pub start_ns: u64,
+    /// By the last look before it; `None` where there was none.
+    pub before: Option<State>,
+    /// By the first look after it; `None` where there was none.
+    pub after: Option<State>,
+    /// Rows that its sessions read, in the window.
+    pub amount: Amount,
+    /// Steps of CHAIN per nanosecond in the look after it, mean over the treatment's logical CPUs; `None`
+    /// where one of them did not run.
+    pub chain_per_ns: Option<f64>,
+    /// Adds of WIDE per nanosecond in the look after it, sum over the treatment's logical CPUs; `None` where
+    /// one of them did not run, or where widths are not known.
+    pub adds_per_ns: Option<f64>,
+}
+
+/// The rows of a comparison in order of time: slices of all treatments in blocks in which the treatment has a
+/// run. Empty where the comparison does not have a baseline of two, or the treatment fewer than two logical
+/// CPUs, which can share no core.
+pub fn rows(comparison: &Comparison, slices: &[LookedAt<'_>]) -> Vec<Row> {
+    let [baseline, twin] = comparison.baseline.as_slice() else { return Vec::new() };
+    let side = |name: &String| match name {
+        _ if *name == comparison.treatment => Side::Treatment,
+        _ if name == baseline => Side::Baseline,
+        _ if name == twin => Side::Twin,
+        _ => Side::Other,
+    };
+    let treated = slices.iter().filter(|slice| slice.run.treatment == comparison.treatment);
+    let cpus: BTreeMap<u32, &[u32]> = treated
+        .map(|slice| (slice.run.block, slice.run.cpus.as_slice()))
+        .filter(|(_, cpus)| cpus.len() > 1)
+        .collect();
+    let row = |slice: &LookedAt<'_>| {
+        let cpus = cpus.get(&slice.run.block)?;
+        let after = slice.looks.iter().find(|one| one.moment == Moment::After).map(|one| one.look);
+        Some(Row {
+            block: slice.run.block,
+            round: slice.slice.round,
+            side: side(&slice.run.treatment),
+            start_ns: slice.slice.start_ns,
+            before: slice.before(cpus),
+            after: slice.after(cpus),
+            amount: Amount { done: slice.slice.rows() as f64, time_ns: slice.slice.window_ns as f64 },
+            chain_per_ns: after.and_then(|look| chain_per_ns(look, cpus)),
+            adds_per_ns: after.and_then(|look| adds_per_ns(look, cpus)),
+        })
+    };
+    slices.iter().filter_map(row).collect()
+}
+
+fn chain_per_ns(look: &Look, cpus: &[u32]) -> Option<f64> {
+    let steps = per_cpu(look, cpus, |seen| Some(1.0 / seen.chain_ns?))?;
+    Some(steps.iter().sum::<f64>() / steps.len() as f64)
+}
+
+fn adds_per_ns(look: &Look, cpus: &[u32]) -> Option<f64> {
+    Some(per_cpu(look, cpus, |seen| Some(seen.adds_per_step? / seen.chain_ns?))?.iter().sum())
+}
+
+/// A number of each logical CPU; `None` where one does not have it, or it is not positive.
+fn per_cpu(
+    look: &Look,
+    cpus: &[u32],
+    number: impl Fn(&threadwise_study::CpuLook) -> Option<f64>,
+) -> Option<Vec<f64>> {
+    let one = |cpu: &u32| number(look.cpus.iter().find(|seen| seen.cpu == *cpu)?);
+    let all: Option<Vec<f64>> = cpus.iter().map(one).collect();
+    all.filter(|all| all.iter().all(|value| value.is_finite() && *value > 0.0))
+}
+
+/// A round in which the treatment and both baselines have a slice in which something was done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Round {
+    /// The treatment's slice.
+    pub treatment: Row,
+    /// Those of A and A′.
+    pub baselines: [Row; 2],
+}
+
+/// The complete rounds, by block and round.
+pub fn rounds(rows: &[Row]) -> Vec<Round> {
+    let mut found: BTreeMap<(u32, u32), [Option<Row>; 3]> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.amount.log_rate().is_finite()) {
+        let place = match row.side {
+            Side::Treatment => 0,
+            Side::Baseline => 1,
+            Side::Twin => 2,
+            Side::Other => continue,
+        };
+        found.entry((row.block, row.round)).or_default()[place] = Some(*row);
+    }
+    let complete = found.into_values().filter_map(|slices| match slices {
+        [Some(treatment), Some(a), Some(twin)] => Some(Round { treatment, baselines: [a, twin] }),
+        _ => None,
+    });
+    complete.collect()
+}
