@@ -1,6 +1,7 @@
 //! One analysis of the observations: all estimates of a study.
 
 use crate::estimate::{Observed, comparisons, covariates, treatments};
+use crate::looks::claim::effects;
 use crate::setting::Setting;
 use crate::{Analysis, commands, looks, queries, worklist};
 use threadwise_machine::Topology;
@@ -48,6 +49,7 @@ pub fn analyse_probed(
         commands: None,
         worklist: None,
         looks: looks::prevalence::looks(&setting, runs),
+        effects: effects(study, runs, alpha),
     };
     commands::add(&mut analysis, &setting, &observed, runs);
     worklist::add(&mut analysis, &setting, &observed, runs);

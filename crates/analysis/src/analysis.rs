@@ -2,6 +2,7 @@
 
 use crate::commands::Commands;
 use crate::looks::Looks;
+use crate::looks::claim::Effects;
 use crate::queries::Queries;
 use crate::worklist::Worklist;
 use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
@@ -36,6 +37,9 @@ pub struct Analysis {
     /// Where slices ran, where looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
+    /// Ratios by state, where slices have looks.
+    #[serde(skip)]
+    pub effects: Option<Effects>,
 }
 
 impl Analysis {

@@ -2,7 +2,9 @@
 
 use crate::kind::Kind;
 use crate::kinds;
-use crate::sections::{activity, failures, hardware, looks, machine, method, readings, time, usage};
+use crate::sections::{
+    activity, by_state, failures, hardware, looks, machine, method, readings, time, usage,
+};
 use crate::validity::Counts;
 use crate::{Facts, verdict};
 use threadwise_document::chart::Shared;
@@ -23,6 +25,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     sections.extend(readings::section(facts));
     sections.push(machine::section(facts));
     sections.extend(hardware::section(facts));
+    sections.extend(by_state::section(facts));
     sections.push(time::section(facts, &nouns));
     sections.extend(kind.tables(facts));
     sections.extend([

@@ -1,6 +1,6 @@
 //! The verdict of a study.
 
-use crate::findings::{looks, machine, trust};
+use crate::findings::{by_state, looks, machine, trust};
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};
 use threadwise_machine::Topology;
@@ -23,6 +23,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(facts.analysis.simulated.then(|| finding("simulated", simulated, &[])));
     parts.validity.extend(trust::not_placed(facts.notes));
     parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
+    parts.found.extend(by_state::findings(facts));
     let ran = facts.analysis.looks.as_ref().map(looks::looks);
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));
     parts.in_order()

@@ -4,6 +4,7 @@
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
 pub(crate) mod activity;
+pub(crate) mod by_state;
 mod facts;
 pub(crate) mod looks;
 pub(crate) mod machine;

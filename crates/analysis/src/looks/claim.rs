@@ -104,6 +104,8 @@ pub struct Effect {
     pub comparison: String,
     /// Name of the treatment.
     pub treatment: String,
+    /// How many logical CPUs it has.
+    pub cpus: usize,
     /// How often the states were seen.
     pub seen: Seen,
     /// The ratio by state, or how long it would take.
@@ -148,7 +150,9 @@ pub fn effects(study: &Study, runs: &[Run], alpha: f64) -> Option<Effects> {
         .filter_map(|comparison| {
             let rows = rows(comparison, &slices);
             let was_seen = rows.iter().any(|row| row.before.is_some());
-            was_seen.then(|| effect(&comparison.name, &comparison.treatment, &rows, level))
+            let treated = runs.iter().filter(|run| run.treatment == comparison.treatment);
+            let cpus = treated.map(|run| run.cpus.len()).max().unwrap_or(0);
+            was_seen.then(|| effect(&comparison.name, (&comparison.treatment, cpus), &rows, level))
         })
         .collect();
     let mut open: Vec<&mut ByState> = effects.iter_mut().filter_map(open).collect();
@@ -168,14 +172,15 @@ fn open(effect: &mut Effect) -> Option<&mut ByState> {
     }
 }
 
-/// One comparison from its rows, in order of time.
-pub fn effect(comparison: &str, treatment: &str, rows: &[Row], level: Level) -> Effect {
+/// One comparison from its rows, in order of time; of the treatment its name and how many logical CPUs it has.
+pub fn effect(comparison: &str, (treatment, cpus): (&str, usize), rows: &[Row], level: Level) -> Effect {
     let rounds = rounds(rows);
     let seen = Seen::new(rows, &rounds);
     let by_state = seen.is_open().then(|| by_state(rows, level)).flatten();
     Effect {
         comparison: comparison.to_owned(),
         treatment: treatment.to_owned(),
+        cpus,
         outcome: by_state
             .map_or(Outcome::Closed(seen.needed(level.alpha)), |one| Outcome::Open(Box::new(one))),
         spread: Spread::new(&rounds, level.alpha),

@@ -16,7 +16,7 @@ pub struct Unit {
     pub block: u32,
     /// Compared with units of the same stratum of the block only.
     pub stratum: u8,
-    /// Whether the state is the one above the line (on one core), or the one below it.
+    /// Whether it is in the state on one core, or in the one that this is compared with.
     pub is_same: bool,
     /// What is measured.
     pub top: Amount,

@@ -22,12 +22,12 @@ pub struct Seen {
     pub blocks: usize,
     /// Blocks with [`MIN_ROUNDS`] and more rounds of each state.
     pub blocks_with_both: usize,
-    /// Stretches of consecutive looks with both on one core, or of looks in which they are clear: the fewer.
-    pub episodes: usize,
+    /// Stretches of consecutive looks with two of them on one core.
+    pub same_episodes: usize,
+    /// Stretches of consecutive looks in which each is clear.
+    pub clear_episodes: usize,
     /// Share of the looks before slices that saw the treatment's logical CPUs on one core: mean over blocks.
     pub prevalence: Option<MeanEstimate>,
-    /// From the first slice to the last one, seconds.
-    pub took_s: f64,
 }
 
 /// How many blocks a study needs until the gate opens, if all goes on as it was.
@@ -54,27 +54,30 @@ impl Seen {
             }
         }
         let both = counts.values().filter(|count| count.iter().all(|count| *count >= MIN_ROUNDS));
-        let ends = rows.first().zip(rows.last());
         Self {
             blocks: counts.len(),
             blocks_with_both: both.count(),
-            episodes: episodes(rows, State::SameCore).min(episodes(rows, State::Clear)),
+            same_episodes: episodes(rows, State::SameCore),
+            clear_episodes: episodes(rows, State::Clear),
             prevalence: MeanEstimate::of(&shares(rows)),
-            took_s: ends
-                .map_or(0.0, |(first, last)| last.start_ns.saturating_sub(first.start_ns) as f64 / 1e9),
         }
+    }
+
+    /// Stretches of the state that has fewer.
+    pub fn episodes(&self) -> usize {
+        self.same_episodes.min(self.clear_episodes)
     }
 
     /// Whether the states may be compared.
     pub fn is_open(&self) -> bool {
-        self.blocks_with_both >= MIN_BLOCKS && self.episodes >= MIN_EPISODES
+        self.blocks_with_both >= MIN_BLOCKS && self.episodes() >= MIN_EPISODES
     }
 
     /// Blocks until the gate opens. The ends are those of the exact interval of a Poisson count at level
     /// 1 − `alpha` (Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936).
     pub fn needed(&self, alpha: f64) -> Needed {
         let blocks = self.blocks.max(1) as f64;
-        let wanted = [(MIN_BLOCKS, self.blocks_with_both), (MIN_EPISODES, self.episodes)];
+        let wanted = [(MIN_BLOCKS, self.blocks_with_both), (MIN_EPISODES, self.episodes())];
         let most = |count: &dyn Fn(usize) -> f64| {
             let needs = wanted.map(|(wanted, seen)| (blocks * wanted as f64 / count(seen)).ceil());
             needs[0].max(needs[1])

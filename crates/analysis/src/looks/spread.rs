@@ -35,13 +35,13 @@ pub struct Spread {
     pub clear: Option<Contrast>,
 }
 
-/// States that are told apart; clear is what they are compared with.
-const TOLD_APART: [State; 4] = [State::SameCore, State::CoRunner, State::Away, State::Unknown];
+/// States that explain; clear is what they are compared with.
+const EXPLAINING: [State; 4] = [State::SameCore, State::CoRunner, State::Away, State::Unknown];
 
 /// A round's number and what explains it: whether each state was there before each of two sides.
 struct Point {
     y: f64,
-    x: [f64; 2 * TOLD_APART.len()],
+    x: [f64; 2 * EXPLAINING.len()],
 }
 
 impl Spread {
@@ -86,20 +86,20 @@ fn mean_ratio<'r>(rounds: impl Iterator<Item = &'r Round>, alpha: f64) -> Option
 }
 
 /// Shares of the slices of the sides above and below that have each state.
-fn regressors(above: &[&Row], below: &[&Row]) -> [f64; 2 * TOLD_APART.len()] {
+fn regressors(above: &[&Row], below: &[&Row]) -> [f64; 2 * EXPLAINING.len()] {
     let share = |rows: &[&Row], state| {
         rows.iter().filter(|row| row.before == Some(state)).count() as f64 / rows.len() as f64
     };
-    let mut x = [0.0; 2 * TOLD_APART.len()];
-    for (at, state) in TOLD_APART.into_iter().enumerate() {
+    let mut x = [0.0; 2 * EXPLAINING.len()];
+    for (at, state) in EXPLAINING.into_iter().enumerate() {
         x[at] = share(above, state);
-        x[TOLD_APART.len() + at] = share(below, state);
+        x[EXPLAINING.len() + at] = share(below, state);
     }
     x
 }
 
 /// Sums of squares and products around the means of a block: of all columns with each other, y being the last.
-type Products = [[f64; 2 * TOLD_APART.len() + 1]; 2 * TOLD_APART.len() + 1];
+type Products = [[f64; 2 * EXPLAINING.len() + 1]; 2 * EXPLAINING.len() + 1];
 
 fn explained(rounds: &[Round], point: impl Fn(&Round) -> Point, alpha: f64) -> Option<Explained> {
     let mut blocks: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
@@ -130,12 +130,12 @@ fn explained(rounds: &[Round], point: impl Fn(&Round) -> Point, alpha: f64) -> O
 
 fn products(points: &[Point]) -> Products {
     let columns = |point: &Point| {
-        let mut all = [0.0; 2 * TOLD_APART.len() + 1];
+        let mut all = [0.0; 2 * EXPLAINING.len() + 1];
         all[..point.x.len()].copy_from_slice(&point.x);
         all[point.x.len()] = point.y;
         all
     };
-    let mut means = [0.0; 2 * TOLD_APART.len() + 1];
+    let mut means = [0.0; 2 * EXPLAINING.len() + 1];
     for point in points {
         for (mean, value) in means.iter_mut().zip(columns(point)) {
             *mean += value / points.len() as f64;
@@ -172,11 +172,11 @@ fn adjusted(sums: &Products, degrees: f64) -> Option<f64> {
             continue;
         }
         used += 1.0;
+        let swept = rest[column];
         for row in column + 1..=last {
             let factor = rest[row][column] / pivot;
-            for at in column + 1..=last {
-                rest[row][at] -= factor * rest[column][at];
-            }
+            let rest_of_row = rest[row].iter_mut().zip(swept).skip(column + 1);
+            rest_of_row.for_each(|(value, above)| *value -= factor * above);
         }
     }
     let all = sums[last][last];

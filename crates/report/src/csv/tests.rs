@@ -83,6 +83,7 @@ fn exported(runs: &[Run]) -> String {
         commands: None,
         worklist: None,
         looks: None,
+        effects: None,
     };
     let facts = Facts {
         study: &study,

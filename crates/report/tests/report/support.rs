@@ -407,6 +407,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         commands: None,
         worklist: None,
         looks: None,
+        effects: None,
     }
 }
 

@@ -70,9 +70,9 @@ fn a_check_without_numbers_is_not_passed_and_its_limit_is_a_fifth() {
 
 #[test]
 fn a_closed_gate_says_how_long_it_would_take() {
-    let few = effect("P : A+A'", "P", &study(4, 0.65), LEVEL);
+    let few = effect("P : A+A'", ("P", 2), &study(4, 0.65), LEVEL);
     let Outcome::Closed(needed) = &few.outcome else { panic!("{:?}", few.outcome) };
     assert_eq!(needed.blocks, Some(8));
     assert!(few.spread.raw.is_some() && few.by_state().is_none());
-    assert!(effect("P : A+A'", "P", &study(12, 0.65), LEVEL).by_state().is_some());
+    assert!(effect("P : A+A'", ("P", 2), &study(12, 0.65), LEVEL).by_state().is_some());
 }

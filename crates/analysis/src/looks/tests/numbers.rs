@@ -91,7 +91,7 @@ fn the_gate_wants_blocks_and_episodes_of_both_states() {
     let seen = |rows: &[Row]| Seen::new(rows, &rounds(rows));
     let open = seen(&study(8, 0.6));
     // Five visits a block; the last clear rounds of a block and the first of the next are on two sides of one.
-    assert_eq!((open.blocks, open.blocks_with_both, open.episodes), (8, 8, 40));
+    assert_eq!((open.blocks, open.blocks_with_both, open.episodes()), (8, 8, 40));
     assert!(open.is_open() && close(open.prevalence.unwrap().mean, 0.5));
     assert!(!seen(&study(7, 0.6)).is_open());
     // A visit a block: 8 blocks have both, and there are 8 episodes.
@@ -101,7 +101,7 @@ fn the_gate_wants_blocks_and_episodes_of_both_states() {
         all.flat_map(|(block, at)| round(block, at, state(block, at), 1.0, 2.0)).collect()
     };
     let closed = seen(&rare(8));
-    assert_eq!((closed.blocks_with_both, closed.episodes, closed.is_open()), (8, 8, false));
+    assert_eq!((closed.blocks_with_both, closed.episodes(), closed.is_open()), (8, 8, false));
     // 20 episodes want 16 · 20/8 = 40 blocks; by the limits 3.454 and 15.763 of a count of 8, 21 and 93.
     assert_eq!(closed.needed(0.05), Needed { blocks: Some(40), low: 21, high: Some(93) });
     // Never seen: at most 3.689 in 16 blocks, so more than 86 blocks.

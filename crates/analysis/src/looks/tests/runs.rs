@@ -3,7 +3,8 @@
 use super::super::claim::{Claim, effects};
 use super::super::rows::{Side, rows};
 use super::super::states::{State, looked_at};
-use crate::fixtures::{run, study};
+use crate::fixtures::{machine, run, study};
+use crate::{Facts, analyse_on, document};
 use threadwise_study::{CpuLook, Look, Moment, PairLook, Run, SliceLook, Study};
 
 /// A look at logical CPUs 0 and 1, on one core or on two.
@@ -85,4 +86,53 @@ fn a_study_with_looks_claims_its_ratio_by_state_and_one_without_says_nothing() {
     assert_eq!((got.level, got.checks_level), (0.95, 0.9));
     runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.looks.clear());
     assert_eq!(effects(&study, &runs, 0.05), None);
+}
+
+/// The section's texts and cells, and the verdict's lines.
+fn shown(runs: &[Run]) -> (String, String) {
+    let (study, topology) = (placement(), machine(1, 2, 1));
+    let analysis = analyse_on(&study, Some(&topology), runs, 1.0);
+    let facts = Facts { runs, ..Facts::new(&study, &topology, &analysis) };
+    let report = document(&facts);
+    let section = report.section("by-state").map_or_else(String::new, |section| format!("{section:?}"));
+    (section, report.verdict.iter().map(|line| line.text() + "\n").collect())
+}
+
+#[test]
+fn a_report_says_what_is_claimed_in_words_that_promise_no_more() {
+    let (section, verdict) = shown(&runs(12, 20));
+    let line = "In slices where this host ran both logical CPUs of P on one core, its ratio to A was 0.65x [0.65, 0.65] of \
+                that in slices on different cores without a co-runner (observational).";
+    assert!(verdict.contains(line), "{verdict}");
+    assert!(
+        section.contains("the baseline against itself, by state") && section.contains("\"size\""),
+        "{section}"
+    );
+    for text in [&section, &verdict] {
+        assert!(!text.contains("SMT yield of this machine"));
+    }
+}
+
+#[test]
+fn a_report_names_the_check_that_refused() {
+    let mut runs = runs(12, 20);
+    // Host load: on one core the baselines are slower, too.
+    let slow = runs.iter_mut().flat_map(|run| &mut run.slices).filter(|slice| slice.round % 4 < 2);
+    slow.for_each(|slice| slice.sessions.iter_mut().for_each(|session| session.rows = session.rows * 4 / 5));
+    let (section, verdict) = shown(&runs);
+    assert!(!verdict.contains("on one core"), "{verdict}");
+    assert!(section.contains("refused by ") && section.contains("the baseline alone, by state"), "{section}");
+}
+
+#[test]
+fn a_report_of_a_short_study_says_how_long_it_would_have_to_be() {
+    let (section, verdict) = shown(&runs(4, 20));
+    assert!(!verdict.contains("on one core"), "{verdict}");
+    let length = "which at this prevalence is a study of 8 blocks (4 to 30)";
+    assert!(section.contains(length) && section.contains("4 of 4 blocks have both states"), "{section}");
+    let without = runs(4, 20).into_iter().map(|mut run| {
+        run.slices.iter_mut().for_each(|slice| slice.looks.clear());
+        run
+    });
+    assert_eq!(shown(&without.collect::<Vec<_>>()).0, "");
 }

@@ -358,6 +358,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         commands: None,
         worklist: None,
         looks: None,
+        effects: None,
     };
     let finding =
         |kind: &str, text: &str| Finding { kind: kind.to_owned(), line: text.into(), evidence: vec![] };
