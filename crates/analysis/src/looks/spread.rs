@@ -173,10 +173,9 @@ fn adjusted(sums: &Products, degrees: f64) -> Option<f64> {
         }
         used += 1.0;
         let swept = rest[column];
-        for row in column + 1..=last {
-            let factor = rest[row][column] / pivot;
-            let rest_of_row = rest[row].iter_mut().zip(swept).skip(column + 1);
-            rest_of_row.for_each(|(value, above)| *value -= factor * above);
+        for below in rest.iter_mut().skip(column + 1) {
+            let factor = below[column] / pivot;
+            below.iter_mut().zip(swept).skip(column + 1).for_each(|(value, above)| *value -= factor * above);
         }
     }
     let all = sums[last][last];

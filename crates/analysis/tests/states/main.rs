@@ -10,10 +10,11 @@ mod model;
 
 use model::{Guest, Planted, REALISTIC, Visits, noiseless, study, study_with_truth};
 use threadwise_analysis::looks::claim::{ByState, CHECK_LIMIT, Checked, Claim, Level, by_state};
-use threadwise_analysis::looks::contrast::{Unit, by_block};
+use threadwise_analysis::looks::contrast::{Contrast, Unit, by_block};
 use threadwise_analysis::looks::effect::{by_look_before, unit};
 use threadwise_analysis::looks::gate::Seen;
 use threadwise_analysis::looks::rows::rounds;
+use threadwise_analysis::looks::spread::{Explained, Spread};
 use threadwise_analysis::looks::states::State;
 
 const ALPHA: f64 = 0.05;
@@ -229,10 +230,13 @@ fn planted_confounders_are_refused() {
     if asked().is_none() {
         return;
     }
+    let no_co_runner = visits(0.0, 1.0);
+    let alone = Guest { co_runner: no_co_runner, following: 0.0, ..load(0.0, 1.0, 0.8) };
     let limits = [
         ("load slows all to 0.95", load(one_core(), 0.95, 0.95)),
         ("load slows all to 0.9", load(one_core(), 0.9, 0.9)),
         ("load slows P alone to 0.8", load(one_core(), 1.0, 0.8)),
+        ("load slows P alone to 0.8, no effect, no co-runners, 256 blocks", Guest { blocks: 256, ..alone }),
     ];
     let ends = each(&limits, |at, (_, guest)| ended(guest, 0.0, 120_000_000 + 1_000_000 * at as u64));
     limits.iter().zip(ends).for_each(|((name, _), got)| print(name, &got));
@@ -289,6 +293,30 @@ fn other_limits(guest: &Guest) {
     println!(
         "claimed, checks at 90% {usual} and 95% {strict}; with limits of the nearer end {usual_end} {strict_end}"
     );
+}
+
+#[test]
+fn what_states_explain_of_the_spread() {
+    let real = Guest { effect: one_core(), ..REALISTIC };
+    for (name, guest) in [("ln 0.65", real), ("no effect", REALISTIC)] {
+        let seeds: Vec<u64> = (400_000_000..400_000_000 + studies()).collect();
+        let all = each(&seeds, |_, seed| Spread::new(&rounds(&study(&guest, *seed)), ALPHA));
+        let mean = |of: &dyn Fn(&Spread) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let share = mean(&|spread| spread.ratio.unwrap().share);
+        let covers = |one: Explained| f64::from(u8::from((one.low..=one.high).contains(&share)));
+        let covered = mean(&|spread| covers(spread.ratio.unwrap()));
+        let half = |one: Contrast| (one.high - one.low) / 2.0;
+        println!(
+            "{name}: states explain {share:.3} of the ratio's variance ({:.3} of A/A), covered {covered:.3}; ratio {:.4} \
+             ±{:.4} over all rounds, {:.4} ±{:.4} over clear ones",
+            mean(&|spread| spread.twin.unwrap().share),
+            mean(&|spread| spread.raw.unwrap().mean),
+            mean(&|spread| half(spread.raw.unwrap())),
+            mean(&|spread| spread.clear.unwrap().mean),
+            mean(&|spread| half(spread.clear.unwrap())),
+        );
+        assert!(covered >= 0.9 - chance(0.1), "{name}: {covered}");
+    }
 }
 
 #[test]
