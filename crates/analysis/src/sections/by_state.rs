@@ -11,7 +11,7 @@ use crate::looks::gate::{MIN_BLOCKS, MIN_EPISODES, Needed};
 use crate::looks::spread::Explained;
 use threadwise_document::numbers::{self, p_value, ratio_near_1};
 use threadwise_document::table::Row;
-use threadwise_document::{Block, Cell, Interval, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, Interval, Prose, Section, Shown, Table, prose};
 
 /// The section; `None` for a study without looks.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
@@ -55,11 +55,15 @@ fn prevalence(effect: &Effect, level: f64) -> Option<Interval> {
 }
 
 fn ratios(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) -> Table {
-    let mut columns = columns(
-        &["treatment"],
-        &["looks on one core", "one core over different", "p by shifts", "blocks", "looks disagree"],
-    );
-    columns.push(threadwise_document::Column::text("claimed"));
+    let columns = vec![
+        Column::text("treatment"),
+        Column::figure("looks on one core").shorten_at(1),
+        Column::figure("one core over different").shorten_at(2),
+        Column::figure("p by shifts").drop_at(2),
+        Column::figure("blocks").drop_at(3),
+        Column::figure("looks disagree").drop_at(4),
+        Column::text("claimed"),
+    ];
     let rows = open.iter().map(|(effect, by_state)| {
         vec![
             Cell::named(label(facts, effect), facts.group_of(&effect.treatment)),
@@ -111,7 +115,7 @@ fn checks(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) ->
         numbers::set_percent(effects.checks_level)
     );
     let mut columns = columns(&["check"], &["contrast", "must lie within"]);
-    columns.push(threadwise_document::Column::text("passed"));
+    columns.push(Column::text("passed"));
     let rows = open.iter().flat_map(|(effect, by_state)| {
         let title = (open.len() > 1).then(|| Row::Group(label(facts, effect).to_owned()));
         title
