@@ -120,14 +120,14 @@ fn a_report_names_the_check_that_refused() {
     let slow = runs.iter_mut().flat_map(|run| &mut run.slices).filter(|slice| slice.round % 4 < 2);
     slow.for_each(|slice| slice.sessions.iter_mut().for_each(|session| session.rows = session.rows * 4 / 5));
     let (section, verdict) = shown(&runs);
-    assert!(!verdict.contains("on one core"), "{verdict}");
+    assert!(!verdict.contains("observational"), "{verdict}");
     assert!(section.contains("refused by ") && section.contains("the baseline alone, by state"), "{section}");
 }
 
 #[test]
 fn a_report_of_a_short_study_says_how_long_it_would_have_to_be() {
     let (section, verdict) = shown(&runs(4, 20));
-    assert!(!verdict.contains("on one core"), "{verdict}");
+    assert!(!verdict.contains("observational"), "{verdict}");
     let length = "which at this prevalence is a study of 8 blocks (4 to 30)";
     assert!(section.contains(length) && section.contains("4 of 4 blocks have both states"), "{section}");
     let without = runs(4, 20).into_iter().map(|mut run| {
