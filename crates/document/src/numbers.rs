@@ -211,7 +211,7 @@ fn bare_percent(share: f64) -> String {
 /// is.
 pub fn most_percent(share: f64) -> String {
     match 100.0 * share {
-        v if !v.is_finite() || v < 98.95 || v >= 100.0 => percent(share),
+        v if !(98.95..100.0).contains(&v) => percent(share),
         v if v >= 99.95 => ">99.9%".to_owned(),
         v => format!("{}%", fixed(v, 1)),
     }

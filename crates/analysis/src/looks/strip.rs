@@ -218,6 +218,17 @@ fn speed<'r>(facts: &Facts<'_>, run: &'r Run, slice: &Slice) -> Option<(Kind<'r>
     (speed.is_finite() && speed > 0.0).then_some(((run.treatment.as_str(), query), speed))
 }
 
+/// Slices that are one point: row, number of the piece, columns or number of the slice there, state.
+type Bin = (u32, usize, u64, u8);
+
+/// A slice as a point.
+struct Drawn {
+    column: f64,
+    speed: f64,
+    block: u32,
+    round: u32,
+}
+
 /// Speeds over the usual one (the median) of their treatment.
 fn points(
     facts: &Facts<'_>,
@@ -225,13 +236,7 @@ fn points(
     pieces: &[Piece],
     treatments: &[String],
 ) -> Vec<StripPoint> {
-    let all = stretches.iter().flat_map(|stretch| &stretch.slices);
-    let mut by_kind: BTreeMap<Kind<'_>, Vec<f64>> = BTreeMap::new();
-    for (kind, speed) in all.filter_map(|one| speed(facts, one.run, one.slice)) {
-        by_kind.entry(kind).or_default().push(speed);
-    }
-    let usual: BTreeMap<Kind<'_>, f64> =
-        by_kind.into_iter().filter_map(|(kind, speeds)| Some((kind, median(speeds.into_iter())?))).collect();
+    let usual = usual(facts, stretches);
     let total: usize = stretches.iter().map(|stretch| stretch.slices.len()).sum();
     let rows: BTreeMap<&str, u32> = treatments.iter().map(String::as_str).zip(0..).collect();
     // Slices of so many columns are one point; of few slices each is one.
@@ -239,7 +244,7 @@ fn points(
         true => (treatments.len() * COLUMNS as usize).div_ceil(MAX_POINTS).max(1) as f64,
         false => 0.0,
     };
-    let mut bins: BTreeMap<(u32, usize, u64, u8), Vec<(f64, f64, u32)>> = BTreeMap::new();
+    let mut bins: BTreeMap<Bin, Vec<Drawn>> = BTreeMap::new();
     for (at, (stretch, piece)) in stretches.iter().zip(pieces).enumerate() {
         for (number_there, one) in (0..).zip(&stretch.slices) {
             let Some(&row) = rows.get(one.run.treatment.as_str()) else { continue };
@@ -248,18 +253,31 @@ fn points(
             let column = place(one, stretch, piece);
             let bin = if together > 0.0 { (column / together) as u64 } else { number_there };
             let state = number(one.before(&one.run.cpus).unwrap_or(State::Unknown));
-            bins.entry((row, at, bin, state)).or_default().push((column, speed / usual, one.slice.round));
+            let (block, round) = (one.run.block, one.slice.round);
+            let drawn = Drawn { column, speed: speed / usual, block, round };
+            bins.entry((row, at, bin, state)).or_default().push(drawn);
         }
     }
-    let point = |((row, at, _, state), slices): (&(u32, usize, u64, u8), &Vec<(f64, f64, u32)>)| {
-        let column = median(slices.iter().map(|slice| slice.0))?;
-        let speed = median(slices.iter().map(|slice| slice.1))?;
-        let round = if let [(_, _, round)] = slices.as_slice() { Some(*round) } else { None };
+    let point = |((row, _, _, state), slices): (&Bin, &Vec<Drawn>)| {
+        let column = median(slices.iter().map(|slice| slice.column))?;
+        let speed = median(slices.iter().map(|slice| slice.speed))?;
+        let round = if let [one] = slices.as_slice() { Some(one.round) } else { None };
         let [column, speed] =
             [(column, 10.0), (speed, 1000.0)].map(|(value, per)| (value * per).round() / per);
-        Some((*row, column, speed, *state, slices.len() as u32, pieces[*at].0, round))
+        Some((*row, column, speed, *state, slices.len() as u32, slices.first()?.block, round))
     };
     bins.iter().filter_map(point).collect()
+}
+
+/// The usual speed of each kind: the median of its slices.
+fn usual<'r>(facts: &Facts<'_>, stretches: &[Stretch<'_, 'r>]) -> BTreeMap<Kind<'r>, f64> {
+    let mut by_kind: BTreeMap<Kind<'r>, Vec<f64>> = BTreeMap::new();
+    for one in stretches.iter().flat_map(|stretch| &stretch.slices) {
+        if let Some((kind, speed)) = speed(facts, one.run, one.slice) {
+            by_kind.entry(kind).or_default().push(speed);
+        }
+    }
+    by_kind.into_iter().filter_map(|(kind, speeds)| Some((kind, median(speeds.into_iter())?))).collect()
 }
 
 /// The middle of a slice's window, in columns.
