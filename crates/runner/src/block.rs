@@ -5,17 +5,16 @@
 mod accept;
 mod binding;
 mod command;
+mod input;
 mod lane;
 mod leftovers;
 mod slice;
 
-use crate::clock::Clock;
+pub use input::Input;
+
 use crate::guard::BlockUse;
 use crate::hardware::{self, Hardware};
 use crate::looks::Looking;
-use crate::places::Folders;
-use crate::queries::QueryData;
-use crate::settings::Settings;
 use crate::watch::{self, Watch};
 use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
 use lane::Lane;
@@ -23,10 +22,10 @@ use slice::{Around, Turn};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_engine::Placed;
-use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad, WireSession};
-use threadwise_machine::{CpuSet, Topology};
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireSession};
+use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
-use threadwise_study::{BlockPlan, Run, RunStatus, Slice, Study};
+use threadwise_study::{Run, RunStatus, Slice, Study};
 
 /// The workload whose data has to be cached; others read as they need to.
 const CACHED_READS: &str = "logical-io";
@@ -34,37 +33,6 @@ const CACHED_READS: &str = "logical-io";
 const MOST_PHYSICAL_SHARE: f64 = 0.001;
 /// Failures that a worker tells of itself when it is asked to stop.
 const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
-
-/// What a block is made from.
-pub struct Input<'a> {
-    /// The study.
-    pub study: &'a Study,
-    /// The machine.
-    pub topology: &'a Topology,
-    /// What this block does.
-    pub plan: &'a BlockPlan,
-    /// Number of tries at this block before.
-    pub attempt: u32,
-    /// Data of each treatment.
-    pub loads: &'a [WireLoad],
-    /// All logical CPUs that we may use: for a worker without a placement of its own, which would
-    /// otherwise inherit the one logical CPU that this thread keeps to.
-    pub allowed: &'a CpuSet,
-    /// Programs and deadlines.
-    pub settings: &'a Settings,
-    /// The study's clock.
-    pub clock: Clock,
-    /// Where data and logs are.
-    pub folders: Folders<'a>,
-    /// How many workers may open and warm their sessions at once.
-    pub concurrent: usize,
-    /// Data and answers of the queries, where the workload has queries.
-    pub queries: Option<&'a QueryData>,
-    /// Called with the seconds that a worker took from its start until it was warmed.
-    pub on_ready: &'a dyn Fn(f64),
-    /// Ends the block after the present slice.
-    pub stop: &'a AtomicBool,
-}
 
 /// What a block gave.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! One slice of one treatment, and what is read and looked at around it.
 
+use super::input::Input;
 use super::lane::Lane;
-use super::{Input, accept, command};
+use super::{accept, command};
 use crate::looks::Looking;
 use crate::watch::Watch;
 use crate::worker_process::{Failure, Interim, Wait};
