@@ -22,7 +22,10 @@ pub fn lines(title: &str, strip: &Strip, style: Style) -> Vec<String> {
     let count = signs.iter().filter(|sign| matches!(sign, Sign::Time(..))).count();
     let wide: u32 = strip.pieces.iter().map(|piece| piece.2).sum();
     let each_s = strip.column_s * f64::from(wide) / count.max(1) as f64;
-    let mut lines = wrap(&format!("{title}; a sign is {}", seconds(each_s)), style.width);
+    let mut lines = wrap(
+        &format!("{title}: a sign is the state that lasted longest in {}", seconds(each_s)),
+        style.width,
+    );
     for (row, name) in (0..).zip(&names) {
         let text: String = signs.iter().map(|sign| letter(strip, row, sign)).collect();
         lines.push(format!("{name:label$}{text}").trim_end().to_owned());
@@ -106,7 +109,8 @@ mod tests {
         let shown = lines("Over time", &strip(), PLAIN);
         let wanted = [
             // 40 columns, 8 of them names and 1 a bar, so that 10 s are 31 signs, 16 and 15.
-            "Over time; a sign is 323 ms",
+            "Over time: a sign is the state that",
+            "lasted longest in 323 ms",
             "CPU 0   ........11111111|111111111111111",
             "CPU 12                  |...............",
             ". alone  1 one core  | next block",
@@ -120,9 +124,9 @@ mod tests {
         let pieces = (0..60).map(|block| (block, block * 10, 8, 0.0, 1.0)).collect();
         let many = Strip { pieces, cpus: (0..20).collect(), cells: vec![], ..strip() };
         let shown = lines("Over time", &many, PLAIN);
-        assert_eq!(shown.len(), 1 + 16 + 1);
-        assert_eq!(shown[17], "4 more logical CPUs on the page");
+        assert_eq!(shown.len(), 2 + 16 + 1);
+        assert_eq!(shown[18], "4 more logical CPUs on the page");
         assert!(shown.iter().all(|line| line.len() <= 40 && !line.contains('|')));
-        assert_eq!(lines("Over time", &Strip::default(), PLAIN).len(), 1);
+        assert_eq!(lines("Over time", &Strip::default(), PLAIN).len(), 2);
     }
 }

@@ -182,18 +182,3 @@ fn an_export_has_a_line_for_each_logical_cpu_in_a_look() {
         (Some(1), first[at("start_ns")].clone())
     );
 }
-
-#[test]
-fn zz_write() {
-    for (name, f) in
-        [("two", moved(2, 8, 20)), ("one", moved(1, 8, 20)), ("many", moved(2, 25, 100)), ("odd", odd(8, 20))]
-    {
-        std::fs::write(format!("/tmp/looks-{name}.html"), page(&f)).unwrap();
-        std::fs::write(
-            format!("/tmp/looks-{name}.txt"),
-            format!("{}\n{}\n{}", screen(&f, 100), screen(&f, 80), screen(&f, 40)),
-        )
-        .unwrap();
-        std::fs::write(format!("/tmp/looks-{name}.json"), json::report(&f.facts(), &f.document())).unwrap();
-    }
-}
