@@ -195,8 +195,8 @@ pub struct RunArgs {
     /// --resume needs it again
     #[arg(long)]
     pub allow_busy: bool,
-    /// Do not probe the hardware first (who shares a core, co-runners, latencies, clocks); a study that was
-    /// started so is not probed by --resume either
+    /// Do not probe the hardware first (who shares a core, co-runners, latencies, clocks), nor look at where
+    /// slices run; a study that was started so is not probed by --resume either
     #[arg(long)]
     pub no_probe: bool,
     /// Say what would be run, where and for how long, and stop
