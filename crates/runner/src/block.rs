@@ -12,8 +12,8 @@ mod slice;
 
 pub use input::Input;
 
+use crate::co_runners::CoRunners;
 use crate::guard::BlockUse;
-use crate::hardware::{self, Hardware};
 use crate::looks::Looking;
 use crate::watch::{self, Watch};
 use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireSession};
 use threadwise_machine::CpuSet;
-use threadwise_probe::bench::ProbeError;
 use threadwise_study::{Run, RunStatus, Slice, Study};
 
 /// The workload whose data has to be cached; others read as they need to.
@@ -52,14 +51,12 @@ pub struct Output {
 pub fn run_block(
     input: &Input<'_>,
     watch: &mut Watch,
-    mut hardware: Option<&mut Hardware>,
     on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
 ) -> Output {
     let mut lanes = lanes(input);
     if !command::one_by_one(input.study) {
         prepare_all(input, &mut lanes);
     }
-    look(input, hardware.as_deref_mut(), &mut lanes, "before");
     let before = watch.mark(&pids(&lanes));
     let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let rounds_ns = input.clock.now_ns();
@@ -74,7 +71,6 @@ pub fn run_block(
     let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
     let used = used.map(|used| command::without_waits(input.study, used));
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
-    look(input, hardware, &mut lanes, "after");
     finish_all(&mut lanes, input.study.workload == CACHED_READS, input.stop);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
     let notes = left
@@ -103,23 +99,6 @@ fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
     all
 }
 
-/// Looks for co-runners on the siblings of the treatments' logical CPUs, while all workers are parked.
-fn look(input: &Input<'_>, hardware: Option<&mut Hardware>, lanes: &mut [Lane<'_>], when: &str) {
-    let Some(hardware) = hardware else { return };
-    let start_ns = input.clock.now_ns();
-    let cpus = lanes.iter().fold(CpuSet::new(), |all, lane| all.union(&lane.placement.set()));
-    let found = match hardware.look(&cpus) {
-        Ok(found) => found,
-        // The study is about to end; the rounds see it too.
-        Err(ProbeError::Stopped) => return,
-        Err(error) => hardware::unknown(&cpus, &error.to_string()),
-    };
-    let end_ns = input.clock.now_ns();
-    for lane in lanes {
-        lane.readings.extend(hardware::readings(&found, &lane.placement.set(), when, start_ns, end_ns));
-    }
-}
-
 fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
     let treatments = input.study.treatments.iter();
     treatments
@@ -143,6 +122,7 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
             status: RunStatus::Valid,
             slices: Vec::new(),
             readings: Vec::new(),
+            co_runners: CoRunners::default(),
         })
         .collect()
 }
@@ -325,7 +305,8 @@ fn not_cached(slices: &[Slice]) -> Option<String> {
         .then(|| format!("{physical} physical reads to {logical} logical reads: the data was not all cached"))
 }
 
-fn run_of(input: &Input<'_>, lane: Lane<'_>) -> Run {
+fn run_of(input: &Input<'_>, mut lane: Lane<'_>) -> Run {
+    lane.readings.extend(lane.co_runners.readings(&lane.placement.set()));
     let mut run = Run {
         id: 0,
         block: input.plan.block,

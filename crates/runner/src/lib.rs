@@ -7,6 +7,7 @@
 mod alarm;
 mod block;
 mod clock;
+mod co_runners;
 mod event;
 pub mod guard;
 mod hardware;

@@ -5,6 +5,7 @@
 //! seen after the same waking for all does not depend on the treatment. Figures: docs/PROBE.md, "Looks".
 
 use crate::clock::Clock;
+use crate::co_runners::CoRunners;
 use std::time::Duration;
 use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
@@ -91,8 +92,8 @@ impl Looking {
         (window > LONG).then_some(pause.max(EVERY))
     }
 
-    /// Looks.
-    pub fn look(&mut self, moment: Moment, clock: Clock) -> Option<SliceLook> {
+    /// Looks, and adds to what is known of a run's co-runners.
+    pub fn look(&mut self, moment: Moment, clock: Clock, co_runners: &mut CoRunners) -> Option<SliceLook> {
         let mut pairs: Vec<(u32, u32)> = self.follower.pairs();
         pairs.iter_mut().for_each(|pair| *pair = (pair.0.min(pair.1), pair.0.max(pair.1)));
         pairs.sort_unstable();
@@ -101,8 +102,9 @@ impl Looking {
         if moment == Moment::During {
             self.took_ns = (7 * self.took_ns + look.took_ns) / 8;
         }
-        self.follower.judge(&look);
-        Some(SliceLook { moment, look })
+        let seen = SliceLook { moment, look };
+        co_runners.add(&seen, &self.follower.judge(&seen.look));
+        Some(seen)
     }
 }
 
@@ -148,7 +150,8 @@ mod tests {
         looking.took_ns = 1_000_000;
         assert_eq!(looking.next_during(ms(9_000)), Some(ms(500)));
         assert_eq!([0, 1, 2].map(|round| looking.is_due(round)), [true, false, true]);
-        let seen = looking.look(Moment::Before, Clock { zero_ns: 0 }).unwrap();
+        let mut co_runners = CoRunners::default();
+        let seen = looking.look(Moment::Before, Clock { zero_ns: 0 }, &mut co_runners).unwrap();
         assert_eq!((seen.moment, seen.look.cpus[0].cpu, seen.look.pairs.len()), (Moment::Before, cpus[0], 0));
         assert!(seen.look.start_ns > 0 && seen.look.took_ns > 0);
     }

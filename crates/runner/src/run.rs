@@ -7,7 +7,7 @@ use crate::RunnerError;
 use crate::block::{self, Input, Output};
 use crate::event::Event;
 use crate::guard;
-use crate::hardware::{self, Hardware};
+use crate::hardware;
 use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data};
 use crate::outcome::{Decision, Outcome, Reason};
@@ -104,15 +104,14 @@ impl Driver<'_> {
 
     /// Everything from the probe to the end of what was kept for the study.
     fn measure(&mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
-        // Threads on all logical CPUs: started before this one is bound to its own.
-        let mut hardware = self.probe()?;
+        self.probe()?;
         let (mut watch, notes) = Watch::new(self.topology);
         let data = self.load()?;
         // What cannot be read is no news while one waits; the report has it.
         notes.iter().try_for_each(|note| self.store.note(note))?;
         self.noted = self.store.notes()?.into_iter().collect();
         data.notes().try_for_each(|note| self.note_of_worker(note))?;
-        let reason = self.blocks(&data, &mut watch, hardware.as_mut(), decide);
+        let reason = self.blocks(&data, &mut watch, decide);
         // Whatever became of the blocks, what was kept for the study ends with it.
         let left = data.end(self.stop);
         let outcome = self.outcome(reason?);
@@ -127,7 +126,6 @@ impl Driver<'_> {
         &mut self,
         data: &Data,
         watch: &mut Watch,
-        mut hardware: Option<&mut Hardware>,
         decide: &mut dyn FnMut(&[Run], u32) -> Decision,
     ) -> Result<Reason, RunnerError> {
         let _kept = self.keep_house()?;
@@ -135,7 +133,7 @@ impl Driver<'_> {
             return Ok(Reason::Short(short));
         }
         loop {
-            let next = match self.block(data, watch, hardware.as_deref_mut())? {
+            let next = match self.block(data, watch)? {
                 Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
                 Some(reason) => return Ok(reason),
                 None => pace::next(self.rule, &self.progress),
@@ -146,37 +144,27 @@ impl Driver<'_> {
         }
     }
 
-    /// Probes the hardware, stores what was found, and gets ready to look again around blocks. A
-    /// machine that cannot be probed can be measured all the same: the notes say why.
-    fn probe(&mut self) -> Result<Option<Hardware>, RunnerError> {
+    /// Probes the hardware and stores what was found. A machine that cannot be probed can be measured all
+    /// the same: the notes say why.
+    fn probe(&mut self) -> Result<(), RunnerError> {
         if !self.settings.probe || self.study.is_simulated() {
-            return Ok(None);
+            return Ok(());
         }
         let started_s = self.now_s();
         let observer = &mut *self.observer;
         let found = hardware::probe(self.topology, self.study.seed, self.stop, &mut |phase, share| {
             observer(Event::Probing { what: phase.words(), share });
         });
-        let opened = found.and_then(|probe| {
-            let hardware = Hardware::new(self.topology, &probe, Arc::clone(self.stop))?;
-            Ok((probe, hardware))
-        });
-        match opened {
+        match found {
             Err(ProbeError::Stopped) => Err(RunnerError::Stopped),
-            Ok((probe, _)) if probe.interrupted => Err(RunnerError::Stopped),
-            Ok((probe, hardware)) => {
-                match self.store.add_probe(started_s, &probe) {
-                    Err(error @ StoreError::Unstorable { .. }) => {
-                        self.note(&format!("what the probe found cannot be stored: {error}"))?;
-                    }
-                    stored => stored?,
+            Ok(probe) if probe.interrupted => Err(RunnerError::Stopped),
+            Ok(probe) => match self.store.add_probe(started_s, &probe) {
+                Err(error @ StoreError::Unstorable { .. }) => {
+                    self.note(&format!("what the probe found cannot be stored: {error}"))
                 }
-                Ok(Some(hardware))
-            }
-            Err(error) => {
-                self.note(&format!("the hardware was not probed: {error}"))?;
-                Ok(None)
-            }
+                stored => Ok(stored?),
+            },
+            Err(error) => self.note(&format!("the hardware was not probed: {error}")),
         }
     }
 
@@ -210,12 +198,7 @@ impl Driver<'_> {
     }
 
     /// Runs and stores one block. A reason ends the study.
-    fn block(
-        &mut self,
-        data: &Data,
-        watch: &mut Watch,
-        hardware: Option<&mut Hardware>,
-    ) -> Result<Option<Reason>, RunnerError> {
+    fn block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
         if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(Some(Reason::Interrupted));
@@ -257,7 +240,7 @@ impl Driver<'_> {
         let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
         let observer = &mut *self.observer;
         let mut slices = 0;
-        let output = block::run_block(&input, watch, hardware, &mut |number, treatment, slice| {
+        let output = block::run_block(&input, watch, &mut |number, treatment, slice| {
             slices = number + 1;
             observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
         });

@@ -100,7 +100,7 @@ pub struct Settings {
     pub data_root: PathBuf,
     /// Measure also on a busy machine and beside database servers.
     pub allow_busy: bool,
-    /// Whether to probe the hardware first, and to look for co-runners before and after every block.
+    /// Whether to probe the hardware first.
     pub probe: bool,
     /// Which slices have looks at where their logical CPUs are.
     pub looks: Looks,

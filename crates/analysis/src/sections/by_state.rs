@@ -28,7 +28,13 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         blocks.push(Block::Table(checks(facts, effects, &open)));
         blocks.push(Block::Table(beside(facts, &open)));
     }
-    let closed: Vec<Prose> = effects.effects.iter().filter_map(|effect| too_rare(facts, effect)).collect();
+    let both = effects.effects.iter().filter(|effect| effect.seen.episodes() > 0);
+    let closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effect)).collect();
+    if open.is_empty() && closed.is_empty() {
+        let nothing =
+            "No treatment was seen both on one core and on different ones: there is nothing to compare.";
+        blocks.push(Block::Text(nothing.into(), Shown::Page));
+    }
     if !closed.is_empty() {
         blocks.push(Block::List(closed, Shown::Page));
     }

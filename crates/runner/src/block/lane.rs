@@ -1,5 +1,6 @@
 //! A treatment's worker and its run so far.
 
+use crate::co_runners::CoRunners;
 use crate::worker_process::{Failure, WorkerProcess};
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::WireLoad;
@@ -24,6 +25,7 @@ pub(super) struct Lane<'a> {
     pub status: RunStatus,
     pub slices: Vec<Slice>,
     pub readings: Vec<Reading>,
+    pub co_runners: CoRunners,
     pub notes: Vec<String>,
 }
 
