@@ -2,6 +2,7 @@
 //! schedule that they do not know.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, set_thread_affinity};
 use threadwise_probe::co_runner::FREE_ADDS;
@@ -10,6 +11,13 @@ use threadwise_probe::look::live::Lookers;
 const LOOKS: usize = 200;
 
 /// The two lowest allowed logical CPUs.
+/// Lookers run before all others, so that those of one test would keep those of another waiting.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn two() -> [u32; 2] {
     let allowed: Vec<u32> = current_affinity().unwrap().iter().take(2).collect();
     allowed.try_into().unwrap()
@@ -26,6 +34,7 @@ fn schedule() -> impl Iterator<Item = bool> {
 
 #[test]
 fn two_on_one_cpu_never_pass_a_line_and_apart_they_do() {
+    let _alone = alone();
     let [a, b] = two();
     let lookers = Lookers::new(&[a, b].into_iter().collect()).unwrap();
     let tid = lookers.tids()[&b];
@@ -49,6 +58,7 @@ fn two_on_one_cpu_never_pass_a_line_and_apart_they_do() {
 
 #[test]
 fn every_figure_of_a_look_is_there_on_a_cpu_that_is_ours() {
+    let _alone = alone();
     let [a, b] = two();
     let lookers = Lookers::new(&[a, b].into_iter().collect()).unwrap();
     let looks: Vec<_> = (0..LOOKS).map(|_| lookers.look(&[a, b], &[(a, b)]).unwrap()).collect();
@@ -66,6 +76,7 @@ fn every_figure_of_a_look_is_there_on_a_cpu_that_is_ours() {
 
 #[test]
 fn a_cpu_without_a_thread_is_refused_and_one_alone_is_looked_at() {
+    let _alone = alone();
     let [a, b] = two();
     let lookers = Lookers::new(&[a].into_iter().collect()).unwrap();
     assert!(lookers.look(&[a, b], &[(a, b)]).is_err());

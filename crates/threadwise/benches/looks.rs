@@ -17,7 +17,7 @@ use threadwise_store::{Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{Run, Slice};
 
-const BLOCKS: u32 = 8;
+const BLOCKS: u32 = 16;
 const STUDY: &str = r#"
 version = 1
 name = "looks"
