@@ -52,7 +52,7 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
         let reads = treatment["metrics"]["reads_per_row"]["mean"].as_f64().unwrap();
         assert!((1.0..3.2).contains(&reads), "{treatment}");
     }
-    // The hardware was probed first, and looked at before and after every block.
+    // The hardware was probed first, and looked at before and after every slice.
     assert_eq!(json["probe"]["form"], "short");
     assert_eq!(json["probe"]["interrupted"], false);
     let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
@@ -64,6 +64,12 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
             run["cpus"].as_array().unwrap().iter().map(|cpu| cpu.as_u64().unwrap()).collect();
         assert_eq!(looks.count(), 4 * cpus.len(), "two figures before and two after: {run}");
     }
+    let taken = &json["looks"]["taken"];
+    assert_eq!((&taken["before"], &taken["after"]), (&slices.lines().count().into(), &taken["before"]));
+    let looked_at = json["looks"]["cpus"].as_array().unwrap().len();
+    let looks = lab.ok(&["export", "s.threadwise", "--what", "looks"]).stdout;
+    let of_moment = |moment: &str| looks.lines().filter(|line| line.contains(&format!(",{moment},"))).count();
+    assert_eq!([of_moment("before"), of_moment("after")], [looked_at * slices.lines().count(); 2]);
     let two_on_one_cpu = treatments.iter().any(|treatment| treatment["placement"] == "one-cpu");
     assert!(two_on_one_cpu, "every machine can do one-cpu");
 }
