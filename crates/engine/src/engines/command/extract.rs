@@ -10,22 +10,36 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::ops::Range;
 use std::path::Path;
+use threadwise_machine::text::one_line;
 use threadwise_study::command::{Extract, MetricSpec};
 
 /// Longest text that is read as a whole for JSON, and the end of a longer one whose lines are looked at.
 const JSON_BYTES: u64 = 16 << 20;
+
+/// Most bytes of a built expression, and most of its groups: a search keeps a place for each group in each
+/// state, so that many groups in a long expression take gigabytes.
+const EXPRESSION_BYTES: usize = 1 << 20;
+const MOST_GROUPS: usize = 16;
 
 /// Builds a metric's regular expression: `^` and `$` match at lines, whose ends may be those of Windows.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(super) fn expression(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern).multi_line(true).crlf(true).build().map_err(|error| {
+    let shown = one_line(pattern, 80);
+    let built = RegexBuilder::new(pattern).multi_line(true).crlf(true).size_limit(EXPRESSION_BYTES).build();
+    let expression = built.map_err(|error| {
         // The last line says what is wrong; those before draw where.
         let text = error.to_string();
         let why = text.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_owned();
-        format!("'{pattern}' is no regular expression: {why}")
-    })
+        format!("'{shown}' is no regular expression: {why}")
+    })?;
+    match expression.captures_len() - 1 {
+        groups if groups > MOST_GROUPS => {
+            Err(format!("'{shown}' has {groups} groups, and at most {MOST_GROUPS} can be"))
+        }
+        _ => Ok(expression),
+    }
 }
 
 /// The number that a metric finds in a text.
@@ -175,6 +189,14 @@ mod tests {
 
     fn found(spec: &str, text: &str) -> Result<f64, String> {
         extract(&MetricSpec::parse("m", spec).unwrap(), text)
+    }
+
+    #[test]
+    fn an_expression_has_a_limit_of_groups_and_size() {
+        assert!(expression(&"(a)".repeat(MOST_GROUPS)).is_ok());
+        let why = expression(&"latency.*?([0-9.]+)".repeat(5_000)).unwrap_err();
+        assert!(why.len() < 300 && (why.contains("5000 groups") || why.contains("size limit")), "{why}");
+        assert!(expression(&"(a)".repeat(MOST_GROUPS + 1)).unwrap_err().contains("17 groups"));
     }
 
     #[test]
