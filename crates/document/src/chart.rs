@@ -114,10 +114,10 @@ pub struct RatioChart {
     /// What the ratios are of, where charts of a page differ in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// Noise floor as a ratio below 1.
-    pub floor_low: Option<f64>,
-    /// Noise floor as a ratio above 1.
-    pub floor_high: Option<f64>,
+    /// Lower end of the margin around 1, as a ratio.
+    pub margin_low: f64,
+    /// Upper end of the margin around 1, as a ratio.
+    pub margin_high: f64,
     /// One per comparison.
     pub rows: Vec<RatioRow>,
 }
@@ -137,8 +137,8 @@ pub struct RatioRow {
     pub high: f64,
     /// The mark in words.
     pub mark: &'static str,
-    /// Whether it is an effect.
-    pub effect: bool,
+    /// Whether the interval leaves out 1 and reaches beyond the margin.
+    pub is_different: bool,
     /// Figures as the table has them.
     pub figures: String,
 }
@@ -374,7 +374,7 @@ pub struct HeatChart {
     pub streams: Vec<u32>,
     /// One per pair that was measured.
     pub cells: Vec<HeatPoint>,
-    /// Streams, smallest DOP within the noise floor of the best, best DOP.
+    /// Streams, smallest DOP within the margin of the best (0 where none is shown to be), DOP of the highest figure.
     pub plateaus: Vec<(u32, u32, u32)>,
 }
 

@@ -23,11 +23,6 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// Whether it and another have no point in common, both having ends.
-    pub fn is_apart_from(&self, other: &Self) -> bool {
-        self.has_ends() && other.has_ends() && (self.low > other.high || self.high < other.low)
-    }
-
     /// The longer side as a share of the centre; `None` without ends, or where the centre is 0 or less.
     pub fn half_share(&self) -> Option<f64> {
         let side = (self.high - self.mean).max(self.mean - self.low);
@@ -60,30 +55,65 @@ pub enum Direction {
     Neither,
 }
 
+/// What a study says of a ratio: one of five answers, of which the first has two sides. The margin was set before
+/// (docs/METHODOLOGY.md, "One margin").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Larger by more than the margin: the whole interval is beyond it.
+    Larger,
+    /// Smaller by more than the margin.
+    Smaller,
+    /// Different, by less than the margin: the interval leaves 1 out and lies within it.
+    WithinMargin,
+    /// Different, by how much is open: the interval leaves 1 out and crosses the margin.
+    SizeOpen,
+    /// Equivalent within the margin: two one-sided tests say so, and the interval holds 1.
+    Equivalent,
+    /// None of these.
+    Undecided,
+}
+
+impl Answer {
+    /// What an interval of a ratio says by itself: that it is equivalent where it holds 1 and lies within the margin.
+    pub fn by_interval(low: f64, high: f64, margin: f64) -> Self {
+        let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+        let (is_within, leaves_out_1) = (low >= least && high <= most, low > 1.0 || high < 1.0);
+        match (is_within, leaves_out_1) {
+            _ if low > most => Self::Larger,
+            _ if high < least => Self::Smaller,
+            (true, true) => Self::WithinMargin,
+            (true, false) => Self::Equivalent,
+            (false, true) => Self::SizeOpen,
+            (false, false) => Self::Undecided,
+        }
+    }
+}
+
 /// What can be said of a ratio at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// An effect above 1.
+    /// Above 1, by more than the margin or by how much is open.
     Higher,
-    /// An effect below 1.
+    /// Below 1, likewise.
     Lower,
-    /// No effect is shown, and the interval is narrow enough to rule a large one out.
-    NoEffect,
+    /// As good as 1: equivalent, or different by less than the margin.
+    Same,
     /// The interval is too wide to say.
-    Inconclusive,
+    Undecided,
 }
 
 impl Mark {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Higher, Self::Lower, Self::NoEffect, Self::Inconclusive];
+    pub const ALL: [Self; 4] = [Self::Higher, Self::Lower, Self::Same, Self::Undecided];
 
     /// Its sign, one column wide.
     pub fn sign(self) -> char {
         match self {
             Self::Higher => '▲',
             Self::Lower => '▼',
-            Self::NoEffect => '=',
-            Self::Inconclusive => '?',
+            Self::Same => '=',
+            Self::Undecided => '?',
         }
     }
 
@@ -92,8 +122,8 @@ impl Mark {
         match self {
             Self::Higher => "higher",
             Self::Lower => "lower",
-            Self::NoEffect => "no effect shown",
-            Self::Inconclusive => "inconclusive",
+            Self::Same => "within the margin",
+            Self::Undecided => "undecided",
         }
     }
 }
@@ -119,20 +149,22 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end; infinite with one block.
     pub high: f64,
-    /// Lower end of the Holm-adjusted interval, which decides about 1 (docs/METHODOLOGY.md).
+    /// Lower end of the interval that is adjusted for all comparisons of the family (Holm; of single queries for those
+    /// that are selected) and for correlation of blocks, which decides (docs/METHODOLOGY.md).
     pub holm_low: f64,
     /// Its upper end.
     pub holm_high: f64,
     /// Blocks used.
     pub blocks: u32,
-    /// Confidence level.
+    /// Confidence level of `low` and `high`: of a query that is said to differ that of the selected ones.
     pub level: f64,
-    /// A/A floor of the same quantity as a ratio above 1 (1.02 is ±2%); `None` where it is unknown.
+    /// What A/A showed of the same quantity, as a ratio above 1 (1.02 is ±2%); `None` where it is unknown. It
+    /// decides nothing.
     pub floor: Option<f64>,
-    /// Whether it is called an effect: the Holm-adjusted interval excludes 1 and the floor is exceeded.
-    pub effect: bool,
-    /// Whether the half-width is within the study's target.
-    pub conclusive: bool,
+    /// What is too small to matter, as a fraction: 0.03 is from 1 / 1.03 to 1.03.
+    pub margin: f64,
+    /// What the study says of it.
+    pub answer: Answer,
     /// Which side of 1 is better.
     pub direction: Direction,
 }
@@ -141,8 +173,8 @@ impl Serialize for Ratio {
     /// What a reader sees of it at a glance.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         json!({
-            "value": self.value, "low": self.low, "high": self.high, "blocks": self.blocks,
-            "effect": self.effect, "floor": self.floor, "mark": self.mark().words(),
+            "value": self.value, "low": self.low, "high": self.high, "blocks": self.blocks, "level": self.level,
+            "answer": self.answer, "floor": self.floor, "mark": self.mark().words(),
         })
         .serialize(to)
     }
@@ -157,7 +189,7 @@ impl Ratio {
         json!({
             "value": self.value, "low": self.low, "high": self.high, "holm_low": self.holm_low,
             "holm_high": self.holm_high, "blocks": self.blocks, "level": self.level,
-            "direction": self.direction, "conclusive": self.conclusive, "effect": self.effect,
+            "direction": self.direction, "margin": self.margin, "answer": self.answer,
         })
         .serialize(to)
     }
@@ -170,7 +202,7 @@ impl Ratio {
         let fields = ratio.into().map(|ratio| {
             json!({
                 "value": ratio.value, "low": ratio.low, "high": ratio.high, "holm_low": ratio.holm_low,
-                "holm_high": ratio.holm_high, "effect": ratio.effect, "mark": ratio.mark().words(),
+                "holm_high": ratio.holm_high, "answer": ratio.answer, "mark": ratio.mark().words(),
             })
         });
         fields.serialize(to)
@@ -200,29 +232,56 @@ impl Ratio {
                 Direction::LowerIsBetter => Direction::HigherIsBetter,
                 Direction::Neither => Direction::Neither,
             },
+            answer: match self.answer {
+                Answer::Larger => Answer::Smaller,
+                Answer::Smaller => Answer::Larger,
+                other => other,
+            },
             ..self.clone()
         }
     }
 
+    /// Whether a difference from 1 is shown, of whatever size.
+    pub fn is_different(&self) -> bool {
+        !matches!(self.answer, Answer::Equivalent | Answer::Undecided)
+    }
+
+    /// Whether it is as good as 1: equivalent, or different by less than the margin.
+    pub fn is_same(&self) -> bool {
+        matches!(self.answer, Answer::Equivalent | Answer::WithinMargin)
+    }
+
+    /// Whether it is above 1, by more than the margin or by how much is open.
+    pub fn is_higher(&self) -> bool {
+        self.mark() == Mark::Higher
+    }
+
+    /// Whether it is below 1, likewise.
+    pub fn is_lower(&self) -> bool {
+        self.mark() == Mark::Lower
+    }
+
     /// What can be said of it at a glance.
     pub fn mark(&self) -> Mark {
-        match (self.effect, self.conclusive) {
-            (true, _) if self.value > 1.0 => Mark::Higher,
-            (true, _) => Mark::Lower,
-            (false, true) => Mark::NoEffect,
-            (false, false) => Mark::Inconclusive,
+        match self.answer {
+            Answer::Larger => Mark::Higher,
+            Answer::Smaller => Mark::Lower,
+            Answer::SizeOpen if self.value > 1.0 => Mark::Higher,
+            Answer::SizeOpen => Mark::Lower,
+            Answer::WithinMargin | Answer::Equivalent => Mark::Same,
+            Answer::Undecided => Mark::Undecided,
         }
     }
 
-    /// Why it is no effect, where its own interval would show one or there is none; `None` where the interval says
-    /// it all.
+    /// Why no difference is shown, where its own interval would show one or there is none; `None` where the interval
+    /// says it all.
     pub fn why_not_shown(&self) -> Option<&'static str> {
-        let leaves_out_1 = |low: f64, high: f64| low > 1.0 || high < 1.0;
         match () {
-            () if self.effect => None,
+            () if self.is_different() => None,
             () if self.blocks < 2 => Some("1 block, no interval"),
-            () if leaves_out_1(self.holm_low, self.holm_high) => Some("within the noise floor"),
-            () if leaves_out_1(self.low, self.high) => Some("not after adjusting for all comparisons"),
+            () if self.low > 1.0 || self.high < 1.0 => {
+                Some("not after adjusting for all comparisons and for correlation")
+            }
             () => None,
         }
     }
@@ -240,8 +299,7 @@ impl Ratio {
     /// The mark in words, for people and for those who cannot see colours.
     pub fn words(&self, says: Says) -> &'static str {
         match (self.mark(), says) {
-            (Mark::NoEffect, _) => "no effect shown",
-            (Mark::Inconclusive, _) => "inconclusive",
+            (Mark::Same | Mark::Undecided, _) => self.mark().words(),
             (_, Says::Better) => self.meaning(),
             (Mark::Higher, Says::Higher) => "higher",
             (Mark::Lower, Says::Higher) => "lower",
@@ -265,8 +323,8 @@ mod tests {
             blocks: 8,
             level: 0.95,
             floor: Some(1.01),
-            effect: true,
-            conclusive: true,
+            margin: 0.03,
+            answer: Answer::Smaller,
             direction: Direction::LowerIsBetter,
         }
     }
@@ -282,8 +340,8 @@ mod tests {
 
     #[test]
     fn one_block_has_no_ends() {
-        let one = Ratio { effect: false, conclusive: false, ..ratio(1.5, 0.0, f64::INFINITY) };
+        let one = Ratio { answer: Answer::Undecided, ..ratio(1.5, 0.0, f64::INFINITY) };
         assert!(!one.has_ends() && one.half_width().is_infinite());
-        assert_eq!(one.mark(), Mark::Inconclusive);
+        assert_eq!(one.mark(), Mark::Undecided);
     }
 }

@@ -12,7 +12,7 @@ pub mod strip;
 pub mod table;
 
 pub use chart::{Chart, Figure};
-pub use estimate::{Direction, Interval, Mark, Ratio, Says};
+pub use estimate::{Answer, Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
 pub use strip::Strip;
 pub use table::{Cell, Column, Narrow, Row, Shown, Table};
@@ -46,7 +46,7 @@ pub struct Document {
 pub struct Finding {
     /// `machine`, `looks` (where slices ran), `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
     /// comparisons), `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
-    /// `simulated`; of queries `data-size`, `queries-total`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
+    /// `simulated`; of queries `data-size`, `queries-total`, `fastest`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
     /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of a probe `probe-sharing`, `probe-latency`,
     /// `probe-co-runner`, `probe-clock`, `probe-gap`; of studies side by side `caution`.

@@ -17,7 +17,7 @@ const LONG: f64 = 1e6;
 const NARROW_SHARE: f64 = 0.01;
 
 /// A value in a unit, as `10.2 s`, `35.8 MiB`, `8.9%`, `477.9k`, `1.27x`. Units that are known: `ns`, `s`, `bytes`,
-/// `share`, `ratio`; of any other the number alone, since its column names it.
+/// `share`, `points` (percentage points of a difference), `ratio`; of any other the number alone, since its column names it.
 pub fn value(value: f64, unit: &str) -> String {
     match unit {
         "bytes" if value.is_finite() => whole_bytes(value),
@@ -38,6 +38,8 @@ pub fn interval(interval: &Interval) -> (String, Option<String>) {
 enum Scale {
     /// Divided by a factor, with so many decimals; a unit behind the first; with `each`, behind the ends too.
     Decimals { factor: f64, decimals: usize, unit: &'static str, each: bool },
+    /// Percentage points, with a sign.
+    Points { decimals: usize },
     /// By a function, which writes any number in the same way.
     Each(fn(f64) -> String, &'static str),
 }
@@ -48,6 +50,7 @@ impl Scale {
         match unit {
             "share" => return Self::Each(bare_percent, "%"),
             "ratio" => return Self::Each(ratio, "x"),
+            "points" => return Self::Points { decimals: usize::from(size < 9.95) },
             _ => {}
         }
         let scales: &[(f64, &'static str)] = match unit {
@@ -96,6 +99,7 @@ impl Scale {
                 let number = fixed(value / factor, *decimals);
                 if *each { format!("{number}{unit}") } else { number }
             }
+            Self::Points { decimals } => fixed(value, *decimals),
             Self::Each(write, _) => write(value),
         }
     }
@@ -105,6 +109,10 @@ impl Scale {
             _ if !value.is_finite() => "n/a".to_owned(),
             Self::Decimals { unit, each: false, .. } => format!("{}{unit}", self.bare(value)),
             Self::Decimals { .. } => self.bare(value),
+            Self::Points { .. } => {
+                let sign = if value > 0.0 { "+" } else { "" };
+                format!("{sign}{} points", self.bare(value))
+            }
             Self::Each(write, unit) => format!("{}{unit}", write(value)),
         }
     }
@@ -362,6 +370,8 @@ mod tests {
         assert_eq!(both(3600.0, 3500.0, 3700.0, "s"), "3600 s [3500, 3700]");
         assert_eq!(both(37.5e6, 37.0e6, 38.0e6, "bytes"), "35.8 MiB [35.3, 36.2]");
         assert_eq!(both(1e300, 1e299, 2e300, "1/s"), "1.00e300 [1.00e299, 2.00e300]");
+        assert_eq!(both(20.2, 15.4, 25.0, "points"), "+20 points [15, 25]");
+        assert_eq!(both(-3.21, -6.5, 0.04, "points"), "-3.2 points [-6.5, 0.0]");
         assert_eq!(both(5.0, f64::NEG_INFINITY, f64::INFINITY, "1"), "5.00");
     }
 

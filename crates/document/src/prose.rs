@@ -294,8 +294,8 @@ mod tests {
             blocks: 8,
             level: 0.95,
             floor: None,
-            effect: true,
-            conclusive: true,
+            margin: 0.03,
+            answer: crate::Answer::Larger,
             direction: crate::Direction::HigherIsBetter,
         };
         assert_eq!(

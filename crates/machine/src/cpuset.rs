@@ -159,8 +159,11 @@ impl CpuSet {
 
     /// The logical CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(word_index, &word)| {
-            (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| word_index as u32 * 64 + bit)
+        // A set of few large numbers has many words of none: each word is left after its last bit.
+        self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(at, &word)| {
+            let rest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
+            let bits = std::iter::successors(Some(word), rest).map(u64::trailing_zeros);
+            bits.map(move |bit| at as u32 * 64 + bit)
         })
     }
 

@@ -80,6 +80,13 @@ pub fn prefer_current_thread() -> bool {
     }
 }
 
+/// OS number of the logical CPU that the calling thread is on at this moment (`sched_getcpu(3)`); `None` where the
+/// system does not say.
+pub fn current_cpu() -> Option<u32> {
+    // SAFETY: the call has no argument and writes no memory of this process.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 /// Binds the calling thread to `wanted` and reads the mask back.
 ///
 /// # Errors
@@ -250,5 +257,15 @@ mod tests {
         assert_eq!(parse_status(status).unwrap().to_string(), "0-3,32-39");
         assert_eq!(parse_status("Name:\tx\n"), None);
         assert!(thread_affinity(u32::MAX, 1).is_err());
+    }
+
+    #[test]
+    fn a_bound_thread_is_on_its_logical_cpu() {
+        let cpu = current_affinity().unwrap().first().unwrap();
+        let bound = std::thread::spawn(move || {
+            pin_current_thread(&[cpu].into_iter().collect()).unwrap();
+            current_cpu()
+        });
+        assert_eq!(bound.join().unwrap(), Some(cpu));
     }
 }

@@ -6,6 +6,7 @@ mod fixtures;
 
 use fixtures::{CPU, Root, list};
 use std::path::{Path, PathBuf};
+use threadwise_machine::Quota;
 use threadwise_machine::topology::{Group, Topology, TopologyError};
 
 fn read(root: &Root) -> Topology {
@@ -80,6 +81,10 @@ fn container_of_version_2_has_cpuset_quota_and_memory_limit() {
     assert_eq!(topology.limits.quota_cpus, Some(1.5), "the tightest of 4 and 1.5");
     let source = PathBuf::from("sys/fs/cgroup/kubepods/pod-4711-of-alice/cpu.max");
     assert_eq!(topology.limits.quota_source, Some(source));
+    let quota = Quota::read(root.path()).unwrap().unwrap();
+    assert_eq!(quota, Quota { cpus: 1.5, period_ns: 50_000_000, burst_ns: 0 });
+    root.put("sys/fs/cgroup/kubepods/pod-4711-of-alice/cpu.max.burst", "50000\n");
+    assert_eq!(Quota::read(root.path()).unwrap().unwrap().burst_ns, 50_000_000);
     assert_eq!(topology.limits.memory_bytes, Some(1 << 30));
     // The sibling of 1 is not allowed, and still its sibling; it is in a package that counts.
     assert_eq!(topology.cpu(1).unwrap().siblings, list("1,9"));
@@ -101,7 +106,11 @@ fn quota_of_version_1_is_found_though_the_paths_are_the_hosts() {
     assert_eq!(topology.limits.cpuset, Some(list("0-7")));
     assert_eq!(topology.limits.memory_bytes, None, "the largest number means no limit");
     let root = fixtures::quota_v1();
+    root.put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_burst_us", "70000\n");
+    let quota = Quota::read(root.path()).unwrap().unwrap();
+    assert_eq!((quota.cpus, quota.burst_ns), (2.5, 70_000_000));
     root.put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
+    assert_eq!(Quota::read(root.path()).unwrap(), None);
     assert_eq!(read(&root).limits.quota_cpus, None);
 }
 

@@ -15,13 +15,15 @@ pub mod probe;
 pub mod study;
 pub mod time;
 pub mod tpch;
+pub mod warmup;
 pub mod worklist;
 
-pub use look::{CpuLook, Look, Moment, PairLook, SliceLook};
+pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
     Slice,
 };
 pub use option::{OptionValue, Options};
-pub use plan::{BlockPlan, PlanError, looks_during, plan_block};
+pub use plan::{BlockPlan, PlanError, looked_at, looks_during, plan_block};
 pub use study::{Comparison, Design, FIXED_WORK, Role, Stopping, Study, Treatment};
+pub use threadwise_machine::Quota;

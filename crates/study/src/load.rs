@@ -18,6 +18,7 @@ mod jobs;
 mod overrides;
 mod parse;
 mod policy;
+mod quota;
 mod raw;
 mod seat;
 mod sites;

@@ -7,7 +7,7 @@ pub mod follow;
 mod levels;
 pub mod valleys;
 
-pub use levels::{BUSY_BELOW, FREE_ADDS, Levels, SIBLINGS_AT_MOST_NS, best_level};
+pub use levels::{BUSY_BELOW, FREE_ADDS, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
 
 /// What was seen at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,6 +20,22 @@ pub struct Look {
     pub cpus: Vec<CpuLook>,
     /// One entry a pair, in the order asked for.
     pub pairs: Vec<PairLook>,
+    /// What two had without each other; `None` where that was not seen.
+    pub alone: Option<Alone>,
+}
+
+/// The widths of two logical CPUs, each while the other stood still and all the rest went on: if that one is what
+/// slows it, it has its core's whole width then. Numbers have three decimals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alone {
+    /// OS number.
+    pub a: u32,
+    /// OS number.
+    pub b: u32,
+    /// Adds of the wide kernel per step of the latency-limited one of `a`, while `b` stood still.
+    pub a_adds_per_step: f64,
+    /// The same of `b`, while `a` stood still.
+    pub b_adds_per_step: f64,
 }
 
 /// One logical CPU in a look. Numbers have three decimals, which is what the result file holds.
@@ -30,7 +46,8 @@ pub struct CpuLook {
     /// A step of the latency-limited kernel, which is one cycle, nanoseconds; `None` where it did not run
     /// in time.
     pub chain_ns: Option<f64>,
-    /// Adds of the wide kernel per step of the latency-limited one, while all others ran it too; `None`
+    /// Adds of the wide kernel per step of the latency-limited one, while all others ran it too, the most where they
+    /// did so before and after a test; `None`
     /// where it did not run in time, or where the widths of the architecture are not known.
     pub adds_per_step: Option<f64>,
 }

@@ -8,6 +8,9 @@ use threadwise_machine::CpuSet;
 /// Engine counters by name with the unit last (`logical_reads`, `physical_reads`).
 pub type Counters = BTreeMap<String, u64>;
 
+/// Counter of a session: its rows of the first half of the window. It is the worker's and no engine's.
+pub const ROWS_FIRST_HALF: &str = "rows_first_half";
+
 /// One treatment in one block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -156,6 +159,9 @@ pub struct SessionSlice {
     /// of it; never stored.
     #[serde(skip)]
     pub items: Vec<ItemSpan>,
+    /// Rows by piece of a window in which a warm-up is measured, until the runner has chosen one; never stored.
+    #[serde(skip)]
+    pub rows_by_piece: Vec<u64>,
 }
 
 /// One item of a work list in one run.
@@ -284,6 +290,15 @@ impl Slice {
         let mut executed = self.sessions.iter().flat_map(|session| &session.queries);
         let first = executed.next()?;
         executed.next().is_none().then_some((first.query, first.elapsed_ns))
+    }
+
+    /// Rows of all sessions in the first half of the window; `None` where a session that did anything does not know.
+    pub fn rows_first_half(&self) -> Option<u64> {
+        let of_session = |session: &SessionSlice| match session.counters.get(ROWS_FIRST_HALF) {
+            None if session.rows == 0 => Some(0),
+            known => known.copied(),
+        };
+        self.sessions.iter().map(of_session).sum()
     }
 
     /// One engine counter: the sum over the sessions and what belongs to none.

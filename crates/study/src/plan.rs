@@ -1,12 +1,15 @@
 //! The plan of a block: a pure function of study, topology and block number.
 //!
 //! A block is a randomised complete block (Montgomery, *Design and Analysis of Experiments*,
-//! ch. 4): every treatment on one draw of the machine, in every round once, in an order that is
-//! drawn anew for each round.
+//! ch. 4): every treatment on one draw of the machine, in every round once, in a drawn order in which
+//! each follows each equally often ([`order`]).
 
-use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+pub mod order;
+mod squares;
+mod stream;
+
+use rand::Rng;
+use stream::{Purpose, random};
 use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
 };
@@ -57,17 +60,11 @@ pub enum PlanError {
     },
 }
 
-/// What a random stream is for; streams of one seed never overlap (ChaCha's stream number). The
-/// draw of the machine uses streams 0 and 1 << 32 and up.
-#[derive(Clone, Copy)]
-enum Purpose {
-    Worker = 2,
-    Order = 3,
-    Queries = 4,
-    Looks = 5,
-}
-
 /// Plans one block.
+///
+/// A study that is resumed is planned by the program that resumes it. Of one that began under a version that
+/// drew every round by itself, the blocks that are there stay as they are, with the order that their slices'
+/// numbers tell, and what is left has the balanced order; the rest of the plan is the same in both.
 ///
 /// # Errors
 /// A placement or a memory policy that cannot be had on this machine.
@@ -92,7 +89,8 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
         placements.push(resolved);
     }
     let seed = random(study.seed, Purpose::Worker, block).next_u64();
-    let (rounds, queries) = (rounds(study, block), queries(study, block));
+    let rounds = order::rounds(study.seed, study.treatments.len(), study.design.rounds, block);
+    let queries = queries(study, block);
     Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries })
 }
 
@@ -107,6 +105,34 @@ pub fn looks_during(study: &Study, block: u32) -> Vec<bool> {
     (0..slices).map(|_| random.next_u32().is_multiple_of(LOOKS_DURING)).collect()
 }
 
+/// Most logical CPUs in a look: all of them have to come together within it.
+pub const LOOKED_AT_MOST: usize = 16;
+/// So many of these go to treatments that have no more, first to the smallest.
+const LOOKED_AT_WHOLE: usize = LOOKED_AT_MOST / 2;
+
+/// The logical CPUs of a block that are looked at, ascending: all of its treatments', [`LOOKED_AT_MOST`] at most. Of more,
+/// the smallest treatments are looked at whole, as far as half of the places go. The rest take turns: every n-th one,
+/// and in the next block the ones after these; which come in the first block is drawn.
+pub fn looked_at(study: &Study, plan: &BlockPlan) -> Vec<u32> {
+    let mut sets: Vec<CpuSet> = plan.placements.iter().map(Resolved::set).collect();
+    let all = sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
+    if all.len() <= LOOKED_AT_MOST {
+        return all.iter().collect();
+    }
+    sets.sort_by_key(CpuSet::len);
+    let whole = sets.iter().fold(CpuSet::new(), |whole, set| {
+        let more = whole.union(set);
+        if more.len() <= LOOKED_AT_WHOLE { more } else { whole }
+    });
+    let rest: Vec<u32> = all.difference(&whole).iter().collect();
+    let places = LOOKED_AT_MOST - whole.len();
+    let turns = rest.len().div_ceil(places);
+    let drawn = random(study.seed, Purpose::LookedAt, 0).next_u32() as usize;
+    let turn = (drawn + plan.block as usize) % turns;
+    let some: CpuSet = (0..places).map(|at| rest[(at * rest.len() / places + turn) % rest.len()]).collect();
+    whole.union(&some).iter().collect()
+}
+
 fn queries(study: &Study, block: u32) -> Vec<Vec<Vec<u8>>> {
     let most = study.treatments.iter().map(|treatment| treatment.sessions).max();
     match study.treatments.first().zip(most).filter(|_| study.workload == tpch::WORKLOAD) {
@@ -116,20 +142,4 @@ fn queries(study: &Study, block: u32) -> Vec<Vec<Vec<u8>>> {
         }
         None => Vec::new(),
     }
-}
-
-fn rounds(study: &Study, block: u32) -> Vec<Vec<usize>> {
-    let mut random = random(study.seed, Purpose::Order, block);
-    let round = |_| {
-        let mut order: Vec<usize> = (0..study.treatments.len()).collect();
-        order.shuffle(&mut random);
-        order
-    };
-    (0..study.design.rounds).map(round).collect()
-}
-
-fn random(seed: u64, purpose: Purpose, block: u32) -> ChaCha8Rng {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream((purpose as u64) << 32 | u64::from(block));
-    random
 }

@@ -6,7 +6,7 @@ use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
 use crate::engine::{Properties, URL};
-use crate::{Options, command, tpch, worklist};
+use crate::{Options, Quota, command, tpch, warmup, worklist};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Study {
     pub comparisons: Vec<Comparison>,
     /// Blocks, rounds, slices, stopping.
     pub design: Design,
+    /// The CPU quota that its slices are made for; `None` where there is none that it reaches.
+    pub quota: Option<Quota>,
     /// What this machine lacks, one line each (`no SMT: same-core left out`).
     pub left_out: Vec<String>,
 }
@@ -93,14 +95,16 @@ pub struct Design {
     pub rounds: u32,
     /// Window of one slice.
     pub slice_ns: u64,
-    /// Re-warm before every slice.
-    pub rewarm_ns: u64,
+    /// Re-warm before every slice; `None` where each treatment's is measured before its first block
+    /// ([`crate::warmup`]).
+    pub rewarm_ns: Option<u64>,
     /// When to stop.
     pub stopping: Stopping,
     /// Confidence level of every interval, such as 0.95.
     pub level: f64,
-    /// Half-width (as a fraction, 0.05 = 5%) within which an estimate counts as conclusive.
-    pub target_half_width: f64,
+    /// What is too small to matter, as a fraction: with 0.03 a ratio from 1 / 1.03 to 1.03 is as good as 1. It is set
+    /// before the study, and every comparison is judged by it.
+    pub margin: f64,
 }
 
 /// When the study ends.
@@ -113,8 +117,8 @@ pub enum Stopping {
         /// Seconds for everything.
         budget_s: f64,
     },
-    /// Looks at 8, 16, 32, 64 blocks and at the end of the budget, each at alpha/5, until every
-    /// comparison's half-width is within `half_width`.
+    /// Looks at 8, 12, 16, 24 blocks and so on and at the end of the budget, until every comparison's half-width is
+    /// within `half_width`.
     Until {
         /// Fraction, 0.02 = 2%.
         half_width: f64,
@@ -136,6 +140,17 @@ pub(crate) fn runs_whole(workload: &str) -> bool {
     [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
 }
 
+/// How many logical CPUs of so many sessions keep busy at once. A query or a command may use all of its placement.
+pub fn busy_cpus(workload: &str, sessions: u32, cpus: usize) -> usize {
+    match workload == tpch::WORKLOAD || runs_whole(workload) {
+        true => cpus,
+        false => cpus.min(sessions as usize),
+    }
+}
+
+/// The margin of studies that set none.
+pub const MARGIN: f64 = 0.03;
+
 /// Fewest blocks that an interval is made from.
 pub const MIN_BLOCKS: u32 = 8;
 
@@ -156,14 +171,33 @@ impl Study {
         groups
     }
 
-    /// Shortest possible measured time of one block in seconds (slices and re-warms alone). 0 for a
+    /// Shortest possible measured time of one block in seconds (slices, re-warms and idle periods alone). 0 for a
     /// fixed amount of work, whose windows are limits.
     pub fn block_floor_s(&self) -> f64 {
+        self.block_floor_warmed_s(|_| None)
+    }
+
+    /// The same where the warm-ups of some treatments (by index, nanoseconds) were measured: the others' are the
+    /// shortest, where the design has none.
+    pub fn block_floor_warmed_s(&self, warmup_ns: impl Fn(usize) -> Option<u64>) -> f64 {
         if self.is_fixed_work() {
             return 0.0;
         }
-        let slices = self.treatments.len() as f64 * f64::from(self.design.rounds);
-        slices * (self.design.slice_ns + self.design.rewarm_ns) as f64 / 1e9
+        let idle_ns = self.quota.map_or(0, |quota| quota.idle_ns());
+        // Added as floats: a stored study may have any times.
+        let slice_s = |at: usize| {
+            let rewarm_ns = self.design.rewarm_ns.or_else(|| warmup_ns(at)).unwrap_or(warmup::LEAST_NS);
+            [self.design.slice_ns, rewarm_ns, idle_ns].map(|ns| ns as f64 / 1e9).iter().sum::<f64>()
+        };
+        f64::from(self.design.rounds) * (0..self.treatments.len()).map(slice_s).sum::<f64>()
+    }
+
+    /// Seconds of the windows in which warm-ups are measured, once a study.
+    pub fn warmup_windows_s(&self) -> f64 {
+        match self.design.rewarm_ns {
+            Some(_) => 0.0,
+            None => (self.treatments.len() * warmup::WINDOWS) as f64 * warmup::WINDOW_NS as f64 / 1e9,
+        }
     }
 
     /// Whether sessions do a fixed amount of work, so that windows end when it is done.
@@ -176,6 +210,12 @@ impl Study {
     /// Whether each run is one whole command or work list, alone on the machine, with metrics of its own.
     pub fn runs_whole(&self) -> bool {
         runs_whole(&self.workload)
+    }
+
+    /// Whether a treatment on so many logical CPUs uses up the quota that the study is made for.
+    pub fn is_beyond_quota(&self, treatment: &Treatment, cpus: usize) -> bool {
+        let busy = busy_cpus(&self.workload, treatment.sessions, cpus);
+        self.quota.is_some_and(|quota| quota.is_beyond(busy))
     }
 
     /// What its engine is like, as far as anybody said.

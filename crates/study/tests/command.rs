@@ -49,7 +49,7 @@ fn a_run_is_whole_and_survives_its_text() {
     let study = preset(&server(), &set(&[("command", "sh -c 'a | b'"), ("timeout_s", "9")])).unwrap();
     assert!(study.is_fixed_work() && study.block_floor_s() == 0.0);
     let lead_ns = (command::LEAD_MS * 1e6) as u64;
-    assert_eq!((study.design.rounds, study.design.rewarm_ns), (1, lead_ns));
+    assert_eq!((study.design.rounds, study.design.rewarm_ns), (1, Some(lead_ns)));
     assert_eq!(study.design.slice_ns, command::MAX_TIMEOUT_S * 1_000_000_000);
     assert_eq!(from_toml(&to_toml(&study)).unwrap(), study);
 }

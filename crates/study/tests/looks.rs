@@ -8,7 +8,7 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_study::look::follow::{Share, judge_all};
-use threadwise_study::{CpuLook, Look, PairLook};
+use threadwise_study::{Alone, CpuLook, Look, PairLook};
 
 /// Looks of a study of 8 blocks: two at each of 1,440 slices.
 const LOOKS: usize = 2_880;
@@ -26,13 +26,25 @@ struct Kind {
     far_ns: f64,
     free: f64,
     shared: f64,
+    /// Whether one is seen without the other in every look, as in result files from version 4 on.
+    is_tested: bool,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind { name: "one cache", siblings_ns: 7.2, near_ns: 61.0, far_ns: 61.0, free: 4.4, shared: 2.45 },
-    Kind { name: "two caches", siblings_ns: 8.5, near_ns: 30.5, far_ns: 127.0, free: 5.2, shared: 2.9 },
-    Kind { name: "narrow gap", siblings_ns: 11.5, near_ns: 21.0, far_ns: 95.0, free: 5.2, shared: 2.9 },
+const fn kind(name: &'static str, [siblings_ns, near_ns, far_ns]: [f64; 3], is_tested: bool) -> Kind {
+    Kind { name, siblings_ns, near_ns, far_ns, free: 5.25, shared: 2.75, is_tested }
+}
+
+const KINDS: [Kind; 5] = [
+    Kind { free: 4.4, shared: 2.45, ..kind("one cache, no test", [7.2, 61.0, 61.0], false) },
+    kind("two caches, no test", [8.5, 30.5, 127.0], false),
+    kind("narrow gap, no test", [11.5, 21.0, 95.0], false),
+    Kind { free: 4.4, shared: 2.45, ..kind("one cache", [7.2, 61.0, 61.0], true) },
+    // AMD Zen 5, as measured.
+    kind("siblings no nearer", [27.2, 29.7, 125.0], true),
 ];
+
+/// In so many looks a co-runner goes away before one is seen without the other.
+const GONE: f64 = 0.05;
 
 /// The host at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,7 +87,16 @@ fn look(lines: Host, host: Host, kind: &Kind, random: &mut impl Rng) -> Look {
     let disturbed = if random.random::<f64>() < 0.003 { random.random_range(1.2..6.0) } else { 1.0 };
     let met = cpus.iter().all(|seen| seen.chain_ns.is_some());
     let line_ns = met.then(|| level * disturbed * noise(0.05, random));
-    Look { start_ns: 0, took_ns: 60_000, cpus, pairs: vec![PairLook { a: 0, b: 1, line_ns }] }
+    let mut alone = |cpu: usize| {
+        // A core has two logical CPUs: where ours are both on it, nobody else is.
+        let is_shared = !host.is_one_core && host.co_runners[cpu] && random.random::<f64>() >= GONE;
+        let width = if is_shared { kind.shared } else { kind.free };
+        let disturbed = if random.random::<f64>() < 0.005 { random.random_range(0.3..0.95) } else { 1.0 };
+        width * disturbed * noise(0.012, random)
+    };
+    let (a_adds_per_step, b_adds_per_step) = (alone(0), alone(1));
+    let alone = (kind.is_tested && met).then_some(Alone { a: 0, b: 1, a_adds_per_step, b_adds_per_step });
+    Look { start_ns: 0, took_ns: 60_000, cpus, pairs: vec![PairLook { a: 0, b: 1, line_ns }], alone }
 }
 
 /// What became of the looks of some studies: [right, wrong, not said] of those on one core and of the others.
@@ -149,9 +170,12 @@ fn one_core_is_hardly_ever_said_where_there_were_two() {
                     100.0 * f64::from(score.one_core[1]) / on_one,
                     100.0 * not_said / total
                 );
-                assert!(said == 0.0 || ppv > 0.98, "{ppv}");
+                // Lines that say nothing leave tests alone, in which two co-runners at once may go away.
+                let least = if kind.near_ns < 1.5 * kind.siblings_ns { 0.95 } else { 0.98 };
+                assert!(said == 0.0 || ppv > least, "{ppv}");
                 // Where siblings are hardly nearer than others, studies may leave no gap, and nothing is said.
-                assert!(found > 0.9 || kind.near_ns < 2.0 * kind.siblings_ns, "{found}");
+                let is_shown = kind.is_tested || kind.near_ns >= 2.0 * kind.siblings_ns;
+                assert!(found > 0.9 || !is_shown, "{found}");
                 assert!(f64::from(score.one_core[1]) < 0.02 * on_one);
             }
         }
@@ -163,6 +187,7 @@ fn without_any_time_on_one_core_none_is_seen() {
     for kind in &KINDS {
         let score = all(kind, 0.0, 1.0, 20);
         assert_eq!(score.one_core, [0, 0, 0]);
-        assert!(score.others[1] <= 5, "{}: {:?} of 57,600", kind.name, score.others);
+        let most = if kind.near_ns < 1.5 * kind.siblings_ns { 15 } else { 5 };
+        assert!(score.others[1] <= most, "{}: {:?} of 57,600", kind.name, score.others);
     }
 }

@@ -83,7 +83,7 @@ fn the_default_study_on_a_guest_with_two_logical_cpus() {
     assert_eq!(past.factors["data"], "large");
     assert_eq!(past.options["data"], OptionValue::Text("memory".into()));
     // 9 treatments of 20 slices of 55 ms.
-    assert!((study.block_floor_s() * 8.0 - 79.2).abs() < 1e-6);
+    assert!((study.block_floor_s() * 8.0 - 77.76).abs() < 1e-6);
     assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 90.0 });
 }
 
@@ -114,7 +114,7 @@ fn the_default_study_on_a_server_offers_the_sweep_with_its_price() {
     // 2 levels x (A, A' and 2, 4, 8, 16, 32, 48 sessions) x 20 x 55 ms x 8 = 140.8 s.
     assert_eq!(
         study.left_out,
-        ["session sweep: for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 141 s"]
+        ["session sweep: for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 139 s"]
     );
     assert_eq!(
         (blocks(&study, "alone/l2"), blocks(&study, "alone/memory")),
@@ -360,14 +360,14 @@ fn budgets_are_raised_or_refused() {
     let longer = Overrides { slice_ms: Some(100.0), rounds: Some(30), ..Overrides::default() };
     let study = preset(&topology, &longer).unwrap();
     assert_eq!((study.design.slice_ns, study.design.rounds), (100_000_000, 30));
-    assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 252.0 }, "226.8 s x 1.1 + 2 s");
+    assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 252.0 }, "226.4 s x 1.1 + 2 s");
 }
 
 #[test]
 fn until_has_time_for_its_looks() {
     let until = Overrides { until: Some(0.02), ..Overrides::default() };
     let study = preset(&small_guest(), &until).unwrap();
-    assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 739.0 }, "64 blocks");
+    assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 728.0 }, "64 blocks");
     let both = Overrides { budget_s: Some(120.0), ..until };
     let study = preset(&small_guest(), &both).unwrap();
     assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 120.0 });

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::{default_study, server, small_guest};
 use threadwise_machine::{Memory, Pin};
+use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
 use threadwise_study::{Comparison, Design, OptionValue, Role, Stopping, Study, Treatment};
@@ -89,15 +90,15 @@ fn any_design() -> impl Strategy<Value = Design> {
             .prop_map(|(half_width, budget_s)| Stopping::Until { half_width, budget_s }),
         any::<u32>().prop_map(|blocks| Stopping::Blocks { blocks }),
     ];
-    let durations = (0..i64::MAX as u64, 0..i64::MAX as u64);
+    let durations = (0..i64::MAX as u64, prop::option::of(0..i64::MAX as u64));
     (any::<u32>(), durations, stopping, 0.0_f64..1.0, 0.0_f64..1.0).prop_map(
-        |(rounds, (slice_ns, rewarm_ns), stopping, level, target_half_width)| Design {
+        |(rounds, (slice_ns, rewarm_ns), stopping, level, margin)| Design {
             rounds,
             slice_ns,
             rewarm_ns,
             stopping,
             level,
-            target_half_width,
+            margin,
         },
     )
 }
@@ -150,12 +151,14 @@ proptest! {
         comparisons in prop::collection::vec(any_comparison(), 0..4),
         design in any_design(),
         engine_properties in prop::option::of(any_properties()),
+        quota in prop::option::of((0.01_f64..1e6, 1..i64::MAX as u64, 0..i64::MAX as u64)),
         left_out in prop::collection::vec(words(), 0..3),
     ) {
         let (name, title, seed, engine, workload) = head;
+        let quota = quota.map(|(cpus, period_ns, burst_ns)| Quota { cpus, period_ns, burst_ns });
         let study = Study {
             name, title, seed, engine, engine_properties, engine_options, workload, treatments, comparisons,
-            design, left_out,
+            design, quota, left_out,
         };
         let text = to_toml(&study);
         prop_assert_eq!(from_toml(&text), Ok(study), "{}", text);

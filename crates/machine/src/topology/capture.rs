@@ -241,7 +241,10 @@ impl Recorder {
         let sets = CPU_FILES.iter().chain(&NODE_FILES).map(|(name, _)| *name).collect();
         let wanted: [(&str, Vec<&str>); 3] = [
             ("cpuset", sets),
-            ("cpu", vec!["cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"]),
+            (
+                "cpu",
+                vec!["cpu.max", "cpu.max.burst", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.cfs_burst_us"],
+            ),
             ("memory", vec!["memory.max", "memory.limit_in_bytes"]),
         ];
         let mut names = Neutral::default();

@@ -8,9 +8,9 @@ use super::groups::{Membership, Place};
 use super::sets::SetForm;
 use super::tree::{Dir, Tree, trimmed};
 use super::{Limits, TopologyError};
-use crate::CpuSet;
 use crate::text::one_line;
-use std::path::PathBuf;
+use crate::{CpuSet, Quota};
+use std::path::{Path, PathBuf};
 
 use SetForm::List;
 
@@ -37,13 +37,9 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
         limits.cpuset = nearest(&place, &CPU_FILES)?;
         mems = nearest(&place, &NODE_FILES)?;
     }
-    for level in membership.place(tree, "cpu").iter().flat_map(|place| &place.levels) {
-        if let Some((cpus, file)) = quota(level)?
-            && limits.quota_cpus.is_none_or(|tightest| cpus < tightest)
-        {
-            limits.quota_cpus = Some(cpus);
-            limits.quota_source = Some(file);
-        }
+    if let Some((quota, file)) = tightest(tree, &membership)? {
+        limits.quota_cpus = Some(quota.cpus);
+        limits.quota_source = Some(file);
     }
     for level in membership.place(tree, "memory").iter().flat_map(|place| &place.levels) {
         if let Some(bytes) = memory(level)? {
@@ -64,8 +60,28 @@ fn nearest(place: &Place<'_>, files: &[(&str, SetForm)]) -> Result<Option<CpuSet
     Ok(None)
 }
 
-/// The quota of one group in CPUs, and the file that says it.
-fn quota(group: &Dir<'_>) -> Result<Option<(f64, PathBuf)>, TopologyError> {
+/// The quota of the group with the fewest CPUs between the process's own and the root, and its file.
+pub(super) fn tightest(
+    tree: &Tree,
+    membership: &Membership,
+) -> Result<Option<(Quota, PathBuf)>, TopologyError> {
+    let mut tightest: Option<(Quota, PathBuf)> = None;
+    for level in membership.place(tree, "cpu").iter().flat_map(|place| &place.levels) {
+        if let Some(found) = quota(level)?
+            && tightest.as_ref().is_none_or(|(quota, _)| found.0.cpus < quota.cpus)
+        {
+            tightest = Some(found);
+        }
+    }
+    Ok(tightest)
+}
+
+/// The quota of one group, and the file that says it.
+fn quota(group: &Dir<'_>) -> Result<Option<(Quota, PathBuf)>, TopologyError> {
+    // What the kernel lets a group save up, 0 by default; older kernels have no file for it.
+    let burst = |name: &str| {
+        group.number(name).map(|found| found.and_then(|burst| u64::try_from(burst).ok()).unwrap_or(0))
+    };
     if let Some(text) = group.text("cpu.max")? {
         let mut fields = trimmed(&text).split_whitespace();
         let (limit, period) = (fields.next().unwrap_or("max"), fields.next().unwrap_or("100000"));
@@ -76,18 +92,27 @@ fn quota(group: &Dir<'_>) -> Result<Option<(f64, PathBuf)>, TopologyError> {
             let why = format!("'{}' is not 'max' or two numbers", one_line(&text, 40));
             return Err(group.damage("cpu.max", &why));
         };
-        return Ok(share(limit, period).map(|cpus| (cpus, group.relative().join("cpu.max"))));
+        let found = Quota::of_us(limit, period, burst("cpu.max.burst")?);
+        return Ok(found.map(|quota| (quota, group.relative().join("cpu.max"))));
     }
     let Some(limit) = group.number("cpu.cfs_quota_us")? else { return Ok(None) };
     let period = group.number("cpu.cfs_period_us")?.unwrap_or(100_000);
     // −1 is no quota.
     let (Ok(limit), Ok(period)) = (u64::try_from(limit), u64::try_from(period)) else { return Ok(None) };
-    Ok(share(limit, period).map(|cpus| (cpus, group.relative().join("cpu.cfs_quota_us"))))
+    let found = Quota::of_us(limit, period, burst("cpu.cfs_burst_us")?);
+    Ok(found.map(|quota| (quota, group.relative().join("cpu.cfs_quota_us"))))
 }
 
-/// Neither number can be 0 on a kernel; where one is, there is no quota to speak of.
-fn share(limit_us: u64, period_us: u64) -> Option<f64> {
-    (limit_us > 0 && period_us > 0).then(|| limit_us as f64 / period_us as f64)
+impl Quota {
+    /// The tightest quota of the process, read below `root`; `None` without any.
+    ///
+    /// # Errors
+    /// A control group's file that cannot be read or understood.
+    pub fn read(root: &Path) -> Result<Option<Self>, TopologyError> {
+        let tree = Tree::open(root)?;
+        let membership = Membership::read(&tree)?;
+        Ok(tightest(&tree, &membership)?.map(|(quota, _)| quota))
+    }
 }
 
 /// The memory limit of one group in bytes.

@@ -171,6 +171,18 @@ mod tests {
         assert_eq!(found, [Socket { inode: 31, uid: None }]);
     }
 
+    /// What is said of a port after its listener was closed. A child that another test forked
+    /// meanwhile has the listener too until its exec, and is not always seen among the holders.
+    fn closed(port: u16) -> FindError {
+        for _ in 0..500 {
+            match by_port(port) {
+                Err(error) if error.to_string().contains("nothing listens") => return error,
+                _ => std::thread::sleep(std::time::Duration::from_millis(10)),
+            }
+        }
+        by_port(port).unwrap_err()
+    }
+
     #[test]
     fn listeners_of_this_process_are_found() {
         let this = std::process::id();
@@ -178,7 +190,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert_eq!(by_port(port).unwrap().root.0, this);
         drop(listener);
-        assert!(by_port(port).unwrap_err().to_string().contains("nothing listens on TCP port"));
+        assert!(closed(port).to_string().contains("nothing listens on TCP port"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a socket");
         let _listener = UnixListener::bind(&path).unwrap();

@@ -6,7 +6,7 @@ use super::error::LoadError;
 use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::raw::{RawDesign, option_value};
-use crate::study::{MIN_BLOCKS, runs_whole};
+use crate::study::{MARGIN, MIN_BLOCKS, runs_whole};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
 
 /// Seconds where neither the file nor the command line names a budget.
@@ -20,6 +20,9 @@ const ROOMY: (f64, f64) = (1.15, 10.0);
 const ENOUGH: (f64, f64) = (1.25, 15.0);
 /// Most blocks that an `until` study asks for by itself: its last look before the end.
 const UNTIL_BLOCKS: u32 = 64;
+
+/// Re-warm of a model, milliseconds, and the shortest beneath a CPU quota.
+pub(super) const FIXED_REWARM_MS: f64 = 5.0;
 
 /// Most time of a run with a fixed amount of work, where nobody says: ten minutes.
 const FIXED_WORK_LIMIT_MS: f64 = 600_000.0;
@@ -36,6 +39,10 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
         }
         (_, Some(ms), ..) if !(1.0..=3_600_000.0).contains(&ms) => {
             return refused("--slice", format!("{ms} ms; 1 ms to 1 h is allowed"));
+        }
+        _ if overrides.rewarm_ms.is_some_and(|ms| !(0.0..=60_000.0).contains(&ms)) => {
+            let ms = overrides.rewarm_ms.unwrap_or_default();
+            return refused("--rewarm", format!("{ms} ms; 0 to 60 s is allowed"));
         }
         (.., Some(budget), _) if !(0.1..=31_536_000.0).contains(&budget) => {
             return refused("--budget", format!("{budget} s; 0.1 s to a year is allowed"));
@@ -60,10 +67,12 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     }
     let (rounds, slice_ms, rewarm_ms) = match queries {
         // The engine keeps to the time that each treatment gives its command.
-        None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, command::LEAD_MS),
-        Some(rounds) => (rounds, tpch::LIMIT_MS, 0.0),
-        None if fixed => (1, FIXED_WORK_LIMIT_MS, 0.0),
-        None => (20, 50.0, 5.0),
+        None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, Some(command::LEAD_MS)),
+        Some(rounds) => (rounds, tpch::LIMIT_MS, Some(0.0)),
+        None if fixed => (1, FIXED_WORK_LIMIT_MS, Some(0.0)),
+        // A model has no caches.
+        None if overrides.engine_properties.simulated => (20, 50.0, Some(FIXED_REWARM_MS)),
+        None => (20, 50.0, None),
     };
     let defaults = RawDesign::default();
     let shape = if fixed && !in_file { &defaults } else { raw };
@@ -73,15 +82,20 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     let design = Design {
         rounds: asked.map_or(rounds, |asked| asked.saturating_mul(passes)),
         slice_ns: nanoseconds(overrides.slice_ms.unwrap_or_else(|| number(&shape.slice_ms, slice_ms))),
-        rewarm_ns: nanoseconds(number(&shape.rewarm_ms, rewarm_ms)),
+        rewarm_ns: asked_rewarm_ms(shape, overrides).or(rewarm_ms).map(nanoseconds),
         stopping: stopping(file, overrides),
         level: number(&raw.level, 0.95),
-        target_half_width: number(&raw.target_half_width, 0.05),
+        margin: overrides.margin.unwrap_or_else(|| number(&raw.margin, MARGIN)),
     };
     if queries.is_none() {
         check_slice(&design, file, overrides)?;
     }
     Ok(design)
+}
+
+/// A re-warm that the command line or the file asks for, milliseconds.
+fn asked_rewarm_ms(shape: &RawDesign, overrides: &Overrides) -> Option<f64> {
+    overrides.rewarm_ms.or(shape.rewarm_ms.as_ref().map(|asked| *asked.get_ref()))
 }
 
 /// A run of a command is one block's; what would cut it into slices is refused.
@@ -107,6 +121,9 @@ fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> 
         }
         (_, Some(_)) => {
             refused("--slice", format!("{what} has no slices; --set timeout_s=SECONDS limits a run"))
+        }
+        _ if overrides.rewarm_ms.is_some() => {
+            refused("--rewarm", format!("{what} has no slices that are warmed again"))
         }
         _ => Ok(()),
     }
@@ -151,7 +168,8 @@ const MOST_SLICED_MS: f64 = 10_000.0;
 
 /// Seconds that a number of blocks needs, about.
 fn needed_s(study: &Study, blocks: u32, (factor, once_s): (f64, f64)) -> f64 {
-    (study.block_floor_s() * f64::from(blocks) * factor + once_s).ceil()
+    let measured_s = study.block_floor_s() * f64::from(blocks) + study.warmup_windows_s();
+    (measured_s * factor + once_s).ceil()
 }
 
 /// Refuses slices and re-warms that are too long to take turns with. A study of whole runs has one
@@ -180,14 +198,34 @@ fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Resu
             None => at(&raw.slice_ms, why),
         });
     }
-    if is_long(design.rewarm_ns) {
-        return Err(at(&raw.rewarm_ms, why("a re-warm", design.rewarm_ns)));
+    if let Some(rewarm_ns) = design.rewarm_ns.filter(|ns| is_long(*ns)) {
+        let why = why("a re-warm", rewarm_ns);
+        return Err(match overrides.rewarm_ms {
+            Some(_) => LoadError::Override { option: "--rewarm".to_owned(), why },
+            None => at(&raw.rewarm_ms, why),
+        });
     }
     Ok(())
 }
 
+/// How many rounds a block may have for the budget to hold the fewest blocks; 1 at the least. The study has one.
+pub(super) fn rounds_held(study: &Study) -> u32 {
+    let budget_s = match study.design.stopping {
+        Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } if budget_s > 0.0 => budget_s,
+        _ => DEFAULT_BUDGET_S,
+    };
+    let (factor, once_s) = OVERHEAD;
+    let block_s = (budget_s - once_s) / f64::from(MIN_BLOCKS);
+    // A float that is too large, or none, becomes a bound of the integer.
+    ((block_s / factor / study.block_floor_s()) as u32).max(1)
+}
+
 /// Fits the budget to the treatments: raises one that nobody asked for, refuses one that somebody did.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    // A treatment of its own may fix the amount of work.
+    if study.is_fixed_work() && study.design.rewarm_ns.is_none() {
+        study.design.rewarm_ns = Some((FIXED_REWARM_MS * 1e6) as u64);
+    }
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
     let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
     let until_s = match study.is_fixed_work() {

@@ -95,7 +95,7 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
     within(&design.slice_ms, ("slice_ms", 1.0, 3_600_000.0))?;
     within(&design.rewarm_ms, ("rewarm_ms", 0.0, 60_000.0))?;
     within(&design.level, ("level", 0.5, 0.9999))?;
-    within(&design.target_half_width, ("target_half_width", 0.0001, 0.9))?;
+    within(&design.margin, ("margin", 0.0001, 0.5))?;
     within(&design.budget_s, ("budget_s", 0.1, 31_536_000.0))?;
     within(&design.until, ("until", 0.0001, 0.9))?;
     for (key, count) in [("rounds", &design.rounds), ("blocks", &design.blocks)] {

@@ -13,6 +13,7 @@ use super::file::StudyFile;
 use super::jobs;
 use super::overrides::Overrides;
 use super::policy::Policies;
+use super::quota::{self, Reached};
 use super::raw::{RawOptions, RawTreatment, option_value};
 use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
@@ -50,13 +51,7 @@ pub(super) fn expand(
     seats.extend(dops);
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(of_jobs);
-    let sweep = match sweep::exceeded(file, topology, overrides) {
-        Some(most) => {
-            left_out.push(too_large(file, topology, most)?);
-            None
-        }
-        None => sweep::sweep(file, topology, overrides, &policies, &seats, &mut left_out)?,
-    };
+    let sweep = swept(file, (topology, overrides), &policies, &seats, &mut left_out)?;
     set_twice(overrides, &seats)?;
     one_stream(file, overrides, &seats)?;
     let mut groups = groups(file, overrides, &seats)?;
@@ -72,6 +67,9 @@ pub(super) fn expand(
     if runs_whole(raw.workload.get_ref()) {
         float_whole(&mut groups);
     }
+    let engine_options = engine_options(file, overrides);
+    let quota = quota::of_engine(overrides, &engine_options);
+    let reached = quota.and_then(|quota| quota::prepare(&mut groups, quota, file, (topology, properties)));
     if raw.workload.get_ref() == worklist::WORKLOAD {
         add_metrics(&mut groups, file)?;
     }
@@ -85,16 +83,37 @@ pub(super) fn expand(
         seed,
         engine,
         engine_properties: Some(properties.clone()),
-        engine_options: engine_options(file, overrides),
+        engine_options,
         workload: raw.workload.get_ref().clone(),
         treatments: Vec::new(),
         comparisons: Vec::new(),
         design: budget::design(file, overrides)?,
+        quota: None,
         left_out,
     };
-    assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points), file)?;
+    assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points, reached.as_ref()), file)?;
+    if let Some(reached) = &reached {
+        quota::fit(&mut study, reached, overrides);
+    }
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
+}
+
+/// The session sweep, unless the machine is too large for one.
+fn swept(
+    file: &StudyFile,
+    (topology, overrides): (&Topology, &Overrides),
+    policies: &Policies,
+    seats: &[Seat],
+    left_out: &mut Vec<String>,
+) -> Result<Option<Sweep>, LoadError> {
+    Ok(match sweep::exceeded(file, topology, overrides) {
+        Some(most) => {
+            left_out.push(too_large(file, topology, most)?);
+            None
+        }
+        None => sweep::sweep(file, topology, overrides, policies, seats, left_out)?,
+    })
 }
 
 /// Why a large machine does without, and what it would cost.
@@ -418,7 +437,7 @@ fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &m
 fn assemble(
     study: &mut Study,
     groups: &[Group],
-    (sweep, points, job_points): (Option<&Sweep>, &[Point], &[jobs::Point]),
+    (sweep, points, job_points, reached): (Option<&Sweep>, &[Point], &[jobs::Point], Option<&Reached<'_>>),
     file: &StudyFile,
 ) -> Result<(), LoadError> {
     let varying: Vec<&String> = file
@@ -452,6 +471,9 @@ fn assemble(
         named.extend(comparisons::pairs(group, &suffix));
         if let Some(sweep) = sweep.filter(|_| group.has_sweep) {
             named.extend(comparisons::steps(sweep, group, &suffix));
+        }
+        if let Some(reached) = reached {
+            named.extend(quota::comparisons(reached, group, &suffix));
         }
         named.extend(dop::comparisons(points, &group.seats, &suffix));
         named.extend(jobs::comparisons(job_points, &group.seats, &suffix));

@@ -3,8 +3,8 @@
 use threadwise_machine::Memory;
 use threadwise_machine::placement::Service;
 
-use crate::Options;
 use crate::engine::Properties;
+use crate::{Options, Quota};
 
 /// What the command line sets above a study definition.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -17,6 +17,8 @@ pub struct Overrides {
     pub budget_s: Option<f64>,
     /// Half-width to reach, as a fraction.
     pub until: Option<f64>,
+    /// What is too small to matter, as a fraction.
+    pub margin: Option<f64>,
     /// Exactly this many blocks, in place of a budget.
     pub blocks: Option<u32>,
     /// Seed of every draw.
@@ -25,6 +27,8 @@ pub struct Overrides {
     pub rounds: Option<u32>,
     /// Window of a slice in milliseconds.
     pub slice_ms: Option<f64>,
+    /// Re-warm before every slice in milliseconds, in place of one that is measured.
+    pub rewarm_ms: Option<f64>,
     /// With `placements`: the numbers of sessions for each of them. Without: the points of the
     /// session sweep, in place of the file's.
     pub sessions: Option<Vec<u32>>,
@@ -42,6 +46,8 @@ pub struct Overrides {
     pub service: Option<Service>,
     /// Options of the engine, each in place of the file's own of that name.
     pub engine_options: Options,
+    /// CPU quota of the process that is going to measure, whose children engines are.
+    pub quota: Option<Quota>,
     /// Memory that data may take, bytes: half for caches, half for files.
     pub memory_limit_bytes: Option<u64>,
     /// What that limit is, for messages: `a quarter of the 8 GiB of memory that are available`.

@@ -54,7 +54,7 @@ pub(super) struct RawDesign {
     pub slice_ms: Option<Spanned<f64>>,
     pub rewarm_ms: Option<Spanned<f64>>,
     pub level: Option<Spanned<f64>>,
-    pub target_half_width: Option<Spanned<f64>>,
+    pub margin: Option<Spanned<f64>>,
     pub budget_s: Option<Spanned<f64>>,
     pub until: Option<Spanned<f64>>,
     pub blocks: Option<Spanned<u32>>,

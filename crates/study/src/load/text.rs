@@ -12,7 +12,8 @@ use toml::{Table, Value};
 
 use super::error::{LoadError, Source};
 use crate::engine::Properties;
-use crate::{Comparison, Design, OptionValue, Options, Role, Stopping, Study, Treatment};
+use crate::study::MARGIN;
+use crate::{Comparison, Design, OptionValue, Options, Quota, Role, Stopping, Study, Treatment};
 
 /// Version of the text form.
 const TEXT_VERSION: u32 = 1;
@@ -32,6 +33,8 @@ struct StudyText {
     /// Left out by versions in which engines said nothing of themselves.
     engine_properties: Option<PropertiesText>,
     design: DesignText,
+    /// Left out where slices are made for no quota.
+    quota: Option<QuotaText>,
     #[serde(rename = "treatment", default)]
     treatments: Vec<TreatmentText>,
     #[serde(rename = "comparison", default)]
@@ -68,10 +71,25 @@ enum ValueText {
 struct DesignText {
     rounds: u32,
     slice_ns: u64,
-    rewarm_ns: u64,
+    /// Missing where it is measured.
+    #[serde(default)]
+    rewarm_ns: Option<u64>,
     level: f64,
-    target_half_width: f64,
+    /// Studies before margins have none.
+    #[serde(default)]
+    margin: Option<f64>,
+    /// What studies had before margins; it decides nothing any more.
+    #[serde(default, rename = "target_half_width")]
+    _target_half_width: Option<f64>,
     stopping: StoppingText,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotaText {
+    cpus: f64,
+    period_ns: u64,
+    burst_ns: u64,
 }
 
 #[derive(Deserialize)]
@@ -176,6 +194,11 @@ pub fn to_toml(study: &Study) -> String {
     if let Some(properties) = &study.engine_properties {
         written.insert("engine_properties".to_owned(), properties_table(properties));
     }
+    if let Some(Quota { cpus, period_ns, burst_ns }) = study.quota {
+        let parts =
+            [("cpus", Value::Float(cpus)), ("period_ns", whole(period_ns)), ("burst_ns", whole(burst_ns))];
+        written.insert("quota".to_owned(), Value::Table(table(parts)));
+    }
     written.to_string()
 }
 
@@ -227,14 +250,15 @@ fn design_table(design: &Design) -> Value {
         }
         Stopping::Blocks { blocks } => ("blocks", table([("blocks", whole(u64::from(blocks)))])),
     };
-    Value::Table(table([
+    let mut table_of = table([
         ("rounds", whole(u64::from(design.rounds))),
         ("slice_ns", whole(design.slice_ns)),
-        ("rewarm_ns", whole(design.rewarm_ns)),
         ("level", Value::Float(design.level)),
-        ("target_half_width", Value::Float(design.target_half_width)),
+        ("margin", Value::Float(design.margin)),
         ("stopping", Value::Table(table([(rule, Value::Table(parts))]))),
-    ]))
+    ]);
+    table_of.extend(design.rewarm_ns.map(|ns| ("rewarm_ns".to_owned(), whole(ns))));
+    Value::Table(table_of)
 }
 
 fn treatment_table(treatment: &Treatment) -> Value {
@@ -296,8 +320,18 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
         treatments: read.treatments.into_iter().map(Treatment::from).collect(),
         comparisons: read.comparisons.into_iter().map(Comparison::from).collect(),
         design: read.design.into(),
+        quota: quota(read.quota, &source)?,
         left_out: read.left_out,
     })
+}
+
+/// A quota or a period of 0 would be divided by.
+fn quota(read: Option<QuotaText>, source: &Source) -> Result<Option<Quota>, LoadError> {
+    let Some(QuotaText { cpus, period_ns, burst_ns }) = read else { return Ok(None) };
+    match cpus.is_finite() && cpus > 0.0 && period_ns > 0 {
+        true => Ok(Some(Quota { cpus, period_ns, burst_ns })),
+        false => Err(source.at(0..0, format!("quota: {cpus} CPUs in {period_ns} ns is none"))),
+    }
 }
 
 fn options(read: OptionsText) -> Options {
@@ -328,13 +362,13 @@ impl From<PropertiesText> for Properties {
 
 impl From<DesignText> for Design {
     fn from(text: DesignText) -> Self {
-        let DesignText { rounds, slice_ns, rewarm_ns, level, target_half_width, stopping } = text;
+        let DesignText { rounds, slice_ns, rewarm_ns, level, margin, stopping, .. } = text;
         let stopping = match stopping {
             StoppingText::Budget { budget_s } => Stopping::Budget { budget_s },
             StoppingText::Until { half_width, budget_s } => Stopping::Until { half_width, budget_s },
             StoppingText::Blocks { blocks } => Stopping::Blocks { blocks },
         };
-        Self { rounds, slice_ns, rewarm_ns, stopping, level, target_half_width }
+        Self { rounds, slice_ns, rewarm_ns, stopping, level, margin: margin.unwrap_or(MARGIN) }
     }
 }
 

@@ -5,8 +5,14 @@
 //! lines passed with the other slowed ones say which. Each look has one line a CPU at most; known partners
 //! are paired first, then slowed CPUs without a partner, then the rest, each with the one that it was not
 //! paired with for the longest time.
+//!
+//! One that did not come in time is not known to stand still: it may run something else, or begin to run after the
+//! others went on. Neither is it known where it is, since a hypervisor that takes a logical CPU away may give it
+//! another core. So whoever is slowed while one is missing may be slowed by that one, whatever earlier looks saw of the
+//! two: it is *slowed*, and neither with a co-runner nor with a partner that is missing. Who has its core's whole width
+//! has it nevertheless, and that others which came are on one core is seen without those that did not.
 
-use super::levels::{free_adds, siblings_ns};
+use super::levels::{free_adds, siblings_ns, widths};
 use super::{BUSY_BELOW, CpuLook, Levels, Look, PairLook};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,13 +23,13 @@ const REMEMBERED: usize = 512;
 /// How a logical CPU has its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Share {
-    /// For itself.
+    /// For itself, as far as logical CPUs that came to the look and co-runners go.
     Alone,
     /// With this looked at logical CPU: their line is one of siblings, and neither has its core's whole width.
     With(u32),
     /// With a co-runner: it is slowed, and by no logical CPU that is looked at.
     CoRunner,
-    /// It is slowed, and was not paired lately with all those that may be the cause.
+    /// It is slowed, and was not paired lately with all those that may be the cause, or one of them did not come.
     Slowed,
     /// On another core than the one that it passed a line with; the width of its own is not known.
     Apart,
@@ -53,6 +59,36 @@ impl Share {
     }
 }
 
+/// How the logical CPUs of a look did, by their widths.
+#[derive(Debug, Default)]
+struct Widths {
+    slowed: BTreeSet<u32>,
+    /// Those with the whole width of their core.
+    clear: BTreeSet<u32>,
+    /// Those that were not there while others ran the wide kernel; where no widths are known, those that did not run
+    /// at all.
+    missing: BTreeSet<u32>,
+}
+
+impl Widths {
+    fn new(look: &Look, levels: &Levels) -> Self {
+        let are_known = look.cpus.iter().any(|seen| seen.adds_per_step.is_some());
+        let mut widths = Self::default();
+        for seen in &look.cpus {
+            let ran = if are_known { seen.adds_per_step.is_some() } else { seen.chain_ns.is_some() };
+            if !ran {
+                widths.missing.insert(seen.cpu);
+            }
+            match is_slowed(seen, levels) {
+                Some(true) => widths.slowed.insert(seen.cpu),
+                Some(false) => widths.clear.insert(seen.cpu),
+                None => false,
+            };
+        }
+        widths
+    }
+}
+
 /// Who met whom, look after look.
 #[derive(Debug, Clone, Default)]
 pub struct Partners {
@@ -60,6 +96,10 @@ pub struct Partners {
     partners: BTreeMap<u32, u32>,
     /// Number of the look in which two were last seen on different cores.
     apart: BTreeMap<(u32, u32), u64>,
+    /// Number of the look in which one of two was last seen without the other.
+    tested: BTreeMap<(u32, u32), u64>,
+    /// Partners that a test has shown, which a line alone does not part.
+    shown: BTreeSet<(u32, u32)>,
     /// Slowed in the last look, without a partner.
     suspects: BTreeSet<u32>,
     looks: u64,
@@ -98,6 +138,22 @@ impl Partners {
         pairs
     }
 
+    /// The two of which of these pairs are to be seen without each other: slowed ones without a partner before known
+    /// partners, whose turn is every fourth time, and others where there are none.
+    pub fn test(&self, pairs: &[(u32, u32)]) -> Option<(u32, u32)> {
+        let at = |&(a, b): &(u32, u32)| self.tested.get(&key(a, b)).copied().unwrap_or(0);
+        let longest_ago = |some: &[(u32, u32)]| some.iter().copied().min_by_key(at);
+        let both = |(a, b): &(u32, u32)| self.suspects.contains(a) && self.suspects.contains(b);
+        let suspected: Vec<(u32, u32)> = pairs.iter().copied().filter(both).collect();
+        let partners: Vec<(u32, u32)> =
+            pairs.iter().copied().filter(|(a, b)| self.partners.get(a) == Some(b)).collect();
+        let pair = match suspected.is_empty() || self.looks.is_multiple_of(4) {
+            true => longest_ago(&partners).or_else(|| longest_ago(&suspected)).or_else(|| longest_ago(pairs)),
+            false => longest_ago(&suspected),
+        };
+        pair.map(|(a, b)| key(a, b))
+    }
+
     /// Pairs CPUs up, each with the one that it has not met for the longest time.
     fn longest_ago(&self, mut cpus: BTreeSet<u32>, pairs: &mut Vec<(u32, u32)>) {
         while let Some(a) = cpus.pop_first() {
@@ -108,49 +164,98 @@ impl Partners {
         }
     }
 
-    /// Takes the next look in; says how each logical CPU had its core, in the look's order.
+    /// Takes the next look in; says how each logical CPU had its core, in the look's order. One at other logical CPUs
+    /// than the last belongs to another block: what was seen before it was long ago.
     pub fn judge(&mut self, look: &Look, levels: &Levels) -> Vec<Share> {
+        if !look.cpus.iter().map(|seen| &seen.cpu).eq(&self.cpus) {
+            *self = Self::new(&look.cpus.iter().map(|seen| seen.cpu).collect::<Vec<u32>>());
+        }
         self.looks += 1;
-        let with = |wanted| move |seen: &&CpuLook| is_slowed(seen, levels) == wanted;
-        let slowed: BTreeSet<u32> = look.cpus.iter().filter(with(Some(true))).map(|seen| seen.cpu).collect();
-        let clear: BTreeSet<u32> = look.cpus.iter().filter(with(Some(false))).map(|seen| seen.cpu).collect();
-        let contradicted = self.meet(look, &clear, levels.siblings_ns);
+        let widths = Widths::new(look, levels);
+        // Where it was before says nothing of where it comes back.
+        let is_missing = |(a, b): &(u32, u32)| widths.missing.contains(a) || widths.missing.contains(b);
+        self.apart.retain(|pair, _| !is_missing(pair));
+        let contradicted = self.meet(look, &widths, levels);
         let shares = look.cpus.iter().map(|seen| match seen.chain_ns {
             None => Share::Away,
             Some(_) if contradicted.contains(&seen.cpu) => Share::Unknown,
-            Some(_) => self.share(seen.cpu, &slowed, &clear),
+            Some(_) => self.share(seen.cpu, &widths),
         });
         let shares = shares.collect();
-        self.suspects = slowed.into_iter().filter(|cpu| !self.partners.contains_key(cpu)).collect();
+        self.suspects = widths.slowed.into_iter().filter(|cpu| !self.partners.contains_key(cpu)).collect();
         shares
     }
 
     /// Notes who was apart and who on one core; gives those whose line and widths contradict each other.
-    fn meet(&mut self, look: &Look, clear: &BTreeSet<u32>, siblings_ns: Option<f64>) -> BTreeSet<u32> {
+    fn meet(&mut self, look: &Look, widths: &Widths, levels: &Levels) -> BTreeSet<u32> {
         let mut contradicted = BTreeSet::new();
+        let tested = levels.tested(look).map(|(a, b, is_with)| (key(a, b), is_with));
+        self.tested.extend(look.alone.map(|alone| (key(alone.a, alone.b), self.looks)));
         for &PairLook { a, b, line_ns } in &look.pairs {
-            let Some(line_ns) = line_ns else { continue };
-            if self.partners.get(&a) == Some(&b) {
-                self.partners.remove(&a);
-                self.partners.remove(&b);
+            // What widths show needs no line; but where lines of siblings are short, a long one contradicts it.
+            if let Some((_, is_with)) = tested.filter(|(pair, _)| *pair == key(a, b)) {
+                let is_long =
+                    levels.siblings_ns.zip(line_ns).is_some_and(|(most_ns, line_ns)| line_ns > most_ns);
+                if is_with && is_long {
+                    self.part(a, b);
+                    contradicted.extend([a, b]);
+                    continue;
+                }
+                self.note(a, b, is_with);
+                self.shown.extend(is_with.then_some(key(a, b)));
+                continue;
             }
-            match siblings_ns.map(|siblings_ns| line_ns <= siblings_ns) {
-                Some(false) => {
-                    self.apart.insert(key(a, b), self.looks);
+            // The width of one says nothing of the other where that passed its line and was gone then.
+            let is_clear = (widths.clear.contains(&a) || widths.clear.contains(&b))
+                && ![a, b].iter().any(|cpu| widths.missing.contains(cpu));
+            if self.shown.contains(&key(a, b)) && !is_clear {
+                continue;
+            }
+            let Some(line_ns) = line_ns else { continue };
+            match levels.siblings_ns.map(|siblings_ns| line_ns <= siblings_ns) {
+                Some(false) => self.note(a, b, false),
+                Some(true) if !is_clear => self.note(a, b, true),
+                None if levels.lines_mislead => {
+                    if is_clear {
+                        self.note(a, b, false);
+                    }
                 }
-                Some(true) if !clear.contains(&a) && !clear.contains(&b) => {
-                    self.partners
-                        .retain(|&one, &mut other| ![one, other].iter().any(|cpu| [a, b].contains(cpu)));
-                    self.partners.extend([(a, b), (b, a)]);
+                _ => {
+                    self.part(a, b);
+                    contradicted.extend([a, b]);
                 }
-                _ => contradicted.extend([a, b]),
             }
         }
         contradicted
     }
 
-    fn share(&self, cpu: u32, slowed: &BTreeSet<u32>, clear: &BTreeSet<u32>) -> Share {
-        let partner = self.partners.get(&cpu).filter(|partner| !clear.contains(partner));
+    /// Two that were on one core are so no more, as far as is known.
+    fn part(&mut self, a: u32, b: u32) {
+        self.shown.remove(&key(a, b));
+        if self.partners.get(&a) == Some(&b) {
+            self.partners.remove(&a);
+            self.partners.remove(&b);
+        }
+    }
+
+    /// Two are on one core now, or on different ones.
+    fn note(&mut self, a: u32, b: u32, is_with: bool) {
+        self.part(a, b);
+        if !is_with {
+            self.apart.insert(key(a, b), self.looks);
+            return;
+        }
+        self.apart.remove(&key(a, b));
+        let is_other = |one: u32, other: u32| ![one, other].iter().any(|cpu| [a, b].contains(cpu));
+        self.partners.retain(|&one, &mut other| is_other(one, other));
+        self.shown.retain(|&(one, other)| is_other(one, other));
+        self.partners.extend([(a, b), (b, a)]);
+    }
+
+    fn share(&self, cpu: u32, widths: &Widths) -> Share {
+        let Widths { slowed, clear, missing } = widths;
+        let both_came = |partner: &&u32| !missing.contains(&cpu) && !missing.contains(*partner);
+        let partner = self.partners.get(&cpu).filter(|partner| !clear.contains(partner)).filter(both_came);
         match partner {
             _ if clear.contains(&cpu) => Share::Alone,
             Some(&partner) => Share::With(partner),
@@ -160,7 +265,10 @@ impl Partners {
                 let is_apart = |other: &u32| self.apart.get(&key(cpu, *other)).is_some_and(|at| *at > lately);
                 let mut others =
                     slowed.iter().filter(|other| **other != cpu && !self.partners.contains_key(other));
-                if others.all(is_apart) { Share::CoRunner } else { Share::Slowed }
+                match missing.is_empty() && others.all(is_apart) {
+                    true => Share::CoRunner,
+                    false => Share::Slowed,
+                }
             }
             None => {
                 let is_now = |(&(a, b), &at): (&(u32, u32), &u64)| at == self.looks && [a, b].contains(&cpu);
@@ -176,6 +284,8 @@ pub struct Follower {
     partners: Partners,
     widths: BTreeMap<u32, VecDeque<f64>>,
     lines_ns: VecDeque<f64>,
+    /// Lines of those that widths showed on one core.
+    on_one_core_ns: VecDeque<f64>,
 }
 
 impl Follower {
@@ -189,11 +299,16 @@ impl Follower {
         self.partners.pairs()
     }
 
+    /// As [`Partners::test`].
+    pub fn test(&self, pairs: &[(u32, u32)]) -> Option<(u32, u32)> {
+        self.partners.test(pairs)
+    }
+
     /// As [`Partners::judge`].
     pub fn judge(&mut self, look: &Look) -> Vec<Share> {
-        for seen in &look.cpus {
-            let widths = self.widths.entry(seen.cpu).or_default();
-            widths.extend(seen.adds_per_step);
+        for (cpu, width) in widths(look) {
+            let widths = self.widths.entry(cpu).or_default();
+            widths.push_back(width);
             if widths.len() > REMEMBERED {
                 widths.pop_front();
             }
@@ -201,6 +316,10 @@ impl Follower {
         self.lines_ns.extend(look.pairs.iter().filter_map(|pair| pair.line_ns));
         let forgotten = self.lines_ns.len().saturating_sub(REMEMBERED);
         self.lines_ns.drain(..forgotten);
+        self.on_one_core_ns.extend(self.levels().line_on_one_core(look));
+        if self.on_one_core_ns.len() > REMEMBERED {
+            self.on_one_core_ns.pop_front();
+        }
         self.partners.judge(look, &self.levels())
     }
 
@@ -210,7 +329,12 @@ impl Follower {
             let widths: Vec<f64> = widths.iter().copied().collect();
             Some((cpu, free_adds(&widths)?))
         });
-        Levels { siblings_ns: siblings_ns(self.lines_ns.iter().copied()), free_adds: free_adds.collect() }
+        let levels = Levels {
+            siblings_ns: siblings_ns(self.lines_ns.iter().copied()),
+            lines_mislead: false,
+            free_adds: free_adds.collect(),
+        };
+        levels.unless_misleading(self.on_one_core_ns.iter().copied())
     }
 }
 
@@ -223,141 +347,4 @@ pub fn judge_all(looks: &[&Look]) -> Vec<Vec<Share>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a machine would show: `cores` names the core of each CPU; `busy` are cores with a co-runner.
-    fn look(cores: &[u32], busy: &[u32], pairs: &[(u32, u32)]) -> Look {
-        let on = |cpu: u32| cores[cpu as usize];
-        let adds = |cpu: u32| {
-            let is_shared = cores.iter().filter(|core| **core == on(cpu)).count() > 1;
-            if is_shared || busy.contains(&on(cpu)) { 2.4 } else { 4.4 }
-        };
-        let line =
-            |&(a, b): &(u32, u32)| PairLook { a, b, line_ns: Some(if on(a) == on(b) { 7.0 } else { 60.0 }) };
-        Look {
-            start_ns: 0,
-            took_ns: 1,
-            cpus: (0..cores.len() as u32)
-                .map(|cpu| CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(adds(cpu)) })
-                .collect(),
-            pairs: pairs.iter().map(line).collect(),
-        }
-    }
-
-    fn free(cpus: u32) -> Follower {
-        let all: Vec<u32> = (0..cpus).collect();
-        let mut follower = Follower::new(&all);
-        for _ in 0..20 {
-            follower.judge(&look(&all, &[], &follower.pairs()));
-        }
-        follower
-    }
-
-    fn follow(follower: &mut Follower, cores: &[u32], busy: &[u32], looks: usize) -> Vec<Share> {
-        let mut last = Vec::new();
-        for _ in 0..looks {
-            last = follower.judge(&look(cores, busy, &follower.pairs()));
-        }
-        last
-    }
-
-    #[test]
-    fn two_cpus_are_judged_by_one_look() {
-        let mut follower = free(2);
-        assert_eq!(follow(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
-        assert_eq!(follow(&mut follower, &[0, 0], &[], 1), [Share::With(1), Share::With(0)]);
-        assert_eq!(follow(&mut follower, &[0, 1], &[1], 1), [Share::Alone, Share::CoRunner]);
-        assert_eq!(follow(&mut follower, &[0, 1], &[0, 1], 1), [Share::CoRunner, Share::CoRunner]);
-        assert_eq!(follow(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
-    }
-
-    #[test]
-    fn partners_among_many_are_found_within_as_many_looks() {
-        let mut follower = free(8);
-        let cores = [0, 1, 2, 3, 0, 1, 6, 7];
-        let found = follow(&mut follower, &cores, &[6], 8);
-        let want = [
-            Share::With(4),
-            Share::With(5),
-            Share::Alone,
-            Share::Alone,
-            Share::With(0),
-            Share::With(1),
-            Share::CoRunner,
-            Share::Alone,
-        ];
-        assert_eq!(found, want);
-        let moved = follow(&mut follower, &[0, 1, 2, 3, 3, 1, 6, 7], &[], 8);
-        assert_eq!(moved[0], Share::Alone);
-        assert_eq!([moved[3], moved[4], moved[1]], [Share::With(4), Share::With(3), Share::With(5)]);
-    }
-
-    #[test]
-    fn who_was_not_met_yet_may_be_the_cause() {
-        let mut follower = free(8);
-        let first = follow(&mut follower, &[0, 1, 2, 3, 4, 5, 0, 7], &[], 1);
-        assert!([Share::Slowed, Share::With(6), Share::CoRunner].contains(&first[0]));
-        assert_ne!(first[1], Share::Slowed);
-        assert_eq!(follow(&mut follower, &[0, 1, 2, 3, 4, 5, 0, 7], &[], 3)[0], Share::With(6));
-    }
-
-    #[test]
-    fn lines_and_widths_that_contradict_and_cpus_that_did_not_run() {
-        let mut follower = free(2);
-        let mut odd = look(&[0, 1], &[], &[(0, 1)]);
-        odd.pairs[0].line_ns = Some(7.0);
-        assert_eq!(follower.judge(&odd), [Share::Unknown, Share::Unknown]);
-        let mut away = look(&[0, 1], &[], &[(0, 1)]);
-        (away.pairs[0].line_ns, away.cpus[1].chain_ns) = (None, None);
-        assert_eq!(follower.judge(&away), [Share::Alone, Share::Away]);
-    }
-
-    #[test]
-    fn one_odd_line_does_not_close_the_gap_for_good() {
-        let mut follower = free(2);
-        let mut odd = look(&[0, 1], &[], &[(0, 1)]);
-        odd.pairs[0].line_ns = Some(14.0);
-        follower.judge(&odd);
-        odd.pairs[0].line_ns = Some(16.0);
-        follower.judge(&odd);
-        assert_eq!(follower.levels().siblings_ns, None);
-        follow(&mut follower, &[0, 1], &[], REMEMBERED);
-        assert_eq!(follow(&mut follower, &[0, 0], &[], 1), [Share::With(1), Share::With(0)]);
-    }
-
-    #[test]
-    fn without_a_free_core_lines_alone_say_who_is_together() {
-        let mut follower = Follower::new(&[0, 1]);
-        assert_eq!(follow(&mut follower, &[0, 0], &[], 30), [Share::With(1), Share::With(0)]);
-        assert_eq!(follow(&mut follower, &[0, 1], &[0, 1], 1), [Share::Apart, Share::Apart]);
-        let mut without_widths = look(&[0, 1], &[], &[]);
-        without_widths.cpus.iter_mut().for_each(|seen| seen.adds_per_step = None);
-        assert_eq!(follower.judge(&without_widths), [Share::Unknown, Share::Unknown]);
-    }
-
-    #[test]
-    fn a_whole_study_is_judged_by_all_its_looks() {
-        let pairs = [(0, 1)];
-        let mut looks = vec![look(&[0, 0], &[], &pairs), look(&[0, 1], &[1], &pairs)];
-        looks.extend((0..10).map(|_| look(&[0, 1], &[], &pairs)));
-        let judged = judge_all(&looks.iter().collect::<Vec<_>>());
-        assert_eq!(judged[0], [Share::With(1), Share::With(0)]);
-        assert_eq!(judged[1], [Share::Alone, Share::CoRunner]);
-        assert_eq!(judged[11], [Share::Alone, Share::Alone]);
-        assert!(judge_all(&[]).is_empty());
-    }
-
-    #[test]
-    fn every_pair_meets_in_its_turn() {
-        let mut follower = Follower::new(&[0, 1, 2, 3, 4, 5]);
-        let mut met = BTreeSet::new();
-        for _ in 0..24 {
-            let pairs = follower.pairs();
-            assert_eq!(pairs.len(), 3);
-            met.extend(pairs.iter().map(|&(a, b)| key(a, b)));
-            follower.judge(&look(&[0, 1, 2, 3, 4, 5], &[], &pairs));
-        }
-        assert_eq!(met.len(), 15);
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! What looks are judged by: lines of siblings, and the width of a free core.
 
-use super::Look;
+use super::{Alone, Look};
 use std::collections::BTreeMap;
 
 /// Longest time of one move of a line between siblings. In the results of 27 machines with SMT that come with
@@ -24,8 +24,15 @@ pub const FREE_ADDS: f64 = 3.4;
 /// sibling takes 4 tenths.
 pub const BUSY_BELOW: f64 = 0.8;
 
+/// Two that share one core and run the wide kernel both have half of its width, and loop overhead of a sibling's
+/// turn: 0.51 to 0.53 on AMD Zen 5, 0.56 on an Intel server, when measured. Co-runners mostly leave more.
+pub const HALF_BELOW: f64 = 0.65;
+
 /// Values within this share of each other are one level.
 const SAME_LEVEL: f64 = 0.94;
+
+/// More tests than this have to show one core with a long line before lines are given up.
+const MISLED: usize = 1;
 
 /// One line in so many may be odd on each side of the gap, since an interrupt may fall into every batch.
 const ODD: usize = 100;
@@ -36,6 +43,9 @@ pub struct Levels {
     /// A line that takes no longer is one between siblings, nanoseconds; `None` where the looks leave no gap
     /// there.
     pub siblings_ns: Option<f64>,
+    /// Whether lines of those that widths alone show on one core are longer than that: then lines say nothing, and
+    /// `siblings_ns` is `None`.
+    pub lines_mislead: bool,
     /// Adds per chain step of each logical CPU while its core is free, as far as the looks show it.
     pub free_adds: BTreeMap<u32, f64>,
 }
@@ -43,16 +53,64 @@ pub struct Levels {
 impl Levels {
     /// From all looks of a study.
     pub fn of<'l>(looks: impl IntoIterator<Item = &'l Look>) -> Self {
+        let mut all = Vec::new();
         let (mut lines_ns, mut adds) = (Vec::new(), BTreeMap::<u32, Vec<f64>>::new());
         for look in looks {
             lines_ns.extend(look.pairs.iter().filter_map(|pair| pair.line_ns));
-            for seen in &look.cpus {
-                adds.entry(seen.cpu).or_default().extend(seen.adds_per_step);
+            for (cpu, width) in widths(look) {
+                adds.entry(cpu).or_default().push(width);
             }
+            all.push(look);
         }
         let free_adds = adds.iter().filter_map(|(&cpu, adds)| Some((cpu, free_adds(adds)?))).collect();
-        Self { siblings_ns: siblings_ns(lines_ns), free_adds }
+        let levels = Self { siblings_ns: siblings_ns(lines_ns), lines_mislead: false, free_adds };
+        let shown: Vec<f64> = all.into_iter().filter_map(|look| levels.line_on_one_core(look)).collect();
+        levels.unless_misleading(shown)
     }
+
+    /// Takes the level of siblings away where lines of those that are on one core by their widths are longer.
+    pub(super) fn unless_misleading(self, lines_on_one_core_ns: impl IntoIterator<Item = f64>) -> Self {
+        let (long, all) = lines_on_one_core_ns.into_iter().fold((0, 0), |(long, all), line_ns| {
+            (long + usize::from(line_ns > SIBLINGS_AT_MOST_NS), all + 1)
+        });
+        // Where most are short, those that are long contradict their tests.
+        match long > MISLED && 2 * long > all {
+            true => Self { siblings_ns: None, lines_mislead: true, ..self },
+            false => self,
+        }
+    }
+
+    /// The line of the tested pair, where its widths show it on one core.
+    pub(super) fn line_on_one_core(&self, look: &Look) -> Option<f64> {
+        let (a, b, _) = self.tested(look).filter(|(.., is_with)| *is_with)?;
+        look.pairs.iter().find(|pair| (pair.a, pair.b) == (a.min(b), a.max(b)))?.line_ns
+    }
+
+    /// What the test of a look shows: the two, and whether they are on one core; `None` without a test, or where
+    /// the widths do not say.
+    pub(super) fn tested(&self, look: &Look) -> Option<(u32, u32, bool)> {
+        let Alone { a, b, a_adds_per_step, b_adds_per_step } = look.alone?;
+        // Those that share a core are of one kind: where one of them never had it alone, the other's width is its own.
+        let free = |cpu: u32, other: u32| self.free_adds.get(&cpu).or_else(|| self.free_adds.get(&other));
+        let (free_a, free_b) = (free(a, b)?, free(b, a)?);
+        let together = |cpu: u32| look.cpus.iter().find(|seen| seen.cpu == cpu)?.adds_per_step;
+        let with = [together(a)? / free_a, together(b)? / free_b];
+        let without = [a_adds_per_step / free_a, b_adds_per_step / free_b];
+        let is_half = with.iter().all(|share| *share < HALF_BELOW);
+        match is_half && without.iter().all(|share| *share >= BUSY_BELOW) {
+            true => Some((a, b, true)),
+            // One has the whole width beside the other, or no more without it than with it.
+            false if with.iter().any(|share| *share >= BUSY_BELOW) => Some((a, b, false)),
+            false => without.iter().all(|share| *share < BUSY_BELOW).then_some((a, b, false)),
+        }
+    }
+}
+
+/// Widths in a look: of each logical CPU with all, and of two without each other.
+pub(super) fn widths(look: &Look) -> impl Iterator<Item = (u32, f64)> + '_ {
+    let together = look.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.adds_per_step?)));
+    let alone = look.alone.map(|one| [(one.a, one.a_adds_per_step), (one.b, one.b_adds_per_step)]);
+    together.chain(alone.into_iter().flatten())
 }
 
 /// The level of siblings in lines (nanoseconds a move); `None` where they leave no gap there.
