@@ -214,7 +214,12 @@ impl Bench<'_> {
     fn ours(&self, treatment: &Treatment, crew: &[Member]) -> Result<Arm, Failure> {
         treatment.before()?;
         let start_ns = clock::monotonic_ns() + CALL_LEAD.as_nanos() as u64;
-        let window = Window { sequence: 0, start_ns, end_ns: start_ns + self.window().as_nanos() as u64 };
+        let window = Window {
+            sequence: 0,
+            start_ns,
+            end_ns: start_ns + self.window().as_nanos() as u64,
+            piece_ns: None,
+        };
         for member in crew {
             member.windows.send(window)?;
         }

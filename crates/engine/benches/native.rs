@@ -171,7 +171,7 @@ impl Arm {
 
     fn slice(&self) -> Result<Seen, Box<dyn Error>> {
         let start_ns = clock::monotonic_ns() + REWARM_NS;
-        let window = Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS };
+        let window = Window { sequence: 0, start_ns, end_ns: start_ns + SLICE_NS, piece_ns: None };
         for orders in &self.orders {
             orders.send(window)?;
         }

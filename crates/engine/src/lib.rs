@@ -132,6 +132,9 @@ pub struct Window {
     pub start_ns: u64,
     /// End of measuring.
     pub end_ns: u64,
+    /// Length of the pieces of the window whose rows are to be counted apart, nanoseconds: a warm-up is being measured.
+    /// Sessions that cannot tell give none ([`SessionSlice::rows_by_piece`]).
+    pub piece_ns: Option<u64>,
 }
 
 /// What an engine is started with for one treatment, before its sessions are opened.

@@ -97,6 +97,10 @@ pub enum Request {
         /// time that this may take. Only for workloads of queries.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         queries: Vec<Vec<u8>>,
+        /// Length of the pieces of the window whose rows are to be counted apart, to measure a warm-up; asked of
+        /// workers alone whose `hello` has `pieces`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        piece_ns: Option<u64>,
     },
     /// End. Answered by `done`, then the worker exits with 0.
     Stop,
@@ -117,6 +121,9 @@ pub enum Reply {
         /// What the engine is like; workers from before there was such a field leave it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         properties: Option<Properties>,
+        /// Whether it understands `piece_ns` in `go`.
+        #[serde(default)]
+        pieces: bool,
     },
     /// Data is made.
     Loaded {
@@ -225,6 +232,9 @@ pub struct WireSessionSlice {
     /// Items of a work list.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::items")]
     pub items: Vec<ItemSpan>,
+    /// Rows of each piece of the window, where pieces were asked for and the engine can tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::pieces")]
+    pub rows_by_piece: Vec<u64>,
 }
 
 /// The first characters of a line, fit for a message on one line.
@@ -386,6 +396,7 @@ impl From<SessionSlice> for WireSessionSlice {
             queries: slice.queries,
             metrics: slice.metrics,
             items: slice.items,
+            rows_by_piece: slice.rows_by_piece,
         }
     }
 }
@@ -419,6 +430,7 @@ impl TryFrom<WireSessionSlice> for SessionSlice {
             queries: wire.queries,
             metrics: wire.metrics,
             items: wire.items,
+            rows_by_piece: wire.rows_by_piece,
         })
     }
 }

@@ -63,7 +63,13 @@ impl Lab {
         let (protocol, seed, service, journal) = (VERSION, 1 << 40 | 77, None, None);
         let requests = [
             Request::Prepare { protocol, load, sessions, seed, service, journal },
-            Request::Go { sequence: 0, warmup_ns: 0, window_ns: 60_000_000_000, queries: Vec::new() },
+            Request::Go {
+                sequence: 0,
+                warmup_ns: 0,
+                window_ns: 60_000_000_000,
+                queries: Vec::new(),
+                piece_ns: None,
+            },
             Request::Stop,
         ];
         let input: String = requests.iter().map(|request| protocol::encode(request).unwrap()).collect();

@@ -45,7 +45,7 @@ fn prepare(load: &WireLoad) -> Request {
 }
 
 fn go(sequence: u64, window_ns: u64) -> Request {
-    Request::Go { sequence, warmup_ns: 1_000_000, window_ns, queries: Vec::new() }
+    Request::Go { sequence, warmup_ns: 1_000_000, window_ns, queries: Vec::new(), piece_ns: None }
 }
 
 /// Runs a worker over the whole input; its replies, and an empty folder at its end.

@@ -50,7 +50,7 @@ fn load_request(load: &WireLoad) -> Request {
 }
 
 fn go(sequence: u64) -> Request {
-    Request::Go { sequence, warmup_ns: 1_000_000, window_ns: WINDOW_NS, queries: Vec::new() }
+    Request::Go { sequence, warmup_ns: 1_000_000, window_ns: WINDOW_NS, queries: Vec::new(), piece_ns: None }
 }
 
 /// Runs a worker over the whole input; gives its replies and how it ended.
@@ -121,8 +121,13 @@ fn inserts_are_checked_and_put_back_at_the_end() {
         .map(|(name, value)| (name.to_owned(), OptionValue::Integer(value)))
         .into();
     load.options.insert("file".into(), OptionValue::Text("shared".into()));
-    let long =
-        Request::Go { sequence: 0, warmup_ns: 1_000_000, window_ns: 3_600_000_000_000, queries: Vec::new() };
+    let long = Request::Go {
+        sequence: 0,
+        warmup_ns: 1_000_000,
+        window_ns: 3_600_000_000_000,
+        queries: Vec::new(),
+        piece_ns: None,
+    };
     let requests = [load_request(&load), prepare(&load), long, Request::Stop];
     for _ in 0..2 {
         let (replies, result) = converse("sqlite", &lines(&requests));
@@ -257,7 +262,8 @@ fn requests_that_cannot_be_followed_are_named() {
         service: None,
         journal: None,
     };
-    let endless = Request::Go { sequence: 0, warmup_ns: 0, window_ns: u64::MAX, queries: Vec::new() };
+    let endless =
+        Request::Go { sequence: 0, warmup_ns: 0, window_ns: u64::MAX, queries: Vec::new(), piece_ns: None };
     let cases = [
         (vec![sessions(&[])], "names no session"),
         (vec![sessions(&["0", "0"])], "2 sessions, but data is loaded for 1"),

@@ -25,7 +25,7 @@ fn every_example_is_a_message() {
             (Err(request), Err(reply)) => panic!("{request}; {reply}"),
         }
     }
-    assert_eq!((requests.len(), replies.len()), (5, 7), "{requests:?} {replies:?}");
+    assert_eq!((requests.len(), replies.len()), (6, 7), "{requests:?} {replies:?}");
     assert!(PAGE.contains(&format!("Protocol version: {VERSION}.")));
     assert!(PAGE.contains(REPLY_FD));
 }
@@ -73,7 +73,13 @@ fn the_python_worker_keeps_to_the_protocol() {
     }
     let mut rows = 0;
     for sequence in 0..100 {
-        send(&Request::Go { sequence, warmup_ns: 1_000_000, window_ns: 20_000_000, queries: Vec::new() });
+        send(&Request::Go {
+            sequence,
+            warmup_ns: 1_000_000,
+            window_ns: 20_000_000,
+            queries: Vec::new(),
+            piece_ns: None,
+        });
         let Reply::Slice { sequence: its, window_ns: 20_000_000, sessions, .. } = reply() else {
             panic!("no slice")
         };

@@ -41,7 +41,7 @@ fn schedule(lookers: &Lookers, [a, b]: [u32; 2]) {
     while looks[0] + looks[1] < SCHEDULED {
         set_thread_affinity(tid, &one(if is_stacked { a } else { b })).unwrap();
         for _ in 0..=bits.next() % 8 {
-            let line_ns = lookers.look(&[a, b], &[(a, b)]).unwrap().pairs[0].line_ns;
+            let line_ns = lookers.look(&[a, b], &[(a, b)], Some((a, b))).unwrap().pairs[0].line_ns;
             looks[usize::from(is_stacked)] += 1;
             right[usize::from(is_stacked)] += usize::from(line_ns.is_none() == is_stacked);
             sleep(Duration::from_micros(500 + bits.next() % 2_000));
@@ -92,7 +92,7 @@ fn taken(lookers: &Lookers, cpus: [u32; 2], seconds: u64) -> Vec<(bool, Look)> {
         let is_awake = began.elapsed().as_secs() % 2 == 1;
         awake.store(is_awake, Ordering::Relaxed);
         sleep(EVERY);
-        all.push((is_awake, lookers.look(&cpus, &[(cpus[0], cpus[1])]).unwrap()));
+        all.push((is_awake, lookers.look(&cpus, &[(cpus[0], cpus[1])], Some((cpus[0], cpus[1]))).unwrap()));
     }
     over.store(true, Ordering::Relaxed);
     all

@@ -8,7 +8,7 @@
 //! CLOCK_MONOTONIC after each. The caller sleeps until the last one is done; threads that have
 //! no part in a window are not woken.
 
-mod clock;
+pub mod clock;
 mod switches;
 #[cfg(test)]
 mod tests;

@@ -37,8 +37,12 @@ mod tests {
 
     #[test]
     fn windows_begin_on_the_nearest_millisecond_and_keep_their_length() {
-        let window =
-            |start_ns: u64, length_ns: u64| Window { sequence: 0, start_ns, end_ns: start_ns + length_ns };
+        let window = |start_ns: u64, length_ns: u64| Window {
+            sequence: 0,
+            start_ns,
+            end_ns: start_ns + length_ns,
+            piece_ns: None,
+        };
         let offset_ns = 1_795_313_194_000_400_000;
         for (start_ns, expected) in [(0, 0), (99_999, 0), (100_000, 1), (1_099_999, 1)] {
             let (start_ms, end_ms) = window_ms(&window(start_ns, 50_000_000), offset_ns);

@@ -59,6 +59,15 @@ pub(super) fn queries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -
     from.deserialize_seq(List { most: QUERIES, what: "queries of a session", element: PhantomData })
 }
 
+/// Rows by pieces of a window.
+pub(super) fn pieces<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    from.deserialize_seq(List {
+        most: crate::worker::MAX_PIECES,
+        what: "pieces of a window",
+        element: PhantomData,
+    })
+}
+
 pub(super) fn items<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(List { most: MAX_ITEMS as usize, what: "items", element: PhantomData })
 }

@@ -40,9 +40,10 @@ fn requests_and_the_load_come_back_unchanged() {
     };
     assert_eq!(round_trip(&request), request);
     assert_eq!(LoadRequest::from(wire), load());
-    for request in
-        [Request::Stop, Request::Go { sequence: 1, warmup_ns: 2, window_ns: 3, queries: Vec::new() }]
-    {
+    for request in [
+        Request::Stop,
+        Request::Go { sequence: 1, warmup_ns: 2, window_ns: 3, queries: Vec::new(), piece_ns: None },
+    ] {
         assert_eq!(round_trip(&request), request);
     }
 }

@@ -11,12 +11,19 @@
 //! ratios such as logical reads per row compare equal numbers of steps, and the bias of counters
 //! and CPU time against the window is at most one step of work per session. The same holds for
 //! switches and run-queue wait, where a descheduling in the last step counts whole.
+//!
+//! Rows of the window's first half are counted apart ([`ROWS_FIRST_HALF`]): a warm-up that is too short shows as
+//! second halves that are faster than first ones (docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
 use hdrhistogram::Histogram;
+use threadwise_study::observation::ROWS_FIRST_HALF;
 use threadwise_study::{Counters, SessionSlice};
 
 use crate::clock::{self, RunQueueWait, Switches};
 use crate::{EngineError, Window, latency};
+
+/// Most pieces of a window.
+pub(crate) const MAX_PIECES: usize = 1000;
 
 /// What one step did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,6 +71,51 @@ impl<const N: usize> Reading<N> {
     }
 }
 
+/// Rows of a window by pieces of equal length: its halves, or those that were asked for.
+struct Pieces {
+    length_ns: u64,
+    /// End of the piece that is under way.
+    until_ns: u64,
+    at: usize,
+    rows: Vec<u64>,
+    are_halves: bool,
+}
+
+impl Pieces {
+    fn new(window: &Window) -> Self {
+        let window_ns = window.end_ns.saturating_sub(window.start_ns).max(1);
+        let half_ns = window_ns.div_ceil(2);
+        let length_ns = window.piece_ns.unwrap_or(half_ns).max(1);
+        let pieces = usize::try_from(window_ns.div_ceil(length_ns)).unwrap_or(1).min(MAX_PIECES);
+        Self {
+            length_ns,
+            until_ns: window.start_ns.saturating_add(length_ns),
+            at: 0,
+            rows: vec![0; pieces],
+            are_halves: window.piece_ns.is_none(),
+        }
+    }
+
+    /// Adds a step that ended inside the window; one comparison, but at the end of a piece.
+    #[inline]
+    fn add(&mut self, ended_ns: u64, rows: u64) {
+        while ended_ns > self.until_ns && self.at + 1 < self.rows.len() {
+            self.at += 1;
+            self.until_ns = self.until_ns.saturating_add(self.length_ns);
+        }
+        self.rows[self.at] += rows;
+    }
+
+    fn give(self, slice: &mut SessionSlice) {
+        match self.are_halves {
+            true => {
+                slice.counters.insert(ROWS_FIRST_HALF.to_owned(), self.rows[0]);
+            }
+            false => slice.rows_by_piece = self.rows,
+        }
+    }
+}
+
 /// Steps until the window's end and counts what ended inside it. Works from the call on, so the
 /// time before `window.start_ns` is the re-warm. Costs one clock reading and one histogram entry a
 /// step. `counters` gives the engine's own counters, only ever growing, by name; it is called
@@ -80,6 +132,7 @@ pub fn closed_loop<const N: usize>(
     let mut histogram = latency::histogram().map_err(latency_failed)?;
     let mut slice = SessionSlice::default();
     let mut first = None;
+    let mut pieces = Pieces::new(window);
     let mut began_ns = clock::monotonic_ns();
     loop {
         let result = step()?;
@@ -90,6 +143,7 @@ pub fn closed_loop<const N: usize>(
         let inside = ended_ns > window.start_ns;
         if inside {
             count(&mut slice, &mut histogram, result, ended_ns - began_ns);
+            pieces.add(ended_ns, result.rows);
         }
         began_ns = ended_ns;
         if inside && first.is_none() {
@@ -104,6 +158,7 @@ pub fn closed_loop<const N: usize>(
     }
     if let Some(first) = first {
         Reading::take(&run_queue, counters()?).add_since(&first, &mut slice);
+        pieces.give(&mut slice);
     }
     slice.latency = latency::to_bytes(&histogram).map_err(latency_failed)?;
     Ok(slice)
@@ -129,7 +184,7 @@ mod tests {
     /// Steps whose work is counted by themselves, as an engine's counter would.
     fn run(window_ns: u64, step_ns: u64, think_ns: u64) -> (SessionSlice, Window) {
         let start_ns = clock::monotonic_ns() + 2_000_000;
-        let window = Window { sequence: 0, start_ns, end_ns: start_ns + window_ns };
+        let window = Window { sequence: 0, start_ns, end_ns: start_ns + window_ns, piece_ns: None };
         let done = std::cell::Cell::new(0_u64);
         let slice = closed_loop(
             &window,
@@ -160,6 +215,54 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_the_first_half_are_counted_apart() {
+        let start_ns = clock::monotonic_ns();
+        let window = Window { sequence: 0, start_ns, end_ns: start_ns + 20_000_000, piece_ns: None };
+        let middle_ns = start_ns + 10_000_000;
+        // Steps do 1 row in the first half and 1,000 in the second; the one that is under way in the middle may be
+        // counted on either side, so that each side has at most one step of the other.
+        let slice = closed_loop(
+            &window,
+            || {
+                let until = clock::monotonic_ns() + 50_000;
+                while clock::monotonic_ns() < until {}
+                let rows = if clock::monotonic_ns() <= middle_ns { 1 } else { 1_000 };
+                Ok(StepResult { rows, ..StepResult::default() })
+            },
+            || Ok([]),
+        );
+        let slice = slice.unwrap();
+        let first = slice.counters.get(ROWS_FIRST_HALF).copied().unwrap_or(0);
+        assert!(first < 1_000, "{first} of {}", slice.rows);
+        assert!(slice.rows % 1_000 >= first && slice.rows % 1_000 <= first + 1, "{first} of {}", slice.rows);
+    }
+
+    #[test]
+    fn rows_are_counted_in_the_piece_in_which_their_step_ends() {
+        let window = Window { sequence: 0, start_ns: 1_000, end_ns: 1_010, piece_ns: Some(4) };
+        let mut pieces = Pieces::new(&window);
+        for (ended_ns, rows) in [(1_001, 1), (1_004, 2), (1_005, 4), (1_009, 8), (1_010, 16)] {
+            pieces.add(ended_ns, rows);
+        }
+        let mut slice = SessionSlice::default();
+        pieces.give(&mut slice);
+        assert_eq!((slice.rows_by_piece, slice.counters.len()), (vec![3, 4, 24], 0));
+        // A step that takes several pieces leaves them empty.
+        let mut pieces = Pieces::new(&window);
+        pieces.add(1_010, 5);
+        assert_eq!(pieces.rows, [0, 0, 5]);
+        // An odd window's first half is the longer one.
+        let mut halves = Pieces::new(&Window { end_ns: 1_005, piece_ns: None, ..window });
+        [(1_003, 1), (1_004, 2), (1_005, 4)].iter().for_each(|(at, rows)| halves.add(*at, *rows));
+        let mut slice = SessionSlice::default();
+        halves.give(&mut slice);
+        assert_eq!((slice.counters[ROWS_FIRST_HALF], slice.rows_by_piece.len()), (1, 0));
+        let mut endless = Pieces::new(&Window { start_ns: 0, end_ns: u64::MAX, piece_ns: None, sequence: 0 });
+        endless.add(u64::MAX, 1);
+        assert_eq!(endless.rows, [0, 1]);
+    }
+
+    #[test]
     fn a_step_longer_than_the_window_counts_nothing() {
         let (slice, _) = run(1_000, 6_000_000, 0);
         assert_eq!(slice, SessionSlice::default());
@@ -167,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_first_error_ends_the_loop() {
-        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX };
+        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None };
         let mut left = 3;
         let result = closed_loop(
             &window,

@@ -21,6 +21,7 @@ use crate::protocol::{
 use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
 use crew::Crew;
 pub use fixed::fixed_work;
+pub(crate) use measure::MAX_PIECES;
 pub use measure::{StepResult, closed_loop};
 
 /// Time for the sessions' threads to wake up before the warm-up begins.
@@ -115,7 +116,8 @@ fn serve(
     // Which server it will be is not known yet; for the others there is nothing to ask.
     let version = engine.version(&Options::new()).unwrap_or_else(|_| "unknown".to_owned());
     let properties = Some(engine.properties());
-    let hello = Reply::Hello { protocol: VERSION, engine: engine.name().to_owned(), version, properties };
+    let name = engine.name().to_owned();
+    let hello = Reply::Hello { protocol: VERSION, engine: name, version, properties, pieces: true };
     send(output, &hello)?;
     let mut held = Held::default();
     while let Some(line) = protocol::read_line(input)? {
@@ -133,11 +135,14 @@ fn serve(
                 engine.check(&start.load)?;
                 held.prepare(engine, &start)?
             }
-            Request::Go { sequence, warmup_ns, window_ns, queries } => {
+            Request::Go { sequence, warmup_ns, window_ns, queries, piece_ns } => {
                 let at_work = held.at_work.as_ref();
-                at_work
-                    .ok_or_else(|| order("go", "no session is open; prepare first"))?
-                    .go(sequence, warmup_ns, window_ns, queries)?
+                at_work.ok_or_else(|| order("go", "no session is open; prepare first"))?.go(
+                    sequence,
+                    warmup_ns,
+                    (window_ns, piece_ns),
+                    queries,
+                )?
             }
             Request::Stop => break,
         };
@@ -237,15 +242,19 @@ impl AtWork {
         &self,
         sequence: u64,
         warmup_ns: u64,
-        window_ns: u64,
+        (window_ns, piece_ns): (u64, Option<u64>),
         queries: Vec<Vec<u8>>,
     ) -> Result<Reply, WorkerError> {
         if window_ns == 0 || window_ns > MAX_WINDOW_NS || warmup_ns > MAX_WINDOW_NS {
             return Err(order("go", "window_ns must be 1 to 3600000000000, warmup_ns at most that"));
         }
+        if piece_ns.is_some_and(|piece_ns| piece_ns == 0 || window_ns.div_ceil(piece_ns) > MAX_PIECES as u64)
+        {
+            return Err(order("go", "piece_ns must give at most 1000 pieces"));
+        }
         self.running.before()?;
         let start_ns = clock::monotonic_ns() + LEAD_NS + warmup_ns;
-        let window = Window { sequence, start_ns, end_ns: start_ns + window_ns };
+        let window = Window { sequence, start_ns, end_ns: start_ns + window_ns, piece_ns };
         let mut slices = self.crew.work(window, queries, || self.running.during(&window))?;
         let counters = self.running.after(&mut slices)?;
         // A fixed amount of work makes its own window, which ends with the last session; a single

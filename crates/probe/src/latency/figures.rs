@@ -2,64 +2,109 @@
 //!
 //! What a pair is classified by is the median over calls of each call's minimum: a minimum shuts out
 //! interruptions, which only add time, and the median shuts out a minority of calls in which the
-//! hypervisor had moved the two.
+//! hypervisor had moved the two. Such calls are another state of the pair: its figures are of the state that
+//! most calls saw, and the mixture is named with its shares, since a minimum over both would be of neither.
 
 use threadwise_study::probe::LatencyFigures;
 
 /// Fewer samples than this are no answer.
 const LEAST_SAMPLES: usize = 5;
-/// A pair moved when the outer tenths of its calls' minima are this ratio apart.
+/// Calls' minima this ratio apart, with none between them, are of two states.
 const MOVED_RATIO: f64 = 1.5;
 /// Calls that are needed to say so.
 const LEAST_CALLS: usize = 4;
+/// Slower calls are a state from this share of them on: other work may be in the way of fewer. Nothing makes a
+/// line faster than it is, so a single faster call is one.
+const SLOWER_SHARE: f64 = 0.1;
 
-/// Samples of one method that are being gathered.
+/// Samples of one method that are being gathered, call by call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Series {
-    samples: Vec<f64>,
-    minima: Vec<f64>,
+    calls: Vec<Vec<f64>>,
 }
 
 impl Series {
     /// Adds the samples of one call in nanoseconds.
     pub(super) fn add(&mut self, samples: &[f64]) {
         let usable = samples.iter().copied().filter(|ns| ns.is_finite() && *ns > 0.0);
-        let before = self.samples.len();
-        self.samples.extend(usable);
-        self.minima.extend(self.samples[before..].iter().copied().reduce(f64::min));
+        let mut call: Vec<f64> = usable.collect();
+        call.sort_by(f64::total_cmp);
+        self.calls.extend((!call.is_empty()).then_some(call));
     }
 
     /// Whether any call gave an answer.
     pub(super) fn is_empty(&self) -> bool {
-        self.samples.is_empty()
+        self.calls.is_empty()
     }
 
     fn finish(mut self) -> Option<Finished> {
-        if self.samples.len() < LEAST_SAMPLES {
+        if self.calls.iter().map(Vec::len).sum::<usize>() < LEAST_SAMPLES {
             return None;
         }
-        self.samples.sort_by(f64::total_cmp);
-        self.minima.sort_by(f64::total_cmp);
-        let calls = &self.minima;
+        self.calls.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        let minima: Vec<f64> = self.calls.iter().map(|call| call[0]).collect();
+        let parts = parts(&minima);
+        let middle = (minima.len() - 1) / 2;
+        let (mut first, mut usual) = (0, 0..minima.len());
+        for part in &parts {
+            if (first..first + part.len()).contains(&middle) {
+                usual = first..first + part.len();
+            }
+            first += part.len();
+        }
+        let mut samples: Vec<f64> = self.calls[usual].concat();
+        samples.sort_by(f64::total_cmp);
+        let state = |part: &&[f64]| State { ns: quantile(part, 0.5), calls: part.len() };
         Some(Finished {
             figures: LatencyFigures {
-                min_ns: self.samples[0],
-                median_ns: quantile(&self.samples, 0.5),
-                spread_ns: (quantile(&self.samples, 0.75) - quantile(&self.samples, 0.25)) / 2.0,
-                samples: self.samples.len() as u32,
+                min_ns: samples[0],
+                median_ns: quantile(&samples, 0.5),
+                spread_ns: (quantile(&samples, 0.75) - quantile(&samples, 0.25)) / 2.0,
+                samples: samples.len() as u32,
             },
-            typical_ns: quantile(calls, 0.5),
-            moved: calls.len() >= LEAST_CALLS && quantile(calls, 0.9) >= MOVED_RATIO * quantile(calls, 0.1),
+            typical_ns: quantile(&minima, 0.5),
+            states: parts.iter().map(state).collect(),
         })
     }
 }
 
-/// A method's figures.
+/// Ascending minima of calls by state: cut where two are [`MOVED_RATIO`] apart, without a cut that would leave
+/// too few slower ones.
+fn parts(minima: &[f64]) -> Vec<&[f64]> {
+    if minima.len() < LEAST_CALLS {
+        return vec![minima];
+    }
+    let middle = (minima.len() - 1) / 2;
+    let is_cut = |at: &usize| {
+        let slower = (minima.len() - at) as f64 / minima.len() as f64;
+        minima[*at] >= MOVED_RATIO * minima[at - 1] && (*at <= middle || slower >= SLOWER_SHARE)
+    };
+    let cuts = (1..minima.len()).filter(is_cut);
+    let mut parts = Vec::new();
+    let mut first = 0;
+    for cut in cuts.chain([minima.len()]) {
+        parts.push(&minima[first..cut]);
+        first = cut;
+    }
+    parts
+}
+
+/// A state in which some calls saw a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct State {
+    /// Median of those calls' minima.
+    pub(super) ns: f64,
+    /// How many calls.
+    pub(super) calls: usize,
+}
+
+/// A method's figures.
+#[derive(Debug, Clone, PartialEq)]
 struct Finished {
     figures: LatencyFigures,
     typical_ns: f64,
-    moved: bool,
+    /// Fastest first; one where its calls agree.
+    states: Vec<State>,
 }
 
 /// Both methods' samples of one pair.
@@ -73,30 +118,40 @@ impl Gathered {
     /// Figures, where both methods gave an answer.
     pub(super) fn finish(self) -> Option<Measured> {
         let (cas, two_lines) = (self.cas.finish()?, self.two_lines.finish()?);
+        let is_faster =
+            |one: &Finished| one.states.first().is_some_and(|state| state.ns < one.typical_ns / MOVED_RATIO);
+        let moved =
+            is_faster(&cas) || is_faster(&two_lines) || (cas.states.len() > 1 && two_lines.states.len() > 1);
+        let states = if cas.states.len() >= two_lines.states.len() { &cas.states } else { &two_lines.states };
         Some(Measured {
             cas: cas.figures,
             two_lines: two_lines.figures,
             typical_ns: cas.typical_ns.min(two_lines.typical_ns),
-            moved: cas.moved && two_lines.moved,
+            states: if moved { states.clone() } else { Vec::new() },
         })
     }
 }
 
 /// A pair that was measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measured {
     pub(super) cas: LatencyFigures,
     pub(super) two_lines: LatencyFigures,
     /// What it is classified by.
     pub(super) typical_ns: f64,
-    /// Whether its calls disagree.
-    pub(super) moved: bool,
+    /// The states in which the calls of one method saw it, fastest first; empty where calls agree.
+    pub(super) states: Vec<State>,
 }
 
 impl Measured {
     /// The smaller minimum of the two methods.
     pub(super) fn min_ns(&self) -> f64 {
         self.cas.min_ns.min(self.two_lines.min_ns)
+    }
+
+    /// Whether its calls disagree.
+    pub(super) fn moved(&self) -> bool {
+        !self.states.is_empty()
     }
 }
 
@@ -139,7 +194,32 @@ mod tests {
             gathered.two_lines.add(&[ns * 1.1; 5]);
         }
         let done = gathered.finish().unwrap();
-        assert!(done.moved);
-        assert_eq!((done.typical_ns, done.min_ns()), (50.0, 8.0));
+        assert!(done.moved());
+        assert_eq!((done.typical_ns, done.min_ns(), done.cas.samples), (50.0, 50.0, 30));
+        assert_eq!(done.states, [State { ns: 8.0, calls: 3 }, State { ns: 50.0, calls: 6 }]);
+    }
+
+    #[test]
+    fn a_rare_faster_state_is_named_and_is_not_the_figure() {
+        let mut gathered = Gathered::default();
+        for call in 0..40 {
+            gathered.cas.add(&[if call == 7 { 8.0 } else { 61.0 + f64::from(call) / 10.0 }; 3]);
+            gathered.two_lines.add(&[62.0; 3]);
+        }
+        let done = gathered.finish().unwrap();
+        assert_eq!((done.cas.min_ns, done.states[0]), (61.0, State { ns: 8.0, calls: 1 }));
+        assert_eq!(done.states.len(), 2);
+    }
+
+    #[test]
+    fn a_few_slower_calls_are_other_work_and_no_state() {
+        let mut gathered = Gathered::default();
+        for call in 0..40 {
+            let ns = if call < 3 { 300.0 } else { 60.0 };
+            gathered.cas.add(&[ns; 3]);
+            gathered.two_lines.add(&[ns; 3]);
+        }
+        let done = gathered.finish().unwrap();
+        assert!(!done.moved() && done.cas.samples == 120, "{done:?}");
     }
 }

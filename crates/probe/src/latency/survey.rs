@@ -2,7 +2,7 @@
 //! the check of it, and what is reported.
 
 use super::declared::Declared;
-use super::figures::{Gathered, Measured};
+use super::figures::{Gathered, Measured, State};
 use super::levels::{Edge, Hierarchy, by_level, cpu_groups, majority_name};
 use super::plan::{self, Effort, SAMPLES, Work};
 use super::types::Pair;
@@ -286,15 +286,27 @@ impl<'a> Survey<'a> {
 
     fn gap_moved(&mut self) {
         let moved: Vec<&Pair> =
-            self.found.iter().filter(|(_, pair)| pair.moved).map(|(pair, _)| pair).collect();
+            self.found.iter().filter(|(_, pair)| pair.moved()).map(|(pair, _)| pair).collect();
         if let Some(first) = moved.first() {
             let (a, b) = self.declared.os(**first);
             self.gaps.push(format!(
-                "the latency of {} changed while it was measured (first: logical CPUs {a} and {b}): the hypervisor moves us, or other work is in the way",
-                count(moved.len())
+                "the latency of {} changed while it was measured: the hypervisor moves us, or other work is in the way; figures are of the state that most calls saw (first: logical CPUs {a} and {b}, {})",
+                count(moved.len()),
+                mixture(&self.found[*first].states)
             ));
         }
     }
+}
+
+/// `8.0 ns in 2 of 40 calls, 61.0 ns in 38`.
+fn mixture(states: &[State]) -> String {
+    let all: usize = states.iter().map(|state| state.calls).sum();
+    let total = |at: usize| if at == 0 { format!(" of {all} calls") } else { String::new() };
+    let shown = states
+        .iter()
+        .enumerate()
+        .map(|(at, state)| format!("{:.1} ns in {}{}", state.ns, state.calls, total(at)));
+    shown.collect::<Vec<String>>().join(", ")
 }
 
 fn count(pairs: usize) -> String {

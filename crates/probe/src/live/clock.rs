@@ -36,12 +36,16 @@ impl Clock {
     /// [`ProbeError::CoarseClock`].
     pub fn checked() -> Result<Self, ProbeError> {
         let zero = Instant::now();
-        let mut now_ns = || since(zero);
-        let step_ns = smallest_step(&mut now_ns);
+        Self::read(zero, &mut || since(zero))
+    }
+
+    /// The clock that these are the readings of.
+    fn read(zero: Instant, now_ns: &mut impl FnMut() -> u64) -> Result<Self, ProbeError> {
+        let step_ns = smallest_step(now_ns);
         if step_ns > COARSEST_NS {
             return Err(ProbeError::CoarseClock { step_ns });
         }
-        Ok(Self { zero, read_ns: reading_time(&mut now_ns), step_ns })
+        Ok(Self { zero, read_ns: reading_time(now_ns), step_ns })
     }
 
     /// Nanoseconds since the clock was made; never 0 for a caller, since checking it took time.
@@ -103,6 +107,17 @@ mod tests {
         assert_eq!(smallest_step(&mut made(25, 4_000_000)), 4_000_000, "the scheduler's tick");
         assert_eq!(smallest_step(&mut made(30, 40)), 40);
         assert_eq!(smallest_step(&mut made(1500, 70)), 1470, "an HPET read through the hypervisor");
+    }
+
+    #[test]
+    fn a_coarse_clock_is_refused_with_its_step() {
+        let read = |cost, step| Clock::read(Instant::now(), &mut made(cost, step));
+        for (cost, step, seen_ns) in [(25, 4_000_000, 4_000_000), (1500, 70, 1470), (25, 1_001, 1_001)] {
+            let error = read(cost, step).unwrap_err();
+            assert!(matches!(error, ProbeError::CoarseClock { step_ns } if step_ns == seen_ns), "{error}");
+        }
+        assert_eq!(read(25, 1).unwrap().step_ns, 25);
+        assert_eq!(read(25, 1_000).unwrap().step_ns, 1_000);
     }
 
     #[test]

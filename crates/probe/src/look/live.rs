@@ -1,18 +1,19 @@
 //! Lookers on the live machine: one sleeping thread a logical CPU, woken for each look.
 
-use super::meet::{Meeting, Place, Seen};
+use super::meet::{Meeting, Place, Seen, Side};
 use crate::bench::ProbeError;
 use crate::co_runner::FREE_ADDS;
 use crate::kernels::{Scratch, WIDE_ADDS_PER_STEP};
+use crate::live::clock::Clock;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use threadwise_machine::CpuSet;
-use threadwise_machine::pin::{current_thread_id, pin_current_thread, prefer_current_thread};
+use threadwise_machine::pin::{current_cpu, current_thread_id, pin_current_thread, prefer_current_thread};
 use threadwise_study::look::thousandths;
-use threadwise_study::{CpuLook, Look, PairLook};
+use threadwise_study::{Alone, CpuLook, Look, PairLook};
 
 /// Enough for what a thread calls.
 const STACK_BYTES: usize = 64 * 1024;
@@ -24,6 +25,7 @@ const LOOK_LIMIT: Duration = Duration::from_millis(3);
 pub struct Lookers {
     hands: BTreeMap<u32, Hand>,
     zero: Instant,
+    clock: Clock,
 }
 
 #[derive(Debug)]
@@ -50,8 +52,10 @@ impl Lookers {
     /// Starts a thread on each logical CPU and puts it to sleep.
     ///
     /// # Errors
-    /// A thread cannot be started or bound.
+    /// The clock is too coarse ([`ProbeError::CoarseClock`]: a piece of a kernel takes a microsecond), or a thread cannot
+    /// be started or bound.
     pub fn new(cpus: &CpuSet) -> Result<Self, ProbeError> {
+        let clock = Clock::checked()?;
         let mut hands = BTreeMap::new();
         for cpu in cpus.iter() {
             let (orders, inbox) = channel();
@@ -66,7 +70,12 @@ impl Lookers {
             let tid = answer.recv().map_err(|_| ended())??;
             hands.insert(cpu, Hand { orders, thread, tid });
         }
-        Ok(Self { hands, zero: Instant::now() })
+        Ok(Self { hands, zero: Instant::now(), clock })
+    }
+
+    /// How long reading the clock takes, nanoseconds.
+    pub fn clock_read_ns(&self) -> f64 {
+        self.clock.read_ns
     }
 
     /// OS numbers of the threads, by logical CPU.
@@ -75,21 +84,29 @@ impl Lookers {
     }
 
     /// One look at these logical CPUs, each once, of which the pairs (each of them in one at most) pass a
-    /// line. The calling thread sleeps meanwhile.
+    /// line, and the two of one pair are seen without each other. The calling thread sleeps meanwhile.
     ///
     /// # Errors
     /// A logical CPU that has no thread here.
-    pub fn look(&self, cpus: &[u32], pairs: &[(u32, u32)]) -> Result<Look, ProbeError> {
+    pub fn look(
+        &self,
+        cpus: &[u32],
+        pairs: &[(u32, u32)],
+        test: Option<(u32, u32)>,
+    ) -> Result<Look, ProbeError> {
+        // Without known widths a test says nothing.
+        let test = test.filter(|_| FREE_ADDS.is_some());
         let began = Instant::now();
         let look = Arc::new(Shared {
-            meeting: Meeting::new(cpus.len(), pairs.len()),
+            meeting: Meeting::new(cpus.len() as u32, pairs.len(), test.is_some()),
             seen: cpus.iter().map(|_| Mutex::default()).collect(),
             caller: std::thread::current(),
         });
-        for (at, &cpu) in cpus.iter().enumerate() {
+        for (at, cpu) in here_last(cpus, current_cpu()) {
             let of_pair =
                 |(pair, &(a, b)): (usize, &(u32, u32))| (cpu == a || cpu == b).then_some((pair, cpu == a));
-            let place = pairs.iter().enumerate().find_map(of_pair);
+            let pair = pairs.iter().enumerate().find_map(of_pair);
+            let place = Place { pair, tested: side(cpu, test) };
             let order = Order { place, at, look: Arc::clone(&look) };
             let sent = self.hands.get(&cpu).is_some_and(|hand| hand.orders.send(order).is_ok());
             if !sent {
@@ -102,7 +119,8 @@ impl Lookers {
         look.meeting.give_up();
         let seen: Vec<Seen> =
             look.seen.iter().map(|seen| *seen.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        let line_of = |cpu: u32| cpus.iter().position(|&other| other == cpu).and_then(|at| seen[at].line_ns);
+        let seen_by = |cpu: u32| cpus.iter().position(|&other| other == cpu).map(|at| seen[at]);
+        let line_of = |cpu: u32| seen_by(cpu)?.line_ns;
         Ok(Look {
             start_ns: nanoseconds(began.duration_since(self.zero)),
             took_ns: nanoseconds(began.elapsed()),
@@ -111,6 +129,7 @@ impl Lookers {
                 .iter()
                 .map(|&(a, b)| PairLook { a, b, line_ns: line_of(a).map(thousandths) })
                 .collect(),
+            alone: test.and_then(|(a, b)| alone((a, &seen_by(a)?), (b, &seen_by(b)?))),
         })
     }
 }
@@ -132,13 +151,38 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 fn cpu_look(cpu: u32, seen: &Seen) -> CpuLook {
-    let times = seen.chain_ns.zip(seen.wide_ns).filter(|(_, wide_ns)| *wide_ns > 0.0);
-    let adds = times.map(|(chain_ns, wide_ns)| WIDE_ADDS_PER_STEP * chain_ns / wide_ns);
-    CpuLook {
-        cpu,
-        chain_ns: seen.chain_ns.map(thousandths),
-        adds_per_step: adds.filter(|_| FREE_ADDS.is_some()).map(thousandths),
+    let adds_per_step = adds(seen.chain_ns, seen.wide_ns);
+    CpuLook { cpu, chain_ns: seen.chain_ns.map(thousandths), adds_per_step }
+}
+
+/// The logical CPUs with their places, the one that the caller is on last: its thread runs at once, before the caller,
+/// and would wait for those that the caller has not woken yet.
+fn here_last(cpus: &[u32], here: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
+    let places = move |is_here: bool| {
+        let all = cpus.iter().copied().enumerate();
+        all.filter(move |(_, cpu)| (Some(*cpu) == here) == is_here)
+    };
+    places(false).chain(places(true))
+}
+
+fn side(cpu: u32, test: Option<(u32, u32)>) -> Option<Side> {
+    match test? {
+        (first, _) if cpu == first => Some(Side::First),
+        (_, second) if cpu == second => Some(Side::Second),
+        _ => None,
     }
+}
+
+fn alone((a, seen_a): (u32, &Seen), (b, seen_b): (u32, &Seen)) -> Option<Alone> {
+    let adds_of = |seen: &Seen| adds(seen.chain_ns, seen.alone_ns);
+    Some(Alone { a, b, a_adds_per_step: adds_of(seen_a)?, b_adds_per_step: adds_of(seen_b)? })
+}
+
+/// Adds of the wide kernel per step of the latency-limited one; `None` where the architecture's widths are not
+/// known.
+fn adds(chain_ns: Option<f64>, wide_ns: Option<f64>) -> Option<f64> {
+    let (chain_ns, wide_ns) = (chain_ns?, wide_ns.filter(|wide_ns| *wide_ns > 0.0)?);
+    FREE_ADDS.map(|_| thousandths(WIDE_ADDS_PER_STEP * chain_ns / wide_ns))
 }
 
 /// Life of a thread: bind, say so, then look until the orders end.
@@ -156,10 +200,25 @@ fn work(cpu: u32, ready: &Sender<Result<u32, ProbeError>>, orders: &Receiver<Ord
     }
     let mut scratch = Scratch::new();
     for Order { place, at, look } in orders {
-        let seen = look.meeting.attend(place, &mut scratch);
+        let (seen, stayed) = look.meeting.attend(place, &mut scratch);
         *look.seen[at].lock().unwrap_or_else(PoisonError::into_inner) = seen;
-        if look.meeting.leave() {
+        if look.meeting.leave(stayed) {
             look.caller.unpark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_callers_own_logical_cpu_is_woken_last() {
+        let order = |here| here_last(&[2, 5, 7], here).collect::<Vec<(usize, u32)>>();
+        assert_eq!(order(Some(2)), [(1, 5), (2, 7), (0, 2)]);
+        assert_eq!(order(Some(7)), [(0, 2), (1, 5), (2, 7)]);
+        for here in [None, Some(3)] {
+            assert_eq!(order(here), [(0, 2), (1, 5), (2, 7)]);
         }
     }
 }

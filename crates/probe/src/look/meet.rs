@@ -2,9 +2,16 @@
 //!
 //! A line is passed as in `latency::pass`, by compare-and-swap. There is one line and not a page of them: a look asks how far two CPUs are apart now,
 //! and compares only with other looks of the same line.
+//!
+//! The threads meet five times. At each time the first to arrive waits 0.4 ms at most for the others; then those that
+//! are there go on, and whoever comes later leaves at once. Who is there is one word ([`Arrivals`]), so that all of
+//! them go on with the same number.
+
+mod arrivals;
 
 use crate::kernels::{self, Kernel, Scratch, TURN_STEPS};
 use crate::latency::pass::{Line, swaps};
+use arrivals::{Arrivals, Present};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,7 +23,7 @@ const MOST_BATCHES: u64 = 8;
 const AGREED: f64 = 1.05;
 /// All batches together take no longer. Three take 1.3 µs at 7 ns a move, and 29 µs at 150 ns.
 const LINE_LIMIT: Duration = Duration::from_micros(60);
-/// How long the first waits for the last.
+/// How long the first waits for the others.
 const ARRIVAL_LIMIT: Duration = Duration::from_micros(400);
 /// Tries between two looks at the clock.
 const TRIES: u32 = 64;
@@ -24,9 +31,22 @@ const TRIES: u32 = 64;
 /// 0.3 µs, of which reading it takes a tenth, a free core had 4 to 7 adds a step.
 const WIDE_PIECES: usize = 11;
 const WIDE_TURNS: u64 = 130;
+/// Divisions between two looks at whether the others are through; each takes a dozen cycles.
+const DIVISIONS: u32 = 32;
 /// Pieces of the latency-limited kernel, 1 µs each, for the clock.
 const CHAIN_PIECES: usize = 5;
 const CHAIN_TURNS: u64 = 225;
+
+/// Moves of a line between two readings of the clock: what a reading takes is so many times smaller in one move.
+pub const MOVES_PER_READING: u64 = 2 * ROUND_TRIPS;
+/// Longest that a thread is busy in a look beside its kernels: it waits five times for the others, passes a line,
+/// and stands still.
+pub const WAIT_AT_MOST: Duration = Duration::from_micros(5 * 400 + 2 * 60);
+const _: () = assert!(WAIT_AT_MOST.as_micros() == 5 * ARRIVAL_LIMIT.as_micros() + 2 * LINE_LIMIT.as_micros());
+/// Steps of the latency-limited kernel in a look.
+pub const CHAIN_STEPS: u64 = CHAIN_PIECES as u64 * CHAIN_TURNS * TURN_STEPS;
+/// Steps of the wide kernel in a look: with all twice, and once without each of two.
+pub const WIDE_STEPS: u64 = 4 * WIDE_PIECES as u64 * WIDE_TURNS * TURN_STEPS;
 
 /// What a pair passes, and whether the side that leads has seen enough.
 #[derive(Debug, Default)]
@@ -38,16 +58,35 @@ struct Pair {
 /// Where the threads of a look meet.
 #[derive(Debug)]
 pub struct Meeting {
-    arrived: [Line; 2],
-    threads: u64,
+    arrivals: [Arrivals; 5],
+    all: Present,
     pairs: Vec<Pair>,
     finished: AtomicU32,
-    /// Somebody has not come in time.
+    /// All that went on to the end are through.
+    done: AtomicBool,
+    /// How many have seen what they wanted while the second stood still, and while the first did.
+    seen_alone: [AtomicU32; 2],
+    /// Who asked for the look waits no longer.
     over: AtomicBool,
 }
 
-/// A thread's place in a look: its pair and whether it leads, where it has one.
-pub type Place = Option<(usize, bool)>;
+/// A thread's place in a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Its pair and whether it leads, where it has one.
+    pub pair: Option<(usize, bool)>,
+    /// Whether it is the first or the second of the tested pair, where it is of it.
+    pub tested: Option<Side>,
+}
+
+/// The two of a tested pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Is seen first without the other.
+    First,
+    /// Stands still first.
+    Second,
+}
 
 /// What a thread saw.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -56,71 +95,137 @@ pub struct Seen {
     pub line_ns: Option<f64>,
     /// A step of the latency-limited kernel.
     pub chain_ns: Option<f64>,
-    /// A step of the wide kernel while all ran it.
+    /// A step of the wide kernel while all ran it: the least, where they did so before and after a test.
     pub wide_ns: Option<f64>,
+    /// A step of it while the other of the tested pair stood still.
+    pub alone_ns: Option<f64>,
 }
 
 impl Meeting {
-    /// For so many threads and pairs.
-    pub fn new(threads: usize, pairs: usize) -> Self {
+    /// For so many threads and pairs; in a test each of two is seen without the other.
+    pub fn new(threads: u32, pairs: usize, has_test: bool) -> Self {
         Self {
-            arrived: Default::default(),
-            threads: threads as u64,
+            arrivals: Default::default(),
+            all: Present { threads, tested: if has_test { 2 } else { 0 } },
             pairs: (0..pairs).map(|_| Pair::default()).collect(),
             finished: AtomicU32::new(0),
+            done: AtomicBool::new(false),
+            seen_alone: Default::default(),
             over: AtomicBool::new(false),
         }
     }
 
-    /// A thread's whole part.
-    pub fn attend(&self, place: Place, scratch: &mut Scratch) -> Seen {
+    /// A thread's whole part: what it saw, and with whom it went on to the end; `None` for one that came too late.
+    pub fn attend(&self, place: Place, scratch: &mut Scratch) -> (Seen, Option<Present>) {
         let mut seen = Seen::default();
-        if !self.gather(0, ARRIVAL_LIMIT) {
-            return seen;
-        }
-        match place.and_then(|(pair, leads)| Some((self.pairs.get(pair)?, leads))) {
+        let Some(present) = self.gather(0, self.all, place) else { return (seen, None) };
+        // One whose other did not come finds nobody there until the line's limit; that may be a wait for nothing, but
+        // who is in which pair need not be known to all.
+        match place.pair.and_then(|(pair, leads)| Some((self.pairs.get(pair)?, leads))) {
             Some((pair, true)) => seen.line_ns = pair.lead(),
             Some((pair, false)) => pair.follow(),
             None => {}
         }
         seen.chain_ns = median(pieces::<CHAIN_PIECES>(Kernel::Chain, CHAIN_TURNS, scratch));
-        if self.gather(1, ARRIVAL_LIMIT) {
-            seen.wide_ns = median(pieces::<WIDE_PIECES>(Kernel::Wide, WIDE_TURNS, scratch));
+        let Some(present) = self.gather(1, present, place) else { return (seen, None) };
+        seen.wide_ns = median(pieces::<WIDE_PIECES>(Kernel::Wide, WIDE_TURNS, scratch));
+        let stayed =
+            if present.tested == 2 { self.test(place, present, &mut seen, scratch) } else { Some(present) };
+        (seen, stayed)
+    }
+
+    /// Each of the two without the other, and all once more: a co-runner that goes away meanwhile comes back for
+    /// neither. It ends where one more is missing, since the width that another has then may come from that.
+    fn test(&self, place: Place, all: Present, seen: &mut Seen, scratch: &mut Scratch) -> Option<Present> {
+        let mut alone_ns = None;
+        for (at, standing) in [(2, Side::Second), (3, Side::First)] {
+            let present = self.gather(at, all, place)?;
+            if present != all {
+                return Some(present);
+            }
+            let stands = place.tested == Some(standing);
+            let step_ns = self.go_on(&self.seen_alone[at - 2], stands, present, scratch);
+            if place.tested.is_some() && !stands {
+                alone_ns = step_ns;
+            }
         }
-        seen
+        let present = self.gather(4, all, place)?;
+        if present == all {
+            let again = median(pieces::<WIDE_PIECES>(Kernel::Wide, WIDE_TURNS, scratch));
+            seen.wide_ns = seen.wide_ns.into_iter().chain(again).reduce(f64::min);
+            seen.alone_ns = alone_ns;
+        }
+        Some(present)
     }
 
-    /// Says that a thread is through; true for the last one.
-    pub fn leave(&self) -> bool {
-        u64::from(self.finished.fetch_add(1, Ordering::AcqRel)) + 1 == self.threads
+    /// The pieces in which one stands still; what a step takes the others meanwhile.
+    ///
+    /// It may not sleep: the load of a slice would run in its place, and it takes microseconds to. Neither may it
+    /// pause in a loop, since a hypervisor takes that for waiting and steps in. Divisions that depend on each other
+    /// leave nearly all of a core to its sibling.
+    fn go_on(
+        &self,
+        seen_alone: &AtomicU32,
+        stands: bool,
+        present: Present,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
+        if !stands {
+            let step_ns = median(pieces::<WIDE_PIECES>(Kernel::Wide, WIDE_TURNS, scratch));
+            seen_alone.fetch_add(1, Ordering::AcqRel);
+            return step_ns;
+        }
+        let until = Instant::now() + LINE_LIMIT;
+        let mut divided = 1.5_f64;
+        while seen_alone.load(Ordering::Acquire) + 1 < present.threads && Instant::now() < until {
+            for _ in 0..DIVISIONS {
+                divided = 1.0 / std::hint::black_box(divided);
+            }
+        }
+        None
     }
 
-    /// Whether all are through.
+    /// Says that a thread is through, and with whom it went on to the end; true for the last of these. One that came
+    /// too late is not waited for.
+    pub fn leave(&self, stayed: Option<Present>) -> bool {
+        let Some(present) = stayed else { return false };
+        let is_last = self.finished.fetch_add(1, Ordering::AcqRel) + 1 == present.threads;
+        if is_last {
+            self.done.store(true, Ordering::Release);
+        }
+        is_last
+    }
+
+    /// Whether all that went on to the end are through.
     pub fn done(&self) -> bool {
-        u64::from(self.finished.load(Ordering::Acquire)) >= self.threads
+        self.done.load(Ordering::Acquire)
     }
 
-    /// Ends it for those that are still to come: nobody waits for them.
+    /// Ends it for those that are still in it or to come: nobody waits for them.
     pub fn give_up(&self) {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Waits for all; whether they came.
-    fn gather(&self, at: usize, limit: Duration) -> bool {
-        let arrived = &self.arrived[at].0;
-        arrived.fetch_add(1, Ordering::AcqRel);
-        let until = Instant::now() + limit;
+    /// Waits for the others that are still in the look; who goes on. `None` where they went on before.
+    fn gather(&self, at: usize, all: Present, place: Place) -> Option<Present> {
+        let arrivals = &self.arrivals[at];
+        if !arrivals.arrive(place.tested.is_some()) {
+            return None;
+        }
+        let until = Instant::now() + ARRIVAL_LIMIT;
         let mut tries = 0_u32;
-        while arrived.load(Ordering::Acquire) < self.threads {
+        loop {
+            if self.over.load(Ordering::Acquire) {
+                return None;
+            }
+            if let Some(present) = arrivals.present(all) {
+                return Some(present);
+            }
             tries = tries.wrapping_add(1);
             if tries.is_multiple_of(TRIES) && Instant::now() > until {
-                self.give_up();
-            }
-            if self.over.load(Ordering::Acquire) {
-                return false;
+                return Some(arrivals.close(all));
             }
         }
-        !self.over.load(Ordering::Acquire)
     }
 }
 
@@ -178,3 +283,6 @@ fn median<const N: usize>(mut times: [f64; N]) -> Option<f64> {
     times.sort_by(f64::total_cmp);
     times.get(N / 2).copied()
 }
+
+#[cfg(test)]
+mod tests;

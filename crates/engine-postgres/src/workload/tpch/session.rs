@@ -230,7 +230,7 @@ impl Session for QuerySession {
         if self.number == 0 {
             self.read_all()?;
         }
-        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX };
+        let window = Window { sequence: 0, start_ns: 0, end_ns: u64::MAX, piece_ns: None };
         for query in self.texts.keys().copied().collect::<Vec<u8>>() {
             self.plan(query, &window)?;
             self.simply(query, &format!("DEALLOCATE {STATEMENT}"), &window)?;

@@ -35,9 +35,9 @@ pub(super) fn expression(pattern: &str) -> Result<Regex, String> {
         format!("'{shown}' is no regular expression: {why}")
     })?;
     match expression.captures_len() - 1 {
-        groups if groups > MOST_GROUPS => {
-            Err(format!("'{shown}' has {groups} groups, and at most {MOST_GROUPS} can be"))
-        }
+        groups if groups > MOST_GROUPS => Err(format!(
+            "'{shown}' has {groups} groups, and at most {MOST_GROUPS} can be: write (?:…) where the text of a group is not needed"
+        )),
         _ => Ok(expression),
     }
 }

@@ -194,7 +194,7 @@ mod tests {
             seed: 9,
         };
         let mut session = Simulated.open(&request).unwrap();
-        let window = |sequence| Window { sequence, start_ns: 1000, end_ns: 50_001_000 };
+        let window = |sequence| Window { sequence, start_ns: 1000, end_ns: 50_001_000, piece_ns: None };
         (0..count).map(|sequence| session.slice(&window(sequence))).collect()
     }
 
