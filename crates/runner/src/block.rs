@@ -9,21 +9,24 @@ mod input;
 mod lane;
 mod leftovers;
 mod slice;
+mod warm;
 
 pub use input::Input;
 
 use crate::co_runners::CoRunners;
 use crate::guard::BlockUse;
-use crate::looks::Looking;
+use crate::looks::{Looking, no_looks};
 use crate::watch::{self, Watch};
 use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
 use lane::Lane;
 use slice::{Around, Turn};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::{Reply, Request, VERSION, WireSession};
 use threadwise_machine::CpuSet;
+use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, RunStatus, Slice, Study};
 
 /// The workload whose data has to be cached; others read as they need to.
@@ -42,6 +45,10 @@ pub struct Output {
     pub interrupted: bool,
     /// What was used and waited for during its rounds, where known; a model competes with nobody.
     pub used: Option<BlockUse>,
+    /// Warm-ups by treatment, as far as they are known now.
+    pub warmups: Vec<Option<Warmup>>,
+    /// Seconds of measuring those, which are no other block's.
+    pub warmup_s: f64,
     /// What engines said when they were started.
     pub notes: Vec<String>,
 }
@@ -57,10 +64,11 @@ pub fn run_block(
     if !command::one_by_one(input.study) {
         prepare_all(input, &mut lanes);
     }
+    let warmup_s = warm_up(input, &mut lanes);
     let before = watch.mark(&pids(&lanes));
     let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let rounds_ns = input.clock.now_ns();
-    let (looking, no_looks) = looking(input);
+    let (looking, without) = looking(input);
     let mut around = Around { watch, looking };
     let interrupted = !run_rounds(input, &mut lanes, &mut around, on_slice);
     let watch = around.watch;
@@ -71,22 +79,33 @@ pub fn run_block(
     let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
     let used = used.map(|used| command::without_waits(input.study, used));
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
-    finish_all(&mut lanes, input.study.workload == CACHED_READS, input.stop);
+    finish_all(input, &mut lanes, input.study.workload == CACHED_READS);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
     let notes = left
         .into_iter()
-        .chain(no_looks)
+        .chain(without)
         .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
         .collect();
+    let warmups = lanes.iter().map(|lane| lane.warmup.clone()).collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
-    Output { runs, interrupted, used, notes }
+    Output { runs, interrupted, used, warmups, warmup_s, notes }
+}
+
+/// Measures the warm-ups that are not known; gives the seconds that it took.
+fn warm_up(input: &Input<'_>, lanes: &mut [Lane<'_>]) -> f64 {
+    let began_ns = input.clock.now_ns();
+    if warm::measure(input, lanes, first_sequence(input.study, input.plan.block)) {
+        let warmups: Vec<Option<Warmup>> = lanes.iter().map(|lane| lane.warmup.clone()).collect();
+        (input.on_warm)(&warmups);
+    }
+    input.clock.now_ns().saturating_sub(began_ns) as f64 / 1e9
 }
 
 /// What looks around the block's slices, or why nothing does.
 fn looking(input: &Input<'_>) -> (Option<Looking>, Option<String>) {
     match Looking::new(input.settings.looks, input.study, input.plan) {
         Ok(looking) => (looking, None),
-        Err(error) => (None, Some(format!("no looks at where slices ran: {error}"))),
+        Err(error) => (None, Some(no_looks(&error))),
     }
 }
 
@@ -106,7 +125,8 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
         .zip(&input.plan.memories)
         .zip(&input.plan.services)
         .zip(input.loads)
-        .map(|((((treatment, placement), memory), service), load)| Lane {
+        .enumerate()
+        .map(|(at, ((((treatment, placement), memory), service), load))| Lane {
             name: &treatment.name,
             placement,
             memory,
@@ -117,6 +137,8 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
             placed: Vec::new(),
             pids: Vec::new(),
             notes: Vec::new(),
+            counts_pieces: false,
+            warmup: input.warmups.get(at).cloned().flatten(),
             started_ns: 0,
             prepare_ns: 0,
             status: RunStatus::Valid,
@@ -188,18 +210,19 @@ fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
     let Some(worker) = &mut lane.worker else { return };
     let deadline = input.settings.deadlines.prepare;
     let pid = worker.pid();
-    let ready = worker.hello(input.stop).and_then(|_| {
+    let ready = worker.hello(input.stop).and_then(|hello| {
         match worker.receive("prepare", deadline, Some(input.stop))? {
             Reply::Ready { tids, placed, notes } if tids.len() == lane.placement.sessions.len() => {
                 let placed: Result<Vec<Placed>, _> = placed.into_iter().map(Placed::try_from).collect();
                 let placed = placed.map_err(|error| Failure::new("protocol", error.to_string()))?;
-                Ok((tids, placed, notes))
+                Ok((tids, placed, notes, hello.pieces))
             }
             other => Err(worker.unexpected("ready with a thread id per session", &other)),
         }
     });
     match ready {
-        Ok((tids, placed, notes)) => {
+        Ok((tids, placed, notes, counts_pieces)) => {
+            lane.counts_pieces = counts_pieces;
             lane.tids = tids;
             lane.pids = [pid].into_iter().chain(placed.iter().map(|thread| thread.pid)).collect();
             lane.pids.sort_unstable();
@@ -242,7 +265,7 @@ fn run_rounds(
                     Turn { sequence: first + number, number, round: round as u32 },
                 );
             if alone {
-                finish_all(std::slice::from_mut(lane), false, input.stop);
+                finish_all(input, std::slice::from_mut(lane), false);
                 command::clear_up(lane.status.is_valid(), input.folders);
             }
             on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
@@ -261,6 +284,9 @@ pub fn first_sequence(study: &Study, block: u32) -> u64 {
 
 /// What has to be done before a slice, outside of it. `false` where it cannot be.
 fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bool {
+    if let Some(quota) = input.study.quota.filter(|_| lane.worker.is_some()) {
+        wait(Duration::from_nanos(quota.idle_ns()), input.stop);
+    }
     let Some(queries) = input.queries.filter(|_| lane.worker.is_some()) else { return true };
     let prepared = queries.before(treatment);
     if let Err(why) = &prepared {
@@ -269,8 +295,19 @@ fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bo
     prepared.is_ok()
 }
 
+/// Sleeps, in pieces short enough for Ctrl-C.
+fn wait(time: Duration, stop: &AtomicBool) {
+    const PIECE: Duration = Duration::from_millis(100);
+    let mut left = time;
+    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
+        let piece = left.min(PIECE);
+        std::thread::sleep(piece);
+        left -= piece;
+    }
+}
+
 /// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.
-fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool, stop: &AtomicBool) {
+fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cached: bool) {
     for lane in lanes.iter_mut() {
         binding::check(lane);
         if let Some(worker) = &mut lane.worker {
@@ -279,7 +316,7 @@ fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool, stop: &AtomicBool) {
     }
     for lane in lanes.iter_mut() {
         if let Some(worker) = lane.worker.take()
-            && let Err(failure) = worker.stopped(stop)
+            && let Err(failure) = worker.stopped(input.stop)
             && SAID_AT_THE_END.contains(&failure.kind.as_str())
         {
             // It found its data wrong, or could not put it back. One that cannot stop for another
@@ -289,12 +326,18 @@ fn finish_all(lanes: &mut [Lane<'_>], must_be_cached: bool, stop: &AtomicBool) {
         if lane.status.is_valid() {
             if let Some(message) = not_cached(&lane.slices).filter(|_| must_be_cached) {
                 lane.invalidate("not-cached", message);
-            } else if watch::throttled_periods(&lane.readings) > 0.0 {
+            } else if watch::throttled_periods(&lane.readings) > 0.0 && !is_beyond_quota(input.study, lane) {
                 let periods = watch::throttled_periods(&lane.readings);
                 lane.invalidate("throttled", format!("a CPU quota stopped it, periods: {periods}"));
             }
         }
     }
+}
+
+/// Whether the treatment uses up a quota that the study is made for: then being stopped is its result.
+fn is_beyond_quota(study: &Study, lane: &Lane<'_>) -> bool {
+    let treatment = study.treatment(lane.name).map(|(_, treatment)| treatment);
+    treatment.is_some_and(|treatment| study.is_beyond_quota(treatment, lane.placement.set().len()))
 }
 
 /// Why the run's data was not cached; `None` if it was.
@@ -307,6 +350,7 @@ fn not_cached(slices: &[Slice]) -> Option<String> {
 
 fn run_of(input: &Input<'_>, mut lane: Lane<'_>) -> Run {
     lane.readings.extend(lane.co_runners.readings(&lane.placement.set()));
+    lane.readings.extend(lane.warmup.iter().flat_map(|warmup| warmup.readings(lane.started_ns)));
     let mut run = Run {
         id: 0,
         block: input.plan.block,

@@ -72,7 +72,7 @@ mod tests {
         let look = |moment, start_ns, adds: [Option<f64>; 2]| {
             let cpu = |(cpu, adds_per_step)| CpuLook { cpu, chain_ns: Some(0.3), adds_per_step };
             let cpus = (0..).zip(adds).map(cpu).collect();
-            SliceLook { moment, look: Look { start_ns, took_ns: 7, cpus, pairs: Vec::new() } }
+            SliceLook { moment, look: Look { start_ns, took_ns: 7, cpus, pairs: Vec::new(), alone: None } }
         };
         let mut co_runners = CoRunners::default();
         let free = [Some(4.5), Some(4.4)];

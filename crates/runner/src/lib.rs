@@ -23,6 +23,7 @@ mod run;
 mod settings;
 mod shortfall;
 mod spawn;
+mod warmup;
 mod watch;
 pub mod workdir;
 mod worker_process;

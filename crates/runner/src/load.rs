@@ -283,11 +283,12 @@ mod tests {
             design: Design {
                 rounds: 20,
                 slice_ns: 1,
-                rewarm_ns: 1,
+                rewarm_ns: Some(1),
                 stopping: Stopping::Blocks { blocks: 8 },
                 level: 0.95,
-                target_half_width: 0.05,
+                margin: 0.03,
             },
+            quota: None,
             left_out: Vec::new(),
         }
     }

@@ -7,14 +7,11 @@
 use crate::clock::Clock;
 use crate::co_runners::CoRunners;
 use std::time::Duration;
-use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::look::live::Lookers;
 use threadwise_study::look::follow::Follower;
-use threadwise_study::{BlockPlan, Look, Moment, SliceLook, Study, looks_during};
+use threadwise_study::{BlockPlan, Look, Moment, SliceLook, Study, looked_at, looks_during};
 
-/// Most logical CPUs in a look: all of them have to come together within it.
-const MOST_CPUS: usize = 16;
 /// Looks in the middle of slices that are longer than this come again and again.
 const LONG: Duration = Duration::from_millis(200);
 /// How often, then, at most.
@@ -52,11 +49,10 @@ impl Looking {
     /// # Errors
     /// See [`Lookers::new`].
     pub fn new(which: Looks, study: &Study, plan: &BlockPlan) -> Result<Option<Self>, ProbeError> {
-        let all = plan.placements.iter().fold(CpuSet::new(), |all, placement| all.union(&placement.set()));
-        if which == Looks::None || study.is_simulated() || all.is_empty() {
+        let cpus = looked_at(study, plan);
+        if which == Looks::None || study.is_simulated() || cpus.is_empty() {
             return Ok(None);
         }
-        let cpus = chosen(&all);
         Ok(Some(Self {
             which,
             lookers: Lookers::new(&cpus.iter().copied().collect())?,
@@ -98,7 +94,8 @@ impl Looking {
         pairs.iter_mut().for_each(|pair| *pair = (pair.0.min(pair.1), pair.0.max(pair.1)));
         pairs.sort_unstable();
         let start_ns = clock.now_ns();
-        let look = Look { start_ns, ..self.lookers.look(&self.cpus, &pairs).ok()? };
+        let look =
+            Look { start_ns, ..self.lookers.look(&self.cpus, &pairs, self.follower.test(&pairs)).ok()? };
         if moment == Moment::During {
             self.took_ns = (7 * self.took_ns + look.took_ns) / 8;
         }
@@ -108,13 +105,9 @@ impl Looking {
     }
 }
 
-/// The logical CPUs that are looked at, ascending, thinned out evenly where there are many.
-fn chosen(all: &CpuSet) -> Vec<u32> {
-    let all: Vec<u32> = all.iter().collect();
-    match all.len() {
-        count if count > MOST_CPUS => (0..MOST_CPUS).map(|at| all[at * count / MOST_CPUS]).collect(),
-        _ => all,
-    }
+/// Why there are no looks, as the result file keeps it; reports know it by its first words.
+pub fn no_looks(error: &ProbeError) -> String {
+    format!("no looks at where slices ran: {error}")
 }
 
 #[cfg(test)]
@@ -122,11 +115,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_cpus_are_thinned_out() {
-        let set = |text: &str| CpuSet::parse_list(text).unwrap();
-        assert_eq!(chosen(&set("0,3")), [0, 3]);
-        let some = chosen(&set("0-63"));
-        assert_eq!((some.len(), some[0], some[1], some[15]), (16, 0, 4, 60));
+    fn on_a_coarse_clock_a_study_says_why_it_has_no_looks() {
+        let why = no_looks(&ProbeError::CoarseClock { step_ns: 4_000_000 });
+        let words =
+            "no looks at where slices ran: the clock is too coarse to measure with: its steps are 4000000 ns";
+        assert!(why.starts_with(words), "{why}");
     }
 
     #[test]

@@ -7,9 +7,9 @@ use threadwise_study::Stopping;
 use threadwise_study::study::MIN_BLOCKS;
 
 /// Most blocks of a study.
-pub const MAX_BLOCKS: u32 = 64;
+pub const MAX_BLOCKS: u32 = 256;
 /// Numbers of blocks after which `--until` looks.
-pub const LOOKS: [u32; 4] = [8, 16, 32, 64];
+pub const LOOKS: [u32; 10] = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 /// What is kept of a limit for ending in order: this share of it, and at most so many seconds.
 pub const ENDING: (f64, f64) = (0.02, 2.0);
 /// How much longer than the first block the others may be and still be expected to fit.

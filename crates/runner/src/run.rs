@@ -218,7 +218,7 @@ impl Driver<'_> {
             &self.short,
             self.rule,
             self.progress,
-            &self.study,
+            (&self.study, &self.warmups),
             allowed.len(),
         );
         let input = Input {
@@ -234,6 +234,8 @@ impl Driver<'_> {
             concurrent: allowed.len(),
             queries: data.queries.as_ref(),
             on_ready: &|start_s| starts.took(start_s),
+            warmups: &self.warmups,
+            on_warm: &|warmups| starts.warmed(warmups),
             stop: self.stop,
         };
         let first = block::first_sequence(&self.study, block);
@@ -247,6 +249,7 @@ impl Driver<'_> {
         for run in &output.runs {
             self.append(run)?;
         }
+        self.warmups.clone_from(&output.warmups);
         for note in &output.notes {
             self.note_of_worker(note)?;
         }
@@ -282,6 +285,8 @@ impl Driver<'_> {
         let progress = &mut self.progress;
         progress.blocks_here += 1;
         progress.blocks_done += 1;
+        // What is measured once a study is no part of the blocks that are still to come.
+        progress.setup_s += output.warmup_s;
         progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
         progress.block_s = (progress.elapsed_s - progress.setup_s) / f64::from(progress.blocks_here);
         self.plan()?;

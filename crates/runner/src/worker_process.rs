@@ -176,8 +176,8 @@ impl WorkerProcess {
     /// worker's end.
     pub fn hello(&mut self, stop: &AtomicBool) -> Result<Hello, Failure> {
         match self.receive("hello", self.deadlines.hello, Some(stop))? {
-            Reply::Hello { protocol, version, properties, .. } => {
-                Hello::checked(protocol, version, properties).map_err(|error| self.refuse(&error))
+            Reply::Hello { protocol, version, properties, pieces, .. } => {
+                Hello::checked(protocol, version, properties, pieces).map_err(|error| self.refuse(&error))
             }
             other => Err(self.unexpected("hello", &other)),
         }
@@ -490,11 +490,12 @@ fn cleaned(reply: Reply) -> Reply {
     let lines =
         |notes: Vec<String>| -> Vec<String> { notes.iter().map(|note| one_line(note, NOTE_CHARS)).collect() };
     match reply {
-        Reply::Hello { protocol, engine, version, properties } => Reply::Hello {
+        Reply::Hello { protocol, engine, version, properties, pieces } => Reply::Hello {
             protocol,
             engine: one_line(&engine, 100),
             version: one_line(&version, 200),
             properties,
+            pieces,
         },
         Reply::Loaded { bytes_per_session, rows_per_session, notes, keep } => {
             Reply::Loaded { bytes_per_session, rows_per_session, notes: lines(notes), keep }

@@ -155,7 +155,7 @@ fn a_look_decides_only_where_it_is_due() {
     let stop = Arc::new(AtomicBool::new(false));
     let outcome = run(&bench.topology, &bench.settings, &mut store, &mut |_| {}, &mut decide, &stop).unwrap();
     assert_eq!((outcome.blocks, outcome.reason), (16, Reason::TargetReached));
-    assert_eq!(looks, [(8, 8), (16, 16)]);
+    assert_eq!(looks, [(8, 8), (12, 12), (16, 16)]);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Looks around slices: stored with their slice, in whole thousandths.
 
 use crate::error::Fault;
+use crate::schema::Version;
 use crate::value::{Ascending, COUNT_MAX, Fields, MOMENT_MAX, all, bounded, logical_cpu, measure};
 use rusqlite::{Connection, params};
-use threadwise_study::{CpuLook, Look, Moment, PairLook, Run, Slice, SliceLook};
+use threadwise_study::{Alone, CpuLook, Look, Moment, PairLook, Run, Slice, SliceLook};
 
 /// What a number is stored as a multiple of.
 const UNIT: f64 = 1000.0;
@@ -30,6 +31,9 @@ pub(crate) fn insert(connection: &Connection, slice: i64, looks: &[SliceLook]) -
         let id = connection.last_insert_rowid();
         insert_cpus(connection, id, &look.cpus)?;
         insert_pairs(connection, id, &look.pairs)?;
+        if let Some(alone) = look.alone {
+            insert_test(connection, id, alone)?;
+        }
     }
     Ok(())
 }
@@ -66,6 +70,22 @@ fn insert_pairs(connection: &Connection, look: i64, pairs: &[PairLook]) -> Resul
     Ok(())
 }
 
+fn insert_test(connection: &Connection, look: i64, alone: Alone) -> Result<(), Fault> {
+    let Alone { a, b, a_adds_per_step, b_adds_per_step } = alone;
+    if logical_cpu(a)? >= logical_cpu(b)? {
+        return Err(Fault::Unstorable(format!("the tested pair {a} and {b} of a look is out of order")));
+    }
+    let adds = |adds_per_step: f64| stored(Some(adds_per_step), "adds_per_step");
+    connection.prepare_cached("INSERT INTO look_tests VALUES (?, ?, ?, ?, ?)")?.execute(params![
+        look,
+        a,
+        b,
+        adds(a_adds_per_step)?,
+        adds(b_adds_per_step)?
+    ])?;
+    Ok(())
+}
+
 fn unstorable(fault: Fault) -> Fault {
     match fault {
         Fault::Damaged(why) => Fault::Unstorable(why),
@@ -82,7 +102,11 @@ fn read(row: &Fields<'_, '_>, at: usize) -> Result<Option<f64>, Fault> {
 }
 
 /// Gives the slices, in the order of their numbers, their looks.
-pub(crate) fn add(connection: &Connection, slices: &mut [(usize, Slice)]) -> Result<(), Fault> {
+pub(crate) fn add(
+    connection: &Connection,
+    slices: &mut [(usize, Slice)],
+    version: Version,
+) -> Result<(), Fault> {
     let sql = "SELECT id, slice, moment, start_ns, took_ns FROM looks ORDER BY id";
     let mut looks = all(connection, "looks", sql, |row, at| {
         row.next_id(0, at + 1)?;
@@ -110,8 +134,27 @@ pub(crate) fn add(connection: &Connection, slices: &mut [(usize, Slice)]) -> Res
         looks[look].1.look.pairs.push(PairLook { a, b, line_ns: read(row, 3)? });
         Ok(())
     })?;
+    if version >= Version::Four {
+        add_tests(connection, &mut looks)?;
+    }
     for (slice, look) in looks {
         slices[slice].1.looks.push(look);
     }
+    Ok(())
+}
+
+fn add_tests(connection: &Connection, looks: &mut [(usize, SliceLook)]) -> Result<(), Fault> {
+    let sql = "SELECT look, a, b, a_adds_per_1000_steps, b_adds_per_1000_steps FROM look_tests ORDER BY look";
+    let count = looks.len();
+    all(connection, "look_tests", sql, |row, _| {
+        let (look, a, b) = (row.index(0, 1, count)?, row.logical_cpu(1)?, row.logical_cpu(2)?);
+        if a >= b {
+            return Err(Fault::Damaged(format!("look_tests has the pair {a} and {b}")));
+        }
+        let adds = |at: usize| Ok::<f64, Fault>(row.number(at, COUNT_MAX)? as f64 / UNIT);
+        let alone = Alone { a, b, a_adds_per_step: adds(3)?, b_adds_per_step: adds(4)? };
+        looks[look].1.look.alone = Some(alone);
+        Ok(())
+    })?;
     Ok(())
 }

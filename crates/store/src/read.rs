@@ -46,7 +46,7 @@ pub(crate) fn runs(
         add_other_cpus(connection, &mut slices, &mut runs)?;
     }
     if version >= Version::Three {
-        looks::add(connection, &mut slices)?;
+        looks::add(connection, &mut slices, version)?;
     }
     for (run, slice) in slices {
         match runs.get_mut(run.wrapping_sub(1)) {
@@ -137,6 +137,7 @@ fn read_sessions(connection: &Connection) -> Result<Vec<(usize, usize, SessionSl
             queries: Vec::new(),
             metrics: BTreeMap::new(),
             items: Vec::new(),
+            rows_by_piece: Vec::new(),
         };
         Ok((row.number(1, BYTES_MAX)? as usize, row.number(2, ORDINAL_MAX)? as usize, session))
     })

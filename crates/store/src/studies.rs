@@ -89,9 +89,9 @@ fn unsound(study: &Study) -> Option<&'static str> {
     let sessions = study.treatments.iter().any(|treatment| u64::from(treatment.sessions) > ORDINAL_MAX);
     [
         (!(design.level > 0.0 && design.level < 1.0), "confidence level is not between 0 and 1"),
-        (!number(design.target_half_width), "target half-width is no number"),
+        (!(design.margin > 0.0 && design.margin < 1.0), "margin is not between 0 and 1"),
         (u64::from(design.rounds) > ORDINAL_MAX, "number of rounds is absurd"),
-        (design.slice_ns.max(design.rewarm_ns) > COUNT_MAX, "slices are absurdly long"),
+        (design.slice_ns.max(design.rewarm_ns.unwrap_or(0)) > COUNT_MAX, "slices are absurdly long"),
         (!stopping, "stopping rule is absurd"),
         (sessions, "number of sessions is absurd"),
         (twice, "treatments do not have different names"),

@@ -86,6 +86,10 @@ fn check_query(query: &QueryExecution) -> Result<(), String> {
 
 fn check_counts(session: &WireSessionSlice) -> Result<(), String> {
     session.queries.iter().try_for_each(check_query)?;
+    let of_pieces = session.rows_by_piece.iter().fold(0_u64, |sum, rows| sum.saturating_add(*rows));
+    if of_pieces > session.rows {
+        return Err(format!("{of_pieces} rows in pieces of a window with {}", session.rows));
+    }
     let counts = [
         session.steps,
         session.rows,
@@ -127,6 +131,8 @@ mod tests {
         assert!(refused(reply(7, u64::MAX, vec![session()])).contains("window"));
         let huge = WireSessionSlice { rows: u64::MAX, ..session() };
         assert!(refused(reply(7, 50, vec![huge])).contains("cannot be true"));
+        let pieces = WireSessionSlice { rows: 3, rows_by_piece: vec![2, u64::MAX], ..session() };
+        assert!(refused(reply(7, 50, vec![pieces])).contains("in pieces of a window with 3"));
         let counters = BTreeMap::from([("logical_reads".to_owned(), 1 << 50)]);
         assert!(
             refused(reply(7, 50, vec![WireSessionSlice { counters, ..session() }])).contains("cannot be")

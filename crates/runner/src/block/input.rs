@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use std::sync::atomic::AtomicBool;
 use threadwise_engine::protocol::WireLoad;
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_study::warmup::Warmup;
 use threadwise_study::{BlockPlan, Study};
 
 /// What a block is made from.
@@ -36,6 +37,11 @@ pub struct Input<'a> {
     pub queries: Option<&'a QueryData>,
     /// Called with the seconds that a worker took from its start until it was warmed.
     pub on_ready: &'a dyn Fn(f64),
+    /// Warm-ups of treatments (by index) that were measured before; the others are measured in this block where the
+    /// design has none.
+    pub warmups: &'a [Option<Warmup>],
+    /// Called with the warm-ups after such a measurement.
+    pub on_warm: &'a dyn Fn(&[Option<Warmup>]),
     /// Ends the block after the present slice.
     pub stop: &'a AtomicBool,
 }

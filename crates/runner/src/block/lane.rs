@@ -5,6 +5,7 @@ use crate::worker_process::{Failure, WorkerProcess};
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::WireLoad;
 use threadwise_machine::{CpuSet, MemoryBinding, Resolved};
+use threadwise_study::warmup::Warmup;
 use threadwise_study::{Reading, RunStatus, Slice};
 
 /// See the module.
@@ -27,6 +28,10 @@ pub(super) struct Lane<'a> {
     pub readings: Vec<Reading>,
     pub co_runners: CoRunners,
     pub notes: Vec<String>,
+    /// Its worker understands pieces of windows.
+    pub counts_pieces: bool,
+    /// Its warm-up, where it was measured.
+    pub warmup: Option<Warmup>,
 }
 
 impl Lane<'_> {

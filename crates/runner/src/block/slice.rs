@@ -8,10 +8,10 @@ use crate::watch::Watch;
 use crate::worker_process::{Failure, Interim, Wait};
 use std::time::Duration;
 use threadwise_engine::protocol::{Reply, Request};
-use threadwise_study::{Moment, Slice, SliceLook};
+use threadwise_study::{Moment, Slice, SliceLook, warmup};
 
 /// Slices longer than this are given up when the study is stopped; shorter ones are awaited, so that
-/// nothing of ours wakes up during them but a look.
+/// no thread of this process wakes up during them but for a look.
 const LONG_SLICE: Duration = Duration::from_millis(500);
 /// How long a slice that is awaited may take beyond its window.
 const SLICE_GRACE: Duration = Duration::from_millis(250);
@@ -83,7 +83,9 @@ fn ask(
         return Err(Failure::new("crash", "the worker has ended"));
     };
     let (design, clock) = (&input.study.design, input.clock);
-    let (warmup_ns, window_ns) = (design.rewarm_ns, design.slice_ns);
+    let measured_ns = lane.warmup.as_ref().map(|warmup| warmup.ns);
+    let warmup_ns = design.rewarm_ns.or(measured_ns).unwrap_or(warmup::LIMIT_NS);
+    let window_ns = design.slice_ns;
     let (rewarm, window) = (Duration::from_nanos(warmup_ns), Duration::from_nanos(window_ns));
     let wait = Wait {
         phase: "slice",
@@ -104,7 +106,7 @@ fn ask(
     };
     let mut act = || act().or_else(|| is_long.then_some(READ_EVERY));
     let interim = first.map(|first| Interim::new(first, &mut act));
-    let go = Request::Go { sequence: turn.sequence, warmup_ns, window_ns, queries: scripts };
+    let go = Request::Go { sequence: turn.sequence, warmup_ns, window_ns, queries: scripts, piece_ns: None };
     worker.send(&go, input.stop).and_then(|()| match worker.receive_meanwhile(wait, interim)? {
         reply @ Reply::Slice { .. } => Ok(reply),
         other => Err(worker.unexpected("slice", &other)),

@@ -91,11 +91,12 @@ mod tests {
             design: threadwise_study::Design {
                 rounds: 1,
                 slice_ns: 1,
-                rewarm_ns: 1,
+                rewarm_ns: Some(1),
                 stopping: Stopping::Blocks { blocks: 8 },
                 level: 0.95,
-                target_half_width: 0.05,
+                margin: 0.03,
             },
+            quota: None,
             left_out: Vec::new(),
         }
     }

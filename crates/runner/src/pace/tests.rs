@@ -63,8 +63,8 @@ fn a_budget_that_nobody_set_fixes_the_number_after_the_first_block() {
     assert_eq!(planned_blocks(rule, &at(1, None, 10.0, 8.0)), Some(11));
     assert_eq!(planned_blocks(rule, &at(1, None, 60.0, 50.0)), Some(8));
     assert_eq!(planned_blocks(rule, &at(1, None, 200.0, 50.0)), Some(8));
-    assert_eq!(planned_blocks(rule, &at(1, None, 1.0, 0.1)), Some(64));
-    assert_eq!(planned_blocks(rule, &at(1, None, 1.0, 0.0)), Some(64));
+    assert_eq!(planned_blocks(rule, &at(1, None, 1.0, 0.1)), Some(256));
+    assert_eq!(planned_blocks(rule, &at(1, None, 1.0, 0.0)), Some(256));
     assert_eq!(planned_blocks(rule, &at(5, Some(9), 1.0, 0.1)), Some(9), "fixed is fixed");
     assert_eq!(next(rule, &at(8, Some(9), 500.0, 8.0)), Next::Block);
     assert_eq!(next(rule, &at(9, Some(9), 1.0, 8.0)), Next::End);
@@ -80,7 +80,8 @@ fn until_looks_at_its_blocks_and_at_the_end_of_the_budget() {
     assert_eq!(next(rule, &at(9, None, 45.0, 5.0)), Next::Block);
     assert_eq!(next(rule, &at(13, None, 96.0, 5.0)), Next::LastLook);
     assert_eq!(next(rule, &at(16, None, 96.0, 5.0)), Next::LastLook);
-    assert_eq!(next(rule, &at(64, None, 1.0, 0.1)), Next::LastLook);
+    assert_eq!(next(rule, &at(12, None, 60.0, 5.0)), Next::Look);
+    assert_eq!(next(rule, &at(256, None, 1.0, 0.1)), Next::LastLook);
     assert_eq!(planned_blocks(rule, &at(9, None, 45.0, 5.0)), None);
 }
 
@@ -105,7 +106,7 @@ fn the_time_to_come_follows_from_the_blocks() {
     let until = goal(UNTIL);
     assert_eq!(eta_s(until, &at(2, None, 90.0, 3.0)), Some(18.0), "8 blocks at the least");
     assert_eq!(eta_s(until, &at(2, None, 10.0, 3.0)), Some(90.0));
-    assert_eq!(eta_s(until, &at(60, None, 10.0, 3.0)), Some(12.0), "64 at the most");
+    assert_eq!(eta_s(until, &at(252, None, 10.0, 3.0)), Some(12.0), "256 at the most");
     let limited = limit(UNTIL, 100.0);
     assert_eq!(eta_s(limited, &at(2, None, 90.0, 3.0)), Some(8.0), "the limit, less 2 s for the end");
     assert_eq!(eta_s(limit(BUDGET, 50.0), &at(1, Some(20), 10.0, 5.0)), Some(39.0));

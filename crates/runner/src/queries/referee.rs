@@ -113,7 +113,8 @@ impl Referee {
         let window_ns = (tpch::LIMIT_MS * 1e6) as u64;
         let (sequence, queries) = (self.asked, vec![vec![query]]);
         self.asked += 1;
-        self.worker.send(&Request::Go { sequence, warmup_ns: 0, window_ns, queries }, stop)?;
+        self.worker
+            .send(&Request::Go { sequence, warmup_ns: 0, window_ns, queries, piece_ns: None }, stop)?;
         let deadline = Duration::from_nanos(window_ns) + Deadlines::default().slice;
         match self.worker.receive("slice", deadline, Some(stop))? {
             Reply::Slice { mut sessions, .. } => {

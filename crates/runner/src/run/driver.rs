@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use threadwise_machine::Topology;
 use threadwise_store::Store;
+use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Study};
 
 /// A study under way.
@@ -41,6 +42,8 @@ pub(super) struct Driver<'a> {
     pub(super) others: OthersWatch,
     /// Notes that the result file has.
     pub(super) noted: BTreeSet<String>,
+    /// Warm-ups by treatment, as far as they were measured.
+    pub(super) warmups: Vec<Option<Warmup>>,
     /// How many of them workers said since this start of the program.
     pub(super) worker_notes: usize,
 }
@@ -66,7 +69,9 @@ impl<'a> Driver<'a> {
         };
         let limit_s = settings.limit.map(|limit| limit.as_secs_f64());
         let rule = Rule { stopping: study.design.stopping, limit_s };
-        let clock = Clock::resumed(last_moment_ns(&store.runs()?));
+        let runs = store.runs()?;
+        let clock = Clock::resumed(last_moment_ns(&runs));
+        let warmups = warmups(&study, &runs);
         let useless = vec![0; study.treatments.len()];
         Ok(Self {
             study,
@@ -85,6 +90,7 @@ impl<'a> Driver<'a> {
             lost_blocks: 0,
             others: OthersWatch::default(),
             noted: BTreeSet::new(),
+            warmups,
             worker_notes: 0,
         })
     }
@@ -102,6 +108,15 @@ impl<'a> Driver<'a> {
     pub(super) fn outcome(&self, reason: Reason) -> Outcome {
         Outcome { blocks: self.progress.blocks_done, reason }
     }
+}
+
+/// Warm-ups that earlier starts of the study measured, blocks that were broken off included.
+fn warmups(study: &Study, runs: &[Run]) -> Vec<Option<Warmup>> {
+    let of_treatment = |name: &str| {
+        let mut runs = runs.iter().filter(|run| run.treatment == name);
+        runs.find_map(|run| Warmup::of(&run.readings))
+    };
+    study.treatments.iter().map(|treatment| of_treatment(&treatment.name)).collect()
 }
 
 /// The end of the last slice, in nanoseconds since the study's start: where its clock goes on.

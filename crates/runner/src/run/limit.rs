@@ -14,7 +14,13 @@ use crate::shortfall::Shortfall;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Study};
+
+/// Shortest possible time of a block, with the warm-ups that are known.
+fn floor_s(study: &Study, warmups: &[Option<Warmup>]) -> f64 {
+    study.block_floor_warmed_s(|at| warmups.get(at)?.as_ref().map(|warmup| warmup.ns))
+}
 
 /// What is reckoned from the starts of the first block's workers.
 pub(super) struct Starts<'a> {
@@ -23,6 +29,7 @@ pub(super) struct Starts<'a> {
     short: &'a Cell<Option<Shortfall>>,
     rule: Rule,
     progress: Progress,
+    study: &'a Study,
     /// How many starts follow each other in a block.
     in_turn: f64,
     floor_s: f64,
@@ -36,13 +43,13 @@ impl<'a> Starts<'a> {
         short: &'a Cell<Option<Shortfall>>,
         rule: Rule,
         progress: Progress,
-        study: &Study,
+        (study, warmups): (&'a Study, &[Option<Warmup>]),
         concurrent: usize,
     ) -> Self {
         let at_once = if study.runs_whole() { 1 } else { concurrent.max(1) };
         let in_turn = study.treatments.len().div_ceil(at_once) as f64;
-        let floor_s = study.block_floor_s();
-        Self { alarm, short, rule, progress, in_turn, floor_s, seen: Cell::default() }
+        let floor_s = floor_s(study, warmups);
+        Self { alarm, short, rule, progress, study, in_turn, floor_s, seen: Cell::default() }
     }
 
     /// Takes the seconds of another one. Ends the first block where the limit is far too small for starts like
@@ -54,7 +61,17 @@ impl<'a> Starts<'a> {
         };
         let (count, sum_s) = (self.seen.get().0 + 1, self.seen.get().1 + start_s);
         self.seen.set((count, sum_s));
-        let block = BlockTime::Starts(self.in_turn * sum_s / f64::from(count) + self.floor_s);
+        self.judge(alarm, BlockTime::Starts(self.in_turn * sum_s / f64::from(count) + self.floor_s));
+    }
+
+    /// Takes the warm-ups when they are measured. Ends the first block where the limit cannot hold slices with them.
+    pub fn warmed(&self, warmups: &[Option<Warmup>]) {
+        if let Some(alarm) = self.alarm.filter(|alarm| self.progress.blocks_here == 0 && !alarm.has_rung()) {
+            self.judge(alarm, BlockTime::AtLeast(floor_s(self.study, warmups)));
+        }
+    }
+
+    fn judge(&self, alarm: &Alarm, block: BlockTime) {
         if let Some(short) = pace::shortfall(self.rule, &self.progress, block) {
             self.short.set(Some(short));
             alarm.ring();
@@ -63,6 +80,11 @@ impl<'a> Starts<'a> {
 }
 
 impl Driver<'_> {
+    /// Shortest possible time of a block, with the warm-ups that were measured.
+    fn floor_s(&self) -> f64 {
+        floor_s(&self.study, &self.warmups)
+    }
+
     fn elapsed_s(&self) -> f64 {
         self.settings.began.elapsed().as_secs_f64()
     }
@@ -74,7 +96,7 @@ impl Driver<'_> {
 
     /// Lets setting up take what the blocks leave at the best.
     pub(super) fn limit_setup(&self) {
-        self.ring_at(self.rule.setup_until_s(&self.progress, self.study.block_floor_s()));
+        self.ring_at(self.rule.setup_until_s(&self.progress, self.floor_s()));
     }
 
     fn ring_at(&self, until_s: Option<f64>) {
@@ -86,7 +108,7 @@ impl Driver<'_> {
     /// What the limit lacks where it ended before everything was set up.
     pub(super) fn not_set_up(&self) -> Shortfall {
         let progress = Progress { setup_s: self.elapsed_s(), ..self.progress };
-        let floor = BlockTime::AtLeast(self.study.block_floor_s());
+        let floor = BlockTime::AtLeast(self.floor_s());
         Shortfall { is_set_up: false, ..pace::lacking(self.rule, &progress, floor) }
     }
 
@@ -95,7 +117,7 @@ impl Driver<'_> {
         self.progress.setup_s = self.elapsed_s();
         self.progress.elapsed_s = self.progress.setup_s;
         self.ring_at(self.rule.limit_s.and(self.rule.usable_s()));
-        pace::shortfall(self.rule, &self.progress, BlockTime::AtLeast(self.study.block_floor_s()))
+        pace::shortfall(self.rule, &self.progress, BlockTime::AtLeast(self.floor_s()))
     }
 
     /// Reckons what a block takes from one that was broken off after so many slices, where none is whole.
@@ -106,7 +128,7 @@ impl Driver<'_> {
         let seen_s = self.elapsed_s() - self.progress.setup_s;
         let all = block::first_sequence(&self.study, 1);
         let block = match slices {
-            0 => BlockTime::AtLeast(seen_s.max(self.study.block_floor_s())),
+            0 => BlockTime::AtLeast(seen_s.max(self.floor_s())),
             _ => BlockTime::Starts(seen_s * all as f64 / slices as f64),
         };
         self.short.set(Some(pace::lacking(self.rule, &self.progress, block)));

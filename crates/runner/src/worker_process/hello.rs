@@ -10,6 +10,8 @@ pub struct Hello {
     pub version: String,
     /// What the engine is like.
     pub properties: Properties,
+    /// Whether it understands pieces of windows.
+    pub pieces: bool,
 }
 
 impl Hello {
@@ -21,12 +23,13 @@ impl Hello {
         protocol: u32,
         version: String,
         properties: Option<Properties>,
+        pieces: bool,
     ) -> Result<Self, ProtocolError> {
         protocol::check_version(protocol)?;
         let properties = properties.unwrap_or_default();
         match properties.fault() {
             Some(why) => Err(ProtocolError::Value { what: "properties of hello".into(), why }),
-            None => Ok(Self { version, properties }),
+            None => Ok(Self { version, properties, pieces }),
         }
     }
 }

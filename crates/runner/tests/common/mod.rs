@@ -135,11 +135,12 @@ pub fn study(others: &[&str], blocks: u32) -> Study {
         design: Design {
             rounds: 3,
             slice_ns: 1_000_000,
-            rewarm_ns: 100_000,
+            rewarm_ns: Some(100_000),
             stopping: Stopping::Blocks { blocks },
             level: 0.95,
-            target_half_width: 0.05,
+            margin: 0.03,
         },
+        quota: None,
         left_out: Vec::new(),
     }
 }

@@ -133,6 +133,15 @@ def go(request, fault, tids):
         "steps": 10, "rows": 640, "answers_checked": 10, "answers_wrong": 0, "cpu_ns": 5,
         "counters": {"logical_reads": 1300, "physical_reads": 0},
     }
+    if "piece_ns" in request:
+        if hello != "pieces":
+            sys.exit(9)
+        pieces = request["window_ns"] // request["piece_ns"]
+        slow = 3 if fault == "slow start" else 0
+        rows = [70 if at < slow else 100 for at in range(pieces)]
+        one.update(steps=60 * pieces, answers_checked=60 * pieces, rows=sum(rows), rows_by_piece=rows)
+    with open(os.path.join(spy, "windows"), "a") as file:
+        file.write(f"{fault},{request['warmup_ns']},{request['window_ns']}\n")
     if fault == "wrong":
         one["answers_wrong"] = 2
     if fault == "name":
@@ -156,6 +165,8 @@ def main():
     with open(os.path.join(spy, "pids"), "a") as file:
         file.write(f"{os.getpid()}\n")
     said = {"properties": json.loads(hello)} if hello.startswith("{") else {}
+    if hello == "pieces":
+        said["pieces"] = True
     say(type="hello", protocol=99 if hello == "version" else 1, engine="test", version="1.2", **said)
     fault, tids = "", []
     for line in sys.stdin:

@@ -6,8 +6,8 @@ use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limit
 use threadwise_machine::{CpuSet, Pin, Topology};
 use threadwise_store::Versions;
 use threadwise_study::{
-    Comparison, Counters, CpuLook, CpuTimes, Design, Look, Moment, OptionValue, PairLook, Reading, Role, Run,
-    RunStatus, SessionSlice, Slice, SliceLook, Stopping, Study, Treatment,
+    Alone, Comparison, Counters, CpuLook, CpuTimes, Design, Look, Moment, OptionValue, PairLook, Reading,
+    Role, Run, RunStatus, SessionSlice, Slice, SliceLook, Stopping, Study, Treatment,
 };
 
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): seeded numbers without a dependency.
@@ -84,11 +84,12 @@ pub fn study() -> Study {
         design: Design {
             rounds: 20,
             slice_ns: 50_000_000,
-            rewarm_ns: 5_000_000,
+            rewarm_ns: Some(5_000_000),
             stopping: Stopping::Budget { budget_s: 90.0 },
             level: 0.95,
-            target_half_width: 0.05,
+            margin: 0.03,
         },
+        quota: None,
         left_out: vec!["one package: cross-package left out".into()],
     }
 }
@@ -185,6 +186,7 @@ fn session(random: &mut Random) -> SessionSlice {
         queries: Vec::new(),
         metrics: BTreeMap::new(),
         items: Vec::new(),
+        rows_by_piece: Vec::new(),
     }
 }
 
@@ -218,6 +220,12 @@ fn look(random: &mut Random, moment: Moment) -> SliceLook {
         took_ns: 60_000,
         cpus: vec![CpuLook { cpu: 0, chain_ns: thousandths(400), adds_per_step: thousandths(6_000) }, absent],
         pairs: vec![PairLook { a: 0, b: 64, line_ns: thousandths(300_000) }],
+        alone: thousandths(6_000).zip(thousandths(6_000)).map(|(a_adds_per_step, b_adds_per_step)| Alone {
+            a: 0,
+            b: 64,
+            a_adds_per_step,
+            b_adds_per_step,
+        }),
     };
     SliceLook { moment, look }
 }

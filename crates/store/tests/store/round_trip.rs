@@ -333,7 +333,7 @@ fn as_version_1(path: &Path, cpus: u32) {
     let plain = rusqlite::Connection::open(path).unwrap();
     plain
         .execute_batch(
-            "DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
+            "DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
              DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
         )
         .unwrap();
@@ -371,7 +371,7 @@ fn a_file_of_version_1_is_read_and_gone_on_with() {
     drop(store);
     let both = Store::open(&path).unwrap().runs().unwrap();
     assert_eq!(both, [read[0].clone(), more]);
-    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 3]);
+    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 4]);
 }
 
 /// The queries of docs/STORE.md work on a file as it is written.

@@ -1,0 +1,118 @@
+//! The warm-ups of a block's treatments, measured before its rounds where they are not known yet.
+//!
+//! Treatments take turns as they do in rounds, so that each begins with what the others left of its caches. What is
+//! chosen from what was seen is in [`crate::warmup`], which is pure.
+
+use super::accept;
+use super::input::Input;
+use super::lane::Lane;
+use crate::warmup::{PIECE_NS, Window, choose, orders};
+use crate::worker_process::{Failure, Wait};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use threadwise_engine::protocol::{Reply, Request};
+use threadwise_study::Role;
+use threadwise_study::warmup::WINDOW_NS;
+
+/// How long a window that is awaited may take beyond its length.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// Measures the warm-ups that are not known. A study with a fixed re-warm has none. Says whether there was anything to
+/// measure. `sequence` is the number of the block's first slice, which the windows have too.
+pub(super) fn measure(input: &Input<'_>, lanes: &mut [Lane<'_>], sequence: u64) -> bool {
+    let is_lacking = |lane: &Lane<'_>| lane.worker.is_some() && lane.warmup.is_none();
+    if input.study.design.rewarm_ns.is_some() || !lanes.iter().any(is_lacking) {
+        return false;
+    }
+    let mut seen: Vec<Vec<Window>> = vec![Vec::new(); lanes.len()];
+    for at in orders(&input.plan.rounds).concat() {
+        if input.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(lane) = lanes.get_mut(at).filter(|lane| lane.worker.is_some()) else { continue };
+        if !lane.counts_pieces {
+            seen[at] = vec![Window::default()];
+            continue;
+        }
+        match window(input, lane, sequence) {
+            Ok(window) => seen[at].push(window),
+            Err(failure) => lane.fail(failure),
+        }
+    }
+    for (lane, windows) in lanes.iter_mut().zip(&seen) {
+        if lane.worker.is_none() || lane.warmup.is_some() {
+            continue;
+        }
+        let warmup = choose(windows, input.study.design.margin);
+        if let Err(why) = &warmup.piece_ns {
+            lane.notes.push(format!(
+                "warm-up of {}: {} ms, not seen: {why}",
+                lane.name,
+                warmup.ns / 1_000_000
+            ));
+        }
+        lane.warmup = Some(warmup);
+    }
+    alike(input, lanes);
+    true
+}
+
+/// A and A′ differ in nothing, so they have one warm-up: the longer of both.
+fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
+    for group in input.study.groups() {
+        let of_group = input.study.treatments.iter().enumerate();
+        let pair: Vec<usize> = of_group
+            .filter(|(_, treatment)| treatment.group == group && treatment.role != Role::Compared)
+            .map(|(at, _)| at)
+            .filter(|at| lanes.get(*at).is_some_and(|lane| lane.warmup.is_some()))
+            .collect();
+        let known = pair.iter().filter_map(|at| lanes[*at].warmup.clone());
+        let Some(longest) = known.max_by_key(|warmup| warmup.ns) else { continue };
+        for at in pair {
+            lanes[at].warmup = Some(longest.clone());
+        }
+    }
+}
+
+/// One window, from the moment in which the sessions are released.
+fn window(input: &Input<'_>, lane: &mut Lane<'_>, sequence: u64) -> Result<Window, Failure> {
+    let Some(worker) = &mut lane.worker else {
+        return Err(Failure::new("crash", "the worker has ended"));
+    };
+    let length = Duration::from_nanos(WINDOW_NS);
+    let wait = Wait {
+        phase: "warm-up",
+        deadline: length + input.settings.deadlines.slice,
+        stop: Some(input.stop),
+        quiet: length + GRACE,
+    };
+    let go = Request::Go {
+        sequence,
+        warmup_ns: 0,
+        window_ns: WINDOW_NS,
+        queries: Vec::new(),
+        piece_ns: Some(PIECE_NS),
+    };
+    worker.send(&go, input.stop)?;
+    let reply = match worker.receive_meanwhile(wait, None)? {
+        reply @ Reply::Slice { .. } => reply,
+        other => return Err(worker.unexpected("slice", &other)),
+    };
+    let slice = accept::slice(reply, (sequence, 0), lane.tids.len(), &[], input.clock)?;
+    let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
+    if wrong > 0 {
+        return Err(Failure::new("wrong-answer", format!("{wrong} wrong answers while it was warmed")));
+    }
+    let mut window = Window::default();
+    for (number, session) in slice.sessions.iter().enumerate() {
+        window.steps += session.steps;
+        if number == 0 {
+            window.rows.clone_from(&session.rows_by_piece);
+        } else {
+            // Sessions of one worker count alike; a session without pieces leaves the window without.
+            window.rows.truncate(session.rows_by_piece.len());
+            window.rows.iter_mut().zip(&session.rows_by_piece).for_each(|(sum, rows)| *sum += rows);
+        }
+    }
+    Ok(window)
+}
