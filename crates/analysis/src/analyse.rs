@@ -1,9 +1,10 @@
 //! One analysis of the observations: all estimates of a study.
 
-use crate::estimate::{Observed, comparisons, covariates, treatments};
+use crate::estimate::{Observed, comparisons, covariates, lost_cpu, treatments};
 use crate::looks::claim::effects;
+use crate::looks::states::looked_at;
 use crate::setting::Setting;
-use crate::{Analysis, commands, looks, queries, worklist};
+use crate::{Analysis, commands, halves, looks, order, queries, warmups, worklist};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
@@ -16,7 +17,7 @@ pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
 
 /// Analyses once; left-over siblings and other CPUs are apart where the machine is given.
 ///
-/// `alpha_share` is 1 for a single analysis at the design's level, 1/5 for each of five interim ones; the
+/// `alpha_share` is 1 for a single analysis at the design's level, [`UNTIL_LEVEL_SHARE`] for interim ones; the
 /// level of every interval is 1 − (1 − design level) · share.
 /// Degenerate cases: without usable blocks there are no estimates and no floors; with one block a
 /// value has the interval (0, ∞).
@@ -35,26 +36,36 @@ pub fn analyse_probed(
     let alpha = (1.0 - study.design.level) * alpha_share;
     let observed = Observed::new(study, topology, runs);
     let covariates = covariates::covariates(&observed);
-    let floors = comparisons::floors(study, &observed);
+    let (mut estimates, noise_floors) =
+        comparisons::estimates(study, &observed, &covariates.flagged_blocks, alpha);
+    lost_cpu::adjust(study, &observed, alpha, &mut estimates);
     let setting = Setting { study, topology, probe, alpha };
+    let slices = looked_at(runs);
     let mut analysis = Analysis {
         queries: queries::queries(&setting, &observed, runs),
         treatments: treatments::summaries(&setting, &observed),
-        estimates: comparisons::estimates(study, &observed, &floors, &covariates.flagged_blocks, alpha),
-        noise_floors: comparisons::noise_floors(study, &floors, alpha),
+        estimates,
+        noise_floors,
         blocks: observed.usable_blocks(),
         excluded_blocks: observed.left_out.clone(),
         covariates,
         simulated: study.is_simulated(),
         commands: None,
         worklist: None,
-        looks: looks::prevalence::looks(&setting, runs),
-        effects: effects(study, runs, alpha),
+        halves: halves::halves(&setting, &observed),
+        warmups: warmups::warmups(study, runs),
+        order: order::order(&setting, &observed, runs),
+        looks: looks::prevalence::looks(&setting, &slices),
+        effects: effects(study, &slices, alpha),
     };
     commands::add(&mut analysis, &setting, &observed, runs);
     worklist::add(&mut analysis, &setting, &observed, runs);
     analysis
 }
+
+/// Share of alpha at which each look of `--until` is made, and the last interval shown. Stopping on width alone costs
+/// little coverage, since the mean has no say in it; how much is simulated (docs/METHODOLOGY.md, "Interim analyses").
+pub const UNTIL_LEVEL_SHARE: f64 = 0.7;
 
 /// Whether every throughput comparison's interval (of a command its headline's) is within the half-width (a fraction, 0.02 = 2%):
 /// the question of `--until`. False where there is nothing to compare.

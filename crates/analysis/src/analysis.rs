@@ -1,9 +1,12 @@
 //! All that is estimated of a study.
 
 use crate::commands::Commands;
+use crate::halves::Halves;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
+use crate::order::Order;
 use crate::queries::Queries;
+use crate::warmups::TreatmentWarmup;
 use crate::worklist::Worklist;
 use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
 use serde::Serialize;
@@ -34,6 +37,12 @@ pub struct Analysis {
     /// What a study of work lists shows beside that; `None` for another workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worklist: Option<Worklist>,
+    /// In what order slices ran, and whether one changes the next; `None` where runs are whole commands or lists.
+    pub order: Option<Order>,
+    /// Whether slices are faster in one half than in the other; `None` where runs are whole commands, lists or queries.
+    pub halves: Option<Halves>,
+    /// Warm-ups that were measured, in study order; empty where the re-warm is fixed.
+    pub warmups: Vec<TreatmentWarmup>,
     /// Where slices ran, where looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,

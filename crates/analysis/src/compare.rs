@@ -52,8 +52,8 @@ pub enum Cell<'a> {
     Ratio {
         /// The estimate.
         estimate: &'a Estimate,
-        /// Whether it is no further from 1 than the noise floor of its group, or there is none.
-        below_floor: bool,
+        /// Whether A/A of its group is an alarm.
+        alarm: bool,
     },
     /// There is none; why.
     Lacks(String),
@@ -98,7 +98,7 @@ fn cell<'a>(side: &Side<'a>, name: &str, metric: &str, treatment: &str) -> Cell<
     let analysis = side.analysis;
     let mut estimates = analysis.estimates.iter().filter(|estimate| estimate.metric == metric);
     match estimates.find(|estimate| estimate.name == name) {
-        Some(estimate) => Cell::Ratio { estimate, below_floor: below_floor(side, estimate) },
+        Some(estimate) => Cell::Ratio { estimate, alarm: has_alarm(side, estimate) },
         None => {
             Cell::Lacks(why_no_metric(side, name, metric).unwrap_or_else(|| why_not(side, name, treatment)))
         }
@@ -114,11 +114,9 @@ fn why_no_metric(side: &Side<'_>, name: &str, metric: &str) -> Option<String> {
     Some(format!("no ratio: {}", gap.reason))
 }
 
-fn below_floor(side: &Side<'_>, estimate: &Estimate) -> bool {
+fn has_alarm(side: &Side<'_>, estimate: &Estimate) -> bool {
     let group = side.study.treatment(&estimate.treatment).map_or("", |(_, treatment)| &treatment.group);
-    side.analysis
-        .floor(group, &estimate.metric)
-        .is_none_or(|floor| estimate.ratio.value.ln().abs() <= floor.floor)
+    side.analysis.floor(group, &estimate.metric).is_some_and(|floor| floor.alarm.is_some())
 }
 
 /// Why a study has no such ratio: its machine lacks something, its runs do not count, or it was not
@@ -214,7 +212,8 @@ mod tests {
         for run in failed.iter_mut().filter(|run| run.treatment == "X") {
             run.status = RunStatus::Failed { kind: "crash".to_owned(), message: "gone".to_owned() };
         }
-        let second = analyse_on(&two, None, &failed, 1.0);
+        let mut second = analyse_on(&two, None, &failed, 1.0);
+        second.noise_floors[0].alarm = Some(crate::estimate::Alarm::Wide);
         let sides = [
             Side { study: &one, topology: &topology, analysis: &first },
             Side { study: &two, topology: &topology, analysis: &second },
@@ -223,13 +222,13 @@ mod tests {
         let names: Vec<&str> = table.rows.iter().map(|row| row.name).collect();
         assert_eq!(names, ["P : A+A'", "O : A+A'", "X : A+A'"]);
         let ratio = |row: usize, column: usize| match &table.rows[row].cells[column] {
-            Cell::Ratio { estimate, below_floor } => (format!("{:.2}", estimate.ratio.value), *below_floor),
+            Cell::Ratio { estimate, alarm } => (format!("{:.2}", estimate.ratio.value), *alarm),
             Cell::Lacks(why) => (why.clone(), false),
         };
         assert_eq!(ratio(0, 0), ("1.90".to_owned(), false));
         assert_eq!(ratio(0, 1), ("no second core".to_owned(), false));
-        assert_eq!(ratio(1, 0), ("1.00".to_owned(), true));
-        assert_eq!(ratio(1, 1), ("0.50".to_owned(), false));
+        assert_eq!(ratio(1, 0), ("1.00".to_owned(), false));
+        assert_eq!(ratio(1, 1), ("0.50".to_owned(), true));
         assert_eq!(ratio(2, 0), ("not asked".to_owned(), false));
         assert_eq!(ratio(2, 1), ("crash: gone".to_owned(), false));
         assert_eq!(table.cautions, Vec::<String>::new());
@@ -263,7 +262,8 @@ mod tests {
         let one = study(&[""], &["P same-package 2", "O one-cpu 2"]);
         let mut two = one.clone();
         two.workload = "insert".to_owned();
-        let measured = analyse_on(&one, None, &runs(&[("P", 190_000), ("O", 100_010)]), 1.0);
+        let mut measured = analyse_on(&one, None, &runs(&[("P", 190_000), ("O", 100_010)]), 1.0);
+        measured.noise_floors[0].alarm = Some(crate::estimate::Alarm::Different);
         let nothing = analyse_on(&two, None, &[], 1.0);
         let facts =
             [crate::Facts::new(&one, &topology, &measured), crate::Facts::new(&two, &topology, &nothing)];
@@ -274,8 +274,9 @@ mod tests {
         let Block::Table(table) = &made.section("ratios").unwrap().blocks[0] else { panic!("no table") };
         let rows: Vec<&Vec<Cell>> = table.cells().collect();
         assert_eq!((rows.len(), &rows[0][0]), (2, &Cell::text("P : A+A'")));
-        assert!(matches!(&rows[0][1], Cell::Ratio(ratio, _) if ratio.value > 1.8), "{:?}", rows[0]);
-        assert!(matches!(&rows[1][1], Cell::Both(_, below) if **below == Cell::text("~")), "{:?}", rows[1]);
+        let is_ratio = |cell: &Cell| matches!(cell, Cell::Ratio(ratio, _) if ratio.value > 1.8);
+        let Cell::Both(ratio, alarm) = &rows[0][1] else { panic!("{:?}", rows[0]) };
+        assert!(is_ratio(ratio) && **alarm == Cell::text("~"), "{:?}", rows[0]);
         assert_eq!(rows[0][2], Cell::Gap("no usable run".to_owned()));
         assert_eq!(
             document(&[], "1.0").section("ratios").unwrap().blocks.len(),

@@ -3,7 +3,7 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, by_state, failures, hardware, looks, machine, method, readings, time, usage,
+    activity, by_state, failures, hardware, looks, machine, method, quota, readings, time, usage,
 };
 use crate::validity::Counts;
 use crate::{Facts, verdict};
@@ -19,6 +19,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let data = kind.about(facts).unwrap_or_default();
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections = kind.answers(facts);
+    sections.extend(quota::section(facts));
     sections.extend(looks::section(facts));
     sections.push(usage::section(facts, &nouns));
     sections.extend(activity::section(facts, &nouns));

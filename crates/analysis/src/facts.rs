@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub engine_version: &'a str,
     /// When the study began, RFC 3339 in UTC.
     pub created_utc: &'a str,
+    /// Whether it was stopped before the end of its plan.
+    pub is_stopped: bool,
     /// What was measured of the hardware with the study; `None` where nothing was.
     pub probe: Option<&'a Probe>,
     /// The same beside what the machine declares.
@@ -47,6 +49,7 @@ impl<'a> Facts<'a> {
             program_version: "",
             engine_version: "",
             created_utc: "",
+            is_stopped: false,
             probe: None,
             hardware: None,
         }

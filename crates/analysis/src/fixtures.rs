@@ -1,6 +1,6 @@
 //! Small studies and runs for tests.
 
-use crate::{Direction, Estimate, Ratio, analyse_on, plain_verdict, validity};
+use crate::{Answer, Direction, Estimate, Ratio, analyse_on, plain_verdict, validity};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use threadwise_study::{
     Comparison, CpuTimes, Design, Role, Run, RunStatus, SessionSlice, Slice, Stopping, Study, Treatment,
 };
 
-/// A ratio that is an effect and conclusive, judged by its plain interval.
+/// A ratio, judged by its plain interval and a margin of 3%.
 pub fn ratio(value: f64, low: f64, high: f64) -> Ratio {
     Ratio {
         value,
@@ -21,13 +21,13 @@ pub fn ratio(value: f64, low: f64, high: f64) -> Ratio {
         blocks: 8,
         level: 0.95,
         floor: None,
-        effect: true,
-        conclusive: true,
+        margin: 0.03,
+        answer: Answer::by_interval(low, high, 0.03),
         direction: Direction::HigherIsBetter,
     }
 }
 
-/// A throughput estimate that is an effect and conclusive.
+/// A throughput estimate with such a ratio.
 pub fn estimate(name: &str, value: f64, low: f64, high: f64) -> Estimate {
     Estimate {
         name: name.to_owned(),
@@ -40,8 +40,9 @@ pub fn estimate(name: &str, value: f64, low: f64, high: f64) -> Estimate {
         method: String::new(),
         p_t: 0.0,
         p_sign_flip: 0.0,
-        lag1: 0.0,
+        correlation: 0.0,
         unflagged: None,
+        adjusted: None,
     }
 }
 
@@ -76,11 +77,12 @@ pub fn study(groups: &[&str], treatments: &[&str]) -> Study {
         design: Design {
             rounds: 20,
             slice_ns: 50_000_000,
-            rewarm_ns: 5_000_000,
+            rewarm_ns: Some(5_000_000),
             stopping: Stopping::Blocks { blocks: 8 },
             level: 0.95,
-            target_half_width: 0.05,
+            margin: 0.03,
         },
+        quota: None,
         left_out: Vec::new(),
     }
 }

@@ -45,7 +45,7 @@ pub trait Kind: Sync {
     }
 
     /// What its method has that others have not, a paragraph each.
-    fn method(&self) -> Vec<Prose> {
+    fn method(&self, _facts: &Facts<'_>) -> Vec<Prose> {
         Vec::new()
     }
 
@@ -83,7 +83,11 @@ pub const COMPARABLE: &str = "Ratios may be compared side by side: each is of an
 
 /// What a treatment of sessions does in a round.
 fn turn(design: &Design, is_fixed_work: bool) -> String {
-    let [slice, rewarm] = [design.slice_ns, design.rewarm_ns].map(|ns| numbers::nanoseconds(ns as f64));
+    let nanoseconds = |ns: u64| numbers::nanoseconds(ns as f64);
+    let slice = nanoseconds(design.slice_ns);
+    let Some(rewarm) = design.rewarm_ns.map(nanoseconds) else {
+        return format!("gets one slice of {slice} after a warm-up whose length was measured for it");
+    };
     match is_fixed_work {
         true => format!(
             "does its fixed amount of work once, after {rewarm} of re-warming and within {slice}: elapsed is the time from \

@@ -1,6 +1,7 @@
 //! The verdict of a study.
 
-use crate::findings::{by_state, looks, machine, trust};
+use crate::findings::{by_state, halves, looks, lost_cpu, machine, order, quota, trust};
+use crate::looks::words::windows;
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};
 use threadwise_machine::Topology;
@@ -23,8 +24,14 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(facts.analysis.simulated.then(|| finding("simulated", simulated, &[])));
     parts.validity.extend(trust::not_placed(facts.notes));
     parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
+    parts.validity.extend(trust::alarm(facts));
+    parts.found.splice(0..0, quota::quota(facts));
     parts.found.extend(by_state::findings(facts));
-    let ran = facts.analysis.looks.as_ref().map(looks::looks);
+    let ran = facts.analysis.looks.as_ref().map(|found| looks::looks(found, windows(facts.study)));
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));
+    let scope = parts.limits.iter().position(|finding| finding.kind == "scope");
+    let scope = scope.unwrap_or(parts.limits.len());
+    let lost = lost_cpu::finding_of(facts).into_iter();
+    parts.limits.splice(scope..scope, lost.chain(order::finding_of(facts)).chain(halves::finding_of(facts)));
     parts.in_order()
 }

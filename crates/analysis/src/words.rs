@@ -1,34 +1,34 @@
 //! What findings are put together from: what may be said of a ratio, lists, evidence.
 
-use crate::{Estimate, Finding, Ratio};
+use crate::estimate::{Fastest, Guess};
+use crate::{Answer, Estimate, Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 
-/// A ratio with what may be said of it: whether a difference is shown, and whether it is conclusive.
+/// A ratio with the answer to it.
 pub fn judged(estimate: &Estimate) -> Prose {
-    let ratio = &estimate.ratio;
-    let mut text = prose!("{}{}", ratio, not_shown(ratio));
-    if !ratio.conclusive && ratio.blocks >= 2 {
-        // That there is an effect is decided; how large it is, is not.
-        let words = if ratio.effect { "size only within" } else { "inconclusive" };
-        text.push(prose!(", {} {}", words, plus_minus(ratio.half_width())));
-    }
-    text
+    prose!("{}{}", &estimate.ratio, answered(&estimate.ratio))
 }
 
-/// That no difference is shown, and why where the interval alone would show one; empty where one is.
-pub fn not_shown(ratio: &Ratio) -> String {
-    match ratio.why_not_shown().filter(|_| ratio.blocks >= 2) {
-        _ if ratio.effect => String::new(),
-        Some(why) => format!(", no difference shown ({why})"),
-        None => ", no difference shown".to_owned(),
+/// What a study says of a ratio, to stand behind it; empty where it is larger or smaller by more than the margin.
+pub fn answered(ratio: &Ratio) -> String {
+    let margin = numbers::set_percent(ratio.margin);
+    let adjusted = ratio.why_not_shown().filter(|_| ratio.blocks >= 2);
+    match ratio.answer {
+        Answer::Larger | Answer::Smaller => String::new(),
+        Answer::WithinMargin => format!(", a difference of less than {margin}"),
+        Answer::SizeOpen if Answer::by_interval(ratio.low, ratio.high, ratio.margin) != Answer::SizeOpen => {
+            format!(", whether by more than {margin} is open after adjusting for all comparisons")
+        }
+        Answer::SizeOpen => format!(", whether by more than {margin} is open"),
+        Answer::Equivalent => format!(", the same within {margin}"),
+        Answer::Undecided if ratio.blocks < 2 => String::new(),
+        Answer::Undecided => adjusted.map_or(", undecided".to_owned(), |why| format!(", undecided ({why})")),
     }
 }
 
-/// `+57% [52, 62]`, or that no difference is shown, of a ratio's distance from 1.
+/// `+57% [52, 62]`, a ratio's distance from 1, with the answer to it.
 pub fn change(estimate: &Estimate) -> Prose {
-    let ratio = &estimate.ratio;
-    let reason = if ratio.blocks < 2 { String::new() } else { not_shown(ratio) };
-    prose!("{}{}", Prose::change(ratio), reason)
+    prose!("{}{}", Prose::change(&estimate.ratio), answered(&estimate.ratio))
 }
 
 /// A share as a figure: `12%`.
@@ -39,6 +39,17 @@ pub fn share(share: f64) -> Prose {
 /// A half-width or a noise floor: `±9.1%`.
 pub fn plus_minus(share: f64) -> Prose {
     Prose::figure(format!("±{}", numbers::percent(share)))
+}
+
+/// `probability 72% that three do over 3% more`: what a step is guessed to give.
+pub fn likely(guess: Guess, more: &str, margin: f64) -> Prose {
+    let probability = match guess.probability {
+        most if most > 0.99 => "over 99%".to_owned(),
+        some => numbers::percent(some),
+    };
+    let side = if guess.is_above { "over" } else { "at most" };
+    let margin = Prose::figure(numbers::set_percent(margin));
+    prose!("probability {} that {} do {} {} more", Prose::figure(probability), more, side, margin)
 }
 
 /// `one core`, `13 cores`.
@@ -92,6 +103,25 @@ pub fn finding(kind: &str, line: impl Into<Prose>, evidence: &[&str]) -> Finding
     Finding { kind: kind.to_owned(), line: line.into(), evidence: names }
 }
 
+/// Most treatments that are named as those that may be the best.
+const MAX_AMONG: usize = 3;
+
+/// `Fastest of 5: d8.`, of several that may be `Among the fastest of 5: d8, d4 and 1 more.`; `best` is `fastest` or `best`.
+pub fn fastest(found: &Fastest, best: &str, place: &str, name: impl Fn(&str) -> String) -> Prose {
+    let count = found.candidates as usize;
+    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+    match found.among.as_slice() {
+        [one] => prose!("{} of {}{}: {}.", numbers::capital(best), count, place, name(one)),
+        all if all.len() == count => prose!("Which of {}{} is {} is not decided.", count, place, best),
+        some => {
+            let mut names: Vec<String> = some.iter().take(MAX_AMONG).map(|one| name(one)).collect();
+            let more = some.len().saturating_sub(MAX_AMONG);
+            names.extend((more > 0).then(|| format!("{more} more")));
+            prose!("Among the {} of {}{}: {}.", best, count, place, list(&names))
+        }
+    }
+}
+
 /// Names of estimates, as evidence.
 pub fn names<'a>(estimates: &[&'a Estimate]) -> Vec<&'a str> {
     estimates.iter().map(|estimate| estimate.name.as_str()).collect()
@@ -108,46 +138,44 @@ mod tests {
 
     #[test]
     fn ratios_and_what_may_be_said_of_them() {
-        let shown = estimate("x", 1.94, 1.90, 1.98);
-        assert_eq!(judged(&shown).to_string(), "1.94x [1.90, 1.98]");
-        let none = Ratio { effect: false, ..made(1.01, 0.99, 1.03) };
-        assert_eq!(judged(&with(none)).to_string(), "1.01x [0.99, 1.03], no difference shown");
-        let floor = Ratio { effect: false, ..made(1.02, 1.01, 1.03) };
-        assert_eq!(
-            judged(&with(floor.clone())).to_string(),
-            "1.02x [1.01, 1.03], no difference shown (within the noise floor)"
-        );
-        let adjusted = Ratio { holm_low: 0.99, holm_high: 1.05, ..floor.clone() };
+        let said = |ratio: Ratio| judged(&with(ratio)).to_string();
+        assert_eq!(said(made(1.94, 1.90, 1.98)), "1.94x [1.90, 1.98]");
+        assert_eq!(said(made(1.00, 0.99, 1.01)), "1.00x [0.99, 1.01], the same within 3%");
+        assert_eq!(said(made(1.02, 1.01, 1.025)), "1.02x [1.01, 1.02], a difference of less than 3%");
+        assert_eq!(said(made(1.04, 1.01, 1.07)), "1.04x [1.01, 1.07], whether by more than 3% is open");
+        assert_eq!(said(made(1.01, 0.95, 1.07)), "1.01x [0.95, 1.07], undecided");
+        let open = Ratio { answer: Answer::SizeOpen, ..made(1.18, 1.08, 1.28) };
+        assert!(said(open).ends_with("more than 3% is open after adjusting for all comparisons"));
+        let adjusted = Ratio { answer: Answer::Undecided, ..made(1.02, 1.01, 1.03) };
         assert!(
-            judged(&with(adjusted.clone()))
-                .to_string()
-                .ends_with("(not after adjusting for all comparisons)")
+            said(adjusted)
+                .ends_with("undecided (not after adjusting for all comparisons and for correlation)")
         );
-        let tail = Ratio { value: 2.89, low: 1.14, high: 7.32, ..adjusted };
-        let reason = "no difference shown (not after adjusting for all comparisons)";
-        assert_eq!(change(&with(tail.clone())).to_string(), format!("+189% [14, 632], {reason}"));
-        assert_eq!(
-            change(&with(Ratio { value: 3.5, ..tail })).to_string(),
-            format!("3.50x [1.14, 7.32], {reason}")
-        );
-        assert!(change(&with(floor)).to_string().ends_with("no difference shown (within the noise floor)"));
-        let wide = Ratio { conclusive: false, ..made(1.2, 1.1, 1.309) };
-        assert_eq!(judged(&with(wide.clone())).to_string(), "1.20x [1.10, 1.31], size only within ±9.1%");
-        let open = with(Ratio { effect: false, ..wide });
-        assert_eq!(
-            judged(&open).to_string(),
-            "1.20x [1.10, 1.31], no difference shown (within the noise floor), inconclusive ±9.1%"
-        );
-        let one = with(Ratio { blocks: 1, ..made(12.34, 0.0, f64::INFINITY) });
-        assert_eq!(judged(&one).to_string(), "12.3x (1 block, no interval)");
-        assert!(change(&estimate("x", 2.5, 1.1, 1e200)).to_string().len() < 30);
+        let one = Ratio { blocks: 1, answer: Answer::Undecided, ..made(12.34, 0.0, f64::INFINITY) };
+        assert_eq!(said(one), "12.3x (1 block, no interval)");
+        assert!(change(&estimate("x", 2.5, 1.1, 1e200)).to_string().len() < 60);
+    }
+
+    #[test]
+    fn the_fastest_and_those_that_may_be() {
+        let said = |among: &[&str]| {
+            let among = among.iter().map(|name| (*name).to_owned()).collect();
+            let found = Fastest { group: String::new(), candidates: 5, among };
+            fastest(&found, "fastest", "", str::to_owned).to_string()
+        };
+        assert_eq!(said(&["d8"]), "Fastest of 5: d8.");
+        assert_eq!(said(&["d8", "d4"]), "Among the fastest of 5: d8 and d4.");
+        assert_eq!(said(&["d8", "d4", "d2", "d1"]), "Among the fastest of 5: d8, d4, d2 and 1 more.");
+        assert_eq!(said(&["a", "b", "c", "d", "e"]), "Which of 5 is fastest is not decided.");
     }
 
     #[test]
     fn changes_and_lists() {
-        assert_eq!(change(&estimate("x", 0.98, 0.97, 0.99)).to_string(), "-2.0% [-3.0, -1.0]");
-        let none = Ratio { effect: false, ..made(1.0001, 0.99, 1.01) };
-        assert_eq!(change(&with(none)).to_string(), "+0.0% [-1.0, 1.0], no difference shown");
+        assert_eq!(change(&estimate("x", 0.9, 0.89, 0.91)).to_string(), "-10% [-11, -9]");
+        assert_eq!(
+            change(&with(made(1.0001, 0.99, 1.01))).to_string(),
+            "+0.0% [-1.0, 1.0], the same within 3%"
+        );
         let parts = ["a", "b", "c", "d"].map(str::to_owned);
         assert_eq!(list(&parts[..3]), "a, b and c");
         assert_eq!(shortened(&parts).to_string(), "a; b; c; and 1 more");

@@ -61,7 +61,7 @@ globalThis.queryCharts = tools => {
     ];
     if (own.mean) marks.splice(1, 0, Plot.ruleY([own.mean[0]], { stroke: "var(--muted)", strokeDasharray: "5 4" }));
     marks.push(tip(bars, { x: "query", y: "value" }, d =>
-      `${queryName(d.query)}: ${ratio(d.value)}${range(d.low, d.high, two)}\n${d.effect ? (d.value >= 1 ? "faster" : "slower") : "no effect shown"}${d.changed ? "\nanother plan than the baseline's" : ""}`));
+      `${queryName(d.query)}: ${ratio(d.value)}${range(d.low, d.high, two)}\n${d.effect ? (d.value >= 1 ? "faster" : "slower") : "no difference beyond the margin"}${d.changed ? "\nanother plan than the baseline's" : ""}`));
     const svg = Plot.plot({
       ...base(box, width, {}),
       ariaLabel: `${box.dataset.title}: ${own.name}`,

@@ -136,7 +136,7 @@
     const chart = data.ratios[index];
     // Charts of one page may be of different things; those of the same have the same axis.
     const alike = data.ratios.filter(c => c.what === chart.what);
-    const all = alike.flatMap(c => [c.floor_low, c.floor_high, ...c.rows.flatMap(r => [r.value, r.low, r.high])]).filter(v => v > 0);
+    const all = alike.flatMap(c => [c.margin_low, c.margin_high, ...c.rows.flatMap(r => [r.value, r.low, r.high])]).filter(v => v > 0);
     const [least, most] = d3.extent([...all, 1]);
     const domain = [least / 1.04, most * 1.04];
     const { narrow, marginLeft, marginRight, texts } = beside(chart.rows, width, 128);
@@ -146,19 +146,16 @@
       if (t > domain[0] && t < domain[1] && ticks.every(other => Math.abs(scale(other) - scale(t)) > 38)) ticks.push(t);
     }
     const rows = texts.rows;
-    const marks = [];
-    if (chart.floor_low !== null) {
-      marks.push(Plot.rect([chart], { x1: "floor_low", x2: "floor_high", fill: "var(--muted)", fillOpacity: 0.3 }));
-    }
-    marks.push(
+    const marks = [
+      Plot.rect([chart], { x1: "margin_low", x2: "margin_high", fill: "var(--muted)", fillOpacity: 0.3 }),
       // An axis of its own: that of a logarithmic scale leaves out labels between powers of ten.
       Plot.axisX(ticks, { text: d => `${d}x`, label: chart.what ?? words.ratio, labelAnchor: "center", labelArrow: "none", tickSize: 0 }),
       Plot.gridX(ticks, { stroke: "var(--rule)", strokeOpacity: 1 }),
       Plot.ruleX([1], { stroke: "var(--ink)", strokeWidth: 1.25 }),
       Plot.ruleY(rows, { y: "i", x1: "low", x2: "high", stroke: "var(--c0)", strokeWidth: 2 }),
       ...["low", "high"].map(x => Plot.dot(rows, { y: "i", x, symbol: cap(0, 1), stroke: "var(--c0)", strokeWidth: 2, r: 4 })),
-      Plot.dot(rows, { y: "i", x: "value", stroke: "var(--c0)", strokeWidth: 2, fill: d => (d.effect ? "var(--c0)" : "var(--paper)"), r: 4 }),
-    );
+      Plot.dot(rows, { y: "i", x: "value", stroke: "var(--c0)", strokeWidth: 2, fill: d => (d.is_different ? "var(--c0)" : "var(--paper)"), r: 4 }),
+    ];
     marks.push(...texts.marks);
     marks.push(tip(rows, { x: "value", y: "i" }, d => `${d.label} ${d.against}\n${d.figures}\n${d.mark}`));
     return [Plot.plot(base(box, width, {

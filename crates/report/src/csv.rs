@@ -37,7 +37,8 @@ const ITEM_COLUMNS: &str = "\
 /// Columns of every logical CPU in every look.
 const LOOK_COLUMNS: &str = "\
     run_id,block,attempt,treatment,group,status,sequence,round,moment,start_ns,took_ns,cpu,state,with,\
-    adds_per_step,chain_ns,line_to,line_ns";
+    adds_per_step,chain_ns,line_to,line_ns,\
+    without,adds_per_step_without";
 
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
@@ -121,7 +122,8 @@ pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportErr
 
 /// Every logical CPU in every look around a slice, failed and superseded runs too. `start_ns` counts from the
 /// study's start, `took_ns` is of the whole look; `state` is the word of `threadwise watch --json`, empty for
-/// runs that are not valid, and `line_ns` one move of a cache line to and from the logical CPU `line_to`.
+/// runs that are not valid, `line_ns` one move of a cache line to and from the logical CPU `line_to`, and
+/// `adds_per_step_without` the width while the logical CPU `without` stood still.
 ///
 /// # Errors
 /// The writer's.

@@ -4,6 +4,7 @@
 //! documents, and fields that are made from several values. Unknown is `null`; a number that is not finite is
 //! `null` too (serde_json makes it so).
 
+mod by_state;
 mod compare;
 pub(crate) mod form;
 pub(crate) mod lines;
@@ -38,6 +39,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "study": study(facts),
         "machine": machine::machine(facts.topology),
         "noise_floor": facts.widest_floor().map(|floor| noise_floor(floor, facts.study)),
+        "by_state": facts.analysis.effects.as_ref().map(by_state::effects),
         "probe": facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
         "failures": failed.map(lines::ended).collect::<Value>(),
         "findings": old_names::findings(&document.verdict),
@@ -83,7 +85,7 @@ fn study(facts: &Facts<'_>) -> Value {
         "name": study.name, "title": study.title, "seed": study.seed.to_string(),
         "engine": study.engine, "engine_version": facts.engine_version,
         "engine_options": study.engine_options, "workload": study.workload,
-        "design": study.design, "left_out": study.left_out,
+        "design": study.design, "quota": study.quota, "left_out": study.left_out,
     })
 }
 

@@ -9,6 +9,7 @@ use crate::statistics::per;
 use crate::workload::reads_cached;
 use std::collections::BTreeSet;
 use threadwise_study::command::PEAK_RSS_BYTES;
+use threadwise_study::observation::ROWS_FIRST_HALF;
 
 /// CPU time of the client, nanoseconds.
 pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
@@ -19,6 +20,7 @@ pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate
     let command = setting.study.runs_whole();
     let elsewhere = |name: &str| {
         is_wait(name)
+            || name == ROWS_FIRST_HALF
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)
             // A run of cached reads with more than next to none of them is refused.
             || (cached_reads && name == "physical_reads")

@@ -4,6 +4,8 @@
 //! which takes all time for spinning. The clock here is a measured one and never the nominal one:
 //! a turbo clock is easily a half off it.
 
+use super::Activity;
+use super::changes::Pairs;
 use super::sums::{Sums, over_blocks};
 use super::types::Locks;
 use crate::setting::Setting;
@@ -59,12 +61,41 @@ pub(super) fn locks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>
     let all = || counted.iter().enumerate();
     Some(Locks {
         spins_per_row: over_blocks(counted.iter().map(|sums| per(spins(sums), sums.rows)), "1", alpha),
+        spins_per_row_change: None,
         spinning_share: over_blocks(counted.iter().map(share), "share", alpha),
         cycles_per_spin_bound: over_blocks(all().map(bound), "cycles", alpha),
         cycles_per_spin: over_blocks(all().map(measured), "cycles", alpha),
         clock_mhz: clocks.as_ref().and_then(|clocks| mean(clocks.iter().copied())),
         clock,
     })
+}
+
+/// Adds the changes of spins a row, one family of all compared treatments: ratios, differences where a block has no
+/// spin.
+pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>) {
+    let per_row = |sums: &Sums| per(sums.counter(SPINS)?, sums.rows);
+    let log = |sums: &Sums| per_row(sums).map(f64::ln);
+    let compared = pairs.compared();
+    let is_ratio = |(top, below): &(usize, Vec<usize>)| {
+        let sides = below.iter().chain([top]).flat_map(|at| pairs.by_block[*at].iter().flatten());
+        sides.filter_map(|sums| per_row(sums)).all(|spins| spins > 0.0)
+    };
+    let units: Vec<&'static str> =
+        compared.iter().map(|pair| if is_ratio(pair) { "ratio" } else { "1" }).collect();
+    let series = compared.iter().zip(&units).map(|((top, below), unit)| match *unit {
+        "ratio" => pairs.differences(*top, below, log),
+        _ => pairs.differences(*top, below, per_row),
+    });
+    let series: Vec<Vec<f64>> = series.collect();
+    let twins = pairs.twins().into_iter().filter(|(twin, base)| is_ratio(&(*twin, vec![*base])));
+    let twins: Vec<Vec<f64>> = twins.map(|(twin, base)| pairs.differences(twin, &[base], log)).collect();
+    let changes = pairs.changes(&series, &twins, "1");
+    for (((top, _), unit), change) in compared.into_iter().zip(units).zip(changes) {
+        if let Some(locks) = &mut activities[top].locks {
+            locks.spins_per_row_change =
+                change.map(|change| if unit == "ratio" { change.of_logarithms() } else { change });
+        }
+    }
 }
 
 /// Cores that a run's sessions kept busy: those of the logical CPUs that they were bound to, and no

@@ -1,10 +1,12 @@
 //! What sessions did beside their rows: what they waited for, what the engine counted, who used the
 //! CPU, what spinning cost. Each figure is a mean over blocks with a t interval (Student 1908), since
-//! the block is the unit of everything else too.
+//! the block is the unit of everything else too. Changes against the baseline are paired by block and adjusted for all
+//! that are judged together (`changes`).
 //!
 //! Waits are shares of samples: a sampler looked at every session at evenly spaced moments of random
 //! phase, so that a share of samples estimates a share of time (Cochran, *Sampling Techniques*, ch. 8).
 
+mod changes;
 mod counters;
 mod locks;
 pub(crate) mod sums;
@@ -15,23 +17,30 @@ mod waits;
 mod tests;
 
 pub use locks::{cycles_per_spin, cycles_per_spin_bound};
-pub use types::{Activity, CounterRate, CpuUse, Locks, WaitShare, Waits};
+pub use types::{Activity, Change, CounterRate, CpuUse, Locks, WaitShare, Waits};
 pub use waits::{MAX_WAITS, MIN_SAMPLES, OTHER, RUNNING};
 
 use crate::setting::Setting;
+use changes::Pairs;
 use sums::Sums;
 
-/// The activities of all treatments, given the usable runs of each in block order.
-pub(crate) fn activities(setting: &Setting<'_>, runs: &[Vec<&Sums>]) -> Vec<Activity> {
-    let names = waits::names(runs);
+/// The activities of all treatments, given the run of each in each block where it is usable.
+pub(crate) fn activities(setting: &Setting<'_>, by_block: &[Vec<Option<&Sums>>]) -> Vec<Activity> {
+    let runs: Vec<Vec<&Sums>> =
+        by_block.iter().map(|blocks| blocks.iter().flatten().copied().collect()).collect();
+    let names = waits::names(&runs);
     let each = runs.iter().zip(&setting.study.treatments);
-    each.map(|(blocks, treatment)| Activity {
+    let unpaired = each.map(|(blocks, treatment)| Activity {
         waits: waits::waits(blocks, &names, setting.alpha),
         counters: counters::counters(blocks, setting),
         cpu: counters::cpu(blocks, setting.alpha),
         locks: locks::locks(blocks, treatment, setting),
         server_loop: blocks.iter().any(|sums| sums.counters.contains_key(counters::CLIENT_CPU))
             && blocks.iter().all(|sums| !sums.has_latency),
-    })
-    .collect()
+    });
+    let mut activities: Vec<Activity> = unpaired.collect();
+    let pairs = Pairs { study: setting.study, by_block, alpha: setting.alpha };
+    waits::add_changes(&mut activities, &pairs, &names);
+    locks::add_changes(&mut activities, &pairs);
+    activities
 }

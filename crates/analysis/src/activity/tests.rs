@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures::{machine, run, study};
-use crate::{Interval, TreatmentSummary, analyse_on, analyse_probed};
+use crate::{TreatmentSummary, analyse_on, analyse_probed};
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 use threadwise_study::{Counters, Run};
 
@@ -221,10 +221,72 @@ fn a_fixed_amount_of_work_has_elapsed_and_a_tail() {
     assert!(!summary_of(&runs, "A").metrics.contains_key("elapsed_ns"));
 }
 
+/// T against A and A' in four blocks: shares of a wait in samples of a thousand.
+fn waiting(of_t: [u64; 4]) -> Vec<Run> {
+    let mut runs = Vec::new();
+    for (block, wal) in (0..).zip(of_t) {
+        for (name, wal) in [("A", 100), ("A'", 120), ("T", wal)] {
+            let named = [("waits/running", 1000 - wal), ("waits/W", wal), ("waits_sampled", 1000)];
+            runs.push(counted(block, name, &named));
+        }
+    }
+    runs
+}
+
 #[test]
-fn intervals_are_apart_or_not() {
-    let interval = |low: f64, high: f64| Interval { mean: low, low, high, unit: String::new() };
-    assert!(interval(0.1, 0.2).is_apart_from(&interval(0.21, 0.3)));
-    assert!(!interval(0.1, 0.2).is_apart_from(&interval(0.2, 0.3)));
-    assert!(!interval(0.0, f64::INFINITY).is_apart_from(&interval(-2.0, -1.0)), "one block tells nothing");
+fn changes_of_waits_are_paired_and_adjusted_for_all_names() {
+    // d in points: 20, 22, 18, 24 over the mean of A and A' (11%): mean 21, sd 2.58199, se 1.29099; t(0.975, 3) = 3.1824.
+    let runs = waiting([310, 330, 290, 350]);
+    let waits = summary_of(&runs, "T").activity.waits.unwrap();
+    let change = waits.shares[1].change.clone().unwrap();
+    close(change.value.mean, 21.0);
+    close(change.value.low, 21.0 - 3.1824 * 1.29099);
+    // The second of two equal p, Holm's level 1 − 0.025 and Bonferroni's 1 − 0.05 / 2: t(0.9875, 3) = 4.1765.
+    close(change.adjusted_high, 21.0 + 4.1765 * 1.29099);
+    assert_eq!(
+        (change.value.unit.as_str(), change.blocks, change.family, change.shown),
+        ("points", 4, 2, true)
+    );
+    let running = waits.shares[0].change.clone().unwrap();
+    close(running.value.mean, -21.0);
+    let base = summary_of(&runs, "A").activity.waits.unwrap();
+    assert!(base.shares.iter().all(|wait| wait.change.is_none()), "a baseline has no change");
+    // The same wobble of T alone is none.
+    let none = summary_of(&waiting([110, 90, 130, 112]), "T").activity.waits.unwrap();
+    assert!(!none.shares[1].change.as_ref().unwrap().shown);
+    let joint = &waits.shares[1];
+    assert!(joint.joint_low < joint.share.low && joint.joint_high > joint.share.high);
+}
+
+#[test]
+fn a_block_without_its_pair_tells_no_change() {
+    let mut runs = waiting([310, 330, 290, 350]);
+    runs.iter_mut()
+        .filter(|run| run.block == 3 && run.treatment == "T")
+        .for_each(|run| run.slices[0].counters.clear());
+    let waits = summary_of(&runs, "T").activity.waits.unwrap();
+    assert_eq!(waits.shares[1].change.as_ref().unwrap().blocks, 3);
+    runs.iter_mut().filter(|run| run.treatment == "A'").for_each(|run| run.slices[0].counters.clear());
+    let waits = summary_of(&runs, "T").activity.waits.unwrap();
+    assert_eq!(waits.shares[1].change, None, "A' has no samples");
+}
+
+#[test]
+fn spins_are_compared_as_ratios_and_as_differences_where_there_are_none() {
+    let spins = |of_a: u64| {
+        let mut runs = Vec::new();
+        for block in 0..4 {
+            for (name, spins) in [("A", of_a), ("A'", 4 * of_a), ("T", 8000 + 100 * u64::from(block))] {
+                runs.push(counted(block, name, &[("spins", spins)]));
+            }
+        }
+        summary_of(&runs, "T").activity.locks.unwrap().spins_per_row_change.unwrap()
+    };
+    // √(1,000 · 4,000) = 2,000, and the fourth root of 8,000 · 8,100 · 8,200 · 8,300 is 8,149.23.
+    let ratio = spins(1000);
+    close(ratio.value.mean, 8149.23 / 2000.0);
+    assert_eq!((ratio.value.unit.as_str(), ratio.shown, ratio.family), ("ratio", true, 1));
+    let difference = spins(0);
+    close(difference.value.mean, 8.15);
+    assert_eq!((difference.value.unit.as_str(), difference.shown), ("1", true));
 }

@@ -42,6 +42,52 @@ pub struct WaitShare {
     /// Share of samples.
     #[serde(flatten)]
     pub share: Interval,
+    /// Lower end of its interval at a level at which those of all names of the treatment hold together (Bonferroni),
+    /// whichever is named.
+    pub joint_low: f64,
+    /// Upper end.
+    pub joint_high: f64,
+    /// Change against the baseline in percentage points; `None` of a baseline, or where either has too few samples.
+    pub change: Option<Change>,
+}
+
+impl WaitShare {
+    /// The share with the interval that holds for all names together.
+    pub fn joint(&self) -> Interval {
+        Interval { low: self.joint_low, high: self.joint_high, ..self.share.clone() }
+    }
+}
+
+/// A change against the mean of a group's baselines, paired by block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Mean over blocks with its plain interval: a difference in percentage points (`points`) or in the unit of what
+    /// changed, or a ratio (`ratio`), the geometric mean.
+    #[serde(flatten)]
+    pub value: Interval,
+    /// Lower end of the adjusted interval, which decides and holds for the whole family together.
+    pub adjusted_low: f64,
+    /// Upper end.
+    pub adjusted_high: f64,
+    /// Blocks in which both sides have a value.
+    pub blocks: u32,
+    /// p of the t test.
+    pub p_t: f64,
+    /// The same adjusted for the family.
+    pub adjusted_p: f64,
+    /// Changes that were judged together.
+    pub family: u32,
+    /// Lag-1 correlation of neighbouring blocks that the intervals allow for.
+    pub correlation: f64,
+    /// Whether a change is shown: the adjusted interval leaves out no change.
+    pub shown: bool,
+}
+
+impl Change {
+    /// The change with its adjusted interval.
+    pub fn adjusted(&self) -> Interval {
+        Interval { low: self.adjusted_low, high: self.adjusted_high, ..self.value.clone() }
+    }
 }
 
 /// One engine counter.
@@ -73,6 +119,9 @@ pub struct CpuUse {
 pub struct Locks {
     /// Spins a row.
     pub spins_per_row: Option<Interval>,
+    /// Spins a row against the baseline's: a ratio, or a difference where a block of either has none; `None` of a
+    /// baseline.
+    pub spins_per_row_change: Option<Change>,
     /// Share of the sessions' time that they spent spinning, as measured by themselves; `None` where
     /// they did not measure it.
     pub spinning_share: Option<Interval>,

@@ -1,5 +1,7 @@
 //! Shares of what sessions waited for, over blocks.
 
+use super::Activity;
+use super::changes::Pairs;
 use super::sums::{Sums, over_blocks};
 use super::types::{WaitShare, Waits};
 use crate::statistics::per;
@@ -61,18 +63,24 @@ pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Wait
     if sampled.is_empty() {
         return None;
     }
-    let listed: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| *name != OTHER).collect();
-    let value = |sums: &Sums, name: &str| match name {
-        OTHER => rest(sums, &listed),
-        name => sums.counter(&format!("{PREFIX}{name}")).unwrap_or(0.0),
-    };
+    let listed = listed(names);
     let share = |name: &String| {
-        let blocks = sampled.iter().map(|sums| per(value(sums, name), of_run(sums)));
-        let mut share = over_blocks(blocks, "share", alpha)?;
-        if share.high.is_finite() {
-            share.high = share.high.min(1.0);
-        }
-        Some(WaitShare { name: name.clone(), share })
+        let at_level = |alpha: f64| {
+            let mut share =
+                over_blocks(sampled.iter().map(|sums| share(sums, name, &listed)), "share", alpha)?;
+            if share.high.is_finite() {
+                share.high = share.high.min(1.0);
+            }
+            Some(share)
+        };
+        let joint = at_level(alpha / names.len() as f64)?;
+        Some(WaitShare {
+            name: name.clone(),
+            share: at_level(alpha)?,
+            joint_low: joint.low,
+            joint_high: joint.high,
+            change: None,
+        })
     };
     let samples = samples(runs) as u64;
     let blocks = sampled.len() as u32;
@@ -82,6 +90,45 @@ pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Wait
         enough: samples >= MIN_SAMPLES && blocks >= 2,
         shares: names.iter().filter_map(share).collect(),
     })
+}
+
+/// Adds the changes of all names and compared treatments, which are one family.
+pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>, names: &[String]) {
+    let enough = |at: usize| activities[at].waits.as_ref().is_some_and(|waits| waits.enough);
+    let listed = listed(names);
+    let of_name = |name: &String, top: usize, below: &[usize]| {
+        let differences = pairs.differences(top, below, |sums| Some(100.0 * share(sums, name, &listed)?));
+        if enough(top) && below.iter().all(|at| enough(*at)) { differences } else { Vec::new() }
+    };
+    let mut places = Vec::new();
+    let mut series = Vec::new();
+    for (top, below) in pairs.compared() {
+        for (at, name) in names.iter().enumerate() {
+            places.push((top, at));
+            series.push(of_name(name, top, &below));
+        }
+    }
+    let twins = pairs.twins();
+    let twins = twins.iter().flat_map(|(twin, base)| names.iter().map(|name| of_name(name, *twin, &[*base])));
+    let twins: Vec<Vec<f64>> = twins.collect();
+    for ((top, at), change) in places.into_iter().zip(pairs.changes(&series, &twins, "points")) {
+        if let Some(share) = activities[top].waits.as_mut().and_then(|waits| waits.shares.get_mut(at)) {
+            share.change = change;
+        }
+    }
+}
+
+fn listed(names: &[String]) -> BTreeSet<&str> {
+    names.iter().map(String::as_str).filter(|name| *name != OTHER).collect()
+}
+
+/// Share of one name in a run's samples; `None` where nobody sampled.
+fn share(sums: &Sums, name: &str, listed: &BTreeSet<&str>) -> Option<f64> {
+    let samples = match name {
+        OTHER => rest(sums, listed),
+        name => sums.counter(&format!("{PREFIX}{name}")).unwrap_or(0.0),
+    };
+    per(samples, of_run(sums))
 }
 
 /// Names and samples of one run; an engine's own `other` is among what is left.

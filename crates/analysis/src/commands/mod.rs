@@ -42,6 +42,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     let (estimates, floors, gaps) =
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     analysis.estimates = estimates;
+    let fastest = quantities.first().map(|first| ratios::fastest(study, &table, first, setting.alpha));
     let headline = quantities.first().map(|first| first.metric.as_str());
     analysis.noise_floors =
         floors.iter().filter(|floor| headline == Some(floor.metric.as_str())).cloned().collect();
@@ -64,6 +65,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
             .collect(),
         cpus: (0..study.treatments.len()).map(|at| table.cpus(at)).collect(),
         quantities,
+        fastest: fastest.unwrap_or_default(),
         floors,
         gaps,
     });

@@ -2,10 +2,11 @@
 
 use super::figures::{Figures, Table};
 use super::types::{Gap, NOT_REPORTED, Quantity, direction};
-use crate::estimate::member::{Member, Series, Source, estimates_of, floor_of, sides};
+use crate::estimate::Fastest;
+use crate::estimate::member::{Family, Member, Series, Source, floor_of, sides};
 use crate::setting::Setting;
-use crate::statistics::MeanEstimate;
-use crate::{Estimate, NoiseFloor};
+use crate::statistics::{MeanEstimate, correlation};
+use crate::{Direction, Estimate, NoiseFloor};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::significant;
 use threadwise_study::Study;
@@ -23,6 +24,7 @@ pub fn ratios(
     // The headline is the study's question; the rest is one family.
     let mut families: [Vec<Member<'_>>; 2] = Default::default();
     for (rank, quantity) in quantities.iter().enumerate() {
+        let mut members = Vec::new();
         for comparison in &study.comparisons {
             let Some((top, below)) = sides(study, comparison) else { continue };
             let series = match series(study, table, &quantity.metric, top, &below) {
@@ -38,17 +40,64 @@ pub fn ratios(
                     continue;
                 }
             };
-            let floor = floor_of(a_a.get(&(table.group(top), quantity.metric.as_str())).copied(), alpha);
-            let what = (quantity.metric.as_str(), direction(quantity.better), Source::WholeRuns);
-            families[rank.min(1)].extend(Member::new(comparison, what, series, floor, (flagged, alpha)));
+            let floor =
+                floor_of(a_a.get(&(table.group(top), quantity.metric.as_str())).and_then(shown), alpha);
+            members.push(Member {
+                comparison,
+                metric: &quantity.metric,
+                direction: direction(quantity.better),
+                source: Source::WholeRuns,
+                floor,
+                series,
+                correlation: 0.0,
+            });
         }
+        let of_twins =
+            (0..study.groups().len()).filter_map(|group| a_a.get(&(group, quantity.metric.as_str())));
+        let every = members.iter().map(|member| &member.series).chain(of_twins);
+        let correlation = correlation::common(&every.map(|series| series.d.as_slice()).collect::<Vec<_>>());
+        members.iter_mut().for_each(|member| member.correlation = correlation);
+        families[rank.min(1)].extend(members);
     }
-    let estimates = families.iter().flat_map(|family| estimates_of(study, family, alpha)).collect();
+    let family = Family { study, flagged, alpha };
+    let estimates = families.iter().flat_map(|members| family.estimates(members)).collect();
     (estimates, floors(study, quantities, &a_a, alpha), gaps)
 }
 
-/// A′/A by group and metric name, in logarithms.
-type Twins<'a> = BTreeMap<(usize, &'a str), MeanEstimate>;
+/// Which treatments of each group may be the best in a quantity; none where neither side is better.
+pub fn fastest(study: &Study, table: &Table<'_>, quantity: &Quantity, alpha: f64) -> Vec<Fastest> {
+    let is_turned = match direction(quantity.better) {
+        Direction::HigherIsBetter => false,
+        Direction::LowerIsBetter => true,
+        Direction::Neither => return Vec::new(),
+    };
+    let of_group = |(group, name): (usize, &str)| {
+        let baselines = table.baselines(group);
+        let baseline = *baselines.first()?;
+        let others =
+            (0..study.treatments.len()).filter(|at| table.group(*at) == group && !baselines.contains(at));
+        // A baseline is the mean of both of its names.
+        let candidates: Vec<usize> = std::iter::once(baseline).chain(others).collect();
+        let d = |top: usize, below: &[usize]| {
+            series(study, table, &quantity.metric, top, below).map(|series| series.d).unwrap_or_default()
+        };
+        let over = |one: usize, other: usize| {
+            let (d, is_lower) = match (one, other) {
+                (0, _) => (d(candidates[other], &baselines), true),
+                (_, 0) => (d(candidates[one], &baselines), false),
+                _ => (d(candidates[one], &[candidates[other]]), false),
+            };
+            let sign = if is_lower == is_turned { 1.0 } else { -1.0 };
+            d.into_iter().map(|d| sign * d).collect()
+        };
+        let treatment = |at: usize| study.treatments[candidates[at]].name.clone();
+        Fastest::of(name, candidates.len(), treatment, over, alpha)
+    };
+    study.groups().into_iter().enumerate().filter_map(of_group).collect()
+}
+
+/// d of A′/A by group and metric name.
+type Twins<'a> = BTreeMap<(usize, &'a str), Series>;
 
 fn twins<'a>(study: &Study, table: &Table<'_>, quantities: &'a [Quantity]) -> Twins<'a> {
     let mut all = Twins::new();
@@ -56,26 +105,25 @@ fn twins<'a>(study: &Study, table: &Table<'_>, quantities: &'a [Quantity]) -> Tw
         let [base, twin] = table.baselines(group)[..] else { continue };
         for quantity in quantities {
             let twins = series(study, table, &quantity.metric, twin, &[base]).ok();
-            let estimate = twins.and_then(|series| MeanEstimate::of(&series.d));
-            all.extend(estimate.map(|estimate| ((group, quantity.metric.as_str()), estimate)));
+            all.extend(twins.map(|series| ((group, quantity.metric.as_str()), series)));
         }
     }
     all
+}
+
+/// What A/A showed.
+fn shown(twins: &Series) -> Option<MeanEstimate> {
+    MeanEstimate::of(&twins.d)
 }
 
 fn floors(study: &Study, quantities: &[Quantity], a_a: &Twins<'_>, alpha: f64) -> Vec<NoiseFloor> {
     let mut floors = Vec::new();
     for (group, name) in study.groups().into_iter().enumerate() {
         for quantity in quantities {
-            let Some(estimate) = a_a.get(&(group, quantity.metric.as_str())) else { continue };
-            let (low, high) = estimate.interval(alpha);
-            floors.push(NoiseFloor {
-                group: name.to_owned(),
-                metric: quantity.metric.clone(),
-                low: low.exp(),
-                high: high.exp(),
-                floor: floor_of(Some(*estimate), alpha),
-            });
+            let Some(estimate) = a_a.get(&(group, quantity.metric.as_str())).and_then(shown) else {
+                continue;
+            };
+            floors.push(NoiseFloor::new(name, &quantity.metric, &estimate, (study.design.margin, alpha)));
         }
     }
     floors

@@ -1,5 +1,6 @@
 //! What commands are compared by, and what is reported of them.
 
+use crate::estimate::Fastest;
 use crate::{Direction, Interval, NoiseFloor};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub struct Commands {
     pub quantities: Vec<Quantity>,
     /// One per group, in the order of groups.
     pub baselines: Vec<Baseline>,
+    /// Which treatments may be the best in the headline, one per group of three and more, the baseline among them; none
+    /// where neither side is better.
+    pub fastest: Vec<Fastest>,
     /// A/A intervals of every quantity, group by group.
     #[serde(rename = "noise_floors")]
     pub floors: Vec<NoiseFloor>,

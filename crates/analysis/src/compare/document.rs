@@ -7,8 +7,8 @@ use crate::{Facts, kinds};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
 
-/// Stands behind a ratio that is no further from 1 than the noise floor.
-const BELOW_FLOOR: &str = "~";
+/// Stands behind a ratio of whose baseline A/A is an alarm.
+const ALARM: &str = "~";
 
 /// The report of several studies, each with its file as [`Facts::source`].
 pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
@@ -96,10 +96,10 @@ fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
     let says = if any_runs { Says::Better } else { Says::Higher };
     let cell = |found: &Found<'_>| match found {
         Found::Lacks(why) => Cell::Gap(why.clone()),
-        Found::Ratio { estimate, below_floor } => {
+        Found::Ratio { estimate, alarm } => {
             let ratio = Cell::Ratio(estimate.ratio.clone(), says);
-            match below_floor {
-                true => Cell::Both(Box::new(ratio), Box::new(Cell::text(BELOW_FLOOR))),
+            match alarm {
+                true => Cell::Both(Box::new(ratio), Box::new(Cell::text(ALARM))),
                 false => ratio,
             }
         }
@@ -124,7 +124,7 @@ fn quantity<'a>(studies: &[Facts<'a>], row: &Row<'_>) -> &'a str {
 
 /// What the signs mean; the page has words for those of ratios.
 fn legend() -> Vec<Block> {
-    let below: Prose = format!("{BELOW_FLOOR} within the noise floor").into();
-    let signs = Mark::ALL.into_iter().map(Prose::sign).chain([below.clone()]);
-    vec![Block::Legend(signs.collect(), Shown::Terminal), Block::Legend(vec![below], Shown::Page)]
+    let sign: Prose = format!("{ALARM} A/A alarm").into();
+    let signs = Mark::ALL.into_iter().map(Prose::sign).chain([sign.clone()]);
+    vec![Block::Legend(signs.collect(), Shown::Terminal), Block::Legend(vec![sign], Shown::Page)]
 }

@@ -1,15 +1,16 @@
-//! Ratios of treatments: d per block, t interval over blocks, noise floor.
+//! Ratios of treatments: d per block, t interval over blocks, and what A/A showed.
 //!
 //! Sources: Georges et al. 2007 and Kalibera, Jones 2013 (ratios over the highest level of
-//! repetition), docs/METHODOLOGY.md (rounds, floor).
+//! repetition), docs/METHODOLOGY.md (rounds, A/A).
 
 use super::digest::{Digest, Latency};
-use super::member::{Member, Series, Source, estimates_of, floor_of, sides};
+use super::member::{Family, Member, Series, Source, floor_of, sides};
 use super::observed::Observed;
 use super::types::THROUGHPUT;
-use crate::statistics::MeanEstimate;
+use super::work::Work;
+use crate::statistics::{MeanEstimate, correlation};
 use crate::{Direction, Estimate, NoiseFloor};
-use threadwise_study::{Role, Study};
+use threadwise_study::{Comparison, Role, Study};
 
 /// What is compared. Throughput is first: its comparisons are the study's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +20,16 @@ enum Metric {
     CpuNsPerRow,
     LatencyP50,
     LatencyP99,
+    LatencyP99OfSlices,
 }
 
-const METRICS: [Metric; 5] = [
+const METRICS: [Metric; 6] = [
     Metric::RowsPerS,
     Metric::RowsPerSPerSession,
     Metric::CpuNsPerRow,
     Metric::LatencyP50,
     Metric::LatencyP99,
+    Metric::LatencyP99OfSlices,
 ];
 
 impl Metric {
@@ -37,54 +40,60 @@ impl Metric {
             Self::CpuNsPerRow => "cpu_ns_per_row",
             Self::LatencyP50 => "latency_ns_p50",
             Self::LatencyP99 => "latency_ns_p99",
+            Self::LatencyP99OfSlices => "latency_ns_p99_of_slices",
         }
     }
 
     fn direction(self) -> Direction {
         match self {
             Self::RowsPerS | Self::RowsPerSPerSession => Direction::HigherIsBetter,
-            Self::CpuNsPerRow | Self::LatencyP50 | Self::LatencyP99 => Direction::LowerIsBetter,
+            _ => Direction::LowerIsBetter,
         }
     }
 
     fn source(self) -> Source {
         match self {
-            Self::LatencyP50 | Self::LatencyP99 => Source::Percentiles,
+            Self::LatencyP50 | Self::LatencyP99 | Self::LatencyP99OfSlices => Source::Percentiles,
             _ => Source::Rounds,
         }
     }
 }
 
-/// d of one block: the mean, over the rounds in which all sides have a value, of the treatment's
-/// logarithm less the mean of the baselines' logarithms. Values are by round, NaN for none.
+/// d of one block: the logarithm of the treatment's total over the rounds that all sides have, less the mean of the
+/// baselines' logarithms of theirs; `total` is made from the work of some rounds. Sums give a slice the weight of
+/// what it did: a slice in which nothing was done is as much of the truth as any other.
 ///
-/// Degenerate cases: no baseline, or no round in common, gives `None`.
-pub fn block_difference(treatment: &[f64], baselines: &[&[f64]]) -> Option<f64> {
+/// Degenerate cases: no baseline, no round in common, or a total without a logarithm gives `None`.
+pub fn block_difference(
+    treatment: &[Work],
+    baselines: &[&[Work]],
+    total: fn(&Work) -> Option<f64>,
+) -> Option<f64> {
     let rounds = baselines.iter().map(|side| side.len()).min()?.min(treatment.len());
-    let (mut count, mut sum) = (0u32, 0.0);
-    for (round, top) in treatment[..rounds].iter().enumerate() {
-        let below = baselines.iter().map(|side| side[round]).sum::<f64>() / baselines.len() as f64;
-        let difference = top - below;
-        if difference.is_finite() {
-            count += 1;
-            sum += difference;
-        }
-    }
-    (count > 0).then(|| sum / f64::from(count))
+    let is_full =
+        |round: &usize| treatment[*round].is_there() && baselines.iter().all(|side| side[*round].is_there());
+    let common: Vec<usize> = (0..rounds).filter(is_full).collect();
+    let log = |side: &[Work]| {
+        let sum = common.iter().fold(Work::default(), |sum, round| sum.and(&side[*round]));
+        total(&sum).map(f64::ln).filter(|log| log.is_finite())
+    };
+    let below: Option<Vec<f64>> = baselines.iter().map(|side| log(side)).collect();
+    let below = below?;
+    Some(log(treatment)? - below.iter().sum::<f64>() / below.len() as f64)
 }
 
-/// A′/A of each group (first index) and metric (second): the mean of ln over blocks.
-pub struct Floors(Vec<[Option<MeanEstimate>; METRICS.len()]>);
+/// d of A′/A by block: of each group (first index) and metric (second).
+pub struct Twins(Vec<[Option<Series>; METRICS.len()]>);
 
-impl Floors {
-    /// max(|low|, |high|) of the A/A interval in logarithms; infinite without A/A.
-    fn floor(&self, group: usize, metric: Metric, alpha: f64) -> f64 {
-        floor_of(self.0[group][metric as usize], alpha)
+impl Twins {
+    /// All groups' series of a metric.
+    fn of(&self, metric: Metric) -> impl Iterator<Item = &Series> {
+        self.0.iter().filter_map(move |metrics| metrics[metric as usize].as_ref())
     }
 }
 
 /// Measures A′/A.
-pub fn floors(study: &Study, observed: &Observed) -> Floors {
+pub fn twins(study: &Study, observed: &Observed) -> Twins {
     let of_group = |group: usize| {
         let with_role = |role: Role| {
             let found = study.treatments.iter().enumerate();
@@ -94,53 +103,61 @@ pub fn floors(study: &Study, observed: &Observed) -> Floors {
                 .map(|(at, _)| at)
         };
         let (base, twin) = (with_role(Role::Baseline), with_role(Role::BaselineTwin));
-        METRICS.map(|metric| {
-            let series = series(study, observed, metric, twin?, &[base?])?;
-            MeanEstimate::of(&series.d)
-        })
+        METRICS.map(|metric| series(study, observed, metric, twin?, &[base?]))
     };
-    Floors((0..observed.groups.len()).map(of_group).collect())
+    Twins((0..observed.groups.len()).map(of_group).collect())
 }
 
-/// The floors of throughput as the report shows them, one per group that has A/A.
-pub fn noise_floors(study: &Study, floors: &Floors, alpha: f64) -> Vec<NoiseFloor> {
-    let groups = study.groups();
-    let found = groups.iter().zip(&floors.0).enumerate();
-    found
-        .filter_map(|(group, (name, estimates))| {
-            let (low, high) = estimates[Metric::RowsPerS as usize]?.interval(alpha);
-            Some(NoiseFloor {
-                group: (*name).to_owned(),
-                metric: Metric::RowsPerS.name().to_owned(),
-                low: low.exp(),
-                high: high.exp(),
-                floor: floors.floor(group, Metric::RowsPerS, alpha),
-            })
-        })
-        .collect()
-}
-
-/// All estimates: throughput first, each metric in the order of the study's comparisons.
+/// All estimates: throughput first, each metric in the order of the study's comparisons; and what A/A showed of
+/// throughput, one per group that has A/A.
 pub fn estimates(
     study: &Study,
     observed: &Observed,
-    floors: &Floors,
     flagged: &[u32],
     alpha: f64,
-) -> Vec<Estimate> {
-    let mut all = Vec::new();
+) -> (Vec<Estimate>, Vec<NoiseFloor>) {
+    let twins = twins(study, observed);
+    let (mut all, mut floors) = (Vec::new(), Vec::new());
     for metric in METRICS {
-        let mut members: Vec<Member<'_>> = Vec::new();
-        for comparison in &study.comparisons {
-            let Some((top, below)) = sides(study, comparison) else { continue };
-            let Some(series) = series(study, observed, metric, top, &below) else { continue };
-            let floor = floors.floor(observed.group_of[top], metric, alpha);
-            let what = (metric.name(), metric.direction(), metric.source());
-            members.extend(Member::new(comparison, what, series, floor, (flagged, alpha)));
+        let compared: Vec<(&Comparison, usize, Series)> = study
+            .comparisons
+            .iter()
+            .filter_map(|comparison| {
+                let (top, below) = sides(study, comparison)?;
+                let series = series(study, observed, metric, top, &below)?;
+                Some((comparison, observed.group_of[top], series))
+            })
+            .collect();
+        let compared_series = compared.iter().map(|(.., series)| series);
+        let every: Vec<&[f64]> =
+            compared_series.chain(twins.of(metric)).map(|series| series.d.as_slice()).collect();
+        let correlation = correlation::common(&every);
+        let a_a = |group: usize| {
+            let series = twins.0[group][metric as usize].as_ref()?;
+            MeanEstimate::correlated(&series.d, correlation)
+        };
+        if metric == Metric::RowsPerS {
+            let groups = study.groups().into_iter().enumerate();
+            let margin = study.design.margin;
+            floors = groups
+                .filter_map(|(group, name)| {
+                    Some(NoiseFloor::new(name, metric.name(), &a_a(group)?, (margin, alpha)))
+                })
+                .collect();
         }
-        all.extend(estimates_of(study, &members, alpha));
+        let members = compared.into_iter().map(|(comparison, group, series)| Member {
+            comparison,
+            metric: metric.name(),
+            direction: metric.direction(),
+            source: metric.source(),
+            floor: floor_of(a_a(group), alpha),
+            series,
+            correlation,
+        });
+        let family = Family { study, flagged, alpha };
+        all.extend(family.estimates(&members.collect::<Vec<_>>()));
     }
-    all
+    (all, floors)
 }
 
 /// d of every block in which all sides are usable; `None` where no block has one, or where any of
@@ -153,24 +170,22 @@ fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below:
         let Some(baselines) = baselines else { continue };
         match difference(metric, treatment, &baselines) {
             Some(d) => series.push(block.number, d + per_session(study, metric, top, below)),
-            None if matches!(metric, Metric::LatencyP50 | Metric::LatencyP99) => return None,
+            None if metric.source() == Source::Percentiles => return None,
             None => continue,
         }
-        series.empty_rounds +=
-            treatment.empty_rounds + baselines.iter().map(|run| run.empty_rounds).sum::<u32>();
     }
     (!series.d.is_empty()).then_some(series)
 }
 
 fn difference(metric: Metric, treatment: &Digest, baselines: &[&Digest]) -> Option<f64> {
-    let by_round = |side: fn(&Digest) -> &[f64]| {
-        let below: Vec<&[f64]> = baselines.iter().map(|run| side(run)).collect();
-        block_difference(side(treatment), &below)
+    let of_sums = |total: fn(&Work) -> Option<f64>| {
+        let below: Vec<&[Work]> = baselines.iter().map(|run| run.rounds.as_slice()).collect();
+        block_difference(&treatment.rounds, &below, total)
     };
     match metric {
-        Metric::RowsPerS | Metric::RowsPerSPerSession => by_round(|run| &run.log_rate),
-        Metric::CpuNsPerRow => by_round(|run| &run.log_cpu_per_row),
-        Metric::LatencyP50 | Metric::LatencyP99 => {
+        Metric::RowsPerS | Metric::RowsPerSPerSession => of_sums(Work::rows_per_s),
+        Metric::CpuNsPerRow => of_sums(Work::cpu_ns_per_row),
+        Metric::LatencyP50 | Metric::LatencyP99 | Metric::LatencyP99OfSlices => {
             let below: Option<Vec<f64>> = baselines.iter().map(|run| log_percentile(run, metric)).collect();
             let below = below?;
             Some(log_percentile(treatment, metric)? - below.iter().sum::<f64>() / below.len() as f64)
@@ -181,6 +196,9 @@ fn difference(metric: Metric, treatment: &Digest, baselines: &[&Digest]) -> Opti
 fn log_percentile(run: &Digest, metric: Metric) -> Option<f64> {
     match run.latency {
         Latency::Known { p50_ns, .. } if metric == Metric::LatencyP50 => Some((p50_ns as f64).ln()),
+        Latency::Known { p99_of_slices_ns, .. } if metric == Metric::LatencyP99OfSlices => {
+            p99_of_slices_ns.map(f64::ln)
+        }
         Latency::Known { p99_ns, .. } => Some((p99_ns as f64).ln()),
         Latency::TooFew | Latency::Unreadable(_) => None,
     }

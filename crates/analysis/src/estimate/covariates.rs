@@ -12,6 +12,10 @@ use crate::{BlockCovariates, Covariates};
 /// A block is flagged when more than this share of its own CPUs' time was taken by the hypervisor.
 pub const STEAL_FLAG_SHARE: f64 = 0.01;
 
+/// A block is flagged when sessions that have a logical CPU each waited for it for more than this share of the time in
+/// any treatment: others had it.
+pub const RUN_QUEUE_FLAG_SHARE: f64 = 0.01;
+
 /// A block is flagged when left-over siblings, or the other CPUs, were busy for more than this
 /// share of the time.
 pub const BUSY_FLAG_SHARE: f64 = 0.10;
@@ -37,6 +41,10 @@ pub fn covariates(observed: &Observed) -> Covariates {
         steal_share: study[0].steal_share().unwrap_or(0.0),
         steal_share_max: blocks.iter().map(|block| block.steal_share).fold(0.0, f64::max),
         flagged_blocks: blocks.iter().filter(|b| !b.causes.is_empty()).map(|b| b.block).collect(),
+        run_queue_wait_share_max: blocks
+            .iter()
+            .filter_map(|block| block.run_queue_wait_share)
+            .reduce(f64::max),
         left_over_busy_share: study[1].busy_share().unwrap_or(0.0),
         others_busy_share: study[2].busy_share().unwrap_or(0.0),
         co_runner_share: over_blocks(|block| block.co_runner_share),
@@ -54,6 +62,7 @@ fn block_covariates(observed: &Observed, block: &Block, times: &[CpuTotals; 3]) 
     let mut result = BlockCovariates {
         block: block.number,
         steal_share: times[0].steal_share().unwrap_or(0.0),
+        run_queue_wait_share: runs.iter().filter_map(|run| run.waited_share()).reduce(f64::max),
         left_over_busy_share: times[1].busy_share().unwrap_or(0.0),
         others_busy_share: times[2].busy_share().unwrap_or(0.0),
         co_runner_before_share: over_runs(|run| run.telemetry.co_runner_before),
@@ -72,6 +81,7 @@ fn block_covariates(observed: &Observed, block: &Block, times: &[CpuTotals; 3]) 
 fn causes(block: &BlockCovariates) -> Vec<&'static str> {
     let limits = [
         ("steal", Some(block.steal_share), STEAL_FLAG_SHARE),
+        ("run-queue-wait", block.run_queue_wait_share, RUN_QUEUE_FLAG_SHARE),
         ("left-over-busy", Some(block.left_over_busy_share), BUSY_FLAG_SHARE),
         ("others-busy", Some(block.others_busy_share), BUSY_FLAG_SHARE),
         ("co-runner", block.co_runner_share_max, CO_RUNNER_FLAG_SHARE),

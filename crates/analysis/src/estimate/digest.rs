@@ -1,8 +1,10 @@
 //! One run boiled down to the numbers that the analysis uses.
 
+use super::halves::Halves;
 use super::readings::Telemetry;
+use super::work::Work;
 use crate::activity::sums::Sums;
-use crate::statistics::MergedLatency;
+use crate::statistics::{MergedLatency, mean};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{Run, RunStatus, Slice};
 
@@ -11,6 +13,9 @@ pub const MAX_EMPTY_SHARE: f64 = 0.1;
 
 /// Fewest steps in a block from which a percentile is taken: the 99th then has ten steps above it.
 pub const MIN_STEPS: u64 = 1000;
+
+/// Latencies that shares of steps are counted above, in nanoseconds.
+pub const LATENCY_BOUNDS_NS: [u64; 4] = [100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// What became of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +33,10 @@ pub enum State {
 pub struct Digest {
     /// Whether it counts.
     pub state: State,
-    /// ln of rows per second by round; NaN where the round has none.
-    pub log_rate: Vec<f64>,
-    /// ln of CPU nanoseconds per row by round; NaN where the round has none.
-    pub log_cpu_per_row: Vec<f64>,
-    /// Rounds with a slice without a row.
-    pub empty_rounds: u32,
+    /// What was done in each round.
+    pub rounds: Vec<Work>,
+    /// What was done in each half of each round, where every slice knows it.
+    pub halves: Option<Halves>,
     /// Step latencies of all its slices and sessions.
     pub latency: Latency,
     /// Sums over its slices.
@@ -55,6 +58,12 @@ pub enum Latency {
         p50_ns: u64,
         /// 99th percentile.
         p99_ns: u64,
+        /// The longest.
+        max_ns: u64,
+        /// Geometric mean over slices of their 99th percentiles; `None` where a slice has fewer than [`MIN_STEPS`].
+        p99_of_slices_ns: Option<f64>,
+        /// Share of the steps above each of [`LATENCY_BOUNDS_NS`].
+        above: [f64; LATENCY_BOUNDS_NS.len()],
     },
     /// The histograms cannot be read.
     Unreadable(String),
@@ -75,6 +84,11 @@ pub struct Totals {
     pub switches: f64,
     /// Run-queue wait, where every session of every slice knows it.
     pub wait_ns: Option<f64>,
+    /// Most sessions of a slice.
+    pub sessions: usize,
+    /// Whether sessions never outnumbered the run's logical CPUs, and nothing else of the study ran there: run-queue
+    /// wait is then waiting for others.
+    pub has_cpus: bool,
     /// Of a fixed amount of work: windows that were as long as the work took.
     pub fixed: Fixed,
     /// The run's own logical CPUs.
@@ -150,17 +164,18 @@ pub struct Surroundings<'a> {
     pub topology: Option<&'a Topology>,
     /// Whether the study is one of a model.
     pub simulated: bool,
+    /// Whether the engine may have threads beside its sessions', which take their CPUs.
+    pub service_threads: bool,
 }
 
 impl Digest {
     /// Boils a run down. `merged` is working memory.
     pub fn new(run: &Run, surroundings: &Surroundings<'_>, merged: &mut MergedLatency) -> Self {
-        let Surroundings { rounds, topology, simulated } = *surroundings;
+        let Surroundings { rounds, topology, simulated, service_threads } = *surroundings;
         let mut digest = Self {
             state: state(run),
-            log_rate: Vec::new(),
-            log_cpu_per_row: Vec::new(),
-            empty_rounds: 0,
+            rounds: Vec::new(),
+            halves: None,
             latency: Latency::TooFew,
             totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
             telemetry: Telemetry::default(),
@@ -174,6 +189,8 @@ impl Digest {
         digest.telemetry = Telemetry::of(&run.readings, &assigned);
         digest.activity = Sums::new(run, digest.telemetry.counted_mhz);
         merged.clear();
+        digest.halves = Halves::of(&run.slices, rounds);
+        let (mut of_slice, mut slices_p99_ns) = (MergedLatency::new(), Vec::new());
         // A round number beyond the design is damage; it must not cost memory.
         for slice in run.slices.iter().filter(|slice| slice.round < rounds) {
             digest.add_round(slice);
@@ -182,14 +199,12 @@ impl Digest {
             if simulated && slice.cpu_times.is_empty() {
                 digest.totals.assigned.add(&model_times(slice));
             }
-            digest.add_latency(slice, merged);
+            slices_p99_ns.push(digest.add_latency(slice, merged, &mut of_slice));
         }
-        if digest.latency == Latency::TooFew
-            && merged.steps() >= MIN_STEPS
-            && let (Some(p50_ns), Some(p99_ns)) = (merged.quantile(0.5), merged.quantile(0.99))
-        {
-            digest.latency = Latency::Known { p50_ns: p50_ns.max(1), p99_ns: p99_ns.max(1) };
+        if digest.latency == Latency::TooFew {
+            digest.latency = known(merged, &slices_p99_ns).unwrap_or(Latency::TooFew);
         }
+        digest.totals.has_cpus = !service_threads && digest.totals.sessions <= assigned.len();
         digest.check_work();
         digest
     }
@@ -201,42 +216,70 @@ impl Digest {
 
     fn add_round(&mut self, slice: &Slice) {
         let round = slice.round as usize;
-        if self.log_rate.len() <= round {
-            self.log_rate.resize(round + 1, f64::NAN);
-            self.log_cpu_per_row.resize(round + 1, f64::NAN);
+        if self.rounds.len() <= round {
+            self.rounds.resize(round + 1, Work::default());
         }
-        let rows = slice.rows();
-        if rows == 0 || slice.window_ns == 0 {
-            self.empty_rounds += 1;
-            return;
-        }
-        self.log_rate[round] = slice.rows_per_s().ln();
-        let cpu_ns = slice.cpu_ns();
-        if cpu_ns > 0 {
-            self.log_cpu_per_row[round] = (cpu_ns as f64 / rows as f64).ln();
-        }
+        self.rounds[round] = Work::of(slice);
     }
 
-    fn add_latency(&mut self, slice: &Slice, merged: &mut MergedLatency) {
-        for session in &slice.sessions {
-            if let Err(error) = merged.add(&session.latency) {
-                self.latency = Latency::Unreadable(error.to_string());
-                return;
-            }
-        }
+    /// Share of the sessions' time in which they waited for a CPU that others had; `None` where there are not enough
+    /// CPUs for the sessions, or nothing is known.
+    pub fn waited_share(&self) -> Option<f64> {
+        let totals = &self.totals;
+        let wait_ns = totals.wait_ns.filter(|_| totals.has_cpus && totals.session_ns > 0.0)?;
+        Some(wait_ns / totals.session_ns)
     }
 
-    /// A run that did (almost) nothing is invalid: ln 0 does not exist, and leaving its empty
-    /// rounds out would compare the others' good moments with its own.
+    /// All rounds together.
+    pub fn work(&self) -> Work {
+        self.rounds.iter().fold(Work::default(), |sum, round| sum.and(round))
+    }
+
+    /// Adds a slice's steps and gives their 99th percentile, where they suffice. `of_slice` is working memory.
+    fn add_latency(
+        &mut self,
+        slice: &Slice,
+        merged: &mut MergedLatency,
+        of_slice: &mut MergedLatency,
+    ) -> Option<u64> {
+        of_slice.clear();
+        let added: Result<(), _> =
+            slice.sessions.iter().try_for_each(|session| of_slice.add(&session.latency));
+        if let Err(error) = added.and_then(|()| merged.merge(of_slice)) {
+            self.latency = Latency::Unreadable(error.to_string());
+        }
+        of_slice.quantile(0.99).filter(|_| of_slice.steps() >= MIN_STEPS)
+    }
+
+    /// A run that did (almost) nothing is invalid: something is wrong with it that no ratio should show.
     fn check_work(&mut self) {
-        let rounds = self.log_rate.len() as u32;
+        let rounds = self.rounds.len() as u32;
+        let is_empty = |round: &&Work| round.is_there() && round.rows_per_s().is_none();
+        let empty = self.rounds.iter().filter(is_empty).count() as u32;
         if rounds == 0 {
             self.state = State::Invalid("no-work: it has no slices".to_owned());
-        } else if f64::from(self.empty_rounds) > MAX_EMPTY_SHARE * f64::from(rounds) {
-            let (empty, s) = (self.empty_rounds, if rounds == 1 { "" } else { "s" });
+        } else if f64::from(empty) > MAX_EMPTY_SHARE * f64::from(rounds) {
+            let s = if rounds == 1 { "" } else { "s" };
             self.state = State::Invalid(format!("no-work: {empty} of {rounds} round{s} had no row"));
         }
     }
+}
+
+/// Percentiles of a run's steps, given the 99th of each of its slices; `None` where its steps do not suffice.
+fn known(merged: &MergedLatency, slices_p99_ns: &[Option<u64>]) -> Option<Latency> {
+    if merged.steps() < MIN_STEPS {
+        return None;
+    }
+    let quantile = |q: f64| merged.quantile(q).map(|ns| ns.max(1));
+    let logs: Option<Vec<f64>> =
+        slices_p99_ns.iter().map(|p99| p99.map(|ns| (ns.max(1) as f64).ln())).collect();
+    Some(Latency::Known {
+        p50_ns: quantile(0.5)?,
+        p99_ns: quantile(0.99)?,
+        max_ns: quantile(1.0)?,
+        p99_of_slices_ns: logs.and_then(|logs| mean(logs.into_iter())).map(f64::exp),
+        above: LATENCY_BOUNDS_NS.map(|bound| merged.share_above(bound).unwrap_or(0.0)),
+    })
 }
 
 impl Totals {
@@ -245,6 +288,7 @@ impl Totals {
         self.session_ns += slice.window_ns as f64 * slice.sessions.len() as f64;
         self.rows += slice.rows() as f64;
         self.logical_reads += slice.counter("logical_reads") as f64;
+        self.sessions = self.sessions.max(slice.sessions.len());
         self.fixed.add(slice);
         for session in &slice.sessions {
             self.switches += (session.voluntary_switches + session.involuntary_switches) as f64;

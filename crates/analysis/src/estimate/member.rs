@@ -1,10 +1,10 @@
 //! One comparison of a family, from its numbers by block to an estimate.
 //!
-//! Sources: Student 1908 (interval), Holm 1979 (family), docs/METHODOLOGY.md (floor, effect).
+//! Sources: Student 1908 (interval), Holm 1979 (family), docs/METHODOLOGY.md (margin, correlated blocks).
 
-use super::judge::{Judgement, judge};
-use crate::statistics::{MeanEstimate, sign_flip_p, variance_inflation};
-use crate::{Direction, Estimate, Unflagged};
+use super::judge::{Rule, judge};
+use crate::statistics::{MeanEstimate, correlation, sign_flip_p};
+use crate::{Direction, Estimate, Ratio, Unflagged};
 use threadwise_document::numbers::{self, counted};
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::{Comparison, Study};
@@ -16,8 +16,6 @@ pub struct Series {
     pub blocks: Vec<u32>,
     /// d of each.
     pub d: Vec<f64>,
-    /// Slices without a row, which were skipped.
-    pub empty_rounds: u32,
 }
 
 impl Series {
@@ -49,83 +47,110 @@ pub struct Member<'a> {
     pub direction: Direction,
     /// What d is made from.
     pub source: Source,
-    series: Series,
-    mean: MeanEstimate,
-    floor: f64,
-    unflagged: Option<Unflagged>,
+    /// Its numbers.
+    pub series: Series,
+    /// Lag-1 correlation of neighbouring blocks in all series of the metric.
+    pub correlation: f64,
+    /// What A/A showed of the same quantity in the same group, in logarithms; `None` where it is unknown.
+    pub floor: Option<f64>,
 }
 
-impl<'a> Member<'a> {
-    /// A comparison by one metric with its numbers and the noise floor of its group; `None` without a
-    /// number.
-    pub fn new(
-        comparison: &'a Comparison,
-        (metric, direction, source): (&'a str, Direction, Source),
-        series: Series,
-        floor: f64,
-        (flagged, alpha): (&[u32], f64),
-    ) -> Option<Self> {
-        let mean = MeanEstimate::of(&series.d)?;
-        let unflagged = without_flagged(&series, flagged, alpha);
-        Some(Self { comparison, metric, direction, source, series, mean, floor, unflagged })
+/// How a family is judged.
+#[derive(Clone, Copy)]
+pub struct Family<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// Blocks that a covariate flags.
+    pub flagged: &'a [u32],
+    /// 1 less the level of intervals.
+    pub alpha: f64,
+}
+
+impl Family<'_> {
+    /// Estimates of comparisons, judged together, in their order.
+    pub fn estimates(&self, members: &[Member<'_>]) -> Vec<Estimate> {
+        let found: Vec<(&Member<'_>, MeanEstimate)> =
+            members.iter().filter_map(|member| Some((member, mean(member, &member.series.d)?))).collect();
+        let family: Vec<(MeanEstimate, Option<f64>)> =
+            found.iter().map(|(member, mean)| (*mean, member.floor)).collect();
+        let rule = Rule {
+            margin: self.study.design.margin,
+            alpha: self.alpha,
+            direction: members.first().map(|member| member.direction).unwrap_or_default(),
+        };
+        let ratios = judge(&family, rule);
+        found.iter().zip(ratios).map(|((member, mean), ratio)| self.estimate(member, mean, ratio)).collect()
     }
 
-    fn estimate(&self, study: &Study, judgement: Judgement, alpha: f64) -> Estimate {
+    fn estimate(&self, member: &Member<'_>, mean: &MeanEstimate, ratio: Ratio) -> Estimate {
+        let comparison = member.comparison;
         Estimate {
-            name: self.comparison.name.clone(),
-            kind: self.comparison.kind.clone(),
-            treatment: self.comparison.treatment.clone(),
-            baseline: self.comparison.baseline.join(" and "),
-            metric: self.metric.to_owned(),
-            ratio: judgement.ratio(
-                &self.mean,
-                self.floor,
-                self.direction,
-                (study.design.target_half_width, alpha),
-            ),
+            name: comparison.name.clone(),
+            kind: comparison.kind.clone(),
+            treatment: comparison.treatment.clone(),
+            baseline: comparison.baseline.join(" and "),
+            metric: member.metric.to_owned(),
+            ratio: Ratio { direction: member.direction, ..ratio },
             unit: "ratio".to_owned(),
-            method: self.method(study.design.rounds),
-            p_t: self.mean.p(),
-            p_sign_flip: sign_flip_p(&self.series.d, study.seed),
-            lag1: self.mean.lag1,
-            unflagged: self.unflagged,
+            method: self.method(member, mean),
+            p_t: mean.p(),
+            p_sign_flip: sign_flip_p(&member.series.d, self.study.seed),
+            correlation: mean.correlation,
+            unflagged: self.without_flagged(member),
+            adjusted: None,
         }
     }
 
     /// The method in words.
-    fn method(&self, rounds: u32) -> String {
-        let mut text = format!("t over {}", counted(self.mean.n, "block"));
-        match self.source {
+    fn method(&self, member: &Member<'_>, mean: &MeanEstimate) -> String {
+        let mut text = format!("t over {}", counted(mean.n, "block"));
+        match member.source {
             Source::Percentiles => text += ", percentiles of each block's merged histograms",
-            Source::Rounds => text += &format!(" of {}", counted(rounds as usize, "round")),
+            Source::Rounds => {
+                text += &format!(" of {}", counted(self.study.design.rounds as usize, "round"));
+            }
             Source::WholeRuns => text += " of whole runs",
         }
-        text += &format!(", baseline {}", self.comparison.baseline.join(" and "));
-        let inflation = variance_inflation(self.mean.n, self.mean.lag1);
+        text += &format!(", baseline {}", member.comparison.baseline.join(" and "));
+        let inflation = correlation::inflation(&member.series.d, mean.correlation);
         if inflation > 1.0 {
             text += &format!(", variance times {} for correlation of blocks", numbers::ratio(inflation));
         }
-        if self.series.empty_rounds > 0 {
-            text +=
-                &format!(", {} without a row skipped", counted(self.series.empty_rounds as usize, "slice"));
+        if mean.correlation > member.correlation {
+            text += " (its own, which stands out)";
         }
         text
     }
+
+    /// Value, interval and number of blocks without flagged ones; `None` where none was flagged or
+    /// fewer than half of the fewest blocks of a study remain.
+    fn without_flagged(&self, member: &Member<'_>) -> Option<Unflagged> {
+        let series = &member.series;
+        let pairs = series.blocks.iter().zip(&series.d);
+        let rest: Vec<f64> =
+            pairs.filter(|(block, _)| !self.flagged.contains(block)).map(|(_, d)| *d).collect();
+        if rest.len() == series.d.len() || rest.len() < (MIN_BLOCKS / 2) as usize {
+            return None;
+        }
+        let mean = mean(member, &rest)?;
+        let (low, high) = mean.interval(self.alpha);
+        Some(Unflagged {
+            value: mean.mean.exp(),
+            low: low.exp(),
+            high: high.exp(),
+            blocks: rest.len() as u32,
+        })
+    }
 }
 
-/// Estimates of a family, judged together, in its order.
-pub fn estimates_of(study: &Study, members: &[Member<'_>], alpha: f64) -> Vec<Estimate> {
-    let family: Vec<(MeanEstimate, f64)> = members.iter().map(|member| (member.mean, member.floor)).collect();
-    let judged = members.iter().zip(judge(&family, alpha));
-    judged.map(|(member, judgement)| member.estimate(study, judgement, alpha)).collect()
+fn mean(member: &Member<'_>, d: &[f64]) -> Option<MeanEstimate> {
+    MeanEstimate::correlated(d, correlation::of_one(d, member.correlation))
 }
 
-/// max(|low|, |high|) of an A/A interval in logarithms; infinite without A/A.
-pub fn floor_of(a_a: Option<MeanEstimate>, alpha: f64) -> f64 {
-    a_a.map_or(f64::INFINITY, |a_a| {
-        let (low, high) = a_a.interval(alpha);
-        low.abs().max(high.abs())
-    })
+/// What A/A showed: max(|low|, |high|) of its interval in logarithms; `None` without one that has ends.
+pub fn floor_of(a_a: Option<MeanEstimate>, alpha: f64) -> Option<f64> {
+    let (low, high) = a_a?.interval(alpha);
+    Some(low.abs().max(high.abs())).filter(|floor| floor.is_finite())
 }
 
 /// Indices of a comparison's treatments; `None` where the study does not have one of them.
@@ -133,17 +158,4 @@ pub fn sides(study: &Study, comparison: &Comparison) -> Option<(usize, Vec<usize
     let index = |name: &String| study.treatment(name).map(|(at, _)| at);
     let below: Option<Vec<usize>> = comparison.baseline.iter().map(index).collect();
     Some((index(&comparison.treatment)?, below.filter(|below| !below.is_empty())?))
-}
-
-/// Value, interval and number of blocks without flagged ones; `None` where none was flagged or
-/// fewer than half of the fewest blocks of a study remain.
-fn without_flagged(series: &Series, flagged: &[u32], alpha: f64) -> Option<Unflagged> {
-    let pairs = series.blocks.iter().zip(&series.d);
-    let rest: Vec<f64> = pairs.filter(|(block, _)| !flagged.contains(block)).map(|(_, d)| *d).collect();
-    if rest.len() == series.d.len() || rest.len() < (MIN_BLOCKS / 2) as usize {
-        return None;
-    }
-    let mean = MeanEstimate::of(&rest)?;
-    let (low, high) = mean.interval(alpha);
-    Some(Unflagged { value: mean.mean.exp(), low: low.exp(), high: high.exp(), blocks: rest.len() as u32 })
 }

@@ -1,25 +1,47 @@
 //! From runs to estimates: which runs count, one number d per block, intervals over blocks.
 //!
 //! The method and its sources are described in docs/METHODOLOGY.md. In short: a round gives every
-//! treatment one slice; d of a block is the mean over its rounds of ln(treatment / baseline); the
+//! treatment one slice; d of a block is ln(treatment / baseline) of the sums over its rounds; the
 //! interval is Student's t over blocks (Georges et al. 2007; Kalibera and Jones 2013).
 
+mod best;
+mod bounded;
 pub(crate) mod comparisons;
 pub(crate) mod covariates;
 mod digest;
+mod guess;
+mod halves;
 mod judge;
+pub(crate) mod lost_cpu;
 pub(crate) mod member;
 mod observed;
+mod paired;
+mod power;
 mod readings;
+mod stopped;
 pub(crate) mod treatments;
 mod types;
+mod work;
 
 #[cfg(test)]
 mod tests;
 
+pub use best::{Best, Fastest, best, near_best};
+pub use bounded::{Bounded, judge_bounded};
 pub use comparisons::block_difference;
-pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
+pub(crate) use digest::Digest;
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
-pub use judge::{Judgement, judge};
-pub(crate) use observed::{Observed, first_reason, is_throttled};
-pub use types::{BlockCovariates, Covariates, Estimate, NoiseFloor, THROUGHPUT, TreatmentSummary, Unflagged};
+pub use guess::Guess;
+pub use halves::Sides;
+pub use judge::{Rule, equivalence_p, judge, judge_many};
+pub use lost_cpu::{LostCpu, pseudo_values};
+pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
+pub use paired::{Paired, paired, paired_difference};
+pub use power::Power;
+pub use stopped::level_at_worst;
+pub use types::{
+    Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, THROUGHPUT, TreatmentSummary,
+    Unflagged,
+};
+pub use work::Work;

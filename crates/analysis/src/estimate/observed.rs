@@ -55,8 +55,14 @@ impl Observed {
             .collect();
         let latest = latest_attempts(runs);
         let used: Vec<&Run> = latest.values().flatten().map(|at| &runs[*at]).collect();
-        let surroundings =
-            Surroundings { rounds: study.design.rounds, topology, simulated: study.is_simulated() };
+        let surroundings = Surroundings {
+            rounds: study.design.rounds,
+            topology,
+            simulated: study.is_simulated(),
+            // A query or a command has as many threads as it likes.
+            service_threads: study.is_fixed_work()
+                || study.engine_properties.as_ref().is_none_or(|engine| engine.service_threads),
+        };
         let mut digests = digests(&used, &surroundings).into_iter();
         for (number, latest) in latest {
             let mut by_treatment: Vec<Option<Digest>> = vec![None; study.treatments.len()];

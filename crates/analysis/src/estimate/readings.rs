@@ -25,6 +25,10 @@ pub struct Telemetry {
     pub counted_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled.
     pub straggler_share: Option<f64>,
+    /// Periods a second in which a CPU quota stopped it.
+    pub throttled_periods_per_s: Option<f64>,
+    /// Share of the time of its own CPUs in which a quota stopped it.
+    pub throttled_share: Option<f64>,
     /// CPU time of the samplers as a share of one CPU.
     pub own_cpu_share: Option<f64>,
 }
@@ -42,6 +46,9 @@ impl Telemetry {
             clock_mhz: readings.counted_mhz().or_else(|| readings.cpufreq_mhz()),
             counted_mhz: readings.counted_mhz(),
             straggler_share: machine("cpu", "siblings_busy_core_idle_ns"),
+            throttled_periods_per_s: machine("quota", "throttled_periods").map(|per_ns| per_ns * 1e9),
+            // The kernel adds up the time of each CPU on which something was stopped.
+            throttled_share: machine("quota", "throttled_ns").map(|cpus| cpus / assigned.len().max(1) as f64),
             own_cpu_share: machine("telemetry", "own_cpu_ns"),
         }
     }

@@ -1,7 +1,8 @@
 //! Estimates worked by hand, and which runs count.
 
+use crate::estimate::Alarm;
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
-use crate::{Analysis, Direction, Estimate, TreatmentSummary, analyse, analyse_on, reached};
+use crate::{Analysis, Answer, Direction, Estimate, TreatmentSummary, analyse, analyse_on, reached};
 use threadwise_study::RunStatus;
 
 mod covariates;
@@ -32,12 +33,12 @@ fn blocks(n: u32, latency: impl Fn(u32) -> u64) -> Vec<threadwise_study::Run> {
 
 #[test]
 fn a_ratio_worked_by_hand() {
-    // Block 0: round 0 is 400 / √(100·400) = 2, round 1 is 1600 / √(200·200) = 8: d = ln 4.
+    // Block 0: 1600 rows over √(200·800) = 400: d = ln 4.
     // Block 1: 100 / 100 in both: d = 0. Mean ln 2, sd ln 4/√2, se ln 2, t(0.975, 1) = 12.7062.
     let runs = [
-        run(0, "A", &[100, 200]),
-        run(0, "A'", &[400, 200]),
-        run(0, "T", &[400, 1600]),
+        run(0, "A", &[150, 50]),
+        run(0, "A'", &[400, 400]),
+        run(0, "T", &[600, 1000]),
         run(1, "A", &[100, 100]),
         run(1, "A'", &[100, 100]),
         run(1, "T", &[100, 100]),
@@ -48,17 +49,14 @@ fn a_ratio_worked_by_hand() {
     close(got.ratio.low, (LN_2 - 12.7062 * LN_2).exp());
     close(got.ratio.high, (LN_2 + 12.7062 * LN_2).exp());
     close(got.p_t, 0.5);
-    assert_eq!(
-        (got.ratio.blocks, got.ratio.level, got.ratio.conclusive, got.ratio.effect),
-        (2, 0.95, false, false)
-    );
+    assert_eq!((got.ratio.blocks, got.ratio.level, got.ratio.answer), (2, 0.95, Answer::Undecided));
     assert_eq!((got.baseline.as_str(), got.unit.as_str()), ("A and A'", "ratio"));
     assert_eq!(got.method, "t over 2 blocks of 20 rounds, baseline A and A'");
     // Per session: two sessions against one.
     close(find(&analysis, "T : A+A'", "rows_per_s_per_session").ratio.value, 1.0);
-    // A'/A: block 0 has ln 2 (ln 4 and 0 averaged), block 1 has 0: mean ln 2 / 2, se the same.
-    close(analysis.noise_floors[0].high, (LN_2 / 2.0 * (1.0 + 12.7062)).exp());
-    close(analysis.noise_floors[0].floor, LN_2 / 2.0 * (1.0 + 12.7062));
+    // A'/A: block 0 has ln 4, block 1 has 0: mean ln 2, se the same.
+    close(analysis.noise_floors[0].high, (LN_2 * (1.0 + 12.7062)).exp());
+    close(analysis.noise_floors[0].floor, LN_2 * (1.0 + 12.7062));
     assert_eq!((analysis.blocks, analysis.simulated), (2, false));
 }
 
@@ -162,25 +160,37 @@ fn a_bad_baseline_takes_its_own_group_only() {
 }
 
 #[test]
-fn a_few_empty_rounds_are_skipped_and_said() {
-    // 2 of 20 rounds are 10%: still a run. Only rounds that all sides have are compared.
+fn slices_without_a_row_count_by_what_they_did() {
+    // 2 of 20 rounds are 10%: still a run. T did 18 · 200 rows in the time in which A did 18 · 100 + 2.
     let mut rows = [200u64; 20];
     rows[3] = 0;
     rows[7] = 0;
     let mut base = [100u64; 20];
     base[3] = 1;
+    base[7] = 1;
     let runs: Vec<_> =
         (0..3).flat_map(|b| [run(b, "A", &base), run(b, "A'", &base), run(b, "T", &rows)]).collect();
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
     let got = find(&analysis, "T : A+A'", "rows_per_s");
-    close(got.ratio.value, 2.0);
-    assert_eq!(got.method, "t over 3 blocks of 20 rounds, baseline A and A', 6 slices without a row skipped");
+    close(got.ratio.value, 3600.0 / 1802.0);
+    assert_eq!(got.method, "t over 3 blocks of 20 rounds, baseline A and A'");
 }
 
 #[test]
-fn an_effect_must_pass_the_floor_and_the_family() {
+fn rounds_that_one_side_lacks_are_not_compared() {
+    let runs: Vec<_> = (0..3)
+        .flat_map(|b| {
+            [run(b, "A", &[100, 100, 900]), run(b, "A'", &[100, 100, 900]), run(b, "T", &[200, 200])]
+        })
+        .collect();
+    let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
+    close(find(&analysis, "T : A+A'", "rows_per_s").ratio.value, 2.0);
+}
+
+#[test]
+fn a_a_is_an_alarm_and_drops_no_difference() {
     // T differs from A by 10% with little spread; A' from A by `apart`.
-    let effect = |apart: u64| {
+    let analysed = |apart: u64| {
         let wobble = |b: u32| u64::from(b % 3);
         let runs: Vec<_> = (0..8)
             .flat_map(|b| {
@@ -190,16 +200,27 @@ fn an_effect_must_pass_the_floor_and_the_family() {
             })
             .collect();
         let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
-        let got = find(&analysis, "T : A+A'", "rows_per_s").clone();
-        assert!(got.ratio.holm_low > 1.0 && got.ratio.conclusive, "{got:?}");
-        got.ratio.effect
+        let answer = find(&analysis, "T : A+A'", "rows_per_s").ratio.answer;
+        (answer, analysis.noise_floors[0].alarm)
     };
-    assert!(effect(10));
-    assert!(!effect(900), "A' is 9% from A: T's 5% from their middle shows nothing");
+    assert_eq!(analysed(0), (Answer::Larger, None));
+    assert_eq!(analysed(900), (Answer::Larger, Some(Alarm::Different)), "A' is 9% from A");
 }
 
 #[test]
-fn without_a_twin_nothing_is_an_effect() {
+fn a_a_that_is_wider_than_the_margin_is_an_alarm() {
+    let runs: Vec<_> = (0..8)
+        .flat_map(|b| {
+            let twin = 10_000 + if b % 2 == 0 { 1_000 } else { 0 } - 500;
+            [run(b, "A", &[10_000]), run(b, "A'", &[twin]), run(b, "T", &[11_000])]
+        })
+        .collect();
+    let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
+    assert_eq!(analysis.noise_floors[0].alarm, Some(Alarm::Wide));
+}
+
+#[test]
+fn without_a_twin_there_is_no_alarm() {
     let mut study = study(&[""], &["T same-core 2"]);
     study.treatments.remove(1);
     study.comparisons[0].baseline = vec!["A".to_owned()];
@@ -207,7 +228,7 @@ fn without_a_twin_nothing_is_an_effect() {
     let analysis = analyse(&study, &runs, 1.0);
     let got = &analysis.estimates[0];
     close(got.ratio.value, 2.0);
-    assert!(!got.ratio.effect && analysis.noise_floors.is_empty());
+    assert!(got.ratio.answer == Answer::Larger && analysis.noise_floors.is_empty());
 }
 
 #[test]
@@ -313,10 +334,7 @@ fn nothing_and_one_block() {
     let one = analyse(&study, &blocks(1, |_| 200), 1.0);
     let got = &one.estimates[0];
     close(got.ratio.value, 2.0);
-    assert_eq!(
-        (got.ratio.low, got.ratio.high, got.ratio.conclusive, got.ratio.effect),
-        (0.0, f64::INFINITY, false, false)
-    );
+    assert_eq!((got.ratio.low, got.ratio.high, got.ratio.answer), (0.0, f64::INFINITY, Answer::Undecided));
     assert!(!reached(&one, 1e9));
 }
 

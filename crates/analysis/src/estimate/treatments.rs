@@ -28,16 +28,24 @@ struct Metric {
 }
 
 /// Every metric of a treatment. The second argument of a value is the number of sessions.
-const METRICS: [Metric; 18] = [
-    geometric("rows_per_s", "1/s", |run, _| mean_of_logs(&run.log_rate)),
-    geometric("rows_per_s_per_session", "1/s", |run, n| Some(mean_of_logs(&run.log_rate)? / n)),
+const METRICS: [Metric; 23] = [
+    geometric("rows_per_s", "1/s", |run, _| run.work().rows_per_s()),
+    geometric("rows_per_s_per_session", "1/s", |run, n| Some(run.work().rows_per_s()? / n)),
     geometric("logical_reads_per_s", "1/s", |run, _| {
         per(run.totals.logical_reads * 1e9, run.totals.window_ns)
     }),
     geometric("reads_per_row", "1", |run, _| per(run.totals.logical_reads, run.totals.rows)),
-    geometric("cpu_ns_per_row", "ns", |run, _| mean_of_logs(&run.log_cpu_per_row)),
+    geometric("cpu_ns_per_row", "ns", |run, _| run.work().cpu_ns_per_row()),
     geometric("latency_ns_p50", "ns", |run, _| percentiles(run).map(|(p50, _)| p50)),
     geometric("latency_ns_p99", "ns", |run, _| percentiles(run).map(|(_, p99)| p99)),
+    geometric("latency_ns_p99_of_slices", "ns", |run, _| match run.latency {
+        Latency::Known { p99_of_slices_ns, .. } => p99_of_slices_ns,
+        Latency::TooFew | Latency::Unreadable(_) => None,
+    }),
+    arithmetic("latency_above_100us_share", "share", |run, _| above(run, 0)),
+    arithmetic("latency_above_1ms_share", "share", |run, _| above(run, 1)),
+    arithmetic("latency_above_10ms_share", "share", |run, _| above(run, 2)),
+    arithmetic("latency_above_100ms_share", "share", |run, _| above(run, 3)),
     arithmetic("busy_share", "share", |run, _| run.totals.assigned.busy_share()),
     arithmetic("steal_share", "share", |run, _| run.totals.assigned.steal_share()),
     arithmetic("left_over_busy_share", "share", |run, _| run.totals.left_over.busy_share()),
@@ -52,6 +60,16 @@ const METRICS: [Metric; 18] = [
     geometric("elapsed_ns", "ns", |run, _| per(run.totals.fixed.elapsed_ns, run.totals.fixed.windows)),
     arithmetic("idle_tail_share", "share", |run, _| {
         per(run.totals.fixed.idle_tail, run.totals.fixed.windows)
+    }),
+];
+
+/// Metrics of studies that are made for a CPU quota.
+const UNDER_QUOTA: [Metric; 3] = [
+    arithmetic("throttled_periods_per_s", "1/s", |run, _| run.telemetry.throttled_periods_per_s),
+    arithmetic("throttled_share", "share", |run, _| run.telemetry.throttled_share),
+    geometric("latency_ns_max", "ns", |run, _| match run.latency {
+        Latency::Known { max_ns, .. } => Some(max_ns as f64),
+        Latency::TooFew | Latency::Unreadable(_) => None,
     }),
 ];
 
@@ -73,12 +91,12 @@ const fn arithmetic(
 
 /// Summaries in study order, with intervals at level 1 − `alpha`.
 pub fn summaries(setting: &Setting<'_>, observed: &Observed) -> Vec<TreatmentSummary> {
-    let sums = |at: usize| -> Vec<&Sums> {
-        let runs = observed.blocks.iter().filter_map(|block| observed.usable(block, at));
-        runs.map(|run| &run.activity).collect()
+    let sums = |at: usize| -> Vec<Option<&Sums>> {
+        let blocks = observed.blocks.iter();
+        blocks.map(|block| Some(&observed.usable(block, at)?.activity)).collect()
     };
     let treatments = &setting.study.treatments;
-    let all: Vec<Vec<&Sums>> = (0..treatments.len()).map(sums).collect();
+    let all: Vec<Vec<Option<&Sums>>> = (0..treatments.len()).map(sums).collect();
     let each = own_numbers(setting, observed).into_iter().zip(activities(setting, &all));
     each.map(|(summary, activity)| TreatmentSummary { activity, ..summary }).collect()
 }
@@ -108,19 +126,21 @@ fn own_numbers(setting: &Setting<'_>, observed: &Observed) -> Vec<TreatmentSumma
                 runs: used.len() as u32,
                 failed,
                 excluded,
-                metrics: metrics(&used, f64::from(treatment.sessions), setting.alpha),
+                metrics: metrics(setting, &used, f64::from(treatment.sessions)),
                 activity: Activity::default(),
             }
         })
         .collect()
 }
 
-fn metrics(used: &[&Digest], sessions: f64, alpha: f64) -> BTreeMap<String, Interval> {
+fn metrics(setting: &Setting<'_>, used: &[&Digest], sessions: f64) -> BTreeMap<String, Interval> {
+    let under_quota = if setting.study.quota.is_some() { &UNDER_QUOTA[..] } else { &[] };
     METRICS
         .iter()
+        .chain(under_quota)
         .filter_map(|metric| {
             let values: Option<Vec<f64>> = used.iter().map(|run| (metric.of_block)(run, sessions)).collect();
-            Some((metric.name.to_owned(), interval(metric, &values?, alpha)?))
+            Some((metric.name.to_owned(), interval(metric, &values?, setting.alpha)?))
         })
         .collect()
 }
@@ -138,16 +158,17 @@ fn interval(metric: &Metric, values: &[f64], alpha: f64) -> Option<Interval> {
     Some(interval)
 }
 
-/// exp of the mean of the known logarithms.
-fn mean_of_logs(logs: &[f64]) -> Option<f64> {
-    let (count, sum) =
-        logs.iter().filter(|log| !log.is_nan()).fold((0u32, 0.0), |(count, sum), log| (count + 1, sum + log));
-    (count > 0).then(|| (sum / f64::from(count)).exp())
+/// Share of the steps above one of the bounds.
+fn above(run: &Digest, bound: usize) -> Option<f64> {
+    match run.latency {
+        Latency::Known { above, .. } => above.get(bound).copied(),
+        Latency::TooFew | Latency::Unreadable(_) => None,
+    }
 }
 
 fn percentiles(run: &Digest) -> Option<(f64, f64)> {
     match run.latency {
-        Latency::Known { p50_ns, p99_ns } => Some((p50_ns as f64, p99_ns as f64)),
+        Latency::Known { p50_ns, p99_ns, .. } => Some((p50_ns as f64, p99_ns as f64)),
         Latency::TooFew | Latency::Unreadable(_) => None,
     }
 }

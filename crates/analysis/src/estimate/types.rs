@@ -1,5 +1,6 @@
 //! What is estimated: each treatment's own numbers, ratios, noise floors, covariates.
 
+use crate::statistics::MeanEstimate;
 use crate::{Activity, Interval, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,10 +60,14 @@ pub struct Estimate {
     pub p_t: f64,
     /// Two-sided sign-flip permutation p.
     pub p_sign_flip: f64,
-    /// Lag-1 correlation of d over blocks.
-    pub lag1: f64,
+    /// Lag-1 correlation of neighbouring blocks, by which the interval is widened: one of all comparisons and A/A of
+    /// the metric together, or its own where that stands out.
+    pub correlation: f64,
     /// The same estimate without blocks flagged by a covariate, where any was.
     pub unflagged: Option<Unflagged>,
+    /// The same adjusted for CPU time that sessions lost; of throughput alone, where every session has a CPU and
+    /// something was lost.
+    pub adjusted: Option<Adjusted>,
 }
 
 /// An estimate without the blocks that a covariate flags.
@@ -78,7 +83,25 @@ pub struct Unflagged {
     pub blocks: u32,
 }
 
-/// The A/A interval of a group.
+/// A ratio adjusted for lost CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Adjusted {
+    /// Ratio.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// By how much the logarithm of the ratio follows that of the share of time with a CPU: 1 where work is lost as time
+    /// is.
+    pub slope: f64,
+    /// Share of their time with a CPU, the treatment's over the baseline's, as a ratio: geometric mean over blocks.
+    pub cpu_share_ratio: f64,
+    /// Blocks used.
+    pub blocks: u32,
+}
+
+/// What A/A of a group showed: two treatments that differ in nothing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseFloor {
     /// Group.
@@ -91,6 +114,47 @@ pub struct NoiseFloor {
     pub high: f64,
     /// max(|ln low|, |ln high|).
     pub floor: f64,
+    /// Two-sided p of A′/A being 1.
+    pub p: f64,
+    /// Why every size of the group is in doubt: `different` where A′/A leaves 1 out at p < 0.005, `wide` where its
+    /// half-width is above the margin.
+    pub alarm: Option<Alarm>,
+}
+
+/// Why A/A is an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alarm {
+    /// Two treatments that differ in nothing differ.
+    Different,
+    /// How far they differ is known less well than the margin asks for.
+    Wide,
+}
+
+/// Below this p A/A is an alarm: of five groups in which nothing is wrong one in forty studies has one.
+const ALARM_P: f64 = 0.005;
+
+impl NoiseFloor {
+    /// From the mean of d of A′/A over blocks.
+    pub fn new(group: &str, metric: &str, a_a: &MeanEstimate, (margin, alpha): (f64, f64)) -> Self {
+        let (low, high) = a_a.interval(alpha);
+        let p = a_a.p();
+        let alarm = match () {
+            () if p < ALARM_P => Some(Alarm::Different),
+            // One block has no interval, about which the study has more to say than this.
+            () if a_a.n >= 2 && a_a.half_width(alpha) > margin.ln_1p() => Some(Alarm::Wide),
+            () => None,
+        };
+        Self {
+            group: group.to_owned(),
+            metric: metric.to_owned(),
+            low: low.exp(),
+            high: high.exp(),
+            floor: low.abs().max(high.abs()),
+            p,
+            alarm,
+        }
+    }
 }
 
 /// What disturbed the study.
@@ -100,7 +164,10 @@ pub struct Covariates {
     pub steal_share: f64,
     /// Largest share in any block.
     pub steal_share_max: f64,
-    /// Blocks flagged: steal above 1%, left-over siblings or other CPUs busy above 10%, or a co-runner
+    /// Largest share of their time in which sessions of one treatment that have a logical CPU each waited for it, in any
+    /// block; `None` where it is unknown.
+    pub run_queue_wait_share_max: Option<f64>,
+    /// Blocks flagged: steal above 1%, such waits above 1%, left-over siblings or other CPUs busy above 10%, or a co-runner
     /// above 10% on any treatment's own CPUs.
     pub flagged_blocks: Vec<u32>,
     /// Busy share of left-over siblings.
@@ -131,6 +198,9 @@ pub struct BlockCovariates {
     pub block: u32,
     /// Share of CPU time taken by the hypervisor on the treatments' own CPUs.
     pub steal_share: f64,
+    /// Largest share of their time in which sessions of one treatment that have a logical CPU each waited for it;
+    /// `None` where it is unknown.
+    pub run_queue_wait_share: Option<f64>,
     /// Busy share of left-over siblings.
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used.
@@ -149,6 +219,6 @@ pub struct BlockCovariates {
     pub straggler_share: Option<f64>,
     /// CPU time of the samplers as a share of one CPU.
     pub telemetry_cpu_share: Option<f64>,
-    /// Why it is flagged: `steal`, `left-over-busy`, `others-busy`, `co-runner`; empty where it is not.
+    /// Why it is flagged: `steal`, `run-queue-wait`, `left-over-busy`, `others-busy`, `co-runner`; empty where it is not.
     pub causes: Vec<&'static str>,
 }

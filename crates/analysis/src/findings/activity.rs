@@ -1,11 +1,11 @@
 //! What sessions waited for and how that changed, what spinning cost, what the client took, how long
-//! a fixed amount of work took. Changes are reported only where two intervals have no point in common.
+//! a fixed amount of work took. Changes are reported only where their adjusted intervals leave out no change.
 
 use crate::Facts;
-use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
+use crate::activity::{Change, Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::words::{finding, limited};
-use crate::{Finding, Interval, TreatmentSummary};
-use threadwise_document::numbers::counted;
+use crate::{Finding, TreatmentSummary};
+use threadwise_document::numbers::{counted, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
@@ -38,15 +38,19 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
     };
     let known: Vec<&TreatmentSummary> = measured(facts).filter(known).collect();
     let clause = |summary: &&TreatmentSummary| {
-        Some(prose!("{} {}", &summary.name, summary.metrics.get("elapsed_ns")?))
+        let tail = summary.metrics.get("idle_tail_share").filter(|tail| tail.mean > 0.0);
+        let tail = tail.map(|tail| prose!(" (idle tail {})", tail)).unwrap_or_default();
+        Some(prose!("{} {}{}", &summary.name, summary.metrics.get("elapsed_ns")?, tail))
     };
     let clauses = limited(known.iter().filter_map(clause), MAX_SHOWN)?;
-    let tails = known.iter().filter_map(|summary| Some((summary, summary.metrics.get("idle_tail_share")?)));
-    let tail = tails.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-    let tail = tail.map(|(summary, tail)| {
-        prose!(" Idle tail, from a session's end to the last one's: at most {} ({}).", tail, &summary.name)
-    });
-    let text = prose!("Fixed work, elapsed: {}.{}", clauses, tail.unwrap_or_default());
+    let is_idle = |summary: &&TreatmentSummary| {
+        summary.metrics.get("idle_tail_share").is_some_and(|tail| tail.mean > 0.0)
+    };
+    let tail = match known.iter().any(is_idle) {
+        true => " The idle tail is from a session's end to the last one's.",
+        false => "",
+    };
+    let text = prose!("Fixed work, elapsed: {}.{}", clauses, tail);
     Some(finding("elapsed", text, &names(&known)))
 }
 
@@ -75,7 +79,10 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     let (evidence, texts): (Vec<&TreatmentSummary>, Vec<Prose>) = changed.unzip();
     let mut sentences = Vec::new();
     sentences.extend(limited(base, max_shown).map(|text| prose!("Waits, shares of samples: {}.", text)));
+    let any = !texts.is_empty();
     sentences.push(against_baseline(limited(texts, max_shown)));
+    let changes = enough.iter().flat_map(|(_, waits)| &waits.shares).filter_map(|wait| wait.change.as_ref());
+    sentences.extend(together(changes).filter(|_| any));
     let few = sampled.len() - enough.len();
     if few > 0 {
         sentences.push(prose!("Too few samples to tell: {}.", counted(few, "treatment")));
@@ -93,34 +100,35 @@ fn against_baseline(changed: Option<Prose>) -> Prose {
 /// `alone: WALWrite 34% [30, 38], running 50% [47, 53]`.
 fn top(name: &str, waits: &Waits) -> Prose {
     let running = waits.shares.iter().find(|wait| wait.name == RUNNING);
-    let running = running.map(|wait| prose!(", running {}", &wait.share)).unwrap_or_default();
+    let running = running.map(|wait| prose!(", running {}", &wait.joint())).unwrap_or_default();
     match waits.shares.iter().filter(|wait| is_wait(wait) && wait.share.mean > 0.0).max_by(by_mean) {
-        Some(wait) => prose!("{} most for {} {}{}", name, cut(&wait.name), &wait.share, running),
+        Some(wait) => prose!("{} most for {} {}{}", name, cut(&wait.name), &wait.joint(), running),
         None => prose!("{} no wait seen{}", name, running),
     }
 }
 
-/// The wait whose share moved most from the baseline's, where their intervals are apart; then what
-/// the treatment waits for most, where that is another.
+/// The wait whose share moved most, of those that are shown to have moved; then what the treatment waits for most,
+/// where that is another.
 fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Option<Prose> {
     if role(facts, summary) != Some(Role::Compared) {
         return None;
     }
-    let below = baseline_of(facts, &summary.group)?.activity.waits.as_ref().filter(|below| below.enough)?;
-    let pairs = waits.shares.iter().filter(|wait| is_wait(wait)).filter_map(|wait| {
-        let before = below.shares.iter().find(|before| before.name == wait.name)?;
-        Some((wait, &before.share))
-    });
-    let moved = |(wait, before): &(&WaitShare, &Interval)| (wait.share.mean - before.mean).abs();
-    let (wait, before) = pairs
-        .filter(|(wait, before)| wait.share.is_apart_from(before))
-        .max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
+    let all = waits.shares.iter().filter(|wait| is_wait(wait));
+    let shown = all.filter_map(|wait| Some((wait, wait.change.as_ref().filter(|change| change.shown)?)));
+    let moved = |change: &Change| change.value.mean.abs();
+    let (wait, change) = shown.max_by(|a, b| moved(a.1).total_cmp(&moved(b.1)))?;
     let most = waits.shares.iter().filter(|wait| is_wait(wait)).max_by(by_mean);
     let most = most
         .filter(|most| most.name != wait.name)
-        .map(|most| prose!(" (most for {} {})", cut(&most.name), &most.share))
+        .map(|most| prose!(" (most for {} {})", cut(&most.name), &most.joint()))
         .unwrap_or_default();
-    Some(prose!("{} {} {}, was {}{}", &summary.name, cut(&wait.name), &wait.share, before, most))
+    Some(prose!("{} {} {}, {}{}", &summary.name, cut(&wait.name), &wait.joint(), &change.adjusted(), most))
+}
+
+/// That intervals of changes hold together, where there is more than one change.
+fn together<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Option<Prose> {
+    let family = changes.into_iter().map(|change| change.family).max().filter(|family| *family > 1)?;
+    Some(prose!("Intervals of changes hold for all {} together.", family))
 }
 
 /// Spins a row, and what a spin costs.
@@ -144,15 +152,17 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
     };
     let clauses = counted.iter().filter(|(s, _)| role(facts, s) != Some(Role::BaselineTwin)).filter_map(tell);
     let clauses = limited(clauses, MAX_SHOWN)?;
-    let changed = counted.iter().filter_map(|(summary, locks)| {
-        let below = baseline_of(facts, &summary.group)?.activity.locks.as_ref()?.spins_per_row.as_ref()?;
-        let spins = locks.spins_per_row.as_ref()?;
-        let direction = if spins.mean > below.mean { "more" } else { "fewer" };
-        (role(facts, summary) == Some(Role::Compared) && spins.is_apart_from(below))
-            .then(|| prose!("{} {}", &summary.name, direction))
-    });
-    let changed = against_baseline(limited(changed, MAX_SHOWN));
-    let mut text = prose!("Spins per row: {}. {}", clauses, changed);
+    let known = || {
+        counted.iter().filter_map(|(summary, locks)| Some((*summary, locks.spins_per_row_change.as_ref()?)))
+    };
+    let shown = known().filter(|(_, change)| change.shown);
+    let shown: Vec<Prose> = shown.map(|(summary, change)| spins(summary, change)).collect();
+    let together = together(known().map(|(_, change)| change)).filter(|_| !shown.is_empty());
+    let mut text = prose!("Spins per row: {}. {}", clauses, against_baseline(limited(shown, MAX_SHOWN)));
+    if let Some(together) = together {
+        text.push(" ");
+        text.push(together);
+    }
     if let Some((_, locks)) = counted.iter().find(|(_, locks)| locks.clock_mhz.is_none()) {
         text.push(prose!(" Cycles a spin: unknown, {}.", &locks.clock));
     }
@@ -160,20 +170,32 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("locks", text, &names(&evidence)))
 }
 
+/// `P 515x [513, 517]`, or `P 5.1 [5.0, 5.2] a row more`.
+fn spins(summary: &TreatmentSummary, change: &Change) -> Prose {
+    let direction = match change.value.unit.as_str() {
+        "ratio" => "",
+        _ if change.value.mean > 0.0 => " a row more",
+        _ => " a row",
+    };
+    prose!("{} {}{}", &summary.name, &change.adjusted(), direction)
+}
+
 /// The client's part of the CPU time, where it is large enough to be part of the answer.
 fn client(facts: &Facts<'_>) -> Option<Finding> {
     let shares = measured(facts)
-        .filter_map(|summary| Some((summary, summary.activity.cpu.as_ref()?.client_share.as_ref()?)));
-    let (summary, most) = shares.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
-    (most.mean > CLIENT_REPORTED_SHARE).then(|| {
-        let text = prose!(
-            "The client used {} of the CPU time with {}, the most of all treatments: ratios are those of engine \
-             and client together.",
-            most,
-            &summary.name
-        );
-        finding("client-cpu", text, &[&summary.name])
-    })
+        .filter_map(|summary| Some((summary, summary.activity.cpu.as_ref()?.client_share.as_ref()?.mean)));
+    let shares: Vec<(&TreatmentSummary, f64)> = shares.collect();
+    let large = shares.iter().filter(|(_, share)| *share > CLIENT_REPORTED_SHARE).count();
+    let (summary, _) = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| large > 0)?;
+    let text = prose!(
+        "The client's share of the CPU time was above {} on average with {} of {}, highest with {}: ratios are those \
+         of engine and client together.",
+        set_percent(CLIENT_REPORTED_SHARE),
+        large,
+        counted(shares.len(), "treatment"),
+        &summary.name
+    );
+    Some(finding("client-cpu", text, &[&summary.name]))
 }
 
 fn measured<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a TreatmentSummary> + use<'a> {
@@ -182,10 +204,6 @@ fn measured<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a TreatmentSummary>
 
 fn role(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Role> {
     facts.study.treatment(&summary.name).map(|(_, treatment)| treatment.role)
-}
-
-fn baseline_of<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a TreatmentSummary> {
-    measured(facts).find(|summary| summary.group == group && role(facts, summary) == Some(Role::Baseline))
 }
 
 fn is_wait(wait: &WaitShare) -> bool {

@@ -1,11 +1,12 @@
 //! Where the study ran, in one line.
 
-use crate::looks::Looks;
 use crate::looks::states::State;
+use crate::looks::{Coverage, Looks};
 use crate::words::{self, finding};
 use crate::{Finding, Interval};
 use threadwise_document::numbers::{grouped, most_percent};
 use threadwise_document::{Prose, prose};
+use threadwise_study::Moment;
 
 /// From this share on of looks in which all was clear, that is all there is to say.
 const CLEAR_SHARE: f64 = 0.99;
@@ -13,8 +14,13 @@ const CLEAR_SHARE: f64 = 0.99;
 /// Below this share a state has no clause.
 const REPORTED_SHARE: f64 = 0.0005;
 
-/// Who had a core, who shared one, and for how long.
-pub fn looks(looks: &Looks) -> Finding {
+/// Who had a core, who shared one, and for how long, of a study whose measured windows are called so (`slices`).
+pub fn looks(looks: &Looks, windows: &str) -> Finding {
+    if looks.counted() == 0 {
+        let none =
+            prose!("Where {} ran is not known: no look was taken {} them.", windows, looks.moment.word());
+        return finding("looks", none, &[]);
+    }
     let share_of = |state: State| looks.share(state).map_or(0.0, |share| share.mean);
     let is_short = share_of(State::Clear) >= CLEAR_SHARE;
     let is_reported = |state: &State| match state {
@@ -31,7 +37,13 @@ pub fn looks(looks: &Looks) -> Finding {
         let is_first = clauses.is_empty();
         let mut clause = prose!("{} in {}", happened(looks, state, is_first), shown(share));
         if is_first {
-            clause.push(prose!(" of {} looks", grouped(looks.taken.before.into())));
+            let count = grouped(looks.counted().into());
+            clause.push(match looks.moment {
+                Moment::During => {
+                    prose!(" of the {}' time ({} looks during the {})", windows, count, windows)
+                }
+                _ => prose!(" of {} looks before {}", count, windows),
+            });
         }
         if let (State::SameCore, count @ 1..) = (state, looks.stretches_in(state)) {
             clause.push(prose!(", in {}", stretches(count)));
@@ -51,7 +63,11 @@ fn stretches(count: u32) -> String {
 /// What was so in some looks; the first clause names the logical CPUs.
 fn happened(looks: &Looks, state: State, is_first: bool) -> String {
     let count = looks.cpus.len();
+    let Coverage { cpus: all, looked_at } = looks.coverage;
     let ours = match looks.cpus.as_slice() {
+        _ if !looks.coverage.is_whole() => {
+            format!("the {looked_at} of your {all} logical CPUs that each look saw")
+        }
         [cpu] => format!("logical CPU {cpu}"),
         cpus => format!("your {} logical CPUs", cpus.len()),
     };

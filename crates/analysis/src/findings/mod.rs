@@ -6,8 +6,12 @@
 pub(crate) mod activity;
 pub(crate) mod by_state;
 mod facts;
+pub(crate) mod halves;
 pub(crate) mod looks;
+pub(crate) mod lost_cpu;
 pub(crate) mod machine;
+pub(crate) mod order;
+pub(crate) mod quota;
 pub(crate) mod scaling;
 pub(crate) mod smt;
 pub(crate) mod sweep;

@@ -8,7 +8,7 @@ use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
 use crate::words::{change, finding, judged, names};
 use crate::workload::Nouns;
-use crate::{Estimate, Finding};
+use crate::{Answer, Estimate, Finding};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::{Role, Treatment};
@@ -18,7 +18,7 @@ pub fn two_cores(facts: &Facts<'_>, nouns: &Nouns) -> Option<Finding> {
     let ratio_of = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
     let found = estimates(facts, ratio_of);
     let all_shown = facts.alone_is_one()
-        && found.iter().all(|estimate| estimate.ratio.effect && estimate.ratio.conclusive);
+        && found.iter().all(|estimate| matches!(estimate.ratio.answer, Answer::Larger | Answer::Smaller));
     let text = by_group(facts, |group| {
         let text = judged(ratio_of(group)?);
         Some(if all_shown { prose!("{} one session's {}", text, nouns.noun) } else { text })
@@ -39,7 +39,7 @@ fn better_than_linear(facts: &Facts<'_>, nouns: &Nouns) -> Option<Prose> {
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
         let each = facts.against_alone(two, "rows_per_s_per_session")?;
-        if !facts.alone_is_one() || !each.ratio.effect || each.ratio.value <= 1.0 {
+        if !facts.alone_is_one() || !each.ratio.is_higher() {
             return None;
         }
         let cpu = facts.against_alone(two, "cpu_ns_per_row");
@@ -54,7 +54,7 @@ fn better_than_linear(facts: &Facts<'_>, nouns: &Nouns) -> Option<Prose> {
 pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     let ratio_of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
     let found = estimates(facts, ratio_of);
-    if !is_all && !found.iter().any(|estimate| estimate.ratio.effect) {
+    if !is_all && !found.iter().any(|estimate| !estimate.ratio.is_same()) {
         return None;
     }
     let text = by_group(facts, |group| Some(judged(ratio_of(group)?)))?;
@@ -150,8 +150,17 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings tell of.
-const KNOWN_KINDS: [&str; 8] =
-    ["baseline", "smt-yield", "cores", "packages", "sweep-step", "dop-step", "smt-dop", "both-threads"];
+const KNOWN_KINDS: [&str; 9] = [
+    "baseline",
+    "smt-yield",
+    "cores",
+    "packages",
+    "sweep-step",
+    "dop-step",
+    "smt-dop",
+    "both-threads",
+    "quota",
+];
 
 /// Most of the study's own comparisons that the verdict tells of.
 const MAX_ASKED: usize = 6;

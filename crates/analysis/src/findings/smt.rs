@@ -61,7 +61,7 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     let text = by_group(facts, |group| {
         let used = ratio_of(group)?;
         let scope = if whole_machine(facts, group).is_some() { "all cores" } else { "one core" };
-        if !used.ratio.effect || used.ratio.value <= 1.0 {
+        if !used.ratio.is_higher() {
             return Some(prose!("no yield is shown on {}, so nothing is known to be left", scope));
         }
         let Ratio { value: mean, low, high, .. } = used.ratio.inverse();

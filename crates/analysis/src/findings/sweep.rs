@@ -2,12 +2,12 @@
 
 use super::facts::Shape;
 use crate::Facts;
-use crate::estimate::THROUGHPUT;
+use crate::estimate::{Guess, THROUGHPUT};
 use crate::groups::group_words;
-use crate::words::{change, count_of, finding, judged};
+use crate::words::{change, finding, judged, likely};
 use crate::{Estimate, Finding};
 use threadwise_document::numbers::count_word;
-use threadwise_document::{Prose, prose};
+use threadwise_document::{Mark, Prose, prose};
 use threadwise_study::{Role, Treatment};
 
 /// The points of one group by number of sessions, the baseline among them.
@@ -35,9 +35,9 @@ struct Point<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growth {
     Grows,
-    /// No difference shown, and the interval is narrow enough to say so.
+    /// As good within the margin.
     Flat,
-    /// No difference shown, and a large one is not ruled out; or not compared.
+    /// Not decided, or not compared.
     Unclear,
     Falls,
 }
@@ -71,7 +71,7 @@ impl<'a> Sweep<'a> {
     fn latency_knee(&self) -> usize {
         let costs_more = |point: &Point<'_>| {
             let both = point.step_p99.zip(point.step);
-            both.is_some_and(|(p99, step)| p99.ratio.effect && p99.ratio.value > step.ratio.value.max(1.0))
+            both.is_some_and(|(p99, step)| p99.ratio.is_higher() && p99.ratio.low > step.ratio.high.max(1.0))
         };
         let first = self.points.iter().position(costs_more).unwrap_or(self.points.len());
         first.saturating_sub(1).min(self.knee())
@@ -138,7 +138,9 @@ fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<
     let growth = match (step, before.and_then(|before| before.alone)) {
         (Some(step), _) => growth_of(step),
         // Without a direct comparison only intervals that do not touch show a difference.
-        (None, Some(before)) if alone.ratio.effect && alone.ratio.holm_low > before.ratio.holm_high => {
+        (None, Some(before))
+            if alone.ratio.is_different() && alone.ratio.holm_low > before.ratio.holm_high =>
+        {
             Growth::Grows
         }
         (None, Some(before)) if alone.ratio.holm_high < before.ratio.holm_low => Growth::Falls,
@@ -148,11 +150,11 @@ fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<
 }
 
 fn growth_of(step: &Estimate) -> Growth {
-    match (step.ratio.effect, step.ratio.conclusive) {
-        (true, _) if step.ratio.value > 1.0 => Growth::Grows,
-        (true, _) => Growth::Falls,
-        (false, true) => Growth::Flat,
-        (false, false) => Growth::Unclear,
+    match step.ratio.mark() {
+        Mark::Higher => Growth::Grows,
+        Mark::Lower => Growth::Falls,
+        Mark::Same => Growth::Flat,
+        Mark::Undecided => Growth::Unclear,
     }
 }
 
@@ -190,7 +192,7 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
     let alone = alone.map(|alone| prose!("{} of {}", &alone.ratio, facts.alone("one alone")));
     let figures = Prose::join(next.step.map(judged).into_iter().chain(alone), "; ");
     let wait = match next.step_p99 {
-        Some(p99) if p99.ratio.effect && p99.ratio.value > 1.0 => {
+        Some(p99) if p99.ratio.is_higher() => {
             prose!("; each waits longer: p99 {}", change(p99))
         }
         Some(p99) => prose!("; p99 {}", change(p99)),
@@ -220,9 +222,17 @@ fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
     let (knee, latency) = (sweep.knee(), sweep.latency_knee());
     let most = count_word(sweep.points[knee].sessions());
     if next.growth == Growth::Unclear {
-        let why = if next.step.is_some() { "inconclusive" } else { "not compared directly" };
-        let more = count_of(next.sessions() as usize, "session");
-        return prose!("not decided (the step from {} to {} is {})", most, more, why);
+        let more = count_word(next.sessions());
+        return match next.step.map(|step| Guess::of(&step.ratio).map(|guess| (guess, step.ratio.margin))) {
+            Some(Some((guess, margin))) => {
+                let best = if guess.is_above { more.clone() } else { most };
+                prose!("not decided; best guess {} ({})", best, likely(guess, &more, margin))
+            }
+            Some(None) => prose!("not decided (the step from {} to {} sessions is undecided)", most, more),
+            None => {
+                prose!("not decided (the step from {} to {} sessions is not compared directly)", most, more)
+            }
+        };
     }
     let fewer = count_word(sweep.points[latency].sessions());
     match sweep.points[knee].step_p99 {

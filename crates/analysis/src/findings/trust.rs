@@ -5,16 +5,19 @@ use super::smt::left_over_text;
 use super::sweep::Sweep;
 use crate::Facts;
 use crate::commands::BUSY_CPUS;
-use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE, is_throttled};
-use crate::groups::{data_words, levels};
+use crate::estimate::{
+    Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, NoiseFloor, Power, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE,
+    is_throttled, level_at_worst,
+};
+use crate::groups::{data_words, group_words, levels};
 use crate::hardware::Hardware;
 use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::validity::{self, Counts};
 use crate::words::{finding, list, plus_minus, share, shortened};
 use crate::workload::reads_cached;
-use crate::{Covariates, Estimate, Finding, TreatmentSummary};
-use threadwise_document::numbers::{counted, set_percent};
+use crate::{Answer, Covariates, Estimate, Finding, TreatmentSummary};
+use threadwise_document::numbers::{self, counted, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::OptionValue;
 use threadwise_study::load::StudyFile;
@@ -34,8 +37,9 @@ const CO_RUNNER_SEEN_SHARE: f64 = 0.0005;
 /// the list by itself, such as writing its pages, is less.
 const CROWD_REPORTED_SHARE: f64 = 0.15;
 
-/// Most blocks that `--until` looks at (docs/METHODOLOGY.md).
-const UNTIL_BLOCKS: u32 = 64;
+/// Longest study that is advised, and most blocks of whole runs.
+const MOST_ADVISED_S: f64 = 3600.0;
+const MOST_ADVISED_RUNS: u32 = 64;
 
 /// Noise floor, disturbances, what was left out, what is inconclusive.
 pub fn trust(facts: &Facts<'_>) -> Finding {
@@ -43,16 +47,15 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     let mut parts = vec![noise_floor(facts), blocks(facts).into()];
     parts.extend(disturbances(facts));
     parts.extend(crowd(facts).map(|busy| prose!("others kept the list's logical CPUs {} busy", share(busy))));
-    let open: Vec<&Estimate> = facts.throughput().filter(|estimate| !estimate.ratio.conclusive).collect();
-    if !open.is_empty() {
-        let names: Vec<Prose> = open.iter().map(|estimate| inconclusive(estimate)).collect();
-        parts.push(prose!("inconclusive: {}", shortened(&names)));
+    let is_open =
+        |estimate: &&Estimate| matches!(estimate.ratio.answer, Answer::Undecided | Answer::SizeOpen);
+    let open: Vec<&Estimate> = facts.throughput().filter(is_open).collect();
+    let undecided = |estimate: &&&Estimate| estimate.ratio.answer == Answer::Undecided;
+    let names: Vec<Prose> = open.iter().filter(undecided).map(|estimate| wide(estimate)).collect();
+    if !names.is_empty() {
+        parts.push(prose!("undecided: {}", shortened(&names)));
     }
-    let not_shown = facts.throughput().filter(|estimate| !estimate.ratio.effect).count();
-    if not_shown > 0 {
-        let all = counted(facts.throughput().count(), "comparison");
-        parts.push(prose!("no difference shown in {} of {}", not_shown, all));
-    }
+    parts.extend(could_decide(facts));
     let evidence: Vec<&str> = open.iter().map(|estimate| estimate.name.as_str()).collect();
     let mut text = prose!("Trust: {}.", Prose::join(parts, "; "));
     if !analysis.excluded_blocks.is_empty() {
@@ -212,6 +215,7 @@ pub fn blocks(facts: &Facts<'_>) -> String {
     if blocks < MIN_BLOCKS {
         text += &format!(", fewer than the {MIN_BLOCKS} that a study needs");
     }
+    text += &stopped(facts);
     let Counts { failed, excluded, .. } = Counts::of(facts.analysis);
     if failed > 0 {
         text += &format!(", {} failed", counted(failed as usize, "run"));
@@ -220,6 +224,19 @@ pub fn blocks(facts: &Facts<'_>) -> String {
         text += &format!(", {} excluded", counted(excluded as usize, "run"));
     }
     text
+}
+
+/// What a stop before the plan's end does to the level of intervals; empty where there was none.
+fn stopped(facts: &Facts<'_>) -> String {
+    let level = facts.level();
+    let worst = level_at_worst(level, facts.analysis.blocks).filter(|_| facts.is_stopped);
+    worst.map_or_else(String::new, |worst| {
+        let [level, worst] = [level, worst].map(numbers::percent);
+        format!(
+            ", stopped before the end of the plan (intervals hold at {level} if results had no say in when, at {worst} at \
+             worst)"
+        )
+    })
 }
 
 pub fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
@@ -268,6 +285,7 @@ fn flags(covariates: &Covariates) -> Prose {
     let busy = happened("others-busy") || happened("left-over-busy");
     let limits = [
         (!any || happened("steal"), "steal", STEAL_FLAG_SHARE),
+        (happened("run-queue-wait"), "waiting for a CPU", RUN_QUEUE_FLAG_SHARE),
         (
             happened("co-runner") || !any && covariates.co_runner_share.is_some(),
             "a co-runner",
@@ -279,9 +297,11 @@ fn flags(covariates: &Covariates) -> Prose {
     let clauses: Vec<Prose> = reported
         .map(|(_, what, limit)| prose!("{} above {}", what, Prose::figure(set_percent(limit))))
         .collect();
-    match <[Prose; 3]>::try_from(clauses) {
-        Ok([first, second, third]) => prose!("{}, {} or {}", first, second, third),
-        Err(clauses) => Prose::join(clauses, " or "),
+    match clauses.split_last() {
+        Some((last, most)) if !most.is_empty() => {
+            prose!("{} or {}", Prose::join(most.iter().cloned(), ", "), last.clone())
+        }
+        _ => Prose::join(clauses, ""),
     }
 }
 
@@ -305,7 +325,7 @@ fn measured_disturbances(covariates: &Covariates) -> Vec<Prose> {
     parts
 }
 
-fn inconclusive(estimate: &Estimate) -> Prose {
+fn wide(estimate: &Estimate) -> Prose {
     if estimate.ratio.blocks < 2 {
         return prose!("{} (1 block)", &estimate.name);
     }
@@ -348,8 +368,8 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     if let Some(next) = what_to_fix(facts) {
         return Some(next);
     }
-    let open =
-        facts.throughput().any(|estimate| !estimate.ratio.conclusive) || facts.throughput().next().is_none();
+    let open = facts.throughput().any(|estimate| estimate.ratio.answer == Answer::Undecided)
+        || facts.throughput().next().is_none();
     if open {
         return Some(narrower(facts));
     }
@@ -366,27 +386,107 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     })
 }
 
-/// What makes intervals narrow enough: more blocks, where as many as `--until` looks at may do; else a quieter
-/// machine, since a half-width falls by the root of the number of blocks.
+/// What decides the margin: more blocks, where a day holds them; else a quieter machine.
 fn narrower(facts: &Facts<'_>) -> Prose {
-    let half_width = facts.study.design.target_half_width;
-    let target = set_percent(half_width);
     if crowd(facts).is_some() {
         return "the same when nobody else is at work here".into();
     }
-    let needed = |estimate: &Estimate| {
-        f64::from(estimate.ratio.blocks) * (estimate.ratio.half_width() / half_width).powi(2)
+    let margin = Prose::figure(format!("±{}", set_percent(facts.study.design.margin)));
+    let Some(power) = Power::of(facts.analysis, facts.study).filter(|power| !power.decides()) else {
+        return prose!("the same with `--blocks {}`", 2 * facts.analysis.blocks.max(MIN_BLOCKS));
     };
-    let open = facts.throughput().filter(|estimate| !estimate.ratio.conclusive && estimate.ratio.blocks >= 2);
-    match open.map(needed).reduce(f64::max) {
-        Some(blocks) if blocks > f64::from(UNTIL_BLOCKS) => prose!(
-            "the same on a quieter machine or with longer runs: {} would take more than the {} blocks at which \
-             `--until` ends",
-            Prose::figure(format!("±{target}")),
-            UNTIL_BLOCKS
-        ),
-        _ => prose!("the same with `--until {}`", target),
+    // How long a whole run takes is not in the study.
+    let block_s = facts.study.block_floor_warmed_s(|at| {
+        let name = &facts.study.treatments[at].name;
+        let found = facts.analysis.warmups.iter().find(|warmup| &warmup.treatment == name);
+        found.map(|warmup| warmup.warmup_ns)
+    });
+    let is_whole = block_s == 0.0;
+    let seconds = |blocks: u32| f64::from(blocks) * block_s;
+    match power.blocks_needed {
+        Some(blocks) if is_whole && blocks <= MOST_ADVISED_RUNS => {
+            prose!("the same with `--blocks {}`", blocks)
+        }
+        Some(blocks) if !is_whole && seconds(blocks) <= MOST_ADVISED_S => {
+            prose!("the same with `--blocks {}` ({})", blocks, about(seconds(blocks)))
+        }
+        _ => {
+            prose!("the same on a quieter machine or with longer runs: {} would take too many blocks", margin)
+        }
     }
+}
+
+/// `about 40 s`, `about 7 min`.
+fn about(seconds: f64) -> Prose {
+    let text = match seconds < 90.0 {
+        true => format!("about {} s", seconds.round() as u64),
+        false => format!("about {} min", (seconds / 60.0).round() as u64),
+    };
+    Prose::figure(text)
+}
+
+/// What the study could decide with this noise, and what the margin would take.
+fn could_decide(facts: &Facts<'_>) -> Option<Prose> {
+    let power = Power::of(facts.analysis, facts.study)?;
+    let decided = Prose::figure(format!("±{}", numbers::percent(power.margin)));
+    let margin = Prose::figure(format!("±{}", set_percent(facts.study.design.margin)));
+    Some(match power.blocks_needed {
+        _ if power.decides() => prose!("enough to decide {} with this noise", margin),
+        Some(blocks) => {
+            let blocks = counted(blocks as usize, "block");
+            prose!(
+                "enough to decide {} with this noise; {} takes {} ({})",
+                decided,
+                margin,
+                blocks,
+                power.comparison
+            )
+        }
+        None => prose!("enough to decide {} with this noise", decided),
+    })
+}
+
+/// That A/A differs, or is wider than the margin: what differs in nothing tells how far sizes can be trusted.
+pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
+    let differs = |floor: &&NoiseFloor| floor.alarm == Some(Alarm::Different);
+    let is_wide = |floor: &&NoiseFloor| floor.alarm == Some(Alarm::Wide);
+    let floors = &facts.analysis.noise_floors;
+    let named = |floor: &NoiseFloor| {
+        let name = facts.baseline_label(&floor.group);
+        let place = if floors.len() > 1 {
+            format!(" {}", group_words(facts.study, &floor.group))
+        } else {
+            String::new()
+        };
+        (name.to_owned(), place)
+    };
+    if let Some(worst) = floors.iter().filter(differs).max_by(|a, b| a.floor.total_cmp(&b.floor)) {
+        let (name, place) = named(worst);
+        let interval = Prose::figure(format!(
+            "[{}, {}]",
+            numbers::ratio_near_1(worst.low),
+            numbers::ratio_near_1(worst.high)
+        ));
+        let text = prose!(
+            "A/A alarm: {} against itself{} is {}, and should be 1: something changed between runs that differ in \
+             nothing, and may be in every ratio.",
+            name,
+            place,
+            interval
+        );
+        return Some(finding("a-a-alarm", text, &[]));
+    }
+    let worst = floors.iter().filter(is_wide).max_by(|a, b| a.floor.total_cmp(&b.floor))?;
+    let (name, place) = named(worst);
+    let half_width = ((worst.high / worst.low).sqrt()) - 1.0;
+    let text = prose!(
+        "A/A alarm: {} against itself{} is known to {} only, wider than the margin of {}: sizes are known no better.",
+        name,
+        place,
+        plus_minus(half_width),
+        Prose::figure(set_percent(facts.study.design.margin))
+    );
+    Some(finding("a-a-alarm", text, &[]))
 }
 
 /// What more blocks would not fix: a treatment all of whose runs failed, and a headline that has no ratio

@@ -35,6 +35,18 @@ impl Check {
     pub const ALL: [Self; 6] =
         [Self::Prevalence, Self::Twin, Self::Baseline, Self::Chain, Self::Next, Self::Wide];
 
+    /// The word that JSON has.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prevalence => "prevalence",
+            Self::Twin => "twin",
+            Self::Baseline => "baseline",
+            Self::Chain => "chain",
+            Self::Next => "next",
+            Self::Wide => "wide",
+        }
+    }
+
     /// One number for each block that has one: a logarithm, of [`Check::Prevalence`] a difference of shares.
     pub fn by_block(self, rows: &[Row], rounds: &[Round]) -> Vec<BlockContrast> {
         match self {

@@ -2,13 +2,16 @@
 
 use super::checks::Check;
 use super::contrast::{Contrast, pooled};
+use super::counted::moment;
+use super::coverage::{Coverage, of_runs};
 use super::effect::{between_blocks, by_both_looks, by_look_before, disagreement, shift_p};
 use super::gate::{Needed, Seen};
 use super::rows::{Row, rounds, rows};
 use super::spread::Spread;
-use super::states::looked_at;
+use super::states::LookedAt;
 use crate::statistics::holm;
-use threadwise_study::{Run, Study};
+use threadwise_document::Interval;
+use threadwise_study::{Moment, Study};
 
 /// A size is claimed below this share of slices whose looks disagree, else a direction alone.
 pub const MAX_DISAGREEMENT: f64 = 0.05;
@@ -67,6 +70,18 @@ pub enum Claim {
     Refused,
 }
 
+impl Claim {
+    /// The word that JSON has.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Size => "size",
+            Self::Direction => "direction",
+            Self::NotShown => "not-shown",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// The ratio by state, with all that belongs to it; logarithms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ByState {
@@ -93,6 +108,9 @@ pub struct ByState {
 pub enum Outcome {
     /// No; how many blocks it would take.
     Closed(Needed),
+    /// Not all of the treatment's logical CPUs were looked at: that those which were are clear does not make it clear,
+    /// so that nothing is compared, nor counted.
+    NotWhole(Coverage),
     /// Yes.
     Open(Box<ByState>),
 }
@@ -106,7 +124,7 @@ pub struct Effect {
     pub treatment: String,
     /// How many logical CPUs it has.
     pub cpus: usize,
-    /// How often the states were seen.
+    /// How often the states were seen; never, where not all of them were looked at.
     pub seen: Seen,
     /// The ratio by state, or how long it would take.
     pub outcome: Outcome,
@@ -119,8 +137,16 @@ impl Effect {
     pub fn by_state(&self) -> Option<&ByState> {
         match &self.outcome {
             Outcome::Open(by_state) => Some(by_state),
-            Outcome::Closed(_) => None,
+            Outcome::Closed(_) | Outcome::NotWhole(_) => None,
         }
+    }
+
+    /// Share of the looks before slices that saw the treatment on one core, with its interval at a level.
+    pub fn prevalence(&self, level: f64) -> Option<Interval> {
+        let estimate = self.seen.prevalence?;
+        let (low, high) = estimate.interval(1.0 - level);
+        let (low, high) = if estimate.n < 2 { (low, high) } else { (low.max(0.0), high.min(1.0)) };
+        Some(Interval { mean: estimate.mean, low, high, unit: "share".to_owned() })
     }
 }
 
@@ -135,24 +161,28 @@ pub struct Effects {
     pub checks_level: f64,
 }
 
-/// Ratios by state of a study, with intervals at level 1 − `alpha`; `None` where it has no looks, or no
-/// treatment of two logical CPUs and more that is compared with a baseline of two. Claims of several treatments
+/// Ratios by state of a study, with intervals at level 1 − `alpha`; `None` where it has no looks, where its slices
+/// are long (what is seen during a slice came after its treatment began, and may be its doing), or where no
+/// treatment of two logical CPUs and more is compared with a baseline of two. Claims of several treatments
 /// are adjusted together by Holm's procedure.
-pub fn effects(study: &Study, runs: &[Run], alpha: f64) -> Option<Effects> {
-    let has_looks = runs.iter().any(|run| run.slices.iter().any(|slice| !slice.looks.is_empty()));
-    if !has_looks {
+pub fn effects(study: &Study, slices: &[LookedAt<'_>], alpha: f64) -> Option<Effects> {
+    if slices.iter().all(|slice| slice.looks.is_empty()) || moment(slices) != Moment::Before {
         return None;
     }
-    let slices = looked_at(runs);
     let level = Level { alpha, shifts: SHIFTS, seed: study.seed };
     let compared = study.comparisons.iter().filter(|comparison| comparison.kind == "baseline");
     let mut effects: Vec<Effect> = compared
         .filter_map(|comparison| {
-            let rows = rows(comparison, &slices);
+            let rows = rows(comparison, slices);
             let was_seen = rows.iter().any(|row| row.before.is_some());
-            let treated = runs.iter().filter(|run| run.treatment == comparison.treatment);
-            let cpus = treated.map(|run| run.cpus.len()).max().unwrap_or(0);
-            was_seen.then(|| effect(&comparison.name, (&comparison.treatment, cpus), &rows, level))
+            let treated = || slices.iter().filter(|slice| slice.run.treatment == comparison.treatment);
+            let cpus = treated().map(|slice| slice.run.cpus.len()).max().unwrap_or(0);
+            let of_rows = |rows| effect(&comparison.name, (&comparison.treatment, cpus), rows, level);
+            let not_whole = of_runs(treated()).filter(|coverage| !coverage.is_whole());
+            was_seen.then(|| match not_whole {
+                Some(coverage) => Effect { outcome: Outcome::NotWhole(coverage), ..of_rows(&[]) },
+                None => of_rows(&rows),
+            })
         })
         .collect();
     let mut open: Vec<&mut ByState> = effects.iter_mut().filter_map(open).collect();
@@ -168,7 +198,7 @@ pub fn effects(study: &Study, runs: &[Run], alpha: f64) -> Option<Effects> {
 fn open(effect: &mut Effect) -> Option<&mut ByState> {
     match &mut effect.outcome {
         Outcome::Open(by_state) => Some(by_state),
-        Outcome::Closed(_) => None,
+        Outcome::Closed(_) | Outcome::NotWhole(_) => None,
     }
 }
 

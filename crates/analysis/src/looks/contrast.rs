@@ -5,7 +5,8 @@
 //! and Panel Data*, 2nd edition, chapter 10); the interval is Student's t over blocks.
 
 use super::rows::Amount;
-use crate::statistics::{MeanEstimate, variance_inflation};
+use crate::statistics::MeanEstimate;
+use crate::statistics::correlation::inflation;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -101,7 +102,8 @@ pub fn by_block(units: impl IntoIterator<Item = Unit>, at_least: u32) -> Vec<Blo
 ///
 /// Degenerate cases: no block gives `None`, one block an infinite interval.
 pub fn pooled(blocks: &[BlockContrast]) -> Option<MeanEstimate> {
-    let plain = MeanEstimate::of(&blocks.iter().map(|block| block.d).collect::<Vec<_>>())?;
+    let values: Vec<f64> = blocks.iter().map(|block| block.d).collect();
+    let plain = MeanEstimate::of(&values)?;
     let total: f64 = blocks.iter().map(|block| block.weight).sum();
     let mean = blocks.iter().map(|block| block.weight * block.d).sum::<f64>() / total;
     if plain.n < 2 {
@@ -109,7 +111,7 @@ pub fn pooled(blocks: &[BlockContrast]) -> Option<MeanEstimate> {
     }
     let n = plain.n as f64;
     let squares: f64 = blocks.iter().map(|block| (block.weight * (block.d - mean)).powi(2)).sum();
-    let inflation = variance_inflation(plain.n, plain.lag1);
+    let inflation = inflation(&values, plain.correlation);
     let standard_error = (squares * n / (n - 1.0) * inflation).sqrt() / total;
     Some(MeanEstimate { mean, standard_error, ..plain })
 }

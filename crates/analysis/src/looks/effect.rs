@@ -97,7 +97,13 @@ pub fn between_blocks(rounds: &[Round]) -> Option<MeanEstimate> {
     let rest = points.iter().map(|(share, d)| (d - y.mean - slope * (share - x.mean)).powi(2));
     let variance = rest.sum::<f64>() / (x.n - 2) as f64;
     // One more degree of freedom goes than for a mean of as many blocks.
-    Some(MeanEstimate { n: x.n - 1, mean: slope, standard_error: (variance / squares).sqrt(), lag1: 0.0 })
+    Some(MeanEstimate {
+        n: x.n - 1,
+        mean: slope,
+        standard_error: (variance / squares).sqrt(),
+        correlation: 0.0,
+        degrees: (x.n - 2) as f64,
+    })
 }
 
 /// Two-sided p of the ratio by state: how often circular shifts of the looks, by a drawn number of rounds in

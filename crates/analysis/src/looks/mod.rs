@@ -4,6 +4,8 @@
 pub mod checks;
 pub mod claim;
 pub mod contrast;
+pub mod counted;
+pub mod coverage;
 mod distance;
 pub mod effect;
 pub mod gate;
@@ -16,6 +18,7 @@ pub mod states;
 pub mod strip;
 pub mod words;
 
+pub use coverage::Coverage;
 pub use distance::Distance;
 pub use prevalence::{CpuShares, Looks, StateShare, TreatmentLooks};
 pub use sequence::{Stretches, Transition};

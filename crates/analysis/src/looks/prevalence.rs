@@ -1,14 +1,17 @@
 //! Where a study ran, in numbers: how often its logical CPUs were in each state, for how long, what came after
 //! what, how far apart their cores were, and what the looks cost.
 //!
-//! A treatment's states are those of its own logical CPUs in the last look before each of its slices; the study's
-//! are those of all logical CPUs that were looked at.
+//! A treatment's states are those of its own logical CPUs in the last look before each of its slices, of long slices
+//! in the looks during them; the study's are those of all logical CPUs that were looked at. Where not all were, states
+//! are of those that were, and how many that is stands beside them.
 
+use super::counted::{Counted, counted, moment};
+use super::coverage::{self, Coverage};
 use super::distance::{Distance, Line, boundaries, levels, share};
 use super::sequence::{self, Moment, Stretches, Transition};
 use super::shares::BlockShares;
-use super::states::{Judged, LookedAt, State, looked_at};
-use super::words::serialize_word;
+use super::states::{Judged, LookedAt, Shares, State};
+use super::words::{serialize_moment, serialize_word};
 use crate::setting::Setting;
 use crate::statistics::{median, per};
 use serde::Serialize;
@@ -17,7 +20,7 @@ use threadwise_document::Interval;
 use threadwise_machine::Topology;
 use threadwise_study::look::Levels;
 use threadwise_study::look::follow::Share;
-use threadwise_study::{Look, Moment as When, Run};
+use threadwise_study::{Look, Moment as When, PairLook};
 
 /// Looks may take this share of the measured time.
 pub const COST_SHARE: f64 = 0.01;
@@ -27,10 +30,17 @@ pub const COST_SHARE: f64 = 0.01;
 pub struct Looks {
     /// Looks right before slices, while slices ran, and right after slices.
     pub taken: Counts,
-    /// Slices without a look before them.
+    /// The looks that shares are counted from: before slices, or during them where these are long.
+    #[serde(serialize_with = "serialize_moment")]
+    pub moment: When,
+    /// Slices without a look of that moment. Where it is before them they are not counted; where it is during
+    /// them, nothing is known of their time.
     pub slices_without: u32,
-    /// OS numbers of the logical CPUs that were looked at, ascending.
+    /// OS numbers of the logical CPUs that were looked at, ascending; of more than 16 they take turns.
     pub cpus: Vec<u32>,
+    /// Logical CPUs of a block's treatments, and how many of them were in one look: of the look with the smallest
+    /// share.
+    pub coverage: Coverage,
     /// Whether some of them are declared as siblings of each other: that these are on one core is no finding.
     pub has_declared_siblings: bool,
     /// Time that looks took, waiting for each other included, over the time of all windows; `None` without
@@ -42,20 +52,22 @@ pub struct Looks {
     pub widths_known: bool,
     /// A line that took no longer was one between siblings, nanoseconds; `None` where the lines leave no gap.
     pub siblings_ns: Option<f64>,
+    /// Whether lines of those that widths show on one core are longer than that.
+    pub lines_mislead: bool,
     /// Looks whose lines and widths contradict each other.
     pub contradictions: u32,
-    /// States of all logical CPUs that were looked at, in the looks before slices; siblings that are declared as
-    /// such are as good as apart.
+    /// States of all logical CPUs that were looked at, in the looks that count; siblings that are declared as such
+    /// are as good as apart.
     pub study: Vec<StateShare>,
     /// Their stretches, over all looks.
     pub stretches: Vec<Stretches>,
     /// What came after what, over all looks.
     pub transitions: Vec<Transition>,
-    /// In study order, those with a look before a slice.
+    /// In study order, those of which something counts.
     pub treatments: Vec<TreatmentLooks>,
-    /// By logical CPU, in the looks before slices.
+    /// By logical CPU, in the looks that count.
     pub by_cpu: Vec<CpuShares>,
-    /// Levels of lines between different cores, nearest first, in the looks before slices.
+    /// Levels of lines between different cores, nearest first, in the looks that count.
     pub distances: Vec<Distance>,
 }
 
@@ -83,7 +95,8 @@ pub struct StateShare {
     /// The state.
     #[serde(serialize_with = "serialize_word")]
     pub state: State,
-    /// Share of the looks, with its interval over blocks.
+    /// Share of the looks before slices, or of the time of slices by the looks during them, with its interval over
+    /// blocks.
     pub share: Interval,
 }
 
@@ -92,18 +105,25 @@ pub struct StateShare {
 pub struct TreatmentLooks {
     /// Its name.
     pub treatment: String,
-    /// Slices with a look before them.
+    /// Its logical CPUs, and how many of them were in one look: of the look with the smallest share. Its states are of
+    /// those.
+    #[serde(flatten)]
+    pub coverage: Coverage,
+    /// Slices that count: those with a look before them, or all where the looks during them count.
     pub slices: u32,
+    /// Looks that the shares are counted from.
+    pub looks: u32,
     /// Every state, in the order of [`State::ALL`].
     pub states: Vec<StateShare>,
-    /// Slices with a look before and one after them.
+    /// Slices with a look before and one after them; where the looks during them count, slices with two and more
+    /// of these that are known.
     pub bracketed: u32,
-    /// Share of these whose two looks are in different states; `None` without any.
+    /// Share of these in whose looks there are different states; `None` without any.
     pub disagree: Option<Interval>,
-    /// Of these, slices that also have a look while they ran.
+    /// Slices with looks before, during and after them.
     pub with_during: u32,
-    /// Of these, slices with a look while they ran that is in another state than both the one before and the
-    /// one after.
+    /// Of these, slices with a look while they ran that is in another state, which is known, than both the one
+    /// before and the one after.
     pub during_differs: u32,
     /// Share of the lines between its logical CPUs in each level of the study's distances; empty without lines, or
     /// where all lines are one level.
@@ -115,7 +135,7 @@ pub struct TreatmentLooks {
 pub struct CpuShares {
     /// OS number.
     pub cpu: u32,
-    /// Looks before slices that it was in.
+    /// Looks that count and that it was in.
     pub looks: u32,
     /// Share of them in which it had its core so, by the word of `threadwise watch`; words that never occurred
     /// have no entry.
@@ -123,9 +143,14 @@ pub struct CpuShares {
 }
 
 impl Looks {
-    /// Share of the looks before slices in which the study was in a state.
+    /// Share of the looks that count in which the study was in a state.
     pub fn share(&self, state: State) -> Option<&Interval> {
         self.study.iter().find(|one| one.state == state).map(|one| &one.share)
+    }
+
+    /// How many looks were taken at the moment whose looks count.
+    pub fn counted(&self) -> u32 {
+        if self.moment == When::During { self.taken.during } else { self.taken.before }
     }
 
     /// Stretches of a state; 0 where it never occurred.
@@ -135,8 +160,7 @@ impl Looks {
 }
 
 /// What the looks of a study say; `None` without looks.
-pub(crate) fn looks(setting: &Setting<'_>, runs: &[Run]) -> Option<Looks> {
-    let slices = looked_at(runs);
+pub(crate) fn looks(setting: &Setting<'_>, slices: &[LookedAt<'_>]) -> Option<Looks> {
     let all = || slices.iter().flat_map(|one| &one.looks);
     let counts = counts(all());
     if counts.all() == 0 {
@@ -146,27 +170,32 @@ pub(crate) fn looks(setting: &Setting<'_>, runs: &[Run]) -> Option<Looks> {
     let took_ns = || all().map(|one| one.look.took_ns as f64);
     let windows_ns: f64 = slices.iter().map(|one| one.slice.window_ns as f64).sum();
     let cpus: BTreeSet<u32> = all().flat_map(|one| one.look.cpus.iter().map(|seen| seen.cpu)).collect();
-    let moments = moments(&slices, setting.topology);
-    let lines = lines(setting, &slices, known.siblings_ns);
+    let moments = moments(slices, setting.topology);
+    let moment = moment(slices);
+    let counted = counted(slices, moment);
+    let lines = lines(setting, &counted, &known);
     let cuts = boundaries(&lines);
     let contradicts = |one: &&Judged<'_>| contradicts(one.look, &one.shares, known.siblings_ns);
     Some(Looks {
         taken: counts,
-        slices_without: slices.iter().filter(|one| last_before(one).is_none()).count() as u32,
+        moment,
+        slices_without: slices.iter().filter(|one| has_none(one, moment)).count() as u32,
         has_declared_siblings: cpus
             .iter()
             .any(|cpu| cpus.iter().any(|other| are_declared_siblings(setting.topology, *cpu, *other))),
         cpus: cpus.into_iter().collect(),
+        coverage: coverage::of_blocks(slices)?,
         cost_share: per(took_ns().sum(), windows_ns),
         took_ns_p50: median(took_ns())?,
         widths_known: !known.free_adds.is_empty(),
         siblings_ns: known.siblings_ns,
+        lines_mislead: known.lines_mislead,
         contradictions: all().filter(contradicts).count() as u32,
-        study: of_study(setting, &slices),
+        study: of_study(setting, &counted),
         stretches: sequence::stretches(&moments),
         transitions: sequence::transitions(&moments),
-        treatments: treatments(setting, &slices, &lines, &cuts),
-        by_cpu: by_cpu(&slices, setting.alpha),
+        treatments: treatments(setting, slices, (&counted, moment), (&lines, &cuts)),
+        by_cpu: by_cpu(&counted, setting.alpha),
         distances: levels(&lines, &cuts, setting.alpha),
     })
 }
@@ -182,8 +211,9 @@ fn counts<'r>(looks: impl Iterator<Item = &'r Judged<'r>>) -> Counts {
     })
 }
 
-fn last_before<'l, 'r>(slice: &'l LookedAt<'r>) -> Option<&'l Judged<'r>> {
-    slice.looks.iter().rev().find(|one| one.moment == When::Before)
+/// Whether a slice has no look of a moment.
+fn has_none(slice: &LookedAt<'_>, moment: When) -> bool {
+    slice.looks.iter().all(|one| one.moment != moment)
 }
 
 /// Whether two logical CPUs are different ones that the system declares as siblings.
@@ -194,11 +224,11 @@ fn are_declared_siblings(topology: Option<&Topology>, cpu: u32, other: u32) -> b
 
 /// State of all logical CPUs of a look. Whoever shares a core with a declared sibling is where it should be.
 fn whole_state(judged: &Judged<'_>, topology: Option<&Topology>) -> State {
-    let as_declared = |(&cpu, &share): (&u32, &Share)| match share.with() {
+    let as_declared = |(cpu, share): (u32, Share)| match share.with() {
         Some(other) if are_declared_siblings(topology, cpu, other) => (cpu, Share::Alone),
         _ => (cpu, share),
     };
-    let cpus: Vec<u32> = judged.shares.keys().copied().collect();
+    let cpus: Vec<u32> = judged.shares.iter().map(|(cpu, _)| cpu).collect();
     State::of(&cpus, &judged.shares.iter().map(as_declared).collect())
 }
 
@@ -213,116 +243,183 @@ fn moments(slices: &[LookedAt<'_>], topology: Option<&Topology>) -> Vec<Moment> 
     moments.collect()
 }
 
-/// Whether a line says that two are on one core, and the width of one that it is not.
-fn contradicts(look: &Look, shares: &BTreeMap<u32, Share>, siblings_ns: Option<f64>) -> bool {
+/// Whether a line says that two are on one core, and the width of one that it is not; or a test that they are, and
+/// the line not.
+fn contradicts(look: &Look, shares: &Shares, siblings_ns: Option<f64>) -> bool {
     let is_fast = |line_ns: Option<f64>| line_ns.zip(siblings_ns).is_some_and(|(line, most)| line <= most);
-    look.pairs.iter().any(|pair| is_fast(pair.line_ns) && shares.get(&pair.a) == Some(&Share::Unknown))
+    let is_tested = |pair: &PairLook| {
+        look.alone.is_some_and(|one| (one.a, one.b) == (pair.a, pair.b)) && pair.line_ns.is_some()
+    };
+    let mut unknown = look.pairs.iter().filter(|pair| shares.get(pair.a) == Some(Share::Unknown));
+    unknown.any(|pair| siblings_ns.is_some() && (is_fast(pair.line_ns) || is_tested(pair)))
 }
 
-/// The share of every state, of states by block.
-fn state_shares(states: &[(u32, State)], alpha: f64) -> Vec<StateShare> {
+/// The share of every state, of states by block with their weights.
+fn state_shares(states: &[(u32, State, f64)], alpha: f64) -> Vec<StateShare> {
     let share = |state| {
         let mut shares = BlockShares::default();
-        states.iter().for_each(|(block, seen)| shares.add(*block, *seen == state));
+        states.iter().for_each(|(block, seen, weight)| shares.add_weighted(*block, *seen == state, *weight));
         Some(StateShare { state, share: shares.interval(alpha)? })
     };
     State::ALL.into_iter().filter_map(share).collect()
 }
 
-fn of_study(setting: &Setting<'_>, slices: &[LookedAt<'_>]) -> Vec<StateShare> {
-    let state = |one: &LookedAt<'_>| Some((one.run.block, whole_state(last_before(one)?, setting.topology)));
-    state_shares(&slices.iter().filter_map(state).collect::<Vec<_>>(), setting.alpha)
+fn of_study(setting: &Setting<'_>, counted: &[Counted<'_, '_>]) -> Vec<StateShare> {
+    let state = |one: &Counted<'_, '_>| {
+        let state = one.judged.map_or(State::Unknown, |judged| whole_state(judged, setting.topology));
+        (one.slice.run.block, state, one.weight)
+    };
+    state_shares(&counted.iter().map(state).collect::<Vec<_>>(), setting.alpha)
 }
 
 fn treatments(
     setting: &Setting<'_>,
     slices: &[LookedAt<'_>],
-    lines: &[Line],
-    cuts: &[f64],
+    (counted, moment): (&[Counted<'_, '_>], When),
+    (lines, cuts): (&[Line], &[f64]),
 ) -> Vec<TreatmentLooks> {
-    let mut by_name: BTreeMap<&str, Vec<&LookedAt<'_>>> = BTreeMap::new();
-    for one in slices {
-        by_name.entry(one.run.treatment.as_str()).or_default().push(one);
+    let mut by_name: BTreeMap<&str, Vec<&Counted<'_, '_>>> = BTreeMap::new();
+    for one in counted {
+        by_name.entry(one.slice.run.treatment.as_str()).or_default().push(one);
     }
     let summary = |(at, name): (usize, &str)| {
-        let slices = by_name.get(name)?;
-        let own_lines = || lines.iter().filter(|line| line.treatment == Some(at));
+        let counted = by_name.get(name)?;
+        let its_lines = || lines.iter().filter(|line| line.treatment == Some(at));
         let levels = if cuts.is_empty() { 0..0 } else { 0..cuts.len() + 1 };
-        let distances = levels.filter_map(|level| share(own_lines(), cuts, level, setting.alpha)).collect();
-        treatment(name, slices, distances, setting.alpha)
+        let distances = levels.filter_map(|level| share(its_lines(), cuts, level, setting.alpha)).collect();
+        let coverage = coverage::of_runs(slices.iter().filter(|slice| slice.run.treatment == name));
+        let most = counted.iter().map(|one| one.slice.run.cpus.len()).max()?;
+        let coverage = coverage.unwrap_or(Coverage { cpus: most as u32, looked_at: 0 });
+        Some(treatment((name, coverage), (counted, moment), distances, setting.alpha))
     };
     let named = setting.study.treatments.iter().map(|treatment| treatment.name.as_str()).enumerate();
     named.filter_map(summary).collect()
 }
 
-/// `None` without a look before a slice.
 fn treatment(
-    name: &str,
-    slices: &[&LookedAt<'_>],
+    (name, coverage): (&str, Coverage),
+    (counted, moment): (&[&Counted<'_, '_>], When),
     distances: Vec<Interval>,
     alpha: f64,
-) -> Option<TreatmentLooks> {
-    let (mut states, mut disagree) = (Vec::new(), BlockShares::default());
+) -> TreatmentLooks {
+    let state = |one: &&Counted<'_, '_>| {
+        let cpus = &one.slice.run.cpus;
+        let state = one.judged.map_or(State::Unknown, |judged| State::of(cpus, &judged.shares));
+        (one.slice.run.block, state, one.weight)
+    };
+    let states: Vec<(u32, State, f64)> = counted.iter().map(state).collect();
+    let mut slices: Vec<&LookedAt<'_>> = counted.iter().map(|one| one.slice).collect();
+    slices.dedup_by(|one, other| std::ptr::eq(*one, *other));
+    let mut disagree = BlockShares::default();
     let (mut with_during, mut during_differs) = (0, 0);
-    for one in slices {
-        let cpus = &one.run.cpus;
-        let Some(before) = one.before(cpus) else { continue };
-        states.push((one.run.block, before));
-        let Some(after) = one.after(cpus) else { continue };
-        disagree.add(one.run.block, before != after);
-        let during = one.looks.iter().filter(|judged| judged.moment == When::During);
-        let during: Vec<State> = during.map(|judged| State::of(cpus, &judged.shares)).collect();
-        with_during += u32::from(!during.is_empty());
-        during_differs += u32::from(during.iter().any(|state| *state != before && *state != after));
+    for one in &slices {
+        if let Some(changed) = changed(one, moment) {
+            disagree.add(one.run.block, changed);
+        }
+        if let Some(differs) = during_differs_from_both(one) {
+            with_during += 1;
+            during_differs += u32::from(differs);
+        }
     }
-    (!states.is_empty()).then(|| TreatmentLooks {
+    TreatmentLooks {
         treatment: name.to_owned(),
-        slices: states.len() as u32,
+        coverage,
+        slices: slices.len() as u32,
+        looks: counted.iter().filter(|one| one.judged.is_some()).count() as u32,
         states: state_shares(&states, alpha),
         bracketed: disagree.all(),
         disagree: disagree.interval(alpha),
         with_during,
         during_differs,
         distances,
-    })
+    }
 }
 
-fn by_cpu(slices: &[LookedAt<'_>], alpha: f64) -> Vec<CpuShares> {
-    let mut seen: BTreeMap<u32, Vec<(u32, &'static str)>> = BTreeMap::new();
-    for (one, judged) in slices.iter().filter_map(|one| Some((one, last_before(one)?))) {
-        for (cpu, share) in &judged.shares {
-            seen.entry(*cpu).or_default().push((one.run.block, share.word()));
+/// States of the run's logical CPUs in the looks during a slice.
+fn states_during(slice: &LookedAt<'_>) -> Vec<State> {
+    let during = slice.looks.iter().filter(|judged| judged.moment == When::During);
+    during.map(|judged| State::of(&slice.run.cpus, &judged.shares)).collect()
+}
+
+/// Whether the state of a slice is seen to change: between the looks around it, or between those during it that
+/// are known. `None` where there are fewer than two.
+fn changed(slice: &LookedAt<'_>, moment: When) -> Option<bool> {
+    let cpus = &slice.run.cpus;
+    if moment == When::Before {
+        return Some(slice.before(cpus)? != slice.after(cpus)?);
+    }
+    let known: Vec<State> =
+        states_during(slice).into_iter().filter(|state| *state != State::Unknown).collect();
+    let (first, rest) = known.split_first()?;
+    (!rest.is_empty()).then(|| rest.iter().any(|state| state != first))
+}
+
+/// Whether a look during a slice knows another state than those before and after it; `None` where one of the three
+/// is missing.
+fn during_differs_from_both(slice: &LookedAt<'_>) -> Option<bool> {
+    let around = [slice.before(&slice.run.cpus)?, slice.after(&slice.run.cpus)?];
+    let during = states_during(slice);
+    let differs = |state: &State| *state != State::Unknown && !around.contains(state);
+    (!during.is_empty()).then(|| during.iter().any(differs))
+}
+
+fn by_cpu(counted: &[Counted<'_, '_>], alpha: f64) -> Vec<CpuShares> {
+    let mut seen: BTreeMap<u32, CpuSums> = BTreeMap::new();
+    for (one, judged) in counted.iter().filter_map(|one| Some((one, one.judged?))) {
+        for (cpu, share) in judged.shares.iter() {
+            let sums = seen.entry(cpu).or_default();
+            sums.looks += 1;
+            let (count, by_word) = sums.blocks.entry(one.slice.run.block).or_default();
+            *count += 1;
+            *by_word.entry(share.word()).or_default() += one.weight;
         }
     }
-    let of_cpu = |(cpu, all): (u32, Vec<(u32, &'static str)>)| {
-        let words: BTreeSet<&'static str> = all.iter().map(|(_, word)| *word).collect();
+    let of_cpu = |(cpu, sums): (u32, CpuSums)| {
+        let words: BTreeSet<&'static str> =
+            sums.blocks.values().flat_map(|(_, by_word)| by_word.keys().copied()).collect();
         let share = |word: &'static str| {
             let mut shares = BlockShares::default();
-            all.iter().for_each(|(block, seen)| shares.add(*block, *seen == word));
+            for (block, (count, by_word)) in &sums.blocks {
+                let hits = by_word.get(word).copied().unwrap_or(0.0);
+                shares.add_block(*block, hits, by_word.values().sum(), *count);
+            }
             Some((word, shares.interval(alpha)?))
         };
-        CpuShares { cpu, looks: all.len() as u32, shares: words.into_iter().filter_map(share).collect() }
+        CpuShares { cpu, looks: sums.looks, shares: words.into_iter().filter_map(share).collect() }
     };
     seen.into_iter().map(of_cpu).collect()
 }
 
-/// Lines between different cores in the looks before slices, in those of two logical CPUs of the slice with its
+/// What was seen of a logical CPU: looks, and of each block how many and the sum of weights by word.
+#[derive(Default)]
+struct CpuSums {
+    looks: u32,
+    blocks: BTreeMap<u32, (u32, BTreeMap<&'static str, f64>)>,
+}
+
+/// Lines between different cores in the looks that count, those of two logical CPUs of the slice with its
 /// treatment.
-fn lines(setting: &Setting<'_>, slices: &[LookedAt<'_>], siblings_ns: Option<f64>) -> Vec<Line> {
-    let Some(siblings_ns) = siblings_ns else { return Vec::new() };
+fn lines(setting: &Setting<'_>, counted: &[Counted<'_, '_>], known: &Levels) -> Vec<Line> {
+    let least_ns = match known.siblings_ns {
+        Some(siblings_ns) => siblings_ns,
+        None if known.lines_mislead => 0.0,
+        None => return Vec::new(),
+    };
     let places: BTreeMap<&str, usize> =
         setting.study.treatments.iter().map(|treatment| treatment.name.as_str()).zip(0..).collect();
-    let of_slice = |one: &LookedAt<'_>| {
-        let pairs = last_before(one).map_or(&[][..], |judged| &judged.look.pairs);
-        let far = pairs.iter().filter_map(|pair| {
-            let line_ns = pair.line_ns.filter(|line_ns| *line_ns > siblings_ns)?;
-            let is_ours = [pair.a, pair.b].iter().all(|cpu| one.run.cpus.contains(cpu));
-            let treatment = places.get(one.run.treatment.as_str()).copied().filter(|_| is_ours);
-            Some(Line { block: one.run.block, line_ns, treatment })
+    let of_look = |one: &Counted<'_, '_>| {
+        let run = one.slice.run;
+        let pairs = one.judged.map_or(&[][..], |judged| &judged.look.pairs);
+        let share = |cpu: u32| one.judged.and_then(|judged| judged.shares.get(cpu));
+        let far = pairs.iter().filter(|pair| share(pair.a) != Some(Share::With(pair.b))).filter_map(|pair| {
+            let line_ns = pair.line_ns.filter(|line_ns| *line_ns > least_ns)?;
+            let is_ours = [pair.a, pair.b].iter().all(|cpu| run.cpus.contains(cpu));
+            let treatment = places.get(run.treatment.as_str()).copied().filter(|_| is_ours);
+            Some(Line { block: run.block, line_ns, treatment })
         });
         far.collect::<Vec<Line>>()
     };
-    slices.iter().flat_map(of_slice).collect()
+    counted.iter().flat_map(of_look).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use threadwise_study::{Look, Moment, Run, Slice};
 /// How some logical CPUs had their cores at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Each had its core for itself, as far as logical CPUs of ours and co-runners go.
+    /// Each had its core for itself, as far as the study's logical CPUs and co-runners go.
     Clear,
     /// Two of them were on one core.
     SameCore,
@@ -23,22 +23,45 @@ impl State {
     /// All of them, in the order in which they are shown.
     pub const ALL: [Self; 5] = [Self::Clear, Self::SameCore, Self::CoRunner, Self::Away, Self::Unknown];
 
-    /// Of these logical CPUs, by how each has its core. One that shares it with a logical CPU of the study
-    /// that is not among them is clear: that one is idle while they work.
-    pub fn of(cpus: &[u32], shares: &BTreeMap<u32, Share>) -> Self {
-        let of_cpu = |cpu: &u32| match shares.get(cpu) {
-            None | Some(Share::Unknown | Share::Slowed | Share::Apart) => Self::Unknown,
-            Some(Share::Away) => Self::Away,
-            Some(Share::With(other)) if cpus.contains(other) => Self::SameCore,
-            Some(Share::With(_) | Share::Alone) => Self::Clear,
-            Some(Share::CoRunner) => Self::CoRunner,
+    /// Of those of these logical CPUs that were looked at, by how each has its core; not known where none was. One that
+    /// shares its core with a logical CPU of the study that is not among them is clear: that one is idle while they
+    /// work.
+    pub fn of(cpus: &[u32], shares: &Shares) -> Self {
+        let of_share = |share: Share| match share {
+            Share::Unknown | Share::Slowed | Share::Apart => Self::Unknown,
+            Share::Away => Self::Away,
+            Share::With(other) if cpus.contains(&other) => Self::SameCore,
+            Share::With(_) | Share::Alone => Self::Clear,
+            Share::CoRunner => Self::CoRunner,
         };
-        let states: Vec<Self> = cpus.iter().map(of_cpu).collect();
+        let states: Vec<Self> = cpus.iter().filter_map(|cpu| shares.get(*cpu)).map(of_share).collect();
         let first = [Self::Away, Self::SameCore, Self::Unknown, Self::CoRunner];
         first.into_iter().find(|state| states.contains(state)).unwrap_or(match states.is_empty() {
             true => Self::Unknown,
             false => Self::Clear,
         })
+    }
+}
+
+/// How each logical CPU of a look had its core. Looks have a few of them, and a study may have many looks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shares(Box<[(u32, Share)]>);
+
+impl Shares {
+    /// Of a logical CPU; `None` where it was not looked at.
+    pub fn get(&self, cpu: u32) -> Option<Share> {
+        self.iter().find(|(known, _)| *known == cpu).map(|(_, share)| share)
+    }
+
+    /// Logical CPUs in the look's order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Share)> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<(u32, Share)> for Shares {
+    fn from_iter<I: IntoIterator<Item = (u32, Share)>>(shares: I) -> Self {
+        Self(shares.into_iter().collect())
     }
 }
 
@@ -50,7 +73,7 @@ pub struct Judged<'r> {
     /// What was seen.
     pub look: &'r Look,
     /// How each logical CPU that was looked at had its core.
-    pub shares: BTreeMap<u32, Share>,
+    pub shares: Shares,
 }
 
 /// A slice and the looks around it.
@@ -74,6 +97,15 @@ impl LookedAt<'_> {
             .map(|one| State::of(cpus, &one.shares))
     }
 
+    /// State in which most looks during the slice saw some logical CPUs; `None` without one.
+    pub fn mostly(&self, cpus: &[u32]) -> Option<State> {
+        let mut counts = BTreeMap::new();
+        for one in self.looks.iter().filter(|one| one.moment == Moment::During) {
+            *counts.entry(State::of(cpus, &one.shares)).or_insert(0_u32) += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(state, _)| state)
+    }
+
     /// State of some logical CPUs in the first look after the slice.
     pub fn after(&self, cpus: &[u32]) -> Option<State> {
         self.looks.iter().find(|one| one.moment == Moment::After).map(|one| State::of(cpus, &one.shares))
@@ -94,14 +126,28 @@ pub fn looked_at(runs: &[Run]) -> Vec<LookedAt<'_>> {
         .into_iter()
         .map(|(run, slice)| {
             let with_shares = slice.looks.iter().zip(judged.by_ref());
-            let looks = with_shares.map(|(one, shares)| Judged {
-                moment: one.moment,
-                look: &one.look,
-                shares: one.look.cpus.iter().map(|seen| seen.cpu).zip(shares).collect(),
+            let looks = with_shares.map(|(one, shares)| {
+                let shares: Shares = one.look.cpus.iter().map(|seen| seen.cpu).zip(shares).collect();
+                let shares =
+                    if one.moment == Moment::During { under_load(&shares, &run.cpus) } else { shares };
+                Judged { moment: one.moment, look: &one.look, shares }
             });
             LookedAt { run, slice, looks: looks.collect() }
         })
         .collect()
+}
+
+/// What a look says of logical CPUs while a run keeps some of them busy. One that did not come in time may have
+/// been kept from it by the run's own threads, so that nothing is known of it. Where not all of the run's logical
+/// CPUs were looked at, one that is slowed may share its core with one of them.
+fn under_load(shares: &Shares, busy: &[u32]) -> Shares {
+    let all_seen = busy.iter().all(|cpu| shares.get(*cpu).is_some());
+    let known = |share| match share {
+        Share::Away => Share::Unknown,
+        Share::CoRunner | Share::Slowed if !all_seen => Share::Unknown,
+        share => share,
+    };
+    shares.iter().map(|(cpu, share)| (cpu, known(share))).collect()
 }
 
 #[cfg(test)]
@@ -110,6 +156,28 @@ mod tests {
 
     fn state(cpus: &[u32], shares: &[Share]) -> State {
         State::of(cpus, &(0..).zip(shares.iter().copied()).collect())
+    }
+
+    #[test]
+    fn under_load_who_did_not_come_is_not_known() {
+        use Share::{Alone, Away, CoRunner, Unknown, With};
+        let shares = |list: &[Share]| (0..).zip(list.iter().copied()).collect::<Shares>();
+        let seen = shares(&[Away, CoRunner, Alone, With(4), With(3)]);
+        let all_seen = shares(&[Unknown, CoRunner, Alone, With(4), With(3)]);
+        assert_eq!(under_load(&seen, &[0, 1]), all_seen);
+        let some_seen = shares(&[Unknown, Unknown, Alone, With(4), With(3)]);
+        assert_eq!(under_load(&seen, &[0, 1, 9]), some_seen, "9 may be on the core of 1");
+    }
+
+    #[test]
+    fn one_that_is_missing_counts_for_those_whose_it_is_and_not_for_others() {
+        use Share::{Alone, Away, Slowed, With};
+        // 2 did not come, so that who slows 3 is not known.
+        let seen = [With(1), With(0), Away, Slowed, Alone];
+        assert_eq!(state(&[0, 1], &seen), State::SameCore);
+        assert_eq!(state(&[0, 4], &seen), State::Clear);
+        assert_eq!(state(&[1, 2], &seen), State::Away);
+        assert_eq!(state(&[3, 4], &seen), State::Unknown);
     }
 
     #[test]
@@ -123,7 +191,9 @@ mod tests {
         for unsure in [Slowed, Apart, Unknown] {
             assert_eq!(state(&[0, 1], &[unsure, CoRunner]), State::Unknown);
         }
-        assert_eq!(state(&[0, 7], &[Alone]), State::Unknown, "7 was not looked at");
+        assert_eq!(state(&[0, 7], &[Alone]), State::Clear, "7 was not looked at");
+        assert_eq!(state(&[0, 1, 7], &[With(1), With(0)]), State::SameCore);
+        assert_eq!(state(&[7, 8], &[Alone]), State::Unknown, "neither was");
         assert_eq!(state(&[], &[]), State::Unknown);
     }
 }

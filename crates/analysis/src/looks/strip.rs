@@ -9,7 +9,7 @@ use crate::statistics::median;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::strip::{Piece, Strip, StripCell, StripPoint};
 use threadwise_study::look::follow::Share;
-use threadwise_study::{Run, Slice};
+use threadwise_study::{Moment, Run, Slice};
 
 /// Columns of a strip, breaks left out: about as many as a page has room for.
 const COLUMNS: u32 = 600;
@@ -159,10 +159,8 @@ fn known(stretch: &Stretch<'_, '_>, cpu: u32) -> Vec<(u64, Option<State>)> {
         if one.looks.is_empty() {
             all.push((one.slice.start_ns, None));
         }
-        let seen = one
-            .looks
-            .iter()
-            .map(|judged| (judged.look.start_ns, judged.shares.get(&cpu).map(|share| state_of(*share))));
+        let seen =
+            one.looks.iter().map(|judged| (judged.look.start_ns, judged.shares.get(cpu).map(state_of)));
         all.extend(seen);
     }
     all.sort_by_key(|(start_ns, _)| *start_ns);
@@ -237,6 +235,7 @@ fn points(
     treatments: &[String],
 ) -> Vec<StripPoint> {
     let usual = usual(facts, stretches);
+    let moment = facts.analysis.looks.as_ref().map_or(Moment::Before, |looks| looks.moment);
     let total: usize = stretches.iter().map(|stretch| stretch.slices.len()).sum();
     let rows: BTreeMap<&str, u32> = treatments.iter().map(String::as_str).zip(0..).collect();
     // Slices of so many columns are one point; of few slices each is one.
@@ -252,7 +251,11 @@ fn points(
             let Some(usual) = usual.get(&kind) else { continue };
             let column = place(one, stretch, piece);
             let bin = if together > 0.0 { (column / together) as u64 } else { number_there };
-            let state = number(one.before(&one.run.cpus).unwrap_or(State::Unknown));
+            let state = match moment {
+                Moment::During => one.mostly(&one.run.cpus),
+                _ => one.before(&one.run.cpus),
+            };
+            let state = number(state.unwrap_or(State::Unknown));
             let (block, round) = (one.run.block, one.slice.round);
             let drawn = Drawn { column, speed: speed / usual, block, round };
             bins.entry((row, at, bin, state)).or_default().push(drawn);

@@ -2,6 +2,12 @@
 
 use super::states::State;
 use serde::Serializer;
+use threadwise_study::{Moment, Study};
+
+/// What the measured windows of a study are called: `runs` of whole commands and work lists, else `slices`.
+pub fn windows(study: &Study) -> &'static str {
+    if study.runs_whole() { "runs" } else { "slices" }
+}
 
 /// The word that JSON has, one of those of `threadwise watch`: `alone`, `one-core`, `co-runner`, `away`, `unknown`.
 pub fn word(state: State) -> &'static str {
@@ -42,4 +48,12 @@ pub fn meaning(state: State) -> &'static str {
 /// The serializer's.
 pub(super) fn serialize_word<S: Serializer>(state: &State, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(word(*state))
+}
+
+/// For serde: when a look was taken.
+///
+/// # Errors
+/// The serializer's.
+pub(super) fn serialize_moment<S: Serializer>(moment: &Moment, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(moment.word())
 }

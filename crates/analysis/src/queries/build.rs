@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use threadwise_machine::Topology;
-use threadwise_study::{OptionValue, QueryExecution, Run, Study, tpch};
+use threadwise_study::{OptionValue, QueryExecution, Role, Run, Study, tpch};
 
-use super::cores::core_seconds;
-use super::family::{Member, negated, ratios};
+use super::cores::{core_ratios, core_seconds};
+use super::family::{self, Member, Single, negated, ratios};
 use super::plans::Plans;
 use super::table::{Cell, Quantity, Table, Total};
 use super::whole::{WHOLES, Whole, twins};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::Direction;
 use crate::Ratio;
-use crate::estimate::Observed;
+use crate::estimate::{Fastest, Observed};
 use crate::setting::Setting;
 use crate::statistics::{arithmetic, geometric, mean};
 
@@ -37,6 +37,7 @@ pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
     let (outliers, outliers_left_out) = outliers::outliers(&table, &plans, &treatments, &baselines);
     Some(Queries {
         is_throughput: table.is_throughput,
+        fastest: fastest(&table),
         steps: steps::steps(&table, &plans, &numbers),
         outliers,
         outliers_left_out,
@@ -60,8 +61,12 @@ fn treatments(
     let cpus = query_ratios(table, numbers, Quantity::Cpu);
     let wholes: Vec<BTreeMap<usize, Ratio>> =
         WHOLES.iter().map(|whole| whole_ratios(table, *whole, changed)).collect();
+    let mut core_ratios = core_ratios(table);
     let compared = |at: usize| {
         let mut measured = figures(table, plans, numbers, &[at])?;
+        if let Some(cores) = measured.cores.as_mut() {
+            cores.to_baseline = core_ratios.remove(&at);
+        }
         let ratio = |whole: Whole| wholes[whole as usize].get(&at).cloned();
         for (query, figures) in &mut measured.queries {
             figures.speed = speeds.get(&(at, *query)).cloned();
@@ -90,7 +95,7 @@ fn baselines(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<Baseline> 
         let noise = |whole: Whole| {
             let d = twins(table, at, |top, below| whole.d(table, top, below, &BTreeSet::new()));
             let member = Member::new((), &d, &d, table.alpha)?;
-            ratios(vec![member], Direction::HigherIsBetter, table.limits()).pop().map(|(_, ratio)| ratio)
+            ratios(vec![member], table.rule(Direction::HigherIsBetter)).pop().map(|(_, ratio)| ratio)
         };
         baselines.push(Baseline {
             group: treatment.group.clone(),
@@ -128,22 +133,23 @@ fn figures(table: &Table<'_>, plans: &Plans, numbers: &[u8], sides: &[usize]) ->
     })
 }
 
-/// Ratios of every query and compared treatment: one family.
+/// Ratios of every query and compared treatment: the queries of a treatment are judged together.
 fn query_ratios(table: &Table<'_>, numbers: &[u8], quantity: Quantity) -> BTreeMap<(usize, u8), Ratio> {
     let oriented = |d: Vec<f64>| if quantity == Quantity::Elapsed { negated(d) } else { d };
-    let mut members = Vec::new();
-    for at in (0..table.study.treatments.len()).filter(|at| table.is_compared(*at)) {
-        for query in numbers {
-            let d = |top: usize, below: &[usize]| oriented(table.query(top, below, *query, quantity));
-            let a_a = twins(table, at, d);
-            members.extend(Member::new((at, *query), &d(at, table.below(at)), &a_a, table.alpha));
-        }
-    }
     let direction = match quantity {
         Quantity::Elapsed => Direction::HigherIsBetter,
         _ => Direction::LowerIsBetter,
     };
-    ratios(members, direction, table.limits()).into_iter().collect()
+    let of_treatment = |at: usize| {
+        let single = |query: &u8| {
+            let d = |top: usize, below: &[usize]| oriented(table.query(top, below, *query, quantity));
+            Single { key: (at, *query), d: d(at, table.below(at)), twins: twins(table, at, d) }
+        };
+        let members = family::singles(numbers.iter().map(single).collect(), table.alpha);
+        family::query_ratios(members, table.rule(direction))
+    };
+    let compared = (0..table.study.treatments.len()).filter(|at| table.is_compared(*at));
+    compared.flat_map(of_treatment).collect()
 }
 
 /// Ratios of all queries together: one family over the treatments.
@@ -153,7 +159,23 @@ fn whole_ratios(table: &Table<'_>, whole: Whole, changed: &BTreeSet<u8>) -> BTre
     let members =
         compared.filter_map(|at| Member::new(at, &d(at, table.below(at)), &twins(table, at, d), table.alpha));
     let direction = if whole == Whole::Cpu { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
-    ratios(members.collect(), direction, table.limits()).into_iter().collect()
+    ratios(members.collect(), table.rule(direction)).into_iter().collect()
+}
+
+/// Which treatments of each group may be the fastest.
+fn fastest(table: &Table<'_>) -> Vec<Fastest> {
+    let of_group = |group: &str| {
+        let of_group = |at: &usize| {
+            let treatment = &table.study.treatments[*at];
+            treatment.group == group && treatment.role != Role::BaselineTwin
+        };
+        let candidates: Vec<usize> = (0..table.study.treatments.len()).filter(of_group).collect();
+        let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &BTreeSet::new());
+        let over = |one: usize, other: usize| table.over(candidates[one], candidates[other], speed);
+        let name = |at: usize| table.study.treatments[candidates[at]].name.clone();
+        Fastest::of(group, candidates.len(), name, over, table.alpha)
+    };
+    table.study.groups().into_iter().filter_map(of_group).collect()
 }
 
 /// One query's own figures over blocks and, in each, over sides; `None` where it was not executed.

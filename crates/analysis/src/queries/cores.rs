@@ -13,8 +13,10 @@ use threadwise_machine::Topology;
 use threadwise_study::{CpuTimes, QueryExecution, Slice};
 
 use super::CoreSeconds;
-use super::table::Cell;
-use crate::statistics::mean;
+use super::table::{Cell, Table};
+use crate::Direction;
+use crate::estimate::{Bounded, judge_bounded};
+use crate::statistics::{MeanEstimate, mean};
 
 /// Bounds over all cores of a placement in one window, all in the same unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -189,7 +191,29 @@ pub fn core_seconds(
         slice_s,
         straggler_low_s: arithmetic(&|block| block.bounds.straggler_low)?,
         straggler_high_s: arithmetic(&|block| block.bounds.straggler_high)?,
+        to_baseline: None,
     })
+}
+
+/// Core-seconds of each compared treatment over its baseline's, one family. By block the lower bound is that of the
+/// treatment over the baseline's upper one, and the other way round; of streams a stream's part.
+pub fn core_ratios(table: &Table<'_>) -> BTreeMap<usize, Bounded> {
+    let bounds = |cell: &Cell<'_>| of_block(cell, table.topology?, table.is_throughput)?.cpu_s;
+    let (lower, upper) = (|cell: &Cell<'_>| Some(bounds(cell)?.1), |cell: &Cell<'_>| Some(bounds(cell)?.2));
+    let treatments = &table.study.treatments;
+    let mut places = Vec::new();
+    let mut family = Vec::new();
+    for at in (0..treatments.len()).filter(|at| table.is_compared(*at)) {
+        let below = table.below(at);
+        let low = MeanEstimate::of(&table.over_other(at, below, lower, upper));
+        let high = MeanEstimate::of(&table.over_other(at, below, upper, lower));
+        let (Some(low), Some(high), Some(base)) = (low, high, below.first()) else { continue };
+        let streams = |at: usize| f64::from(treatments[at].sessions.max(1)).ln();
+        let by = if table.is_throughput { streams(*base) - streams(at) } else { 0.0 };
+        places.push(at);
+        family.push((low.shifted(by), high.shifted(by)));
+    }
+    places.into_iter().zip(judge_bounded(&family, table.rule(Direction::LowerIsBetter))).collect()
 }
 
 fn of_block(cell: &Cell<'_>, topology: &Topology, is_throughput: bool) -> Option<Block> {

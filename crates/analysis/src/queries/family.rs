@@ -1,11 +1,12 @@
 //! Families of ratios: each with its t interval over blocks, judged together.
 //!
-//! Sources: Student 1908 for the interval, Holm 1979 for the family, docs/METHODOLOGY.md for the
-//! floor.
+//! Totals are few, and each has to hold: Holm's procedure. Single queries are many, of which some will be named: Benjamini
+//! and Hochberg's, with variances shrunk across the queries of a comparison (`statistics::moderated`).
+//! Sources: Student 1908, Smyth 2004, Holm 1979, Benjamini, Hochberg 1995, docs/METHODOLOGY.md ("Queries").
 
-use crate::estimate::judge;
-use crate::statistics::MeanEstimate;
-use crate::{Direction, Ratio};
+use crate::Ratio;
+use crate::estimate::{Rule, judge, judge_many};
+use crate::statistics::{MeanEstimate, correlation, moderated};
 
 /// One ratio before it is judged: d per block, oriented so that above 0 is a ratio above 1.
 pub struct Member<K> {
@@ -13,7 +14,7 @@ pub struct Member<K> {
     pub key: K,
     /// The mean of d.
     pub mean: MeanEstimate,
-    /// A/A floor of the same quantity, in logarithms; `None` where it is unknown.
+    /// What A/A showed of the same quantity, in logarithms; `None` where it is unknown.
     pub floor: Option<f64>,
 }
 
@@ -31,24 +32,44 @@ pub fn floor(twins: &[f64], alpha: f64) -> Option<f64> {
     floor.is_finite().then_some(floor)
 }
 
-/// Judges a family: every ratio with its plain interval, and whether it is an effect among all; `target` is the
-/// half-width from which on a ratio is conclusive.
-pub fn ratios<K>(
-    members: Vec<Member<K>>,
-    direction: Direction,
-    (target, alpha): (f64, f64),
-) -> Vec<(K, Ratio)> {
-    let floor = |member: &Member<K>| member.floor.unwrap_or(f64::INFINITY);
-    let family: Vec<(MeanEstimate, f64)> =
-        members.iter().map(|member| (member.mean, floor(member))).collect();
-    let judged = judge(&family, alpha).into_iter().zip(family);
-    members
+/// Judges a family: every ratio with its plain interval, and what may be said of it among all.
+pub fn ratios<K>(members: Vec<Member<K>>, rule: Rule) -> Vec<(K, Ratio)> {
+    let family: Vec<(MeanEstimate, Option<f64>)> =
+        members.iter().map(|member| (member.mean, member.floor)).collect();
+    members.into_iter().map(|member| member.key).zip(judge(&family, rule)).collect()
+}
+
+/// A query of one comparison, before it is judged beside the others.
+pub struct Single<K> {
+    /// What it is of.
+    pub key: K,
+    /// d by block, oriented so that above 0 is a ratio above 1.
+    pub d: Vec<f64>,
+    /// The same of A′ over A.
+    pub twins: Vec<f64>,
+}
+
+/// The queries of one comparison that have a block, with one coefficient for the correlation of blocks and variances
+/// shrunk across them.
+pub fn singles<K>(queries: Vec<Single<K>>, alpha: f64) -> Vec<Member<K>> {
+    let every: Vec<&[f64]> = queries.iter().flat_map(|query| [query.d.as_slice(), &query.twins]).collect();
+    let common = correlation::common(&every);
+    let (known, means): (Vec<Single<K>>, Vec<MeanEstimate>) = queries
         .into_iter()
-        .zip(judged)
-        .map(|(member, (judgement, (mean, floor)))| {
-            (member.key, judgement.ratio(&mean, floor, direction, (target, alpha)))
+        .filter_map(|query| {
+            let mean = MeanEstimate::correlated(&query.d, correlation::of_one(&query.d, common))?;
+            Some((query, mean))
         })
-        .collect()
+        .unzip();
+    let members = known.into_iter().zip(moderated(&means));
+    members.map(|(query, mean)| Member { key: query.key, mean, floor: floor(&query.twins, alpha) }).collect()
+}
+
+/// Judges the queries of one comparison.
+pub fn query_ratios<K>(members: Vec<Member<K>>, rule: Rule) -> Vec<(K, Ratio)> {
+    let family: Vec<(MeanEstimate, Option<f64>)> =
+        members.iter().map(|member| (member.mean, member.floor)).collect();
+    members.into_iter().map(|member| member.key).zip(judge_many(&family, rule)).collect()
 }
 
 /// d with the other sign: a ratio of times becomes one of speeds.

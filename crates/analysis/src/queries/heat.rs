@@ -1,14 +1,14 @@
 //! Throughput over DOP and streams, and where more parallelism stops to give more.
 //!
 //! The plateau is found from ratios paired by block, not from the cells' own intervals, which hold the
-//! drift between blocks too. Which DOP is best is taken from the same data, so that of several equally
-//! good ones it is the lucky one: the range of the plateau is what should be read.
+//! drift between blocks too. Which DOP is best is taken from the same data, so a DOP is near the best where it is near
+//! each of the others, whichever that is (`estimate::near_best`).
 
-use super::family::floor;
 use super::steps::ladders;
 use super::table::{Cell, Table};
-use super::whole::{Whole, twins};
+use super::whole::Whole;
 use super::{HeatCell, HeatMap, Plateau};
+use crate::estimate::{best, near_best};
 use crate::statistics::{MeanEstimate, geometric, mean};
 use threadwise_study::Treatment;
 
@@ -106,42 +106,48 @@ fn rates(table: &Table<'_>, at: usize) -> Vec<f64> {
     blocks.iter().filter_map(log).filter(|log| log.is_finite()).collect()
 }
 
-/// The smallest DOP within the noise floor of the best; `None` with one DOP, or without a noise floor.
+/// The smallest DOP that is shown to be within the margin of the best; `None` with one DOP or one block.
 fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Option<Plateau> {
-    let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &Default::default());
-    let floor = floor(&twins(table, column.first()?.1, speed), table.alpha)?;
+    let margin = table.study.design.margin.ln_1p();
     let rate = |at: usize| Some(MeanEstimate::of(&rates(table, at))?.mean);
     let measured: Vec<(u32, usize, f64)> =
         column.iter().filter_map(|(dop, at)| Some((*dop, *at, rate(*at)?))).collect();
-    let (best_dop, best, _) = *measured.iter().max_by(|a, b| a.2.total_cmp(&b.2).then(b.0.cmp(&a.0)))?;
-    if measured.len() < 2 {
+    let (best_dop, leader, _) = *measured.iter().max_by(|a, b| a.2.total_cmp(&b.2).then(b.0.cmp(&a.0)))?;
+    if measured.len() < 2 || rates(table, leader).len() < 2 {
         return None;
     }
-    // Mean and ends of ln(its throughput / the best one's).
-    let against_best = |at: usize| {
-        if at == best {
-            return Some((0.0, 0.0, 0.0));
-        }
-        let mean = MeanEstimate::of(&table.over(at, best, speed))?;
-        let (low, high) = mean.interval(table.alpha);
-        Some((mean.mean, low, high))
+    let over = |one: usize, other: usize| {
+        let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &Default::default());
+        table.over(measured[one].1, measured[other].1, speed)
     };
-    let known: Vec<(u32, (f64, f64, f64))> =
-        measured.iter().filter_map(|(dop, at, _)| Some((*dop, against_best(*at)?))).collect();
-    let first = |value: fn(&(f64, f64, f64)) -> f64| {
-        known.iter().find(|(_, d)| value(d) >= -floor).map_or(best_dop, |(dop, _)| *dop)
+    let (count, dop_of) = (measured.len(), |at: usize| measured[at].0);
+    let among = best(count, over, table.alpha)?.among;
+    let mut shown = near_best(count, over, margin, table.alpha);
+    // What is shown to be the best is near it.
+    if let [only] = among.as_slice() {
+        shown[*only] = true;
+    }
+    let best_at = measured.iter().position(|(_, at, _)| *at == leader)?;
+    // Whether the upper end of its ratio to the best one is within the margin.
+    let may_be = |at: &usize| {
+        let d = over(*at, best_at);
+        let is_near = |mean: MeanEstimate| mean.interval(table.alpha).1 >= -margin;
+        *at == best_at || shown[*at] || MeanEstimate::of(&d).is_some_and(is_near)
     };
-    let (dop, low, high) = (first(|d| d.0), first(|d| d.2), first(|d| d.1));
-    let streams = table.study.treatments[best].sessions;
+    // One that may be as good is no advice: how slow it is depends on the noise.
+    let dop = shown.iter().position(|shown| *shown).map(dop_of);
+    let dop_low = (0..count).find(may_be).map_or(best_dop, dop_of);
+    let mut among_best: Vec<u32> = among.into_iter().map(dop_of).collect();
+    among_best.sort_unstable();
+    let streams = table.study.treatments[leader].sessions;
     let percent = |dop: u32, cores: u32| 100.0 * f64::from(dop) * f64::from(streams) / f64::from(cores);
     Some(Plateau {
         streams,
         best_dop,
+        among_best,
         dop,
-        dop_low: low,
-        dop_high: high,
-        percent_of_cores: cores.map(|cores| percent(dop, cores)),
-        percent_low: cores.map(|cores| percent(low, cores)),
-        percent_high: cores.map(|cores| percent(high, cores)),
+        dop_low,
+        percent_of_cores: cores.zip(dop).map(|(cores, dop)| percent(dop, cores)),
+        percent_low: cores.map(|cores| percent(dop_low, cores)),
     })
 }

@@ -21,6 +21,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use crate::estimate::{Bounded, Fastest};
 use crate::{Interval, Ratio};
 pub(crate) use build::queries;
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
@@ -41,6 +42,9 @@ pub struct Queries {
     pub treatments: Vec<TreatmentQueries>,
     /// What ratios are over, one per group in the study's order.
     pub baselines: Vec<Baseline>,
+    /// Which treatments may be the fastest, one per group of three and more, the baseline among them: by the ratio of
+    /// totals, of streams by queries per hour.
+    pub fastest: Vec<Fastest>,
     /// DOP n against the next lower one under the same placement and number of streams.
     pub steps: Vec<DopStep>,
     /// Every plan that was seen, by first appearance; others refer to them by index.
@@ -257,6 +261,9 @@ pub struct CoreSeconds {
     pub straggler_low_s: f64,
     /// The same at the most.
     pub straggler_high_s: f64,
+    /// Core-seconds, of streams a stream's, over the baseline's of the same block; `None` of a baseline, and where the
+    /// engine's CPU time is not known.
+    pub to_baseline: Option<Bounded>,
 }
 
 /// One step of DOP under one placement.
@@ -289,10 +296,10 @@ pub struct DopStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepMark {
-    /// Better than linear: the interval of its distance to the ratio of the DOPs, adjusted for all
-    /// steps and queries, lies above 0, and it exceeds the noise floor.
+    /// Better than linear: the interval of its distance to the ratio of the DOPs, adjusted for the queries of the
+    /// step, lies above 0, and not within the margin.
     SuperScaling,
-    /// This step gained little (interval below 1.25 for a doubling), and the next one much (above
+    /// This step gained little (adjusted interval below 1.25 for a doubling), and the next one much (above
     /// 1.5). For a step by another factor these are raised to its binary logarithm.
     PoorThenGood,
     /// Nothing.
@@ -418,8 +425,7 @@ pub struct HeatMap {
     pub streams: Vec<u32>,
     /// One per pair that was measured.
     pub cells: Vec<HeatCell>,
-    /// For each number of streams: the smallest DOP whose throughput is within the noise floor of the
-    /// best one's.
+    /// For each number of streams: the smallest DOP whose throughput is within the margin of the best one's.
     pub plateaus: Vec<Plateau>,
 }
 
@@ -441,18 +447,17 @@ pub struct HeatCell {
 pub struct Plateau {
     /// Streams.
     pub streams: u32,
-    /// DOP of the highest throughput.
+    /// DOP of the highest throughput; of equally good ones it is the lucky one.
     pub best_dop: u32,
-    /// Smallest DOP within the noise floor of it.
-    pub dop: u32,
-    /// Smallest DOP that it may be, by the intervals.
+    /// DOPs that may have the highest, ascending: one where it is shown to be ahead of all others.
+    pub among_best: Vec<u32>,
+    /// Smallest DOP that is shown to be within the margin of the best, whichever that is: against each of the others
+    /// its interval says so. `None` where no DOP is.
+    pub dop: Option<u32>,
+    /// Smallest DOP that may be within the margin of `best_dop`.
     pub dop_low: u32,
-    /// Largest one.
-    pub dop_high: u32,
-    /// DOP times streams in percent of the physical cores, where they are known.
+    /// `dop` times streams in percent of the physical cores, where both are known.
     pub percent_of_cores: Option<f64>,
     /// The same of `dop_low`.
     pub percent_low: Option<f64>,
-    /// The same of `dop_high`.
-    pub percent_high: Option<f64>,
 }

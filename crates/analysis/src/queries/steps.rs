@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use super::family::{Member, negated, ratios};
+use super::family::{Member, Single, negated, query_ratios, ratios, singles};
 use super::plans::Plans;
 use super::table::{Quantity, Table};
 use super::whole::{Whole, twins};
 use super::{Change, DopStep, StepMark};
 use crate::Direction;
 use crate::Ratio;
+use crate::estimate::Rule;
 
 /// A doubling that gains less than this is poor, one that gains more than [`GOOD`] is good.
 const POOR: f64 = 1.25;
@@ -33,13 +34,13 @@ struct Pair {
 
 impl Pair {
     /// ln of the ratio of the DOPs.
-    fn linear(self) -> f64 {
+    fn linear_log(self) -> f64 {
         (f64::from(self.to_dop) / f64::from(self.from_dop)).ln()
     }
 
     /// What a doubling's factor is for this step.
     fn scaled(self, doubling: f64) -> f64 {
-        doubling.powf(self.linear() / std::f64::consts::LN_2)
+        doubling.powf(self.linear_log() / std::f64::consts::LN_2)
     }
 }
 
@@ -76,9 +77,12 @@ pub fn steps(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<DopStep> {
         })
         .collect();
     let all: Vec<Pair> = pairs.iter().flatten().copied().collect();
-    let whole = judged(table, &all, &[None]);
-    let each: Vec<Option<u8>> = numbers.iter().copied().map(Some).collect();
-    let each = judged(table, &all, &each);
+    let whole = judged(ratios, table, whole(table, &all));
+    // The queries of a step are a family.
+    let each: Judgements = all
+        .iter()
+        .flat_map(|pair| judged(query_ratios, table, singles(of_queries(table, *pair, numbers), table.alpha)))
+        .collect();
     let mut steps = Vec::new();
     for ladder in &pairs {
         for query in [None].into_iter().chain(numbers.iter().copied().map(Some)) {
@@ -86,8 +90,8 @@ pub fn steps(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<DopStep> {
             for (at, pair) in ladder.iter().enumerate() {
                 let Some(judged) = found.get(&(pair.from, pair.to, query)) else { continue };
                 let next = ladder.get(at + 1);
-                let next = next.and_then(|next| Some((next, found.get(&(next.from, next.to, query))?)));
-                let mark = mark(*pair, judged, next.map(|(next, judged)| (*next, judged)));
+                let next = next.and_then(|next| found.get(&(next.from, next.to, query)));
+                let mark = mark(judged, next);
                 steps.push(step(table, plans, *pair, query, judged.speed.clone(), mark));
             }
         }
@@ -95,48 +99,80 @@ pub fn steps(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<DopStep> {
     steps
 }
 
-/// A step's ratio, and whether it is better than linear.
+/// A step's ratio, and what it is beside others than 1, each judged with the other steps of its family.
 struct Judged {
     speed: Ratio,
+    /// Better than the ratio of the DOPs, by more than the margin or by how much is open.
     is_super: bool,
+    /// Less than [`POOR`].
+    is_poor: bool,
+    /// More than [`GOOD`].
+    is_good: bool,
 }
 
-/// Judges all steps of these queries as one family, once against 1 and once against linear.
-fn judged(
-    table: &Table<'_>,
-    pairs: &[Pair],
-    queries: &[Option<u8>],
-) -> BTreeMap<(usize, usize, Option<u8>), Judged> {
-    let mut members = Vec::new();
-    let mut beyond = Vec::new();
-    for pair in pairs {
-        for query in queries {
-            let d = |top: usize, below: &[usize]| match query {
-                Some(query) => negated(table.query(top, below, *query, Quantity::Elapsed)),
-                None => Whole::Geometric.d(table, top, below, &Default::default()),
-            };
-            let a_a = twins(table, pair.to, d);
-            let logs = table.over(pair.to, pair.from, d);
-            let key = (pair.from, pair.to, *query);
-            let Some(member) = Member::new(key, &logs, &a_a, table.alpha) else { continue };
-            beyond.push(Member { key, mean: member.mean.shifted(-pair.linear()), floor: member.floor });
-            members.push(member);
+/// Which step of which query, `None` for all together.
+type Key = (Pair, Option<u8>);
+
+/// Judgements by treatments of the step and query.
+type Judgements = BTreeMap<(usize, usize, Option<u8>), Judged>;
+
+/// Steps of all queries together.
+fn whole(table: &Table<'_>, pairs: &[Pair]) -> Vec<Member<Key>> {
+    let d = |top: usize, below: &[usize]| Whole::Geometric.d(table, top, below, &Default::default());
+    let member = |pair: &Pair| {
+        let a_a = twins(table, pair.to, d);
+        Member::new((*pair, None), &table.over(pair.to, pair.from, d), &a_a, table.alpha)
+    };
+    pairs.iter().filter_map(member).collect()
+}
+
+/// One step of every query.
+fn of_queries(table: &Table<'_>, pair: Pair, numbers: &[u8]) -> Vec<Single<Key>> {
+    let single = |query: &u8| {
+        let d = |top: usize, below: &[usize]| negated(table.query(top, below, *query, Quantity::Elapsed));
+        Single {
+            key: (pair, Some(*query)),
+            d: table.over(pair.to, pair.from, d),
+            twins: twins(table, pair.to, d),
         }
-    }
-    let beyond = ratios(beyond, Direction::HigherIsBetter, table.limits());
-    let speeds = ratios(members, Direction::HigherIsBetter, table.limits());
-    let each = speeds.into_iter().zip(beyond);
-    each.map(|((key, speed), (_, beyond))| {
-        (key, Judged { speed, is_super: beyond.effect && beyond.value > 1.0 })
-    })
-    .collect()
+    };
+    numbers.iter().map(single).collect()
 }
 
-fn mark(pair: Pair, judged: &Judged, next: Option<(Pair, &Judged)>) -> StepMark {
-    let is_good = |(pair, judged): (Pair, &Judged)| judged.speed.low > pair.scaled(GOOD);
+/// What judges a family.
+type Judge = fn(Vec<Member<Key>>, Rule) -> Vec<(Key, Ratio)>;
+
+/// Judges a family: against 1, against linear, and against what is poor and good.
+fn judged(judge: Judge, table: &Table<'_>, members: Vec<Member<Key>>) -> Judgements {
+    let rule = table.rule(Direction::HigherIsBetter);
+    let beside = |log_factor: &dyn Fn(Pair) -> f64| {
+        let shifted = |member: &Member<Key>| Member {
+            key: member.key,
+            mean: member.mean.shifted(-log_factor(member.key.0)),
+            floor: member.floor,
+        };
+        judge(members.iter().map(shifted).collect(), rule)
+    };
+    let linear = beside(&Pair::linear_log);
+    let poor = beside(&|pair| pair.scaled(POOR).ln());
+    let good = beside(&|pair| pair.scaled(GOOD).ln());
+    let beside = linear.into_iter().zip(poor).zip(good).map(|(((_, linear), (_, poor)), (_, good))| {
+        let is_beyond =
+            |ratio: &Ratio, is_above: bool| ratio.is_different() && (ratio.value > 1.0) == is_above;
+        (linear.is_higher(), is_beyond(&poor, false), is_beyond(&good, true))
+    });
+    let beside: Vec<(bool, bool, bool)> = beside.collect();
+    let speeds = judge(members, rule).into_iter().zip(beside);
+    let each = speeds.map(|(((pair, query), speed), (is_super, is_poor, is_good))| {
+        ((pair.from, pair.to, query), Judged { speed, is_super, is_poor, is_good })
+    });
+    each.collect()
+}
+
+fn mark(judged: &Judged, next: Option<&Judged>) -> StepMark {
     if judged.is_super {
         StepMark::SuperScaling
-    } else if judged.speed.high < pair.scaled(POOR) && next.is_some_and(is_good) {
+    } else if judged.is_poor && next.is_some_and(|next| next.is_good) {
         StepMark::PoorThenGood
     } else {
         StepMark::None

@@ -11,7 +11,8 @@ use threadwise_study::tpch::{self, Test};
 use threadwise_study::{OptionValue, QueryExecution, Role, Run, Slice, Study, Treatment};
 
 use super::family::negated;
-use crate::estimate::Observed;
+use crate::Direction;
+use crate::estimate::{Observed, Rule};
 use crate::setting::Setting;
 
 /// Name of the option.
@@ -93,9 +94,9 @@ struct Logs {
 }
 
 impl<'a> Table<'a> {
-    /// The half-width from which on a ratio is conclusive, and 1 − the level of intervals.
-    pub fn limits(&self) -> (f64, f64) {
-        (self.study.design.target_half_width, self.alpha)
+    /// How its ratios are judged.
+    pub fn rule(&self, direction: Direction) -> Rule {
+        Rule { margin: self.study.design.margin, alpha: self.alpha, direction }
     }
 
     /// Sorts the executions of usable runs.
@@ -226,10 +227,21 @@ impl<'a> Table<'a> {
 
     /// d of one number of each run.
     pub fn number(&self, top: usize, below: &[usize], value: impl Fn(&Cell<'a>) -> Option<f64>) -> Vec<f64> {
+        self.over_other(top, below, &value, &value)
+    }
+
+    /// The same where the number of what is below is another one.
+    pub fn over_other(
+        &self,
+        top: usize,
+        below: &[usize],
+        of_top: impl Fn(&Cell<'a>) -> Option<f64>,
+        of_below: impl Fn(&Cell<'a>) -> Option<f64>,
+    ) -> Vec<f64> {
         self.blocks(top, below, |top, below| {
-            let logs: Option<Vec<f64>> = below.iter().map(|cell| Some(value(cell)?.ln())).collect();
+            let logs: Option<Vec<f64>> = below.iter().map(|cell| Some(of_below(cell)?.ln())).collect();
             let logs = logs?;
-            Some(value(top)?.ln() - logs.iter().sum::<f64>() / logs.len() as f64)
+            Some(of_top(top)?.ln() - logs.iter().sum::<f64>() / logs.len() as f64)
         })
     }
 

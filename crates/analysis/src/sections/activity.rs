@@ -1,7 +1,7 @@
 //! What sessions did beside their rows: what they waited for, what the engine counted, CPU of engine and client,
 //! spinning, fixed work. Nothing where an engine reports nothing of it.
 
-use crate::activity::{Locks, OTHER, RUNNING, Waits};
+use crate::activity::{Change, Locks, OTHER, RUNNING, Waits};
 use crate::workload::Nouns;
 use crate::{Facts, Interval, TreatmentSummary};
 use std::collections::BTreeSet;
@@ -35,6 +35,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     }
     let head = blocks.len();
     blocks.extend(waits(facts, nouns, &sampled));
+    blocks.extend(wait_changes(&sampled).map(Block::Table));
     blocks.extend(fixed(facts, nouns).map(Block::Table));
     blocks.extend(locks(&spun).map(Block::Table));
     blocks.extend(cpu(facts, nouns).map(Block::Table));
@@ -128,6 +129,33 @@ fn waits(facts: &Facts<'_>, nouns: &Nouns, sampled: &[(&str, &Waits)]) -> Option
     })))
 }
 
+/// Paired changes of shares, treatments down and names across; the intervals are the adjusted ones.
+fn wait_changes(sampled: &[(&str, &Waits)]) -> Option<Table> {
+    let (_, first) = sampled.first()?;
+    let changes = |waits: &&Waits| waits.shares.iter().any(|wait| wait.change.is_some());
+    let rows = sampled.iter().filter(|(_, waits)| changes(waits)).map(|(name, waits)| {
+        let cells = waits.shares.iter().map(|wait| changed(wait.change.as_ref()));
+        std::iter::once(Cell::text(*name)).chain(cells).collect()
+    });
+    let family = sampled.iter().flat_map(|(_, waits)| &waits.shares).filter_map(|wait| wait.change.as_ref());
+    let caption = format!(
+        "waits, change of shares against the baseline in percentage points: paired by block, the intervals hold for all \
+         {} together",
+        family.map(|change| change.family).max()?
+    );
+    let names = first.shares.iter().map(|wait| Column::figure(cut(&wait.name)));
+    let columns = std::iter::once(Column::text("treatment")).chain(names).collect();
+    some_rows(&caption, columns, rows.collect()).map(|table| table.shown(Shown::Page))
+}
+
+/// A change with its adjusted interval; a dash without one.
+fn changed(change: Option<&Change>) -> Cell {
+    change.map_or_else(Cell::none, |change| match change.value.unit.as_str() {
+        "points" => Cell::Share(change.adjusted()),
+        _ => Cell::Interval(change.adjusted()),
+    })
+}
+
 fn fixed(facts: &Facts<'_>, nouns: &Nouns) -> Option<Table> {
     let all = facts.analysis.treatments.iter().filter(|_| shows_fixed(facts));
     let row = |summary: &TreatmentSummary| {
@@ -162,10 +190,14 @@ fn locks(spun: &[(&str, &Locks)]) -> Option<Table> {
             &locks.cycles_per_spin_bound,
         ];
         let figures = figures.map(|figure| Cell::interval(figure.as_ref()));
-        [Cell::text(*name), mhz].into_iter().chain(figures).collect()
+        let change = changed(locks.spins_per_row_change.as_ref());
+        [Cell::text(*name), mhz].into_iter().chain(figures).chain([change]).collect()
     };
     let figures = ["spins/row", "time spinning", "cycles/spin", "cycles/spin, at most"].map(shrinking);
-    let columns = [Column::text("treatment"), Column::figure("MHz")].into_iter().chain(figures).collect();
+    let change = Column::figure("spins/row to the baseline").shown(Shown::Page);
+    let columns =
+        [Column::text("treatment"), Column::figure("MHz")].into_iter().chain(figures).chain([change]);
+    let columns = columns.collect();
     some_rows("spins", columns, spun.iter().map(row).collect())
 }
 

@@ -4,6 +4,7 @@
 use super::cells::columns;
 use crate::Facts;
 use crate::findings::by_state::{claimed, ratio, shared};
+use crate::looks::Coverage;
 use crate::looks::checks::Check;
 use crate::looks::claim::{ByState, Checked, Claim, Effect, Effects, Outcome};
 use crate::looks::contrast::Contrast;
@@ -29,7 +30,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         blocks.push(Block::Table(beside(facts, &open)));
     }
     let both = effects.effects.iter().filter(|effect| effect.seen.episodes() > 0);
-    let closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effect)).collect();
+    let mut closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effect)).collect();
+    closed.extend(effects.effects.iter().filter_map(|effect| not_whole(facts, effect)));
     if open.is_empty() && closed.is_empty() {
         let nothing =
             "No treatment was seen both on one core and on different ones: there is nothing to compare.";
@@ -38,7 +40,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     if !closed.is_empty() {
         blocks.push(Block::List(closed, Shown::Page));
     }
-    blocks.push(Block::Table(spread(facts, effects)));
+    blocks.extend(spread(facts, effects).map(Block::Table));
     Some(Section::new("by-state", "Ratios by state", blocks))
 }
 
@@ -54,12 +56,6 @@ fn label<'a>(facts: &Facts<'a>, effect: &'a Effect) -> &'a str {
     facts.label(&effect.treatment, facts.group_of(&effect.treatment))
 }
 
-fn prevalence(effect: &Effect, level: f64) -> Option<Interval> {
-    let estimate = effect.seen.prevalence?;
-    let (low, high) = estimate.interval(1.0 - level);
-    Some(Interval { mean: estimate.mean, low: low.max(0.0), high: high.min(1.0), unit: "share".to_owned() })
-}
-
 fn ratios(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) -> Table {
     let columns = vec![
         Column::text("treatment"),
@@ -73,7 +69,7 @@ fn ratios(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) ->
     let rows = open.iter().map(|(effect, by_state)| {
         vec![
             Cell::named(label(facts, effect), facts.group_of(&effect.treatment)),
-            Cell::interval(prevalence(effect, effects.level).as_ref()),
+            effect.prevalence(effects.level).map_or_else(Cell::none, Cell::Share),
             Cell::Interval(ratio(&by_state.ratio)),
             Cell::text(p_value(by_state.p_shift)),
             Cell::Count(u64::from(by_state.ratio.blocks)),
@@ -176,7 +172,7 @@ fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
     let seen = &effect.seen;
     let level = facts.analysis.effects.as_ref().map_or(facts.level(), |effects| effects.level);
     let often: Prose =
-        prevalence(effect, level).as_ref().map_or_else(|| "an unknown share".into(), Prose::from);
+        effect.prevalence(level).as_ref().map_or_else(|| "an unknown share".into(), Prose::from);
     Some(prose!(
         "{}: this host ran {} on one core in {} of the looks before slices. {} of {} have both states, in {}; a \
          comparison takes {} blocks and {} visits, {}.",
@@ -192,6 +188,18 @@ fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
     ))
 }
 
+/// That a treatment was not looked at as a whole; `None` where it was.
+fn not_whole(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
+    let Outcome::NotWhole(Coverage { cpus, looked_at }) = &effect.outcome else { return None };
+    Some(prose!(
+        "{} is not compared by state: {} of its {} logical CPUs were looked at each time. That these had a core each \
+         does not say that all had, and which of the others shared one is not known.",
+        label(facts, effect),
+        looked_at.to_string(),
+        cpus.to_string(),
+    ))
+}
+
 fn length(needed: &Needed) -> String {
     match (needed.blocks, needed.high) {
         (Some(blocks), Some(high)) => {
@@ -201,7 +209,8 @@ fn length(needed: &Needed) -> String {
     }
 }
 
-fn spread(facts: &Facts<'_>, effects: &Effects) -> Table {
+/// What states explain of the spread; `None` where no treatment was looked at as a whole.
+fn spread(facts: &Facts<'_>, effects: &Effects) -> Option<Table> {
     let columns = columns(
         &["treatment"],
         &[
@@ -219,7 +228,9 @@ fn spread(facts: &Facts<'_>, effects: &Effects) -> Table {
     };
     let cell =
         |contrast: Option<Contrast>| contrast.map_or_else(Cell::none, |one| Cell::Interval(ratio(&one)));
-    let rows = effects.effects.iter().map(|effect| {
+    let is_whole = |effect: &&Effect| !matches!(effect.outcome, Outcome::NotWhole(_));
+    let whole: Vec<&Effect> = effects.effects.iter().filter(is_whole).collect();
+    let rows = whole.iter().map(|effect| {
         let spread = &effect.spread;
         vec![
             Cell::text(label(facts, effect)),
@@ -229,5 +240,7 @@ fn spread(facts: &Facts<'_>, effects: &Effects) -> Table {
             cell(spread.clear),
         ]
     });
-    Table::new("What states explain of the spread between rounds", columns, rows).shown(Shown::Page)
+    let table =
+        Table::new("What states explain of the spread between rounds", columns, rows).shown(Shown::Page);
+    (!whole.is_empty()).then_some(table)
 }

@@ -1,5 +1,6 @@
 //! Cells and columns that several sections have.
 
+use crate::{Estimate, Facts};
 use threadwise_document::{Cell, Column};
 
 /// Columns of words, then columns of figures.
@@ -12,3 +13,17 @@ pub fn columns(texts: &[&str], figures: &[&str]) -> Vec<Column> {
 pub fn share(value: f64) -> Cell {
     Cell::Value { value, unit: "share" }
 }
+
+/// A group's name.
+pub fn group_name(group: &str) -> Cell {
+    Cell::text(if group.is_empty() { "all" } else { group })
+}
+
+/// Group of an estimate, its name and what it compares.
+pub fn names(facts: &Facts<'_>, estimate: &Estimate) -> [Cell; 3] {
+    let [label, against] = facts.compared(estimate).map(Cell::Text);
+    [group_name(facts.group_of(&estimate.treatment)), label, against]
+}
+
+/// Headings of [`names`].
+pub const NAMES: [&str; 3] = ["group", "comparison", "compared"];

@@ -5,14 +5,15 @@ use crate::Facts;
 use crate::looks::prevalence::COST_SHARE;
 use crate::looks::states::State;
 use crate::looks::strip::strip;
-use crate::looks::words::{meaning, name};
-use crate::looks::{CpuShares, Looks, TreatmentLooks};
+use crate::looks::words::{meaning, name, windows};
+use crate::looks::{Coverage, CpuShares, Looks, TreatmentLooks};
 use std::collections::BTreeSet;
 use threadwise_document::numbers::{counted, cpu_list, grouped, nanoseconds, percent, seconds, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Interval, Prose, Section, Shown, Strip, Table, prose,
 };
 use threadwise_machine::CpuSet;
+use threadwise_study::Moment;
 
 /// Words of `threadwise watch` that a logical CPU may have, and what a heading calls them.
 const CPU_WORDS: [(&str, &str); 7] = [
@@ -36,6 +37,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let tables = [by_cpu(looks), stretches(looks), transitions(looks), distances(facts, looks)];
     blocks.extend(tables.into_iter().flatten().map(|table| Block::Table(table.shown(Shown::Page))));
     blocks.extend(one_distance(looks).map(|line| Block::Text(line, Shown::Page)));
+    blocks.extend(no_ratios(looks).map(|line| Block::Text(line, Shown::Page)));
     let title = if facts.study.runs_whole() { "Where runs ran" } else { "Where slices ran" };
     Some(Section::new("looks", title, blocks))
 }
@@ -49,9 +51,13 @@ pub fn gap(facts: &Facts<'_>) -> Option<Prose> {
     let noted = facts.notes.iter().find(|note| note.starts_with(NOTE));
     Some(match noted {
         _ if facts.is_simulated() => prose!("Where {} ran: nowhere, they come from a model.", slices),
-        Some(note) => prose!("Where {} ran is not known: {}.", slices, note.trim().trim_end_matches('.')),
+        Some(note) => {
+            let why = note.strip_prefix(AT).unwrap_or(note).trim().trim_end_matches('.');
+            prose!("Where {} ran is not known: {}.", slices, why)
+        }
         None => prose!(
-            "Where {} ran is not known: the file has no looks around them. Those of earlier versions have none.",
+            "Where {} ran is not known: the file has no looks around them (--no-probe leaves them out, and files of \
+             earlier versions have none).",
             slices
         ),
     })
@@ -59,10 +65,21 @@ pub fn gap(facts: &Facts<'_>) -> Option<Prose> {
 
 /// How a note of the store begins that says why there are no looks.
 const NOTE: &str = "no looks";
+/// How it begins where looks could not be taken; the rest is the reason.
+const AT: &str = "no looks at where slices ran:";
 
 /// What the study's measured windows are called.
 fn slices(facts: &Facts<'_>) -> &'static str {
-    if facts.study.runs_whole() { "runs" } else { "slices" }
+    windows(facts.study)
+}
+
+/// Why there are no ratios by state where slices are long.
+fn no_ratios(looks: &Looks) -> Option<Prose> {
+    (looks.moment == Moment::During).then(|| {
+        "There are no ratios by state: what a look sees during a run came after the run's treatment began, and may be \
+         its doing."
+            .into()
+    })
 }
 
 /// What the looks cost.
@@ -70,11 +87,16 @@ fn cost(looks: &Looks) -> Prose {
     let cpus: CpuSet = looks.cpus.iter().copied().collect();
     let what = if cpus.len() == 1 { "logical CPU" } else { "logical CPUs" };
     let share = looks.cost_share.map_or_else(|| "an unknown share".to_owned(), percent);
+    let each_time = match looks.coverage.is_whole() {
+        true => String::new(),
+        false => format!(", {} each time,", looks.coverage.looked_at),
+    };
     let mut text = prose!(
-        "{} at {} {} took {} of the measured time, waiting for each other included ({} each, median)",
+        "{} at {} {}{} took {} of the measured time, waiting for each other included ({} each, median)",
         counted_grouped(looks.taken.all(), "look"),
         what,
         cpu_list(&cpus),
+        each_time,
         Prose::figure(share),
         Prose::figure(nanoseconds(looks.took_ns_p50)),
     );
@@ -92,7 +114,7 @@ fn counted_grouped(count: u32, noun: &str) -> String {
 
 /// What these looks cannot say, or should not have said.
 fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<Prose> = not_whole(looks).into_iter().collect();
     if looks.cpus.len() == 1 {
         lines.push(prose!(
             "With one logical CPU there is no other that it could share its core with: it was alone or had a co-runner."
@@ -103,9 +125,14 @@ fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
             "Nothing is said of co-runners: the width of a free core is not known of this processor, or none was ever free."
         ));
     }
-    if looks.siblings_ns.is_none() {
+    if looks.lines_mislead {
         lines.push(prose!(
-            "Nothing is said of one core: the times of cache lines leave no gap between siblings and others."
+            "Who was on one core is said by widths alone: here cache lines take siblings as long as others."
+        ));
+    } else if looks.siblings_ns.is_none() && looks.cpus.len() > 1 {
+        lines.push(prose!(
+            "The times of cache lines leave no gap between siblings and others: who was on one core is said where \
+             widths show it, and not elsewhere."
         ));
     }
     if looks.contradictions > 0 {
@@ -117,12 +144,40 @@ fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     }
     if looks.slices_without > 0 {
         let (slices, without) = (slices(facts), grouped(looks.slices_without.into()));
-        lines.push(prose!("{} {} had no look before them and are not counted here.", without, slices));
+        lines.push(match looks.moment {
+            Moment::During => prose!(
+                "{} {} had no look during them: where they ran is not known, and they count so by their time.",
+                without,
+                slices
+            ),
+            _ => prose!("{} {} had no look before them and are not counted here.", without, slices),
+        });
     }
     lines
 }
 
-/// States that occurred before any slice, of any treatment or of all logical CPUs.
+/// That states are of some logical CPUs alone; `None` where all were looked at.
+fn not_whole(looks: &Looks) -> Option<Prose> {
+    let Coverage { cpus, looked_at } = looks.coverage;
+    (!looks.coverage.is_whole()).then(|| {
+        prose!(
+            "{} of {} logical CPUs were looked at each time. A state is of those of a treatment's logical CPUs that were \
+             looked at, and says nothing of its others; two on one core are seen where both were.",
+            looked_at.to_string(),
+            cpus.to_string(),
+        )
+    })
+}
+
+/// How many of a treatment's logical CPUs its states are of: `16 of 64`.
+fn looked_at(coverage: Coverage) -> Cell {
+    match coverage.is_whole() {
+        true => Cell::text("all"),
+        false => Cell::Text(format!("{} of {}", coverage.looked_at, coverage.cpus)),
+    }
+}
+
+/// States that occurred in the looks that count, of any treatment or of all logical CPUs.
 fn occurred(looks: &Looks) -> Vec<State> {
     let seen = |state: &State| {
         let of_treatments = looks.treatments.iter().flat_map(|treatment| &treatment.states);
@@ -138,30 +193,45 @@ fn share_cell(share: Option<&Interval>) -> Cell {
 /// States by treatment.
 fn treatments(facts: &Facts<'_>, looks: &Looks) -> Table {
     let states = occurred(looks);
-    let has_during = looks.treatments.iter().any(|treatment| treatment.with_during > 0);
+    let has_during = has_during(looks);
     let drop_at = |state: &State| match state {
         State::Away | State::Unknown => 1,
         State::CoRunner => 4,
         State::Clear | State::SameCore => 0,
     };
-    let mut columns = vec![Column::text("treatment"), Column::figure("looks").drop_at(2)];
+    let mut columns = vec![Column::text("treatment")];
+    let is_whole = looks.treatments.iter().all(|one| one.coverage.is_whole());
+    columns.extend((!is_whole).then(|| Column::figure("logical CPUs")));
+    columns.push(Column::figure("looks").drop_at(2));
     columns.extend(states.iter().map(|state| Column::figure(name(*state)).drop_at(drop_at(state))));
     columns.push(Column::figure("changed").drop_at(3));
     columns.extend(has_during.then(|| Column::figure("other during").drop_at(1)));
     let rows = looks.treatments.iter().map(|one| {
         let share = |state: &State| one.states.iter().find(|known| known.state == *state);
-        let mut cells = vec![Cell::text(&one.treatment), Cell::Count(one.slices.into())];
+        let mut cells = vec![Cell::text(&one.treatment)];
+        cells.extend((!is_whole).then(|| looked_at(one.coverage)));
+        cells.push(Cell::Count(one.looks.into()));
         cells.extend(states.iter().map(|state| share_cell(share(state).map(|known| &known.share))));
         cells.push(share_cell(one.disagree.as_ref()));
         cells.extend(has_during.then(|| during(one)));
         cells
     });
     let slices = slices(facts);
-    let caption = format!("Where {slices} ran: a treatment's own logical CPUs in the looks before them");
+    let caption = match looks.moment {
+        Moment::During => format!(
+            "Where {slices} ran: a treatment's own logical CPUs in the looks during them, weighted by their time"
+        ),
+        _ => format!("Where {slices} ran: a treatment's own logical CPUs in the looks before them"),
+    };
     Table {
         when_narrow: "Columns that have no room here are on the page (--html).".into(),
         ..Table::new(caption, columns, rows)
     }
+}
+
+/// Whether looks during slices stand beside those before and after them.
+fn has_during(looks: &Looks) -> bool {
+    looks.moment == Moment::Before && looks.treatments.iter().any(|treatment| treatment.with_during > 0)
 }
 
 /// `3 of 40`.
@@ -176,8 +246,15 @@ fn legend(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     let mut parts: Vec<Prose> =
         occurred(looks).into_iter().map(|state| prose!("{}: {}.", name(state), meaning(state))).collect();
     let slice = slices(facts).trim_end_matches('s');
-    parts.push(prose!("changed: the looks before and after a {} differ.", slice));
-    if looks.treatments.iter().any(|treatment| treatment.with_during > 0) {
+    if looks.moment == Moment::During {
+        parts.push(prose!(
+            "A logical CPU that did not meet the others in time is not known: the load may have kept it."
+        ));
+        parts.push(prose!("changed: two looks during a {} that are known differ.", slice));
+    } else {
+        parts.push(prose!("changed: the looks before and after a {} differ.", slice));
+    }
+    if has_during(looks) {
         parts.push(prose!("other during: a look while it ran was in another state than both."));
     }
     let level = set_percent(facts.level());
@@ -196,9 +273,14 @@ fn figure(facts: &Facts<'_>, looks: &Looks, strip: Strip) -> Figure {
         "Below, a row for each logical CPU: its state over time, of which a column is {}. A column with several states \
          is divided by their shares of the time. Above, a row for each treatment: the speed of each {slice} over its \
          treatment's median (the line at 1; a row begins at 0), marked by the state of the treatment's own logical CPUs \
-         before it. Breaks are cut out.",
+         {}. Breaks are cut out.",
         seconds(strip.column_s),
+        if looks.moment == Moment::During { "in most looks during it" } else { "before it" },
     );
+    if !looks.coverage.is_whole() {
+        description
+            .push_str(" Of treatments of which not all were looked at it is the state of those that were.");
+    }
     let (cpus, treatments) = (looks.cpus.len(), facts.study.treatments.len());
     if strip.cpus.len() < cpus {
         description.push_str(&format!(" The first {} of {cpus} logical CPUs are drawn.", strip.cpus.len()));
@@ -263,7 +345,10 @@ fn by_cpu(looks: &Looks) -> Option<Table> {
         [Cell::text(one.cpu.to_string()), Cell::Count(one.looks.into())].into_iter().chain(shares).collect()
     });
     let names: Vec<&str> = std::iter::once("looks").chain(words.iter().map(|(_, name)| *name)).collect();
-    let caption = "How each logical CPU had its core, whatever ran next";
+    let caption = match looks.moment {
+        Moment::During => "How each logical CPU had its core in the looks that count, whatever ran",
+        _ => "How each logical CPU had its core, whatever ran next",
+    };
     (!looks.by_cpu.is_empty()).then(|| Table::new(caption, columns(&["logical CPU"], &names), rows))
 }
 
@@ -324,18 +409,19 @@ fn distances(facts: &Facts<'_>, looks: &Looks) -> Option<Table> {
         std::iter::once(Cell::text(format!("those of {}", one.treatment))).chain(shares).collect()
     });
     let caption = format!(
-        "Near and far: levels of a cache line's time between different cores (5th to 95th percentile a move), before {}",
+        "Near and far: levels of a cache line's time between different cores (5th to 95th percentile a move), {} {}",
+        looks.moment.word(),
         slices(facts)
     );
     (levels.len() > 1).then(|| Table::new(caption, columns, std::iter::once(all).chain(rows)))
 }
 
-/// That near and far are not told apart.
+/// That near and far are not distinguished.
 fn one_distance(looks: &Looks) -> Option<Prose> {
     let [level] = looks.distances.as_slice() else { return None };
     Some(prose!(
         "A cache line passed between different cores in {} a move (5th to 95th percentile of {}): one level, so that \
-         near and far are not told apart.",
+         near and far are not distinguished.",
         Prose::figure(range(level.line_ns_p5, level.line_ns_p95)),
         counted(level.lines as usize, "line"),
     ))

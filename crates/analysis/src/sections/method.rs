@@ -1,9 +1,10 @@
 //! How the figures were made, how far to trust them, and what was set.
 
-use super::cells::{columns, share};
-use super::looks;
+use super::cells::{NAMES, columns, group_name, names, share};
+use super::{halves, latency, looks, lost_cpu, order};
+use crate::estimate::Alarm;
 use crate::kind::Kind;
-use crate::{BlockCovariates, Direction, Estimate, Facts, Ratio, Unflagged};
+use crate::{Answer, BlockCovariates, Direction, Facts, Ratio, Unflagged};
 use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Prose, Section, Shown, Table, prose};
 use threadwise_study::Stopping;
@@ -12,9 +13,11 @@ use threadwise_study::Stopping;
 pub fn section(facts: &Facts<'_>, kind: &dyn Kind) -> Section {
     let mut tables = vec![noise_floors(facts, kind), estimates(facts)];
     tables.extend(other_metrics(facts, kind));
+    tables.extend(latency::table(facts));
     tables.push(covariates(facts));
     tables.extend(covariates_by_block(facts));
     tables.extend(unflagged(facts));
+    tables.extend(lost_cpu::table(facts));
     let texts = paragraphs(facts, kind).into_iter().map(|text| Block::Text(text, Shown::Page));
     let tables = tables.into_iter().map(|table| Block::Table(table.shown(Shown::Page)));
     Section::new("method", "Method and noise", texts.chain(tables).collect())
@@ -26,22 +29,29 @@ fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
     let mut lines = vec![
         prose!(
             "A block is one draw of cores with one warmed worker per treatment. In each of its {} every treatment {}, in \
-             shuffled order. The block is the statistical unit: {} counted. Stopping rule: {}.",
+             a drawn order. The block is the statistical unit: {} counted. Stopping rule: {}.",
             numbers::counted(design.rounds as usize, "round"),
             kind.turn(facts),
             numbers::counted(analysis.blocks as usize, "block"),
             stopping(design.stopping),
         ),
         prose!(
-            "Intervals are at {} and come from differences of logarithms within rounds. An effect is shown where the \
-             interval, adjusted by Holm's method for the number of comparisons, excludes 1 and the ratio is further from 1 \
-             than the noise floor. The noise floor is the interval of the baseline compared with itself under a second name \
-             (A/A). An estimate is conclusive where its half-width is within {}.",
+            "Intervals are at {} and come from ratios of sums over the rounds of a block. Differences of less than {}, \
+             the margin, were set before to be too small to matter. A ratio is larger or smaller where its interval, \
+             adjusted by Holm's method for the number of comparisons, lies beyond the margin, different by less where it \
+             leaves out 1 and lies within it, different by how much is open where it leaves out 1 and crosses it, \
+             equivalent where two one-sided tests at {} put it within the margin, and undecided otherwise. The noise floor \
+             is the interval of the baseline compared with itself under a second name (A/A); it is an alarm, and decides \
+             nothing.",
             Prose::figure(numbers::set_percent(facts.level())),
-            Prose::figure(numbers::set_percent(design.target_half_width)),
+            Prose::figure(numbers::set_percent(design.margin)),
+            Prose::figure(numbers::set_percent(1.0 - facts.level())),
         ),
     ];
-    lines.extend(kind.method());
+    lines.extend(kind.method(facts));
+    lines.extend(order::paragraph(facts));
+    lines.extend(halves::warm_up(facts));
+    lines.extend(halves::paragraph(facts));
     lines.extend(looks::gap(facts));
     if !analysis.excluded_blocks.is_empty() {
         let left_out: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
@@ -59,20 +69,29 @@ fn stopping(rule: Stopping) -> String {
             format!("number of blocks fixed before the first look, from a budget of {budget_s} s")
         }
         Stopping::Until { half_width, budget_s } => format!(
-            "up to five looks until every half-width is within {}, at most {budget_s} s",
+            "looks from 8 blocks on until every half-width is within {}, at most {budget_s} s",
             numbers::set_percent(half_width)
         ),
         Stopping::Blocks { blocks } => format!("exactly {}", numbers::counted(blocks as usize, "block")),
     }
 }
 
-fn group_name(group: &str) -> Cell {
-    Cell::text(if group.is_empty() { "all" } else { group })
-}
-
 /// The ends of an interval near 1, where two decimals hide what it is about.
 fn ends(low: f64, high: f64) -> Cell {
     Cell::text(format!("[{}, {}]", numbers::ratio_near_1(low), numbers::ratio_near_1(high)))
+}
+
+/// The answer in words, with the margin.
+fn answer(ratio: &Ratio) -> String {
+    let margin = numbers::set_percent(ratio.margin);
+    match ratio.answer {
+        Answer::Larger => format!("larger by more than {margin}"),
+        Answer::Smaller => format!("smaller by more than {margin}"),
+        Answer::WithinMargin => format!("different by less than {margin}"),
+        Answer::SizeOpen => "different, by how much is open".to_owned(),
+        Answer::Equivalent => format!("equivalent within ±{margin}"),
+        Answer::Undecided => "undecided".to_owned(),
+    }
 }
 
 fn noise_floors(facts: &Facts<'_>, kind: &dyn Kind) -> Table {
@@ -84,26 +103,22 @@ fn noise_floors(facts: &Facts<'_>, kind: &dyn Kind) -> Table {
             Cell::text(kind.metric_name(facts.study, &floor.metric)),
             ends(floor.low, floor.high),
             Cell::text(format!("±{}", numbers::percent(floor.floor.exp_m1()))),
+            Cell::text(numbers::p_value(floor.p)),
+            Cell::text(match floor.alarm {
+                Some(Alarm::Different) => "differs",
+                Some(Alarm::Wide) => "wider than the margin",
+                None => "none",
+            }),
         ]
     });
-    Table::new("Noise floor (A/A)", columns(&["group", "metric"], &["interval", "floor"]), rows)
+    Table::new("Noise floor (A/A)", columns(&["group", "metric"], &["interval", "floor", "p", "alarm"]), rows)
 }
-
-/// Group of an estimate, its name and what it compares.
-fn names(facts: &Facts<'_>, estimate: &Estimate) -> [Cell; 3] {
-    let [label, against] = facts.compared(estimate).map(Cell::Text);
-    [group_name(facts.group_of(&estimate.treatment)), label, against]
-}
-
-/// Headings of [`names`].
-const NAMES: [&str; 3] = ["group", "comparison", "compared"];
 
 fn estimates(facts: &Facts<'_>) -> Table {
     // One method for all is said once.
     let mut methods: Vec<&str> = facts.throughput().map(|estimate| estimate.method.as_str()).collect();
     methods.dedup();
     let common = methods.len() <= 1;
-    let yes = |flag: bool| Cell::text(if flag { "yes" } else { "no" });
     let rows = facts.throughput().map(|estimate| {
         let ratio = &estimate.ratio;
         let value = Cell::Value { value: ratio.value, unit: "ratio" };
@@ -112,16 +127,14 @@ fn estimates(facts: &Facts<'_>) -> Table {
             ends(ratio.holm_low, ratio.holm_high),
             Cell::text(numbers::p_value(estimate.p_t)),
             Cell::text(numbers::p_value(estimate.p_sign_flip)),
-            Cell::text(numbers::correlation(estimate.lag1)),
+            Cell::text(numbers::correlation(estimate.correlation)),
             Cell::Count(ratio.blocks.into()),
-            yes(ratio.conclusive),
-            yes(ratio.effect),
+            Cell::text(answer(ratio)),
         ];
         let method = (!common).then(|| Cell::text(&estimate.method));
         names(facts, estimate).into_iter().chain(method).chain(figures).collect()
     });
-    let figures =
-        ["ratio", "Holm interval", "p (t)", "p (sign flip)", "lag-1", "blocks", "conclusive", "effect"];
+    let figures = ["ratio", "Holm interval", "p (t)", "p (sign flip)", "correlation", "blocks", "answer"];
     let texts: Vec<&str> = NAMES.into_iter().chain((!common).then_some("method")).collect();
     let headline = facts.analysis.commands.as_ref().and_then(|commands| commands.headline());
     let what = match headline {
@@ -175,6 +188,10 @@ fn covariates(facts: &Facts<'_>) -> Table {
     let rows = [
         ("time stolen by the hypervisor on used logical CPUs", share(covariates.steal_share)),
         ("the same in the worst block", share(covariates.steal_share_max)),
+        (
+            "waiting for a logical CPU that others had, worst block",
+            known_share(covariates.run_queue_wait_share_max),
+        ),
         ("idle siblings of used cores: busy with something else", share(covariates.left_over_busy_share)),
         ("other logical CPUs: busy with something else", share(covariates.others_busy_share)),
         ("a co-runner on the siblings of used logical CPUs", known_share(covariates.co_runner_share)),
@@ -203,6 +220,7 @@ fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
             known_share(block.co_runner_after_share),
             known_share(block.co_runner_share_max),
             share(block.steal_share),
+            known_share(block.run_queue_wait_share),
             share(block.left_over_busy_share),
             share(block.others_busy_share),
             known_share(block.straggler_share),
@@ -215,6 +233,7 @@ fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
         "co-runner after",
         "worst treatment",
         "steal",
+        "waiting for a CPU",
         "idle siblings busy",
         "others busy",
         "stragglers",

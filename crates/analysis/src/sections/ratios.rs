@@ -2,7 +2,7 @@
 
 use crate::{Estimate, Facts};
 use threadwise_document::chart::{RatioChart, RatioRow};
-use threadwise_document::numbers::ratio;
+use threadwise_document::numbers::{ratio, set_percent};
 use threadwise_document::{Cell, Chart, Column, Figure, Prose, Says, Shown, Table};
 
 /// What a figure of ratios says beside its numbers.
@@ -19,13 +19,21 @@ pub struct Words {
     pub says: Says,
 }
 
+/// What the signs of the figure mean, for its description.
+pub fn signs(facts: &Facts<'_>) -> String {
+    let margin = set_percent(facts.study.design.margin);
+    format!(
+        "The band around 1 is the margin, ±{margin}: what lies in it counts as the same. A dot is filled where the \
+         interval leaves out 1 and reaches beyond the band."
+    )
+}
+
 /// The figure; none where nothing is compared.
 pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Option<Figure> {
     let is_shown =
         |estimate: &&Estimate| estimate.metric == metric && facts.group_of(&estimate.treatment) == group;
     let estimates: Vec<&Estimate> = facts.analysis.estimates.iter().filter(is_shown).collect();
-    let floor = facts.analysis.floor(group, metric).map(|floor| floor.floor);
-    let floor = floor.filter(|floor| floor.is_finite());
+    let margin = 1.0 + facts.study.design.margin;
     (!estimates.is_empty()).then(|| Figure {
         wide: false,
         title: facts.titled(&words.title, group),
@@ -34,8 +42,8 @@ pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Opt
         chart: Chart::Ratios(RatioChart {
             group: group.to_owned(),
             what: words.axis,
-            floor_low: floor.map(|floor| (-floor).exp()),
-            floor_high: floor.map(f64::exp),
+            margin_low: margin.recip(),
+            margin_high: margin,
             rows: estimates.iter().map(|estimate| row(facts, estimate, words.says)).collect(),
         }),
     })
@@ -51,7 +59,7 @@ fn row(facts: &Facts<'_>, estimate: &Estimate, says: Says) -> RatioRow {
         low: figure.low,
         high: figure.high,
         mark: figure.words(says),
-        effect: figure.effect,
+        is_different: figure.is_different() && !figure.is_same(),
         // There is no room for more beside a dot.
         figures: match figure.has_ends() {
             true => Prose::from(figure).to_string(),

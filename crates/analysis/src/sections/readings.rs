@@ -3,10 +3,11 @@
 use crate::Facts;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
-use threadwise_study::{command, worklist};
+use threadwise_study::{command, warmup, worklist};
 
-/// Samplers whose readings are the subject of other sections: what commands and lists said, and who shared a core.
-const ELSEWHERE: [&str; 4] = [command::SAMPLER, worklist::SAMPLER, "co-runner", "stranger"];
+/// Samplers whose readings are the subject of other sections: what commands and lists said, warm-ups, and who shared
+/// a core.
+const ELSEWHERE: [&str; 5] = [command::SAMPLER, worklist::SAMPLER, warmup::SAMPLER, "co-runner", "stranger"];
 
 /// Most metrics of one sampler that have a column; perf may have many.
 const MAX_METRICS: usize = 12;

@@ -83,6 +83,38 @@ impl MergedLatency {
         self.add_counts(payload, buckets)
     }
 
+    /// Adds all counts of another one.
+    ///
+    /// # Errors
+    /// Another precision.
+    pub fn merge(&mut self, other: &Self) -> Result<(), HistogramError> {
+        let Some(layout) = other.layout else { return Ok(()) };
+        if *self.layout.get_or_insert(layout) != layout {
+            return Err(HistogramError::Layout);
+        }
+        if self.counts.len() < other.touched.end {
+            self.counts.resize(other.touched.end, 0);
+        }
+        for bucket in other.touched.clone() {
+            self.counts[bucket] = self.counts[bucket].wrapping_add(other.counts[bucket]);
+        }
+        self.touched = match self.touched.is_empty() {
+            true => other.touched.clone(),
+            false => self.touched.start.min(other.touched.start)..self.touched.end.max(other.touched.end),
+        };
+        self.total = self.total.wrapping_add(other.total);
+        Ok(())
+    }
+
+    /// Share of the steps in buckets that end above a latency, in nanoseconds; `None` without steps.
+    pub fn share_above(&self, latency_ns: u64) -> Option<f64> {
+        let layout = self.layout.filter(|_| self.total > 0)?;
+        let is_above = |bucket: &usize| layout.highest_in(*bucket) > latency_ns;
+        let above = self.touched.clone().rev().take_while(is_above);
+        let steps = above.fold(0_u64, |sum, bucket| sum.wrapping_add(self.counts[bucket]));
+        Some(steps as f64 / self.total as f64)
+    }
+
     /// Adds the counts after the header.
     ///
     /// Nearly all numbers are one byte, and counts and runs of empty buckets follow each other in no
@@ -291,6 +323,32 @@ mod tests {
         assert_eq!((merged.steps(), merged.quantile(0.5), merged.quantile(0.99)), (200, Some(50), Some(99)));
         merged.clear();
         assert_eq!((merged.steps(), merged.quantile(0.5)), (0, None));
+    }
+
+    #[test]
+    fn shares_above_a_latency_and_merged_histograms() {
+        let mut both = Histogram::<u64>::new(3).unwrap();
+        let merged = [(1_000, 990), (2_000_000, 10)].map(|(latency_ns, steps)| {
+            let mut one = Histogram::<u64>::new(3).unwrap();
+            one.record_n(latency_ns, steps).unwrap();
+            both.record_n(latency_ns, steps).unwrap();
+            let mut merged = MergedLatency::new();
+            merged.add(&encode(&one)).unwrap();
+            merged
+        });
+        let mut sum = MergedLatency::new();
+        assert_eq!(sum.share_above(1), None);
+        merged.iter().for_each(|one| sum.merge(one).unwrap());
+        sum.merge(&MergedLatency::new()).unwrap();
+        assert_eq!(
+            [0, 100_000, 1_999_000, 3_000_000].map(|ns| sum.share_above(ns).unwrap()),
+            [1.0, 0.01, 0.01, 0.0]
+        );
+        let mut at_once = MergedLatency::new();
+        at_once.add(&encode(&both)).unwrap();
+        assert!([0.5, 0.99, 0.991, 1.0].iter().all(|q| sum.quantile(*q) == at_once.quantile(*q)));
+        sum.clear();
+        assert_eq!((sum.steps(), sum.quantile(0.5)), (0, None));
     }
 
     #[test]

@@ -5,15 +5,20 @@
 //! Sources in one place: docs/METHODOLOGY.md.
 
 pub mod average;
+pub mod correlation;
+pub mod false_discovery;
 pub mod holm;
 pub mod latency;
 pub mod mean;
+pub mod moderated;
 pub mod permutation;
 pub mod student;
 
 pub use average::{arithmetic, geometric, mean, median, per};
+pub use false_discovery::{Discoveries, discoveries};
 pub use holm::{HolmStep, holm};
 pub use latency::{HistogramError, MergedLatency};
-pub use mean::{MIN_BLOCKS_FOR_INFLATION, MeanEstimate, lag1_correlation, variance_inflation};
+pub use mean::MeanEstimate;
+pub use moderated::{Prior, moderated};
 pub use permutation::{EXACT_SIGN_FLIP_LIMIT, SIGN_FLIPS, sign_flip_p};
 pub use student::{Summary, summary, t_quantile, t_two_sided_p};

@@ -4,7 +4,7 @@
 use super::*;
 use crate::commands::IDLE_SHARE;
 use crate::fixtures::{comparison, cpu_times, machine, ratio, study};
-use crate::{Finding, Ratio, analyse_on, plain_verdict};
+use crate::{Answer, Finding, Ratio, analyse_on, plain_verdict};
 use threadwise_study::{
     Comparison, OptionValue, Reading, RunStatus, SessionSlice, Slice, Treatment, command,
 };
@@ -191,10 +191,10 @@ fn series_points_and_steps() {
         all.steps.iter().map(|step| (step.from, step.to, step.speed.as_ref().unwrap())).collect();
     assert_eq!((speeds[0].0, speeds[0].1, speeds[1].0, speeds[1].1), (1, 2, 2, 4));
     close(speeds[0].2.value, 1.6);
-    assert!(speeds[0].2.effect && speeds[0].2.low < 1.6 && speeds[0].2.high > 1.6);
+    assert!(speeds[0].2.is_different() && speeds[0].2.low < 1.6 && speeds[0].2.high > 1.6);
     assert!(speeds[0].2.low > 1.5 && speeds[0].2.high < 1.7);
     close(speeds[1].2.value, 1.0);
-    assert!(!speeds[1].2.effect);
+    assert!(!speeds[1].2.is_different());
 }
 
 #[test]
@@ -296,12 +296,12 @@ fn the_verdict_of_a_work_list() {
         [
             "Seconds per item (recipe sqlite, 5 items): 3.200 [3.196, 3.204] with 1 job on all, 2.000 [1.995, 2.005] \
              with 2 jobs (the list 10.00 s [9.98, 10.03]); 3.520 [3.511, 3.529] with 1 job on no-smt, 2.201 [2.197, 2.206] \
-             with 2 jobs (the list 11.01 s [10.98, 11.03]).",
-            "Speed by number of jobs on all: from 1 to 2 1.60x [1.60, 1.60]; from 2 to 4 1.00x [1.00, 1.00], no \
-             difference shown. 4 jobs add nothing to 2. Speed by number of jobs on no-smt: from 1 to 2 1.60x \
-             [1.59, 1.61]; from 2 to 4 1.00x [1.00, 1.00], no difference shown. 4 jobs add nothing to 2.",
+             with 2 jobs (the list 11.01 s [10.98, 11.03]). Among the fastest of 6: all j4 and all j2.",
+            "Speed by number of jobs on all: from 1 to 2 1.60x [1.59, 1.60]; from 2 to 4 1.00x [1.00, 1.00], the \
+             same within 3%. 4 jobs add nothing to 2 (within 3%). Speed by number of jobs on no-smt: from 1 to 2 1.60x \
+             [1.59, 1.61]; from 2 to 4 1.00x [1.00, 1.00], the same within 3%. 4 jobs add nothing to 2 (within 3%).",
             "Both threads of every core against one of each: with 1 job 1.10x [1.10, 1.10]; with 2 jobs 1.10x \
-             [1.10, 1.10]; with 4 jobs 1.10x [1.10, 1.10].",
+             [1.10, 1.11]; with 4 jobs 1.10x [1.10, 1.11].",
             "Share of their time in which jobs had nothing left to do at the end: 20% [20, 20] with 2 jobs and 30% \
              [30, 30] with 4 jobs on all; 20% [20, 20] with 2 jobs and 30% [30, 30] with 4 jobs on no-smt.",
             "Time of other schedules over the one that was run, computed from each item's time and not run: with 2 \
@@ -314,7 +314,7 @@ fn the_verdict_of_a_work_list() {
              1.00 of 2 on no-smt j1; 2 more in the table. Peak memory: 50.00 MiB [50.00, 50.00] on all j1; no \
              difference shown in 5 comparisons.",
             "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
-            "Trust: noise floor ±0.5%; 8 blocks; no steal seen; no difference shown in 2 of 10 comparisons.",
+            "Trust: noise floor ±0.5%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
             "Scope: engine worklist, workload worklist, recipe sqlite, 40 made items (64 MiB asked for), the largest \
              first, one queue, put out of the page cache before each run.",
         ]
@@ -402,7 +402,7 @@ fn one_block_has_no_interval_and_other_workloads_no_list() {
     let analysis = analyse_on(&study, Some(&topology), &story(1), 1.0);
     let list = analysis.worklist.as_ref().unwrap();
     let speed = list.series[0].steps[0].speed.as_ref().unwrap();
-    assert!(speed.low == 0.0 && speed.high.is_infinite() && !speed.effect);
+    assert!(speed.low == 0.0 && speed.high.is_infinite() && !speed.is_different());
     let findings = plain_verdict(&study, &topology, &analysis);
     assert!(of_kind(&findings, "jobs-step")[0].contains("1.60x (1 block, no interval)"), "{findings:?}");
     let nothing = analyse_on(&study, None, &[], 1.0).worklist.unwrap();
@@ -438,7 +438,7 @@ fn what_more_blocks_would_not_fix_is_not_answered_with_more_blocks() {
     };
     let [trust, scope] = found(0.0);
     assert!(!trust.contains("others kept"), "{trust}");
-    assert!(scope.ends_with("more than the 64 blocks at which `--until` ends."), "{scope}");
+    assert!(scope.contains("Next: the same") && scope.contains("would take too many blocks"), "{scope}");
     let [trust, scope] = found(0.4);
     assert!(trust.contains("others kept the list's logical CPUs 40% busy"), "{trust}");
     assert!(scope.ends_with("Next: the same when nobody else is at work here."), "{scope}");
@@ -459,13 +459,14 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     );
     let mut steady = analysis.clone();
     let point = &mut steady.worklist.as_mut().unwrap().series[0].steps[0];
-    point.speed = Some(Ratio { effect: false, ..ratio(1.07, 1.04, 1.10) });
+    point.speed = Some(Ratio { answer: Answer::Undecided, ..ratio(1.07, 1.04, 1.10) });
     let findings = plain_verdict(&study, &topology, &steady);
     assert_eq!(
         of_kind(&findings, "jobs-step"),
         [
-            "Speed by number of jobs on all: from 1 to 2 1.07x [1.04, 1.10], no difference shown (within the noise \
-              floor). Whether 2 jobs do more than 1 is not decided."
+            "Speed by number of jobs on all: from 1 to 2 1.07x [1.04, 1.10], undecided (not after adjusting for \
+              all comparisons and for correlation). Whether 2 jobs do more than 1 is not decided; best \
+              guess 2 (probability over 99% that 2 jobs do over 3% more)."
         ]
     );
 }

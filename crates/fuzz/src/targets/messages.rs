@@ -82,6 +82,7 @@ fn replies() -> Result<Vec<Reply>, String> {
             engine: "sqlite".to_owned(),
             version: "3.50".to_owned(),
             properties: Some(Properties { dialect: Some("sqlite".to_owned()), ..Properties::default() }),
+            pieces: true,
         },
         Reply::Loaded {
             bytes_per_session: 1 << 20,

@@ -17,7 +17,7 @@ use threadwise_machine::Topology;
 use threadwise_machine::text::{escaped, is_deceptive};
 use threadwise_report::terminal::Style;
 use threadwise_report::{Document, ReportError, csv, html, json as forms, terminal};
-use threadwise_store::{Store, Versions};
+use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
@@ -186,6 +186,7 @@ struct Opened {
     study: Study,
     topology: Topology,
     versions: Versions,
+    is_stopped: bool,
     runs: Vec<Run>,
     notes: Vec<String>,
     probe: Option<Probe>,
@@ -198,12 +199,13 @@ impl Opened {
     fn read(store: &Store, path: &Path) -> Result<Self, threadwise_store::StoreError> {
         let (study, topology, versions) =
             (store.study().clone(), store.topology().clone(), store.versions().clone());
+        let is_stopped = store.state()? == EndState::Stopped;
         let (runs, notes) = (store.runs()?, store.notes()?);
         let probe = store.probes()?.pop().map(|stored| stored.probe);
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
-        Ok(Self { study, topology, versions, runs, notes, probe, hardware, analysis, source })
+        Ok(Self { study, topology, versions, is_stopped, runs, notes, probe, hardware, analysis, source })
     }
 
     fn facts(&self) -> Facts<'_> {
@@ -217,6 +219,7 @@ impl Opened {
             program_version: &self.versions.program,
             engine_version: &self.versions.engine_version,
             created_utc: &self.versions.created_utc,
+            is_stopped: self.is_stopped,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
         }
@@ -255,8 +258,8 @@ fn shown(facts: &Facts<'_>, forms: &[Form]) -> Result<(), String> {
     for finding in findings {
         let text = finding.text();
         let wrong = ["NaN", "inf"].into_iter().find(|word| has_word(text.as_bytes(), word));
-        // A text of the file may have the word itself; its numbers are binary.
-        let is_number = |word: &str| fs::read(facts.source).is_ok_and(|file| !has_word(&file, word));
+        // A text of the file may have the word itself, right before the next text; its numbers are binary.
+        let is_number = |word: &str| fs::read(facts.source).is_ok_and(|file| !has_start(&file, word));
         hold(!wrong.is_some_and(is_number), || format!("a number that is none: {}", escaped(&text)))?;
     }
     forms.iter().try_for_each(|form| form(facts, style))
@@ -264,6 +267,12 @@ fn shown(facts: &Facts<'_>, forms: &[Form]) -> Result<(), String> {
 
 fn has_word(bytes: &[u8], word: &str) -> bool {
     bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|found| found == word.as_bytes())
+}
+
+/// Whether a word begins so.
+fn has_start(bytes: &[u8], start: &str) -> bool {
+    let mut words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
+    words.any(|found| found.starts_with(start.as_bytes()))
 }
 
 fn on_terminal(document: &Document, style: Style) -> String {

@@ -32,11 +32,12 @@ fn study() -> Study {
         design: Design {
             rounds: 1,
             slice_ns: 1,
-            rewarm_ns: 0,
+            rewarm_ns: Some(0),
             stopping: Stopping::Blocks { blocks: 1 },
             level: 0.95,
-            target_half_width: 0.05,
+            margin: 0.03,
         },
+        quota: None,
         left_out: Vec::new(),
     }
 }
@@ -82,6 +83,9 @@ fn exported(runs: &[Run]) -> String {
         queries: None,
         commands: None,
         worklist: None,
+        halves: None,
+        warmups: Vec::new(),
+        order: None,
         looks: None,
         effects: None,
     };
@@ -95,6 +99,7 @@ fn exported(runs: &[Run]) -> String {
         program_version: "0",
         engine_version: "0",
         created_utc: "",
+        is_stopped: false,
         probe: None,
         hardware: None,
     };

@@ -46,7 +46,7 @@ fn name_of(documents: &[Facts<'_>], metric: &str) -> String {
 /// A cell that says which side of 1 is better.
 fn with_meaning(compared: &Cell<'_>) -> Value {
     let meaning = match compared {
-        Cell::Ratio { estimate, .. } if estimate.ratio.effect => Some(estimate.ratio.meaning()),
+        Cell::Ratio { estimate, .. } if estimate.ratio.is_different() => Some(estimate.ratio.meaning()),
         _ => None,
     };
     merged(cell(compared), json!({"meaning": meaning}))
@@ -54,11 +54,11 @@ fn with_meaning(compared: &Cell<'_>) -> Value {
 
 fn cell(cell: &Cell<'_>) -> Value {
     match cell {
-        Cell::Ratio { estimate, below_floor } => {
+        Cell::Ratio { estimate, alarm } => {
             json!({
                 "value": estimate.ratio.value, "low": estimate.ratio.low, "high": estimate.ratio.high,
-                "blocks": estimate.ratio.blocks, "conclusive": estimate.ratio.conclusive, "effect": estimate.ratio.effect,
-                "mark": estimate.ratio.mark().words(), "within_noise_floor": below_floor, "reason": null,
+                "blocks": estimate.ratio.blocks, "margin": estimate.ratio.margin, "answer": estimate.ratio.answer,
+                "mark": estimate.ratio.mark().words(), "a_a_alarm": alarm, "reason": null,
             })
         }
         Cell::Lacks(reason) => json!({"value": null, "reason": reason}),

@@ -12,7 +12,7 @@ use threadwise_analysis::queries::plan_name;
 use threadwise_machine::text::escaped_json;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{
-    CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice, command, worklist,
+    Alone, CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice, command, worklist,
 };
 
 /// Every run, without its slices: its fields, status and readings.
@@ -153,7 +153,7 @@ pub fn looks<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Run, Value)>
         let (run, slice) = (one.run, one.slice);
         one.looks.into_iter().flat_map(move |judged| {
             let shares = judged.shares;
-            seen(run, slice, judged.moment, judged.look, |cpu| shares.get(&cpu).copied())
+            seen(run, slice, judged.moment, judged.look, |cpu| shares.get(cpu))
         })
     });
     let others = facts.runs.iter().filter(|run| !run.status.is_valid());
@@ -182,13 +182,24 @@ fn seen<'f>(
     let cpu = |seen: &CpuLook| {
         let line = look.pairs.iter().find(|pair| [pair.a, pair.b].contains(&seen.cpu));
         let share = share(seen.cpu);
+        let without = look.alone.and_then(|one| without(&one, seen.cpu));
         let cpu = json!({
             "cpu": seen.cpu, "state": share.map(Share::word), "with": share.and_then(Share::with),
             "adds_per_step": seen.adds_per_step, "chain_ns": seen.chain_ns,
             "line_to": line.map(|pair| if pair.a == seen.cpu { pair.b } else { pair.a }),
             "line_ns": line.and_then(|pair| pair.line_ns),
+            "without": without.map(|(other, _)| other), "adds_per_step_without": without.map(|(_, adds)| adds),
         });
         (run, merged(place.clone(), cpu))
     };
     look.cpus.iter().map(cpu).collect()
+}
+
+/// The other of a tested pair, and the width without it.
+fn without(one: &Alone, cpu: u32) -> Option<(u32, f64)> {
+    match one {
+        Alone { a, b, a_adds_per_step, .. } if cpu == *a => Some((*b, *a_adds_per_step)),
+        Alone { a, b, b_adds_per_step, .. } if cpu == *b => Some((*a, *b_adds_per_step)),
+        _ => None,
+    }
 }

@@ -252,8 +252,11 @@ fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
 /// A ratio with its sign, and what the sign means where that depends on the quantity.
 fn judged(ratio: &Ratio, says: Says, short: bool, style: Style) -> String {
     let figures = plain(&ratio_text(ratio, short), style.unicode);
-    let meaning =
-        if says == Says::Better && ratio.effect { format!(" {}", ratio.words(says)) } else { String::new() };
+    let meaning = if says == Says::Better && ratio.is_different() && !ratio.is_same() {
+        format!(" {}", ratio.words(says))
+    } else {
+        String::new()
+    };
     format!("{} {figures}{meaning}", marker(ratio, says))
 }
 

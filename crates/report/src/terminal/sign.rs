@@ -33,8 +33,8 @@ pub fn marker(ratio: &Ratio, says: Says) -> char {
     let at = match ratio.mark() {
         Mark::Higher => u32::from(!is_welcome),
         Mark::Lower => 2 + u32::from(!is_welcome),
-        Mark::NoEffect => 4,
-        Mark::Inconclusive => 5,
+        Mark::Same => 4,
+        Mark::Undecided => 5,
     };
     char::from_u32(FIRST + at).unwrap_or('?')
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Facts, analyse_probed};
+use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed};
 use threadwise_machine::Topology;
-use threadwise_store::{Store, Versions};
+use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
@@ -14,6 +14,7 @@ pub struct Opened {
     pub study: Study,
     pub topology: Topology,
     pub runs: Vec<Run>,
+    pub is_stopped: bool,
     pub notes: Vec<String>,
     pub versions: Versions,
     pub analysis: Analysis,
@@ -32,13 +33,15 @@ impl Opened {
         let (mut study, topology) = (store.study().clone(), store.topology().clone());
         study.engine_properties.get_or_insert_with(|| properties(&store.study().engine));
         let versions = store.versions().clone();
+        let is_stopped = store.state().unwrap() == EndState::Stopped;
         let (runs, notes) = (store.runs().unwrap(), store.notes().unwrap());
         let probe = store.probes().unwrap().pop().map(|stored| stored.probe);
         // As threadwise::opened::alpha_share.
-        let alpha_share = if matches!(study.design.stopping, Stopping::Until { .. }) { 0.2 } else { 1.0 };
+        let is_until = matches!(study.design.stopping, Stopping::Until { .. });
+        let alpha_share = if is_until { UNTIL_LEVEL_SHARE } else { 1.0 };
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        Self { study, topology, runs, notes, versions, analysis, source, probe, hardware }
+        Self { study, topology, runs, notes, versions, is_stopped, analysis, source, probe, hardware }
     }
 
     /// What reports and exports are made from.
@@ -53,6 +56,7 @@ impl Opened {
             program_version: &self.versions.program,
             engine_version: &self.versions.engine_version,
             created_utc: &self.versions.created_utc,
+            is_stopped: self.is_stopped,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
         }

@@ -17,9 +17,13 @@ fn interval(mean: f64, unit: &str) -> Interval {
 
 /// Something of everything, with these shares of waits.
 pub fn activity(shares: &[(&str, f64)]) -> Activity {
-    let shares = shares
-        .iter()
-        .map(|(name, share)| WaitShare { name: (*name).to_owned(), share: interval(*share, "share") });
+    let shares = shares.iter().map(|(name, share)| WaitShare {
+        name: (*name).to_owned(),
+        share: interval(*share, "share"),
+        joint_low: share * 0.85,
+        joint_high: share * 1.15,
+        change: None,
+    });
     let counter = |name: &str, row: f64, unit: &str| CounterRate {
         name: name.to_owned(),
         per_row: Some(interval(row, unit)),
@@ -36,6 +40,7 @@ pub fn activity(shares: &[(&str, f64)]) -> Activity {
         }),
         locks: Some(Locks {
             spins_per_row: Some(interval(31.2, "1")),
+            spins_per_row_change: None,
             spinning_share: Some(interval(0.0016, "share")),
             cycles_per_spin_bound: Some(interval(1106.0, "cycles")),
             cycles_per_spin: Some(interval(1.77, "cycles")),

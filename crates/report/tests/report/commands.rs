@@ -35,7 +35,7 @@ const METRICS: [(&str, &str); 4] = [
 ];
 
 /// A study of `bench` with these options beside its command and metrics.
-fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
+pub fn fixture(blocks: u32, options: &[(&str, &str)]) -> Fixture {
     let mut fixture = Fixture::generated(1, 1);
     let study = &mut fixture.study;
     (study.name, study.engine) = ("command".to_owned(), "command".to_owned());
@@ -163,7 +163,7 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
     two        6.238 s ±0.3%  ▼ 0.52x [0.52, 0.52] better   11.9 s       1.91  120 MiB            8
     all        6.134 s ±0.4%  ▼ 0.51x [0.51, 0.51] better   11.9 s       1.94  120 MiB  7, 1 failed
     comparisons
-      all : two  ▼ 0.98x [0.98, 0.99] better
+      all : two  = 0.98x [0.98, 0.99]
     errors (lower is better, noise floor unknown)
       alone                  0 [0, 0]  baseline, twice
       same-core              0 [0, 0]  - a
@@ -172,9 +172,9 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
     - a: 0 in block 0 of same-core  - b: 0 in block 0 of two  - c: 0 in block 0 of all
     p95, ms (lower is better, noise floor ±0.8%)
       alone      10.02 [10.01, 10.03]  baseline, twice
-      same-core  7.905 [7.876, 7.935]  ▼ 0.79x [0.79, 0.79] better
+      same-core  7.905 [7.876, 7.935]  ▼ 0.79x [0.78, 0.79] better
       two        5.202 [5.183, 5.221]  ▼ 0.52x [0.52, 0.52] better
-      all        5.114 [5.095, 5.134]  ▼ 0.51x [0.51, 0.51] better
+      all        5.114 [5.095, 5.134]  ▼ 0.51x [0.51, 0.52] better
     pages, pages (noise floor ±0.8%)
       alone      1235 [1232, 1239]  baseline, twice
       same-core  1233 [1229, 1238]  = 1.00x [1.00, 1.00]
@@ -197,7 +197,7 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
       all        120.0 MiB [120.0, 120.0]  = 1.00x [1.00, 1.00]
     ±, [low, high]: 95% interval over 8 blocks, a run of each treatment in each.
     CPU/run: CPU time of one run of the command; busy CPUs: CPU time over elapsed time.  ▲ higher
-    ▼ lower  = no effect shown  ? inconclusive  better and worse: by what each quantity's heading says.
+    ▼ lower  = within the margin  ? undecided  better and worse: by what each quantity's heading says.
     engine counters (in the HTML report, and with --json): read_bytes
     ");
 }

@@ -35,9 +35,10 @@ fn fixtures() -> [Fixture; 3] {
     };
     let mut all = [one("sqlite", 6), one("postgres", 5), one("mariadb", 6)];
     let small = &mut all[0].analysis.estimates[0];
-    (small.ratio.value, small.ratio.low, small.ratio.high, small.ratio.effect) = (1.002, 0.99, 1.01, false);
+    (small.ratio.value, small.ratio.low, small.ratio.high) = (1.002, 0.99, 1.01);
+    small.ratio.answer = threadwise_analysis::Answer::Equivalent;
     all[1].study.left_out.push("cross-package: one package".to_owned());
-    all[1].analysis.estimates[0].ratio.conclusive = false;
+    all[1].analysis.noise_floors[0].alarm = Some(threadwise_analysis::estimate::Alarm::Wide);
     all[2].analysis.estimates.remove(2);
     all[2]
         .analysis
@@ -66,15 +67,15 @@ fn a_table_of_three_engines() {
     1  sqlite 1.0    logical-io  lite.threadwise        8        ±0.9%
     2  postgres 1.0  logical-io  pg.threadwise          8        ±0.9%
     3  mariadb 1.0   logical-io  maria.threadwise       8        ±0.9%
-    comparison                1                       2                     3
+    comparison                1                     2                       3
     ────────────────────────────────────────────────────────────────────────────────────────────
-    one-cpu/l2 : alone        = 1.00x [0.99, 1.01] ~  ? 0.98x [0.96, 1.00]  = 0.98x [0.96, 1.00]
-    same-core/l2 : alone      ▲ 1.27x [1.24, 1.31]    ▲ 1.27x [1.24, 1.31]  ▲ 1.27x [1.24, 1.31]
-    same-package/l2 : alone   ▲ 1.92x [1.89, 1.95]    ▲ 1.92x [1.89, 1.95]  -
-    cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]    -                     ▲ 1.94x [1.90, 1.98]
-    smt-yield/l2              ▲ 1.29x [1.26, 1.34]    ▲ 1.29x [1.26, 1.34]  ▲ 1.29x [1.26, 1.34]
+    one-cpu/l2 : alone        = 1.00x [0.99, 1.01]  ? 0.98x [0.96, 1.00] ~  ? 0.98x [0.96, 1.00]
+    same-core/l2 : alone      ▲ 1.27x [1.24, 1.31]  ▲ 1.27x [1.24, 1.31] ~  ▲ 1.27x [1.24, 1.31]
+    same-package/l2 : alone   ▲ 1.92x [1.89, 1.95]  ▲ 1.92x [1.89, 1.95] ~  -
+    cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]  -                       ▲ 1.94x [1.90, 1.98]
+    smt-yield/l2              ▲ 1.29x [1.26, 1.34]  ▲ 1.29x [1.26, 1.34] ~  ▲ 1.29x [1.26, 1.34]
     2 -: one package  3 -: crash: gone
-    ▲ higher  ▼ lower  = no effect shown  ? inconclusive  ~ within the noise floor
+    ▲ higher  ▼ lower  = within the margin  ? undecided  ~ A/A alarm
     Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: each
     engine's rows are its own work.
     ");
@@ -113,7 +114,7 @@ fn json_has_cells_in_the_order_of_studies() {
     assert_eq!(row["name"], "cross-package/l2 : alone");
     assert_eq!(row["cells"][1]["value"], Value::Null);
     assert_eq!(row["cells"][1]["reason"], "one package");
-    assert_eq!(row["cells"][0]["effect"], true);
+    assert_eq!(row["cells"][0]["answer"], "larger");
     assert_eq!(row["cells"][0]["reason"], Value::Null);
     assert!(value["note"].as_str().unwrap().contains("Rows per second are not"));
 }

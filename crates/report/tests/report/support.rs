@@ -46,6 +46,7 @@ impl Fixture {
             program_version: "0.1.0",
             engine_version: "1.0",
             created_utc: "2026-01-01T12:00:00Z",
+            is_stopped: false,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
         }
@@ -154,11 +155,12 @@ fn study(rounds: u32, blocks: u32) -> Study {
         design: Design {
             rounds,
             slice_ns: 50_000_000,
-            rewarm_ns: 10_000_000,
+            rewarm_ns: Some(10_000_000),
             stopping: Stopping::Blocks { blocks },
             level: 0.95,
-            target_half_width: 0.05,
+            margin: 0.03,
         },
+        quota: None,
         left_out: vec!["no second NUMA node in a package: memory=remote left out".to_owned()],
     }
 }
@@ -390,6 +392,8 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
                 low: 0.991,
                 high: 1.008,
                 floor: 0.00904,
+                p: 0.41,
+                alarm: None,
             })
             .collect(),
         blocks,
@@ -406,6 +410,9 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         queries: None,
         commands: None,
         worklist: None,
+        halves: None,
+        warmups: Vec::new(),
+        order: None,
         looks: None,
         effects: None,
     }
@@ -437,21 +444,22 @@ fn estimate(comparison: &Comparison, rates: &BTreeMap<&str, BTreeMap<u32, f64>>,
             blocks,
             level: 0.95,
             floor: None,
-            effect: d.mean.abs() > 0.02,
-            conclusive: true,
+            margin: 0.03,
+            answer: threadwise_analysis::Answer::by_interval(d.low.exp(), d.high.exp(), 0.03),
             direction: Direction::HigherIsBetter,
         },
         unit: "ratio".to_owned(),
         method: format!("t over {blocks} blocks"),
         p_t: 0.0004,
         p_sign_flip: 0.0078,
-        lag1: 0.12,
+        correlation: 0.12,
         unflagged: Some(Unflagged {
             value: d.mean.exp(),
             low: d.low.exp(),
             high: d.high.exp(),
             blocks: blocks - 1,
         }),
+        adjusted: None,
     }
 }
 

@@ -99,7 +99,7 @@ fn verdict_and_table() {
     inside L2
       alone (1c1t)                  1   487k ±1.9%  baseline              185 µs  2.05 µs            8
       alone' (1c1t)                 1   492k ±2.1%  baseline again        183 µs  2.03 µs            8
-      one-cpu                       2   481k ±2.2%  = 0.98x [0.96, 1.00]  374 µs  4.16 µs            8
+      one-cpu                       2   481k ±2.2%  ? 0.98x [0.96, 1.00]  374 µs  4.16 µs            8
       same-core                     2   623k ±3.1%  ▲ 1.27x [1.24, 1.31]  289 µs  3.21 µs            8
       same-package                  2   938k ±1.5%  ▲ 1.92x [1.89, 1.95]  192 µs  2.13 µs            8
       cross-package                 2   948k ±2.0%  ▲ 1.94x [1.90, 1.98]  190 µs  2.11 µs            8
@@ -117,7 +117,7 @@ fn verdict_and_table() {
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
+    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = within the margin  ? undecided
     ");
     insta::assert_snapshot!(sections(&fixture.document(), ASCII), @r"
     treatment                sessions        rows/s  ratio to alone           p99  CPU/row         runs
@@ -125,7 +125,7 @@ fn verdict_and_table() {
     inside L2
       alone (1c1t)                  1   487k +-1.9%  baseline              185 us  2.05 us            8
       alone' (1c1t)                 1   492k +-2.1%  baseline again        183 us  2.03 us            8
-      one-cpu                       2   481k +-2.2%  = 0.98x [0.96, 1.00]  374 us  4.16 us            8
+      one-cpu                       2   481k +-2.2%  ? 0.98x [0.96, 1.00]  374 us  4.16 us            8
       same-core                     2   623k +-3.1%  ^ 1.27x [1.24, 1.31]  289 us  3.21 us            8
       same-package                  2   938k +-1.5%  ^ 1.92x [1.89, 1.95]  192 us  2.13 us            8
       cross-package                 2   948k +-2.0%  ^ 1.94x [1.90, 1.98]  190 us  2.11 us            8
@@ -143,7 +143,7 @@ fn verdict_and_table() {
     comparisons
       smt-yield/l2      ^ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ^ 1.27x [1.23, 1.30]  higher
-    +-, [low, high]: 95% interval over 8 blocks.  ^ higher  v lower  = no effect shown  ? inconclusive
+    +-, [low, high]: 95% interval over 8 blocks.  ^ higher  v lower  = within the margin  ? undecided
     ");
 }
 
@@ -184,8 +184,8 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
     ±, [low, high]: 95% interval over 8 blocks.
-    ▲ higher  ▼ lower  = no effect shown
-    ? inconclusive
+    ▲ higher  ▼ lower  = within the margin
+    ? undecided
     ");
     insta::assert_snapshot!(ends(90, 18), @r"
       sessions-4 (spread:4)         4   712k ±2.3%  ▲ 3.54x [3.47, 3.61]  506 µs            8
@@ -194,8 +194,8 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown
-    ? inconclusive
+    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = within the margin
+    ? undecided
     ");
     // Every word of the wide table is whole in the narrow ones; half-widths stand there for intervals.
     let wide = at(100);
@@ -236,7 +236,7 @@ fn comparisons_stand_below_the_table_by_name() {
     let mut fixture = Fixture::generated(8, 5);
     let mut estimate = fixture.analysis.estimates[0].clone();
     (estimate.name, estimate.kind) = ("two \u{1b}[2Jversus two".to_owned(), "named".to_owned());
-    (estimate.ratio.effect, estimate.ratio.conclusive) = (false, false);
+    estimate.ratio.answer = threadwise_analysis::Answer::Undecided;
     fixture.analysis.estimates.push(estimate);
     let text = sections(&fixture.document(), UNICODE);
     let shown: Vec<&str> = text.lines().skip_while(|line| *line != "comparisons").collect();
@@ -244,8 +244,8 @@ fn comparisons_stand_below_the_table_by_name() {
     comparisons
       smt-yield/l2        ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory    ▲ 1.27x [1.23, 1.30]  higher
-      two �[2Jversus two  ? 0.98x [0.96, 1.00]  inconclusive
-    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = no effect shown  ? inconclusive
+      two �[2Jversus two  ? 0.98x [0.96, 1.00]  undecided
+    ±, [low, high]: 95% interval over 8 blocks.  ▲ higher  ▼ lower  = within the margin  ? undecided
     ");
     let narrow = sections(&fixture.document(), Style { width: 50, ..UNICODE });
     assert!(narrow.contains("\n  two \u{fffd}[2Jversus two  ? 0.98x ["), "{narrow}");

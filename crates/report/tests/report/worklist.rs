@@ -39,8 +39,8 @@ fn a_terminal_shows_the_published_table_first() {
     Speed at the same number of jobs
     compared         jobs  speed
     ───────────────────────────────────────────
-    all over no-smt     1  = 0.98x [0.96, 1.00]
-    all over no-smt     2  = 0.97x [0.95, 0.99]
+    all over no-smt     1  ▼ 0.98x [0.96, 1.00]
+    all over no-smt     2  ▼ 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
     The whole list by other schedules: computed from the same runs' items, not run
     jobs            schedule                                 list  time over the run's
@@ -71,8 +71,8 @@ fn a_terminal_shows_the_published_table_first() {
     Speed at the same number of jobs
     compared         jobs  speed
     ───────────────────────────────────────────
-    all over no-smt     1  = 0.98x [0.96, 1.00]
-    all over no-smt     2  = 0.97x [0.95, 0.99]
+    all over no-smt     1  ▼ 0.98x [0.96, 1.00]
+    all over no-smt     2  ▼ 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
     The whole list by other schedules: computed from the same runs' items, not run
     jobs            schedule                        list  time over the run's
@@ -105,8 +105,8 @@ fn a_terminal_shows_the_published_table_first() {
     Speed at the same number of jobs
     compared         jobs  speed
     ───────────────────────────────────────────
-    all over no-smt     1  = 0.98x [0.96, 1.00]
-    all over no-smt     2  = 0.97x [0.95, 0.99]
+    all over no-smt     1  ▼ 0.98x [0.96, 1.00]
+    all over no-smt     2  ▼ 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
     The whole list by other schedules: computed from the same
     runs' items, not run
@@ -316,7 +316,7 @@ fn json_has_the_documented_form() {
     assert!(point["computed"][1]["ratio"]["mean"].as_f64().unwrap() > 1.0);
     let step = &series["steps"][0];
     assert_eq!((&step["from_jobs"], &step["to_jobs"]), (&1.into(), &2.into()));
-    assert_eq!((&step["speed"]["effect"], &step["speed"]["mark"]), (&true.into(), &"higher".into()));
+    assert_eq!((&step["speed"]["answer"], &step["speed"]["mark"]), (&"larger".into(), &"higher".into()));
     let pair = &list["pairs"][2];
     assert_eq!((&pair["kind"], &pair["jobs"]), (&"placement".into(), &4.into()));
     assert_eq!((&pair["treatment"], &pair["baseline"]), (&"all j4".into(), &"no-smt j4".into()));

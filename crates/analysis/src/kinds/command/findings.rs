@@ -3,9 +3,10 @@
 //! its twin together, which is what ratios are over.
 
 use crate::Facts;
-use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, MEMORY, Quantity};
+use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, MEMORY, Quantity};
 use crate::groups::{bare, group_words};
-use crate::words::{finding, judged, limited, list, names, shortened};
+use crate::words::{fastest, finding, judged, limited, list, names, shortened};
+use crate::worklist::ITEM_S;
 use crate::{Estimate, Finding, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::{self, Better, Each};
@@ -55,9 +56,19 @@ pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: 
             .iter()
             .map(|(treatment, estimate)| prose!("{} {}", placed(commands, treatment), worded(estimate)));
         sentences.extend(limited(clauses, MAX_SHOWN).map(|clauses| prose!("Against it: {}.", clauses)));
+        sentences.extend(best(facts, commands, quantity, group));
         evidence.extend(found.into_iter().map(|(_, estimate)| estimate));
     }
     (!sentences.is_empty()).then(|| finding(kind, Prose::join(sentences, " "), &names(&evidence)))
+}
+
+/// Which treatments of a group may be the best in the headline; `None` of another quantity, and where two are compared.
+pub fn best(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, group: &str) -> Option<Prose> {
+    let is_headline = commands.headline().is_some_and(|headline| headline.metric == quantity.metric);
+    let found = commands.fastest.iter().find(|found| is_headline && found.group == group)?;
+    let word = if [ELAPSED, ITEM_S].contains(&quantity.metric.as_str()) { "fastest" } else { "best" };
+    let place = if facts.study.groups().len() > 1 { group_words(facts.study, group) } else { String::new() };
+    Some(fastest(found, word, &place, |name| bare(name).to_owned()))
 }
 
 /// Comparisons of the headline of other kinds than those that are reported, such as with the baseline.
@@ -123,7 +134,8 @@ fn sentences<'a>(
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
         let found = against_baseline(facts, group, &quantity.metric);
         let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_reported(estimate));
-        let (tiny, not): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, estimate)| estimate.ratio.effect);
+        let (tiny, not): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|(_, estimate)| estimate.ratio.is_different());
         let name = baseline(facts, group).map(|treatment| bare(&treatment.name)).unwrap_or_default();
         let mut parts = vec![prose!("{} on {}", base, name)];
         let clauses = shown
@@ -224,7 +236,7 @@ fn effects(facts: &Facts<'_>, metric: &str) -> usize {
 /// How many of them are effects too small to tell.
 fn tiny(facts: &Facts<'_>, metric: &str) -> usize {
     all_against_baseline(facts, metric)
-        .filter(|estimate| estimate.ratio.effect && !is_reported(estimate))
+        .filter(|estimate| estimate.ratio.is_different() && !is_reported(estimate))
         .count()
 }
 
@@ -236,7 +248,7 @@ fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<It
 
 /// An effect that does not round to 1.00x: a page more of memory in every run is one, and no news.
 fn is_reported(estimate: &Estimate) -> bool {
-    estimate.ratio.effect && (estimate.ratio.value - 1.0).abs() >= TINY_SHARE
+    estimate.ratio.is_different() && (estimate.ratio.value - 1.0).abs() >= TINY_SHARE
 }
 
 fn tiny_share() -> Prose {
@@ -253,7 +265,7 @@ fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
 
 /// A ratio with what it means: `0.52x [0.51, 0.53], better`.
 fn worded(estimate: &Estimate) -> Prose {
-    match estimate.ratio.effect {
+    match estimate.ratio.is_different() {
         true => prose!("{}, {}", judged(estimate), estimate.ratio.meaning()),
         false => judged(estimate),
     }

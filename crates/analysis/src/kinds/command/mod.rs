@@ -53,7 +53,7 @@ impl Kind for Commands {
         "runs its command once, to the end".to_owned()
     }
 
-    fn method(&self) -> Vec<Prose> {
+    fn method(&self, _facts: &Facts<'_>) -> Vec<Prose> {
         vec![method("command")]
     }
 

@@ -214,8 +214,9 @@ fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Show
         let words = ratios::Words {
             title: name.clone(),
             description: format!(
-                "With {level} intervals. A filled dot is an effect, a hollow one is not. {}",
-                band_words(facts, group, &quantity.metric)
+                "With {level} intervals. {} {}.",
+                ratios::signs(facts),
+                capital(&floor_words(facts, group, &quantity.metric))
             ),
             axis: Some(format!("ratio of {}", quantity.name)),
             caption: name,
@@ -294,14 +295,6 @@ fn scale(quantity: &Quantity, most: f64) -> (f64, &str) {
         "bytes" if most >= 1024.0 * MIB => (1024.0 * MIB, "GiB"),
         "bytes" => (MIB, "MiB"),
         unit => (1.0, unit),
-    }
-}
-
-/// What the band of a chart of ratios is; without A/A there is none.
-fn band_words(facts: &Facts<'_>, group: &str, metric: &str) -> String {
-    match floor_words(facts, group, metric).as_str() {
-        known if known.contains('±') => format!("The band around 1 is the {known}."),
-        unknown => format!("{}.", capital(unknown)),
     }
 }
 

@@ -35,7 +35,10 @@ fn panel(found: Found<'_>, group: &str, measured: &TreatmentQueries) -> Panel {
     let bar = |(number, query): (&u8, &QueryEstimates)| -> Option<Bar> {
         let speed = query.speed.as_ref().filter(|speed| speed.value.is_finite() && speed.value > 0.0)?;
         let (low, high) = ends(speed.low, speed.high);
-        let (effect, changed) = (u8::from(speed.effect), u8::from(query.plan_change == Change::Different));
+        let (effect, changed) = (
+            u8::from(!speed.is_same() && speed.is_different()),
+            u8::from(query.plan_change == Change::Different),
+        );
         Some((*number, rounded(speed.value), low, high, effect, changed, speed.floor.and_then(end)))
     };
     Panel {
@@ -154,7 +157,8 @@ pub fn heat<'a>(found: Found<'a>, map: &'a HeatMap) -> HeatChart {
         plateaus: map
             .plateaus
             .iter()
-            .map(|plateau| (plateau.streams, plateau.dop, plateau.best_dop))
+            // 0 is no DOP of a cell: nothing is framed.
+            .map(|plateau| (plateau.streams, plateau.dop.unwrap_or(0), plateau.best_dop))
             .collect(),
     }
 }

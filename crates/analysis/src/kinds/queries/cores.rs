@@ -59,6 +59,7 @@ fn columns() -> Vec<Column> {
         "core-s",
         "CPU to the baseline",
         "core-s to the baseline",
+        "adjusted interval of that",
         "logical CPUs busy, with others",
         "of",
         "siblings busy while a core idled",
@@ -88,6 +89,9 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Option<Vec<Cell>> {
         Cell::Bounds { low: cores.core_low_s, high: cores.core_high_s, unit: "s" },
         value(cpu, "ratio"),
         base.map_or_else(Cell::none, against),
+        cores.to_baseline.as_ref().filter(|ratio| ratio.blocks > 1).map_or_else(Cell::none, |ratio| {
+            Cell::Bounds { low: ratio.adjusted_low, high: ratio.adjusted_high, unit: "ratio" }
+        }),
         seconds(cores.logical_s),
         seconds(cores.slice_s),
         Cell::Bounds { low: cores.straggler_low_s, high: cores.straggler_high_s, unit: "s" },

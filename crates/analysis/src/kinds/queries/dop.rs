@@ -3,8 +3,9 @@
 use super::charts;
 use super::found::{Found, PLAN_SIGN, bare, query_name, with_sign};
 use crate::queries::{DopStep, HeatMap, Plateau, StepMark};
-use threadwise_document::numbers::{counted, percent};
-use threadwise_document::{Block, Cell, Chart, Class, Column, Figure, Prose, Section, Shown, Table, prose};
+use crate::words::list;
+use threadwise_document::numbers::{counted, percent, set_percent};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
 
 /// Steps of DOP; `None` where there are none.
 pub fn steps(found: Found<'_>) -> Option<Section> {
@@ -15,8 +16,8 @@ pub fn steps(found: Found<'_>) -> Option<Section> {
         title: found.facts.titled("Speed-up by step of DOP", ""),
         description: format!(
             "Speed-up of each query from one DOP to the next under the same placement. The darker, the nearer to the \
-             ratio of the DOPs; orange is slower than before. ▲ super-scaling: better than the ratio of the DOPs, beyond \
-             interval and noise floor. ◆ poor, then good: this step gained little and the next one much. \
+             ratio of the DOPs; orange is slower than before. ▲ super-scaling: better than the ratio of the DOPs, \
+             adjusted for the queries of the step. ◆ poor, then good: this step gained little and the next one much. \
              {PLAN_SIGN}: the plan changed with the step."
         ),
         table: step_table(found, &rows).shown(Shown::Page),
@@ -51,8 +52,9 @@ fn step(dop_step: &DopStep) -> Cell {
 
 /// DOP and streams; `None` where no placement has more than one DOP.
 pub fn heat(found: Found<'_>) -> Option<Section> {
+    let margin = found.facts.study.design.margin;
     let all = found.queries.heat.iter();
-    let lines = all.flat_map(|map| map.plateaus.iter().map(|plateau| plateau_words(map, plateau)));
+    let lines = all.flat_map(|map| map.plateaus.iter().map(|plateau| plateau_words(map, plateau, margin)));
     let lines: Vec<Prose> = lines.collect();
     let mut blocks: Vec<Block> =
         (!lines.is_empty()).then_some(Block::List(lines, Shown::Page)).into_iter().collect();
@@ -63,9 +65,10 @@ pub fn heat(found: Found<'_>) -> Option<Section> {
             chart: Chart::Heats(charts::heat(found, map)),
             wide: maps.len() == 1,
             title: found.facts.titled(&format!("Queries per hour on {}", place_words(map)), ""),
-            description: "Throughput by DOP and number of streams; a frame marks the smallest DOP within the noise floor of \
-                          the best one with as many streams, ★ the best."
-                .to_owned(),
+            description:
+                "Throughput by DOP and number of streams; a frame marks the smallest DOP that is shown to be \
+                          within the margin of the best one with as many streams, ★ the highest figure."
+                    .to_owned(),
             table: heat_table(map).shown(Shown::Page),
         }))
     }));
@@ -81,24 +84,34 @@ fn place_words(map: &HeatMap) -> String {
 }
 
 /// Where more parallelism stops to give more, as a sentence.
-fn plateau_words(map: &HeatMap, plateau: &Plateau) -> Prose {
-    let ends = |low: String, high: String| Prose::of(Class::Interval, format!("[{low}, {high}]"));
-    let (low, high) = (plateau.dop_low, plateau.dop_high);
-    let mut line = prose!(
-        "{}, {}: DOP {} {} is the smallest within the noise floor of the best, DOP {}",
-        place_words(map),
-        counted(plateau.streams as usize, "stream"),
-        plateau.dop,
-        ends(low.to_string(), high.to_string()),
-        plateau.best_dop,
-    );
-    if let Some(share) = plateau.percent_of_cores {
-        line.push(prose!(": {}", Prose::figure(percent(share / 100.0))));
-        if let Some((low, high)) = plateau.percent_low.zip(plateau.percent_high) {
-            line.push(prose!(" {}", ends(percent(low / 100.0), percent(high / 100.0))));
+fn plateau_words(map: &HeatMap, plateau: &Plateau, margin: f64) -> Prose {
+    let (place, streams) = (place_words(map), counted(plateau.streams as usize, "stream"));
+    let margin = Prose::figure(set_percent(margin));
+    let best: Vec<String> = plateau.among_best.iter().map(u32::to_string).collect();
+    let best = match best.as_slice() {
+        [one] => format!("DOP {one}"),
+        several => format!("one of DOP {}", list(several)),
+    };
+    let mut line = match plateau.dop {
+        Some(dop) => prose!(
+            "{}, {}: DOP {} is the smallest that is shown to be within {} of the best, {}",
+            place,
+            streams,
+            dop,
+            margin,
+            best
+        ),
+        None => {
+            prose!("{}, {}: no DOP is shown to be within {} of the best, {}", place, streams, margin, best)
         }
+    };
+    if let Some(share) = plateau.percent_of_cores {
         let cores = map.cores.map(|cores| counted(cores as usize, "physical core"));
-        line.push(prose!(" of {}", cores.unwrap_or("the physical cores".to_owned())));
+        let cores = cores.unwrap_or("the physical cores".to_owned());
+        line.push(prose!(": {} of {}", Prose::figure(percent(share / 100.0)), cores));
+    }
+    if plateau.dop.is_none_or(|dop| plateau.dop_low < dop) {
+        line.push(prose!("; {} may be", plateau.dop_low));
     }
     line.push(".");
     line
@@ -108,13 +121,14 @@ fn plateau_words(map: &HeatMap, plateau: &Plateau) -> Prose {
 fn heat_table(map: &HeatMap) -> Table {
     let rows = map.cells.iter().map(|cell| {
         let plateau = map.plateaus.iter().find(|plateau| plateau.streams == cell.streams);
-        let words =
-            plateau.map_or("", |plateau| match (plateau.dop == cell.dop, plateau.best_dop == cell.dop) {
-                (true, true) => "best, and the smallest within the noise floor of it",
-                (true, false) => "smallest within the noise floor of the best",
-                (false, true) => "best",
+        let words = plateau.map_or("", |plateau| {
+            match (plateau.dop == Some(cell.dop), plateau.best_dop == cell.dop) {
+                (true, true) => "highest, and the smallest within the margin of the best",
+                (true, false) => "smallest within the margin of the best",
+                (false, true) => "highest",
                 (false, false) => "",
-            });
+            }
+        });
         vec![
             Cell::text(&cell.treatment),
             Cell::text(words),

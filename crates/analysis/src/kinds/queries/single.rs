@@ -21,7 +21,8 @@ pub fn section(found: Found<'_>) -> Section {
             title: found.facts.titled("Speed of each query against the baseline", group),
             description: format!(
                 "One panel a treatment, one bar a query, from 1 upwards where it is faster and downwards where it is \
-                 slower, with {level} intervals. A full bar is an effect, a pale one is not; the grey band is the query's \
+                 slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of full bars are \
+                 adjusted for having been selected; the grey band is the query's \
                  noise floor. Striped and {PLAN_SIGN}: \
                  the plan is another one than the baseline's. The dashed line is the geometric mean."
             ),

@@ -186,10 +186,7 @@ pub fn comparison(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Block> {
     };
     let words = || ratios::Words {
         title: title.to_owned(),
-        description: format!(
-            "{what}, with {level} intervals. A filled dot is an effect, a hollow one is not. The band around 1 is the \
-             noise floor."
-        ),
+        description: format!("{what}, with {level} intervals. {}", ratios::signs(facts)),
         axis: None,
         caption: capital(&axis.replace("/s", " per second")),
         says: Says::Higher,

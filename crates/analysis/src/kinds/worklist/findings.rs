@@ -4,9 +4,10 @@
 
 use crate::Facts;
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
+use crate::estimate::Guess;
 use crate::findings::smt;
-use crate::kinds::command::findings::{command_words, cost, gaps, metrics, others, whole};
-use crate::words::{finding, not_shown};
+use crate::kinds::command::findings::{best, command_words, cost, gaps, metrics, others, whole};
+use crate::words::{answered, finding, likely};
 use crate::worklist::series::between;
 use crate::worklist::{Computed, ITEM_S, Point, Series, Step, Worklist};
 use crate::{Estimate, Finding, Ratio};
@@ -21,7 +22,7 @@ const REPORTED_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
 /// All of it.
 pub fn worklist(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(item_s(list));
+    findings.extend(item_s(facts, commands, list));
     findings.extend(steps(facts, list));
     findings.extend(placements(facts, list));
     findings.extend(idle(list));
@@ -54,22 +55,22 @@ fn place(series: &Series) -> String {
 }
 
 fn gains(speed: &Ratio) -> bool {
-    speed.effect && speed.value > 1.0
+    speed.is_higher()
 }
 
 /// Seconds per item with the fewest jobs and with as many as were of use.
-fn item_s(list: &Worklist) -> Option<Finding> {
+fn item_s(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Option<Finding> {
     let with = |point: &Point| prose!("{} with {}", &point.item_s, jobs(point.jobs));
     let sentence = |series: &Series| {
-        let (first, best) = (series.points.first()?, series.points.get(knee(series))?);
+        let (first, last) = (series.points.first()?, series.points.get(knee(series))?);
         let total = |point: &Point| {
             let total = point.total_s.as_ref().map(|total| prose!(" (the list {})", total));
             total.unwrap_or_default()
         };
         let start = prose!("{}{}", with(first), place(series));
-        Some(match best.jobs == first.jobs {
+        Some(match last.jobs == first.jobs {
             true => prose!("{}{}", start, total(first)),
-            false => prose!("{}, {}{}", start, with(best), total(best)),
+            false => prose!("{}, {}{}", start, with(last), total(last)),
         })
     };
     let all = Prose::join(list.series.iter().filter_map(sentence), "; ");
@@ -78,7 +79,13 @@ fn item_s(list: &Worklist) -> Option<Finding> {
         list.series.iter().flat_map(|series| &series.points).map(|point| point.treatment.as_str()).collect();
     (!all.is_empty()).then(|| {
         let items = items.unwrap_or_default();
-        finding("worklist", prose!("Seconds per item (recipe {}{}): {}.", &list.recipe, items, all), &names)
+        let mut text = prose!("Seconds per item (recipe {}{}): {}.", &list.recipe, items, all);
+        let quantity = commands.headline().filter(|headline| headline.metric == ITEM_S);
+        for group in facts.study.groups() {
+            let best = quantity.and_then(|quantity| best(facts, commands, quantity, group));
+            text.push(best.map_or_else(Prose::default, |best| prose!(" {}", best)));
+        }
+        finding("worklist", text, &names)
     })
 }
 
@@ -108,12 +115,23 @@ fn end(facts: &Facts<'_>, series: &Series) -> String {
         let most = series.points.last().map_or(0, |point| point.jobs);
         return format!("Speed still grows at {}, the most that were tried.", jobs(most));
     };
-    // Narrow alone would not do: 1.07x [1.03, 1.11] may be within the noise floor.
-    let is_bounded = |speed: &Ratio| speed.high - 1.0 <= facts.study.design.target_half_width;
     match speed {
-        Some(speed) if speed.effect => format!("{} are slower than {from}.", jobs(*to)),
-        Some(speed) if is_bounded(speed) => format!("{} add nothing to {from}.", jobs(*to)),
-        _ => format!("Whether {} do more than {from} is not decided.", jobs(*to)),
+        Some(speed) if speed.is_lower() => format!("{} are slower than {from}.", jobs(*to)),
+        Some(speed) if speed.is_same() => {
+            let margin = numbers::set_percent(facts.study.design.margin);
+            format!("{} add nothing to {from} (within {margin}).", jobs(*to))
+        }
+        _ => match speed.as_ref().and_then(|speed| Some((Guess::of(speed)?, speed.margin))) {
+            Some((guess, margin)) => {
+                let best = if guess.is_above { to } else { from };
+                let likely = likely(guess, &jobs(*to), margin);
+                format!(
+                    "Whether {} do more than {from} is not decided; best guess {best} ({likely}).",
+                    jobs(*to)
+                )
+            }
+            None => format!("Whether {} do more than {from} is not decided.", jobs(*to)),
+        },
     }
 }
 
@@ -251,7 +269,7 @@ fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
 
 /// `1.83x [1.80, 1.86]`; where no difference is shown, that, and why where the interval alone would show one.
 fn judged(speed: &Ratio) -> Prose {
-    prose!("{}{}", speed, not_shown(speed))
+    prose!("{}{}", speed, answered(speed))
 }
 
 /// What is done for which items, and how, as far as it is the same for all treatments.

@@ -34,7 +34,7 @@ impl Kind for Worklists {
         "does the whole list once".to_owned()
     }
 
-    fn method(&self) -> Vec<Prose> {
+    fn method(&self, _facts: &Facts<'_>) -> Vec<Prose> {
         vec![command::method("list")]
     }
 

@@ -198,7 +198,13 @@ fn job_line(series: &Series, scale: f64) -> JobLine {
     let step = |step: &Step| -> Option<JobStep> {
         let speed = step.speed.as_ref()?;
         let figures = format!("{}, {}", Prose::from(speed), speed.words(Says::Faster));
-        Some((step.from, step.to, format!("{}x", numbers::ratio(speed.value)), speed.effect, figures))
+        Some((
+            step.from,
+            step.to,
+            format!("{}x", numbers::ratio(speed.value)),
+            speed.is_different() && !speed.is_same(),
+            figures,
+        ))
     };
     JobLine {
         name: series.label.clone(),

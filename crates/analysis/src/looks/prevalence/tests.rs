@@ -1,8 +1,11 @@
 //! Shares, stretches and distances of looks that were made by hand.
 
+mod long;
+
 use super::*;
 use crate::fixtures::{machine, run, study};
-use threadwise_study::{CpuLook, PairLook, RunStatus, SliceLook};
+use crate::looks::states::looked_at;
+use threadwise_study::{CpuLook, PairLook, Run, RunStatus, SliceLook};
 
 /// A look at logical CPUs 0 and 1 by two letters: `.` its core for itself, `1` on one core, `c` with a co-runner, `a`
 /// away, `?` a line of siblings though both have their core's whole width.
@@ -21,7 +24,7 @@ fn look(start_ns: u64, letters: &str) -> Look {
         _ => Some(60.0),
     };
     let pairs = vec![PairLook { a: 0, b: 1, line_ns }];
-    Look { start_ns, took_ns: 1_000, cpus: (0..).zip(letters.chars()).map(cpu).collect(), pairs }
+    Look { start_ns, took_ns: 1_000, cpus: (0..).zip(letters.chars()).map(cpu).collect(), pairs, alone: None }
 }
 
 /// A run of a treatment on some logical CPUs; of each slice the looks before, while it ran (if any) and after. Slices
@@ -51,7 +54,7 @@ fn looked(block: u32, treatment: &str, cpus: &[u32], slices: &[&str]) -> Run {
 
 fn found_on(topology: Option<&Topology>, runs: &[Run]) -> Option<Looks> {
     let study = study(&[""], &["both same-package 2"]);
-    looks(&Setting { study: &study, topology, probe: None, alpha: 0.05 }, runs)
+    looks(&Setting { study: &study, topology, probe: None, alpha: 0.05 }, &looked_at(runs))
 }
 
 fn found(runs: &[Run]) -> Looks {
@@ -87,9 +90,31 @@ fn states_are_of_a_treatments_own_logical_cpus_and_of_all() {
     // Blocks: 2 of 4, 3 of 4, 0 of 4; one core 1, 1 and 3 of 4.
     assert_eq!(means(&found.study), [0.417, 0.417, 0.083, 0.083, 0.0]);
     let half = found.share(State::SameCore).unwrap();
-    assert!(half.low == 0.0 && half.high == 1.0, "cut at 0 and 1: {half:?}");
+    assert!(half.low > 0.0 && half.high < 1.0 && half.high - half.low > 0.9, "3 blocks: {half:?}");
     assert!(!alone.states[0].share.has_ends(), "one block");
     assert_eq!(found.cost_share, Some(27.0 * 1_000.0 / 12e6));
+}
+
+#[test]
+fn of_a_treatment_that_is_not_wholly_looked_at_those_count_that_are() {
+    let mut runs = runs();
+    assert_eq!(found(&runs).coverage, Coverage { cpus: 2, looked_at: 2 });
+    for run in runs.iter_mut().filter(|run| run.treatment == "both") {
+        run.cpus.extend([2, 3, 4]);
+    }
+    let some = found(&runs);
+    assert_eq!((some.coverage, &some.cpus[..]), (Coverage { cpus: 5, looked_at: 2 }, &[0, 1][..]));
+    let [alone, both] = some.treatments.as_slice() else { panic!("{:?}", some.treatments) };
+    assert_eq!(both.coverage, some.coverage);
+    assert_eq!(alone.coverage, Coverage { cpus: 1, looked_at: 1 });
+    assert_eq!(means(&both.states), [0.375, 0.5, 0.0, 0.125, 0.0], "as if it had no others");
+    // A block in which none of them was in a look.
+    let mut none = looked(3, "both", &[7, 8], &[".. .."]);
+    none.slices[0].start_ns += 1;
+    runs.push(none);
+    let none = found(&runs);
+    assert_eq!(none.treatments[1].coverage, Coverage { cpus: 2, looked_at: 0 });
+    assert_eq!(means(&none.treatments[1].states), [0.25, 0.333, 0.0, 0.083, 0.333]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn look(start_ns: u64, together: bool) -> Look {
     let adds = if together { 2.4 } else { 4.4 };
     let cpu = |cpu| CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(adds) };
     let pairs = vec![PairLook { a: 0, b: 1, line_ns: Some(if together { 7.0 } else { 60.0 }) }];
-    Look { start_ns, took_ns: 1_000_000, cpus: vec![cpu(0), cpu(1)], pairs }
+    Look { start_ns, took_ns: 1_000_000, cpus: vec![cpu(0), cpu(1)], pairs, alone: None }
 }
 
 /// Slices of 100 ms, one after the other, a letter each: `.` apart, `1` on one core, `-` without looks; rows as the

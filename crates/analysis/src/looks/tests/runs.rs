@@ -1,6 +1,7 @@
 //! From the runs of a study to rows and claims.
 
-use super::super::claim::{Claim, effects};
+use super::super::claim::{Claim, Outcome, effects};
+use super::super::coverage::Coverage;
 use super::super::rows::{Side, rows};
 use super::super::states::{State, looked_at};
 use crate::fixtures::{machine, run, study};
@@ -17,6 +18,7 @@ fn look(is_same: bool) -> Look {
         took_ns: 1,
         cpus: vec![cpu(0), cpu(1)],
         pairs: vec![PairLook { a: 0, b: 1, line_ns }],
+        alone: None,
     }
 }
 
@@ -35,6 +37,7 @@ fn runs(blocks: u32, rounds: u32) -> Vec<Run> {
                 one.cpus = vec![0, 1];
             }
             for slice in &mut one.slices {
+                slice.window_ns = 50_000_000;
                 slice.start_ns =
                     u64::from(block * rounds * 3 + slice.round * 3 + place as u32) * 1_000_000_000;
                 let with = |moment| SliceLook { moment, look: look(is_same(slice.round)) };
@@ -60,7 +63,7 @@ fn rows_have_the_states_of_the_treatments_cpus_whoever_they_belong_to() {
         (first.side, first.before, first.after),
         (Side::Baseline, Some(State::SameCore), Some(State::SameCore))
     );
-    assert_eq!((first.amount.done, first.amount.time_ns), (1000.0, 1e9));
+    assert_eq!((first.amount.done, first.amount.time_ns), (1000.0, 5e7));
     // A step of CHAIN in 0.25 ns; 2.5 adds a step, on two logical CPUs.
     assert_eq!((first.chain_per_ns, first.adds_per_ns), (Some(4.0), Some(20.0)));
     assert!(got.is_sorted_by_key(|row| row.start_ns));
@@ -71,13 +74,13 @@ fn one_logical_cpu_has_no_rows() {
     let (study, mut runs) = (placement(), runs(2, 8));
     runs.iter_mut().for_each(|run| run.cpus = vec![0]);
     assert_eq!(rows(&study.comparisons[0], &looked_at(&runs)), []);
-    assert_eq!(effects(&study, &runs, 0.05), None);
+    assert_eq!(effects(&study, &looked_at(&runs), 0.05), None);
 }
 
 #[test]
 fn a_study_with_looks_claims_its_ratio_by_state_and_one_without_says_nothing() {
     let (study, mut runs) = (placement(), runs(12, 20));
-    let got = effects(&study, &runs, 0.05).unwrap();
+    let got = effects(&study, &looked_at(&runs), 0.05).unwrap();
     let effect = &got.effects[0];
     assert_eq!((effect.treatment.as_str(), effect.comparison.as_str()), ("P", "P : A+A'"));
     let by_state = effect.by_state().unwrap();
@@ -85,7 +88,38 @@ fn a_study_with_looks_claims_its_ratio_by_state_and_one_without_says_nothing() {
     assert!((by_state.ratio.mean.exp() - 0.65).abs() < 0.01);
     assert_eq!((got.level, got.checks_level), (0.95, 0.9));
     runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.looks.clear());
-    assert_eq!(effects(&study, &runs, 0.05), None);
+    assert_eq!(effects(&study, &looked_at(&runs), 0.05), None);
+}
+
+#[test]
+fn a_treatment_that_is_not_wholly_looked_at_is_not_compared_by_state() {
+    let mut runs = runs(12, 20);
+    // In one block of twelve one more logical CPU, that no look saw.
+    runs.iter_mut().filter(|run| run.treatment == "P" && run.block == 5).for_each(|run| run.cpus.push(2));
+    let got = effects(&placement(), &looked_at(&runs), 0.05).unwrap();
+    let effect = &got.effects[0];
+    assert_eq!(effect.outcome, Outcome::NotWhole(Coverage { cpus: 3, looked_at: 2 }));
+    assert_eq!((effect.by_state(), effect.prevalence(0.95), effect.seen.blocks), (None, None, 0));
+    assert_eq!((effect.spread.raw, effect.spread.clear), (None, None));
+    let (section, verdict) = shown(&runs);
+    let words = "is not compared by state: ";
+    assert!(
+        section.contains(words) && section.contains("logical CPUs were looked at each time"),
+        "{section}"
+    );
+    assert!(!section.contains("What states explain") && !section.contains("comparison takes"), "{section}");
+    assert!(!verdict.contains("observational"), "{verdict}");
+    // The verdict and the table of states say of how many they are.
+    let state = verdict.lines().find(|line| line.contains("before slices")).unwrap();
+    assert!(state.contains("The 2 of your 3 logical CPUs that each look saw"), "{state}");
+    let (study, topology) = (placement(), machine(1, 3, 1));
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let report = document(&Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) });
+    let looks = format!("{:?}", report.section("looks").unwrap());
+    for words in ["\"2 of 3\"", "\"all\"", " each time,", "says nothing of its others", "of those that were."]
+    {
+        assert!(looks.contains(words), "{words}: {looks}");
+    }
 }
 
 /// The section's texts and cells, and the verdict's lines.
@@ -122,6 +156,19 @@ fn a_report_names_the_check_that_refused() {
     let (section, verdict) = shown(&runs);
     assert!(!verdict.contains("observational"), "{verdict}");
     assert!(section.contains("refused by ") && section.contains("the baseline alone, by state"), "{section}");
+}
+
+#[test]
+fn where_a_treatment_was_never_on_one_core_there_is_nothing_to_compare() {
+    let mut apart = runs(12, 20);
+    let looks = apart.iter_mut().flat_map(|run| &mut run.slices).flat_map(|slice| &mut slice.looks);
+    looks.for_each(|one| one.look = look(false));
+    let (section, verdict) = shown(&apart);
+    assert!(
+        section.contains("there is nothing to compare") && !section.contains("a comparison takes"),
+        "{section}"
+    );
+    assert!(!verdict.contains("observational"), "{verdict}");
 }
 
 #[test]

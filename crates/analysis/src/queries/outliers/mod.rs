@@ -154,7 +154,7 @@ fn slow(
 }
 
 /// Queries whose speed under a treatment is apart from that of all of them together: by both
-/// intervals, by [`MIN_APART`], and by more than the noise floor of the query itself.
+/// intervals (that of the query adjusted for the queries), by [`MIN_APART`], and by more than the noise floor of the query itself.
 ///
 /// Of streams only those as many as the baseline's: beside others every query takes longer, and which
 /// ones meet is drawn.
@@ -173,7 +173,7 @@ fn apart(
         let Some(speed) = &numbers.speed else { continue };
         let Some(floor) = speed.floor else { continue };
         let times = speed.value / mean.value;
-        let is_apart = speed.low > mean.high || speed.high < mean.low;
+        let is_apart = speed.holm_low > mean.high || speed.holm_high < mean.low;
         if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
             continue;
         }

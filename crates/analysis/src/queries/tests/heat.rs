@@ -42,16 +42,13 @@ fn a_known_plateau_is_found() {
     );
     assert_eq!(map.cells.len(), 10);
     let [one, two] = map.plateaus.as_slice() else { panic!("{:?}", map.plateaus) };
-    assert_eq!((one.streams, one.dop, one.dop_low), (1, 6, 6), "{one:?}");
+    assert_eq!((one.streams, one.dop, one.dop_low), (1, Some(6), 6), "{one:?}");
     assert_eq!((one.percent_of_cores, one.percent_low), (Some(150.0), Some(150.0)));
-    assert_eq!((two.streams, two.dop, two.dop_low), (2, 4, 4), "{two:?}");
+    assert_eq!((two.streams, two.dop, two.dop_low), (2, Some(4), 4), "{two:?}");
     assert_eq!(two.percent_of_cores, Some(200.0));
-    // The upper end is where it is shown to be within the floor: the best one's at the most.
-    assert!(
-        map.plateaus
-            .iter()
-            .all(|plateau| plateau.dop <= plateau.dop_high && plateau.dop_high <= plateau.best_dop)
-    );
+    assert!(map.plateaus.iter().all(|plateau| plateau.dop <= Some(plateau.best_dop)));
+    assert!(one.among_best.iter().all(|dop| *dop >= 6), "{one:?}");
+    assert_eq!(two.among_best, [4, 6, 8], "as good at this noise");
 }
 
 #[test]
@@ -78,9 +75,17 @@ fn an_open_plateau_has_a_range() {
     });
     let found = look(&study, Some(&machine(1, 4, 2)), &runs).queries.unwrap();
     for plateau in &found.heat[0].plateaus {
-        let (low, high) = (plateau.dop_low, plateau.dop_high);
-        assert!(low <= plateau.dop && plateau.dop <= high && high <= plateau.best_dop, "{plateau:?}");
-        assert!(low >= 4, "half of the throughput is no part of it: {plateau:?}");
+        assert!(
+            plateau.among_best.len() > 1 || plateau.dop.is_some(),
+            "the best is near itself: {plateau:?}"
+        );
+        let is_in_order = plateau.dop.is_none_or(|dop| plateau.dop_low <= dop && dop <= 8);
+        assert!(is_in_order && plateau.percent_of_cores.is_some() == plateau.dop.is_some(), "{plateau:?}");
+        assert!(
+            plateau.among_best.contains(&plateau.best_dop) && plateau.among_best.len() > 1,
+            "{plateau:?}"
+        );
+        assert!(plateau.dop_low >= 4, "half of the throughput is no part of it: {plateau:?}");
     }
 }
 

@@ -9,6 +9,7 @@ mod plans;
 mod published;
 mod ratios;
 mod sections;
+mod selection;
 mod steps;
 mod verdict;
 

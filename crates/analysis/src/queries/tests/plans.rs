@@ -141,7 +141,7 @@ fn a_changed_plan_is_marked_and_totals_are_given_without_it() {
     // 200 / (80 + 20) with it, 100 / 80 without; geometric √(1.25 · 5) and 1.25.
     let near = |ratio: &Option<Ratio>, truth: f64| {
         let ratio = ratio.as_ref().unwrap();
-        assert!((ratio.value / truth).ln().abs() < 0.002 && ratio.effect, "{ratio:?}, truth {truth}");
+        assert!((ratio.value / truth).ln().abs() < 0.002 && ratio.is_different(), "{ratio:?}, truth {truth}");
     };
     near(&measured.total.speed, 2.0);
     near(&measured.total.speed_same_plans, 1.25);

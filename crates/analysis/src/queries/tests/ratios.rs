@@ -26,16 +26,19 @@ fn known_ratios_are_found() {
     assert_eq!((measured.blocks, measured.dop, measured.streams), (8, Some(2), 1));
     for (query, truth) in [(1, 2.0), (2, 0.8)] {
         let speed = measured.queries[&query].speed.as_ref().unwrap();
-        assert!(speed.low < truth && truth < speed.high && speed.effect, "{speed:?}");
+        assert!(speed.low < truth && truth < speed.high && speed.is_different(), "{speed:?}");
         assert!((speed.value / truth).ln().abs() < 0.003 && speed.blocks == 8, "{speed:?}");
         assert!(speed.floor.unwrap() < 1.01);
         assert!(base.queries[&query].speed.is_none() && base.queries[&query].cpu.is_none());
         let cpu = measured.queries[&query].cpu.as_ref().unwrap();
-        assert!((cpu.value * truth).ln().abs() < 0.003 && cpu.effect, "CPU follows time here: {cpu:?}");
+        assert!(
+            (cpu.value * truth).ln().abs() < 0.003 && cpu.is_different(),
+            "CPU follows time here: {cpu:?}"
+        );
     }
     let total = measured.total.speed.as_ref().unwrap();
     // (100 + 400) / (50 + 500).
-    assert!((total.value / (500.0 / 550.0)).ln().abs() < 0.002 && total.effect, "{total:?}");
+    assert!((total.value / (500.0 / 550.0)).ln().abs() < 0.002 && total.is_different(), "{total:?}");
     let geometric = measured.total.geometric.as_ref().unwrap();
     assert!((geometric.value / 1.6_f64.sqrt()).ln().abs() < 0.002, "{geometric:?}");
     assert!((measured.total.elapsed_s.as_ref().unwrap().mean - 0.55).abs() < 0.002);
@@ -64,7 +67,7 @@ fn a_ratio_worked_by_hand() {
     // Mean ln 2 / 2, standard error the same, t(0.975, 1) = 12.7062.
     let half = std::f64::consts::LN_2 / 2.0;
     assert!((speed.high.ln() - half * 13.7062).abs() < 1e-4, "{speed:?}");
-    assert!(!speed.effect);
+    assert!(!speed.is_different());
     // A'/A: ln 4 and 0.
     assert!((speed.floor.unwrap().ln() - 2.0 * half * 13.7062).abs() < 1e-3);
 }
@@ -82,7 +85,7 @@ fn noise_is_no_effect() {
         .flat_map(|measured| measured.queries.values())
         .filter_map(|query| query.speed.as_ref());
     assert_eq!(all.clone().count(), 44);
-    assert_eq!(all.filter(|speed| speed.effect).count(), 0);
+    assert_eq!(all.filter(|speed| speed.is_different()).count(), 0);
     assert!(found.outliers.iter().all(|one| one.block.is_none()), "{:#?}", found.outliers);
 }
 
@@ -140,8 +143,8 @@ fn one_block_has_no_interval_and_no_effect() {
     let study = study_of("1-2", &["T no-smt 1 2"]);
     let found = queries_of(&study, &power(&study, 1, two));
     let speed = treatment(&found, "T").queries[&1].speed.as_ref().unwrap();
-    assert_eq!((speed.low, speed.high, speed.effect, speed.floor), (0.0, f64::INFINITY, false, None));
-    assert!(found.heat.iter().all(|map| map.plateaus.is_empty()), "without a noise floor there is none");
+    assert_eq!((speed.low, speed.high, speed.is_different(), speed.floor), (0.0, f64::INFINITY, false, None));
+    assert!(found.heat.iter().all(|map| map.plateaus.is_empty()), "without an interval there is none");
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn streams_are_compared_by_queries_per_hour() {
     let measured = treatment(&found, "T");
     assert!(found.is_throughput);
     let speed = measured.total.speed.as_ref().unwrap();
-    assert!((speed.value / 2.0).ln().abs() < 0.01 && speed.effect, "{speed:?}");
+    assert!((speed.value / 2.0).ln().abs() < 0.01 && speed.is_different(), "{speed:?}");
     let geometric = measured.total.geometric.as_ref().unwrap();
     assert!((geometric.value / 0.5).ln().abs() < 0.01, "{geometric:?}");
     // 1.2 s for 8 queries against 0.3 s for 2.
@@ -235,9 +238,9 @@ fn figures_of_the_baseline_divide_to_the_ratios() {
     // A alone does not.
     let alone = treatment(&found, "A").total.elapsed_s.as_ref().unwrap().mean;
     assert!((total(below).mean / alone / 1.1_f64.sqrt()).ln().abs() < 0.002);
-    // A′ against A: noise that is as large as the floor says, and no effect.
+    // A′ against A: what the floor says.
     let noise = base.noise.as_ref().unwrap();
-    assert!((noise.value * 1.1).ln().abs() < 0.002 && !noise.effect, "{noise:?}");
+    assert!((noise.value * 1.1).ln().abs() < 0.002, "{noise:?}");
     assert_eq!(noise.floor, above.speed.as_ref().unwrap().floor);
 }
 

@@ -73,7 +73,7 @@ fn what_answers_the_question_comes_first() {
     assert_eq!(ratios[0], &Cell::text("baseline"));
     assert!(matches!(ratios[1], Cell::BareRatio(_)), "noise is not judged: {:?}", ratios[1]);
     let Cell::Ratio(ratio, _) = ratios[3] else { panic!("{:?}", ratios[3]) };
-    assert!(ratio.effect && (ratio.value - 2.0).abs() < 0.05, "{ratio:?}");
+    assert!(ratio.is_different() && (ratio.value - 2.0).abs() < 0.05, "{ratio:?}");
     assert_eq!(column(table, "plans")[3], &Cell::Count(1));
 }
 

@@ -42,7 +42,11 @@ fn the_marks_of_the_article() {
     assert_eq!((all.len(), all[0].from.as_str(), all[0].to.as_str()), (2, "A", "d2"));
     assert_eq!((all[1].from_dop, all[1].to_dop, all[1].streams), (2, 4, 1));
     let truth = (4.0 * 2.3_f64.ln() + 2.0 * 1.1_f64.ln() + 16.0 * 1.7_f64.ln()) / 22.0;
-    assert!((all[0].speed.value.ln() - truth).abs() < 0.01 && all[0].speed.effect, "{:?}", all[0].speed);
+    assert!(
+        (all[0].speed.value.ln() - truth).abs() < 0.01 && all[0].speed.is_different(),
+        "{:?}",
+        all[0].speed
+    );
     assert_eq!((all[0].mark, all[0].plan_change), (StepMark::None, Change::Same));
 }
 

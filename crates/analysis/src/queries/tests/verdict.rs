@@ -51,7 +51,9 @@ fn a_sweep_of_dops_on_a_small_guest() {
     );
     let range = of_kind(&findings, "queries-range");
     assert!(
-        range.starts_with("Query by query against A: d2 22 faster (Q") && range.matches(" to Q").count() == 1,
+        range.starts_with("Query by query against A: d2 22 faster (Q")
+            && range.ends_with(" least).")
+            && !range.contains('['),
         "{range}"
     );
     // Busy times of logical CPUs are not known here: nothing is said of cores.
@@ -90,15 +92,15 @@ fn trust_speaks_of_what_the_tables_mark() {
         (floors.iter().copied().fold(9.0, f64::min), floors.iter().copied().fold(1.0, f64::max));
     let total = queries.treatments[2].total.speed.as_ref().unwrap().floor.unwrap();
     let start = format!(
-        "Trust: noise floor of totals ±{}, of queries ±{} to ±{}; shown to differ: 1 of 2 totals (1 inconclusive), 1 of \
-         6 queries (1 inconclusive); 8 blocks; ",
+        "Trust: noise floor of totals ±{}, of queries ±{} to ±{}; shown to differ: 1 of 2 totals (1 undecided), 1 of \
+         6 queries (1 undecided); 8 blocks; ",
         share(total),
         share(low),
         share(high)
     );
     assert!(text.starts_with(&start), "{text}\n{start}");
     let finding = findings.iter().find(|finding| finding.kind == "trust").unwrap();
-    assert_eq!(finding.evidence, ["U"], "the treatment whose total is inconclusive");
+    assert_eq!(finding.evidence, ["U"], "the treatment whose total is undecided");
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn another_plan_is_reported_and_equal_plans_are_not() {
     let total = of_kind(&other, "queries-total");
     assert!(total.contains(" Without Q3 of another plan: no difference shown: T 1.00x ["), "{total}");
     let range = of_kind(&other, "queries-range");
-    assert!(range.contains("T 1 faster (Q3 4.00x [") && range.ends_with("], another plan)."), "{range}");
+    assert!(range.ends_with("T 1 faster (Q3 with another plan)."), "{range}");
     let parallel = with("~ GATHER\n  AGGREGATE q3\n    ~ Partial AGGREGATE\n      SCAN lineitem");
     let same = with("AGGREGATE q3\n  SCAN lineitem");
     for findings in [parallel, same] {

@@ -1,15 +1,19 @@
 //! Where slices ran, in every form of report.
 
 mod model;
+mod stored;
 
 use crate::accessibility::assert_accessible;
 use crate::chromium::opened;
 use crate::support::Fixture;
-use model::{moved, odd};
+use model::{moved, odd, restless, whole};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use stored::store;
 use threadwise_report::terminal::{self, Style};
 use threadwise_report::{csv, html, json};
-use threadwise_study::RunStatus;
+use threadwise_store::Store;
+use threadwise_study::{Run, RunStatus};
 
 fn page(fixture: &Fixture) -> String {
     html::render(&fixture.document()).unwrap()
@@ -66,9 +70,8 @@ fn the_terminal_shows_verdict_table_and_strip_within_its_width() {
         assert_eq!(strip.len(), 2, "{text}");
         assert!(strip[0].contains('1') && strip[0].contains('c') && strip[0].contains('.'), "{text}");
         let plain = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-        assert!(plain.contains(
-            "Your 2 logical CPUs had a core each in 68% [49, 86] of 640 looks; they were on one core"
-        ));
+        let sentence = "Your 2 logical CPUs had a core each in 68% [46, 84] of 640 looks before slices; they were on one core";
+        assert!(plain.contains(sentence), "{plain}");
         assert!(plain.contains("took 0.4% of the measured time"), "{plain}");
     }
 }
@@ -108,7 +111,7 @@ fn without_looks_one_sentence_says_so() {
     let mut fixture = moved(2, 2, 5);
     fixture.runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.looks.clear());
     fixture.analyse();
-    let sentence = "Where slices ran is not known: the file has no looks around them.";
+    let sentence = "Where slices ran is not known: the file has no looks around them (--no-probe leaves";
     let without = |fixture: &Fixture, sentence: &str| {
         let text = page(fixture);
         assert_eq!(text.matches(sentence).count(), 1, "{sentence}");
@@ -117,6 +120,14 @@ fn without_looks_one_sentence_says_so() {
         assert_eq!(found(fixture), Value::Null);
     };
     without(&fixture, sentence);
+    let clock =
+        "no looks at where slices ran: the clock is too coarse to measure with: its steps are 4000000 ns";
+    fixture.notes.push(clock.to_owned());
+    without(
+        &fixture,
+        "Where slices ran is not known: the clock is too coarse to measure with: its steps are 4000000 ns.",
+    );
+    fixture.notes.clear();
     fixture.notes.push("no looks: perf has all counters.".to_owned());
     without(&fixture, "Where slices ran is not known: no looks: perf has all counters.");
     fixture.notes.clear();
@@ -129,7 +140,7 @@ fn json_has_what_the_page_has() {
     let fixture = odd(8, 20);
     let looks = found(&fixture);
     assert_eq!(looks["taken"], serde_json::json!({"before": 640, "during": 640, "after": 640}));
-    assert_eq!(looks["cpus"], serde_json::json!([0, 1]));
+    assert_eq!((&looks["cpus"], &looks["moment"]), (&serde_json::json!([0, 1]), &"before".into()));
     assert!(looks["contradictions"].as_u64().unwrap() > 20, "{}", looks["contradictions"]);
     let words = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect()
@@ -146,6 +157,147 @@ fn json_has_what_the_page_has() {
     assert_eq!(looks["distances"].as_array().unwrap().len(), 1);
 }
 
+/// The JSON report's `by_state`.
+fn by_state(fixture: &Fixture) -> Value {
+    let report = json::report(&fixture.facts(), &fixture.document());
+    serde_json::from_str::<Value>(&report).unwrap()["by_state"].take()
+}
+
+#[test]
+fn json_has_ratios_by_state_with_their_checks() {
+    let fixture = moved(2, 12, 60);
+    let found = by_state(&fixture);
+    for (level, wanted) in [("level", 0.95), ("checks_level", 0.9)] {
+        assert!((found[level].as_f64().unwrap() - wanted).abs() < 1e-9, "{level}");
+    }
+    let [one] = found["comparisons"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    assert_eq!(
+        (&one["treatment"], &one["cpus"], &one["needed"]),
+        (&"same-package".into(), &2.into(), &Value::Null)
+    );
+    let effects = fixture.analysis.effects.as_ref().unwrap();
+    let wanted = effects.effects[0].by_state().unwrap();
+    let got = &one["by_look_before"];
+    let close = |got: &Value, log: f64| (got.as_f64().unwrap().ln() - log).abs() < 1e-9;
+    assert!(
+        close(&got["ratio"]["value"], wanted.ratio.mean) && close(&got["ratio"]["low"], wanted.ratio.low)
+    );
+    // The model has 1.21 on one core, and 2 less what co-runners take.
+    assert!(got["ratio"]["value"].as_f64().unwrap() < 0.75, "{got}");
+    assert_eq!(got["claim"].as_str(), Some(wanted.claim.word()));
+    let checks = got["checks"].as_array().unwrap();
+    let words: Vec<&str> = checks.iter().map(|check| check["check"].as_str().unwrap()).collect();
+    assert_eq!(words, ["prevalence", "twin", "baseline", "chain", "next", "wide"]);
+    assert_eq!((&checks[5]["limit_low"], &checks[5]["limit_high"]), (&Value::Null, &1.0.into()));
+    let product = checks[0]["limit_low"].as_f64().unwrap() * checks[0]["limit_high"].as_f64().unwrap();
+    assert!((product - 1.0).abs() < 1e-9, "{product}");
+    for (check, known) in checks.iter().zip(&wanted.checks) {
+        assert_eq!(check["passed"], known.passed(), "{check}");
+    }
+}
+
+#[test]
+fn json_says_how_long_a_comparison_by_state_would_take() {
+    let rare = by_state(&moved(2, 4, 20));
+    let one = &rare["comparisons"][0];
+    assert_eq!((&one["by_look_before"], &one["blocks"]), (&Value::Null, &4.into()));
+    let needed = one["needed"]["low"].as_u64().unwrap();
+    assert!(needed > 4 && one["prevalence"]["mean"].as_f64().unwrap() > 0.0, "{one}");
+    // One block has no intervals, and nothing to take a variance of.
+    let single = by_state(&moved(2, 1, 20));
+    let spread = &single["comparisons"][0]["spread"];
+    assert_eq!(
+        (&spread["all"]["low"], &spread["twin"], &spread["all"]["blocks"]),
+        (&Value::Null, &Value::Null, &1.into())
+    );
+    assert_eq!(by_state(&moved(1, 8, 20)), Value::Null, "no treatment has two logical CPUs");
+    // One more logical CPU that no look saw: nothing is compared, and nothing counted.
+    let mut more = moved(2, 12, 60);
+    more.runs.iter_mut().filter(|run| run.cpus.len() == 2).for_each(|run| run.cpus.push(7));
+    more.analyse();
+    let more = by_state(&more);
+    let one = &more["comparisons"][0];
+    assert_eq!((&one["cpus"], &one["looked_at"]), (&3.into(), &2.into()), "{one}");
+    let gaps = ["prevalence", "blocks", "blocks_with_both", "one_core_stretches", "needed", "by_look_before"];
+    assert!(gaps.iter().all(|field| one[*field] == Value::Null), "{one}");
+}
+
+#[test]
+fn every_field_of_looks_and_ratios_by_state_is_documented() {
+    fn names<'v>(value: &'v Value, into: &mut BTreeSet<&'v str>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                into.insert(name);
+                names(value, into);
+            }),
+            Value::Array(items) => items.iter().for_each(|item| names(item, into)),
+            _ => {}
+        }
+    }
+    let text = include_str!("../../../../../docs/JSON.md");
+    let (open, closed, states) =
+        (by_state(&moved(2, 12, 60)), by_state(&moved(2, 4, 20)), found(&odd(8, 20)));
+    let mut fields = BTreeSet::new();
+    [&open, &closed, &states].into_iter().for_each(|value| names(value, &mut fields));
+    assert!(fields.len() > 60, "{}", fields.len());
+    for field in fields {
+        assert!(text.contains(&format!("`{field}`")), "docs/JSON.md lacks {field}");
+    }
+}
+
+/// With `THREADWISE_FREEZE=FILE` the study is written there too: `tests/frozen/studies/README.md`.
+#[test]
+fn a_study_with_looks_is_read_back_as_it_was_stored() {
+    let fixture = restless();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("looks.threadwise");
+    store(&fixture, &path);
+    let stored = Store::open(&path).unwrap().runs().unwrap();
+    assert_eq!(stored.len(), fixture.runs.len());
+    for (stored, made) in stored.iter().zip(&fixture.runs) {
+        let looks = |run: &Run| run.slices.iter().flat_map(|slice| slice.looks.clone()).collect::<Vec<_>>();
+        assert_eq!((looks(stored), &stored.cpus), (looks(made), &made.cpus));
+    }
+    if let Some(to) = std::env::var_os("THREADWISE_FREEZE") {
+        std::fs::copy(&path, to).unwrap();
+    }
+}
+
+#[test]
+fn of_whole_runs_the_looks_during_them_are_told() {
+    let fixture = whole(crate::commands::fixture(8, &[]));
+    let page = page(&fixture);
+    for words in [
+        "<h2>Where runs ran</h2>",
+        "own logical CPUs in the looks during them, weighted by their time",
+        "in most looks during it. Breaks are cut out.",
+        "3 runs had no look during them: where they ran is not known",
+        "There are no ratios by state: what a look sees during a run came after",
+        "the load may have kept it",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("id=\"by-state\"") && !page.contains("other during"));
+    assert_eq!(by_state(&fixture), Value::Null);
+    let plain = screen(&fixture, 80).split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(plain.contains(" of the runs' time ("), "{plain}");
+    let looks = found(&fixture);
+    assert_eq!((&looks["moment"], &looks["slices_without"]), (&"during".into(), &3.into()));
+    let shares = |at: usize| -> Vec<f64> {
+        let states = looks["treatments"][at]["states"].as_array().unwrap();
+        states.iter().map(|one| one["share"]["mean"].as_f64().unwrap()).collect()
+    };
+    let two = shares(3);
+    assert_eq!((looks["treatments"][3]["treatment"].as_str(), two[3]), (Some("two"), 0.0), "none is away");
+    assert!((two.iter().sum::<f64>() - 1.0).abs() < 1e-9 && two[4] > 0.05 && two[4] < 0.5, "{two:?}");
+    // Logical CPU 0 comes to every look; one of 8 runs has none, and where 1 did not come nobody knows who slows 0.
+    let one = shares(0);
+    assert!((0.125..0.2).contains(&one[4]) && one[0] > 0.7 && one[3] == 0.0, "{one:?}");
+    let Some((dom, root, console)) = opened(&page) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    assert!(dom.contains("data-chart=\"strip\""));
+}
+
 #[test]
 fn an_export_has_a_line_for_each_logical_cpu_in_a_look() {
     let mut fixture = moved(2, 2, 3);
@@ -156,7 +308,7 @@ fn an_export_has_a_line_for_each_logical_cpu_in_a_look() {
     let mut reader = ::csv::Reader::from_reader(text.as_slice());
     let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
     let wanted = "run_id,block,attempt,treatment,group,status,sequence,round,moment,start_ns,took_ns,cpu,state,with,\
-                  adds_per_step,chain_ns,line_to,line_ns";
+                  adds_per_step,chain_ns,line_to,line_ns,without,adds_per_step_without";
     assert_eq!(header.join(","), wanted);
     let rows: Vec<Vec<String>> =
         reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();

@@ -3,7 +3,7 @@
 
 use crate::support::{Draws, Fixture};
 use threadwise_analysis::analyse_on;
-use threadwise_machine::topology::{Core, Group, LogicalCpu};
+use threadwise_machine::topology::{Core, CoreKind, Group, LogicalCpu};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::{
     CpuLook, Look, Moment, PairLook, Run, RunStatus, SessionSlice, Slice, SliceLook, Stopping,
@@ -17,21 +17,31 @@ const SHARED: f64 = 2.45;
 const TOGETHER: (f64, f64) = (12.0, 0.025);
 const CO_RUNNER: (f64, f64) = (6.0, 0.02);
 
+/// The same of a host that moves more often, so that a small study sees both states in every block.
+const RESTLESS: (f64, f64) = (5.0, 0.11);
+
 /// Where the two logical CPUs are, and who is on the sibling of each.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Host {
     together: bool,
     co_runner: [bool; 2],
+    /// Of visits to one core, as [`TOGETHER`].
+    visits: (f64, f64),
 }
 
 impl Host {
+    /// Apart and undisturbed.
+    fn new(visits: (f64, f64)) -> Self {
+        Self { together: false, co_runner: [false; 2], visits }
+    }
+
     /// Some time later: `share` of a slice.
     fn later(mut self, share: f64, draws: &mut Draws) -> Self {
         let mut flips = |is_on: bool, (mean, begin): (f64, f64)| {
             let chance = if is_on { 1.0 / mean } else { begin };
             is_on ^ (draws.next() < chance * share)
         };
-        self.together = flips(self.together, TOGETHER);
+        self.together = flips(self.together, self.visits);
         self.co_runner = self.co_runner.map(|is_on| flips(is_on, CO_RUNNER));
         self
     }
@@ -55,7 +65,7 @@ impl Host {
         let cpu_looks = seen.collect();
         let line_ns = noisy(if self.together { 7.0 } else { 60.0 });
         let pairs = if cpus > 1 { vec![PairLook { a: 0, b: 1, line_ns: Some(line_ns) }] } else { vec![] };
-        Look { start_ns, took_ns: 90_000, cpus: cpu_looks, pairs }
+        Look { start_ns, took_ns: 90_000, cpus: cpu_looks, pairs, alone: None }
     }
 }
 
@@ -76,6 +86,7 @@ fn topology(cpus: u32) -> Topology {
     Topology {
         logical_cpus: (0..cpus).map(cpu).collect(),
         cores: (0..cpus).map(core).collect(),
+        kinds: vec![CoreKind { name: "core".into(), evidence: "one kind".into(), cpus: all.clone() }],
         packages: vec![Group { os_id: Some(0), cpus: all }],
         ..Topology::default()
     }
@@ -103,23 +114,23 @@ pub fn moved(cpus: u32, blocks: u32, rounds: u32) -> Fixture {
     }
     study.left_out.clear();
     fixture.topology = topology(cpus);
-    fixture.runs = runs(&fixture, cpus, blocks, rounds);
+    fixture.runs = runs(&fixture, Host::new(TOGETHER), cpus, (blocks, rounds));
     fixture.notes.clear();
     fixture.analyse();
     fixture
 }
 
 impl Fixture {
-    /// Makes the estimates and the verdict anew, from the runs.
+    /// Makes the estimates and the verdict again, from the runs.
     pub fn analyse(&mut self) {
         self.analysis = analyse_on(&self.study, Some(&self.topology), &self.runs, 1.0);
         self.findings = threadwise_analysis::verdict(&self.facts());
     }
 }
 
-fn runs(fixture: &Fixture, cpus: u32, blocks: u32, rounds: u32) -> Vec<Run> {
+fn runs(fixture: &Fixture, mut host: Host, cpus: u32, (blocks, rounds): (u32, u32)) -> Vec<Run> {
     let mut draws = Draws(11);
-    let (mut host, mut now_ns, mut sequence) = (Host::default(), 0, 0);
+    let (mut now_ns, mut sequence) = (0, 0);
     let mut runs = Vec::new();
     for block in 0..blocks {
         now_ns += 2_500_000_000;
@@ -180,7 +191,14 @@ fn slice(sequence: u64, round: u32, start_ns: u64, rows: f64, looks: Vec<SliceLo
 /// looks while slices ran.
 pub fn odd(blocks: u32, rounds: u32) -> Fixture {
     let mut fixture = moved(2, blocks, rounds);
-    let slices = fixture.runs.iter_mut().flat_map(|run| &mut run.slices);
+    make_odd(&mut fixture.runs, 1);
+    fixture.analyse();
+    fixture
+}
+
+/// Plants the oddities; one slice in so many has a look while it ran.
+fn make_odd(runs: &mut [Run], during_every: usize) {
+    let slices = runs.iter_mut().flat_map(|run| &mut run.slices);
     for (at, slice) in slices.enumerate() {
         let cpus = &mut slice.looks[0].look.cpus;
         match at % 23 {
@@ -193,8 +211,51 @@ pub fn odd(blocks: u32, rounds: u32) -> Fixture {
         }
         let mut during = slice.looks[1].clone();
         (during.moment, during.look.start_ns) = (Moment::During, slice.start_ns + 25_000_000);
-        slice.looks.insert(1, during);
+        if at.is_multiple_of(during_every) {
+            slice.looks.insert(1, during);
+        }
     }
+}
+
+/// A small study of three treatments that sees every state, both of two logical CPUs in every block: the one that is
+/// stored as `tests/frozen/studies/looks.threadwise`.
+pub fn restless() -> Fixture {
+    let (blocks, rounds) = (10, 16);
+    let mut fixture = moved(2, blocks, 1);
+    fixture.study.treatments.retain(|treatment| treatment.name != "one-cpu");
+    fixture.study.comparisons.retain(|comparison| comparison.treatment != "one-cpu");
+    fixture.study.design.rounds = rounds;
+    fixture.runs = runs(&fixture, Host::new(RESTLESS), 2, (blocks, rounds));
+    make_odd(&mut fixture.runs, 10);
+    fixture.analyse();
+    fixture
+}
+
+/// Looks at logical CPUs 0 and 1 around each slice of whole runs and about once a second during it. In one in five
+/// of these logical CPU 1 does not come in time; every eleventh run has none during it.
+pub fn whole(mut fixture: Fixture) -> Fixture {
+    let (mut host, mut draws) = (Host::new(TOGETHER), Draws(23));
+    for (at, slice) in fixture.runs.iter_mut().flat_map(|run| &mut run.slices).enumerate() {
+        let count = if at % 11 == 10 { 0 } else { slice.window_ns / 1_000_000_000 };
+        let mut looks = Vec::new();
+        for number in 0..count + 2 {
+            let moment = match number {
+                0 => Moment::Before,
+                number if number == count + 1 => Moment::After,
+                _ => Moment::During,
+            };
+            let start_ns = slice.start_ns + number * slice.window_ns / (count + 1);
+            let mut look = host.look(start_ns, 2, &mut draws);
+            if moment == Moment::During && number % 5 == 2 {
+                (look.cpus[1].chain_ns, look.cpus[1].adds_per_step, look.pairs[0].line_ns) =
+                    (None, None, None);
+            }
+            looks.push(SliceLook { moment, look });
+            host = host.later(1.0, &mut draws);
+        }
+        slice.looks = looks;
+    }
+    fixture.topology = topology(2);
     fixture.analyse();
     fixture
 }

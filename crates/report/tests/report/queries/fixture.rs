@@ -1,7 +1,7 @@
 //! A made-up study of 22 queries: degrees of parallelism on two placements, plans that change, an
 //! execution that stands out.
 
-use super::made::{TARGET_HALF_WIDTH, estimates, plans, runs, study};
+use super::made::{MARGIN, estimates, plans, runs, study};
 use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
@@ -52,8 +52,8 @@ pub fn ratio(value: f64, half: f64) -> Ratio {
         blocks: 8,
         level: 0.95,
         floor: Some(1.02),
-        effect: value.ln().abs() > 2.0 * half,
-        conclusive: half <= TARGET_HALF_WIDTH,
+        margin: MARGIN,
+        answer: threadwise_analysis::Answer::by_interval(low, high, MARGIN),
         direction: Direction::HigherIsBetter,
     }
 }
@@ -155,6 +155,7 @@ fn treatment_queries(at: usize, point: &Point, throughput: bool) -> TreatmentQue
             slice_s: elapsed * 1.05,
             straggler_low_s: 0.0,
             straggler_high_s: if *placement == "all" { elapsed * 0.1 } else { 0.0 },
+            to_baseline: None,
             elapsed_s: elapsed,
         }),
         queries,
@@ -249,12 +250,11 @@ fn heat(treatments: &[TreatmentQueries], placement: &str) -> HeatMap {
             .map(|&streams| Plateau {
                 streams,
                 best_dop: 8,
-                dop: 7,
+                among_best: vec![7, 8],
+                dop: Some(7),
                 dop_low: 4,
-                dop_high: 8,
                 percent_of_cores: Some(100.0 * f64::from(streams)),
                 percent_low: Some(57.1 * f64::from(streams)),
-                percent_high: Some(114.3 * f64::from(streams)),
             })
             .collect(),
         streams,
@@ -280,6 +280,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
     Queries {
         is_throughput: throughput,
         numbers: (1..=22).collect(),
+        fastest: Vec::new(),
         steps: steps(&treatments),
         plans,
         changes,
@@ -349,6 +350,8 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
             low: 0.991,
             high: 1.008,
             floor: 0.009,
+            p: 0.41,
+            alarm: None,
         }],
         blocks: 8,
         excluded_blocks: vec![],
@@ -357,6 +360,9 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         queries: Some(queries.clone()),
         commands: None,
         worklist: None,
+        halves: None,
+        warmups: Vec::new(),
+        order: None,
         looks: None,
         effects: None,
     };

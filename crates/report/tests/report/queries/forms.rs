@@ -52,7 +52,7 @@ fn json_has_every_figure() {
     // What ratios are over: both runs of the baseline.
     let base = &queries["baselines"][0];
     assert_eq!((&base["both"]["treatment"], &base["twin"]), (&value!("serial"), &value!("serial'")));
-    assert_eq!((&base["noise"]["value"], &base["noise"]["effect"]), (&value!(0.995), &value!(false)));
+    assert_eq!((&base["noise"]["value"], &base["noise"]["answer"]), (&value!(0.995), &value!("equivalent")));
     let elapsed = |treatment: &Value| treatment["total"]["elapsed_s"]["mean"].as_f64().unwrap();
     let [first, second] = [0, 1].map(|at| elapsed(&queries["treatments"][at]));
     assert!((elapsed(&base["both"]) - (first * second).sqrt()).abs() < 1e-9);
@@ -75,7 +75,7 @@ fn json_of_streams_one_block_and_nothing() {
     let speed = &bare["queries"]["treatments"][2]["queries"][0]["speed"];
     assert_eq!(
         (&speed["high"], &speed["floor"], &speed["mark"]),
-        (&Value::Null, &Value::Null, &value!("inconclusive"))
+        (&Value::Null, &Value::Null, &value!("undecided"))
     );
     assert_eq!(bare["queries"]["treatments"][2]["queries"][0]["plan"], Value::Null);
     assert_eq!(self::report(&empty())["queries"]["treatments"][0]["queries"], value!([]));
@@ -256,10 +256,9 @@ fn long_messages_of_engines_are_cut_to_a_sentence_and_json_has_them_whole() {
 }
 
 #[test]
-fn an_effect_with_a_wide_interval_has_one_mark_in_a_comparison() {
+fn a_difference_of_open_size_has_one_mark_in_a_comparison() {
     let mut fixture = fixture(2, false);
-    (fixture.analysis.estimates[0].ratio.conclusive, fixture.analysis.estimates[0].ratio.effect) =
-        (false, true);
+    fixture.analysis.estimates[0].ratio.answer = threadwise_analysis::Answer::SizeOpen;
     let text = side_by_side(&[fixture.facts()], Style { color: false, unicode: true, width: 100 });
     let row = text.lines().find(|line| line.starts_with(&fixture.analysis.estimates[0].name)).unwrap();
     assert!(row.contains("▲ ") && !row.contains('?'), "{row}");

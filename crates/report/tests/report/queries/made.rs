@@ -2,8 +2,8 @@
 
 use super::fixture::{CHANGED, Point};
 use crate::support::Draws;
+use threadwise_analysis::Estimate;
 use threadwise_analysis::queries::{Change, Plan, PlanChange, Queries};
-use threadwise_analysis::{Estimate, Ratio};
 use threadwise_machine::Pin;
 use threadwise_study::engine::Properties;
 use threadwise_study::{
@@ -11,8 +11,8 @@ use threadwise_study::{
     Slice, Stopping, Study, Treatment,
 };
 
-/// Half-width from which on a ratio is conclusive.
-pub const TARGET_HALF_WIDTH: f64 = 0.05;
+/// What is too small to matter.
+pub const MARGIN: f64 = 0.03;
 
 pub fn study(points: &[Point], throughput: bool) -> Study {
     let test = if throughput { "throughput" } else { "power" };
@@ -52,11 +52,12 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         design: Design {
             rounds: if throughput { 1 } else { 22 },
             slice_ns: 3_600_000_000_000,
-            rewarm_ns: 0,
+            rewarm_ns: Some(0),
             stopping: Stopping::Blocks { blocks: 8 },
             level: 0.95,
-            target_half_width: TARGET_HALF_WIDTH,
+            margin: MARGIN,
         },
+        quota: None,
         left_out: vec![],
     }
 }
@@ -135,13 +136,14 @@ pub fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
             treatment: comparison.treatment.clone(),
             baseline: comparison.baseline.join(" and "),
             metric: "rows_per_s".to_owned(),
-            ratio: Ratio { conclusive: true, ..mean.clone() },
+            ratio: mean.clone(),
             unit: "ratio".to_owned(),
             method: "t over 8 blocks".to_owned(),
             p_t: 0.001,
             p_sign_flip: 0.008,
-            lag1: 0.0,
+            correlation: 0.0,
             unflagged: None,
+            adjusted: None,
         })
     };
     study.comparisons.iter().filter_map(estimate).collect()

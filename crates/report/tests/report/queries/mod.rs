@@ -56,8 +56,9 @@ fn bare() -> Fixture {
     let mut fixture = fixture(2, false);
     let queries = fixture.analysis.queries.as_mut().unwrap();
     let infinite = |ratio: &mut threadwise_analysis::Ratio| {
-        (ratio.low, ratio.high, ratio.effect, ratio.floor) = (0.0, f64::INFINITY, false, None);
-        (ratio.holm_low, ratio.holm_high, ratio.conclusive, ratio.blocks) = (0.0, f64::INFINITY, false, 1);
+        (ratio.low, ratio.high, ratio.answer, ratio.floor) =
+            (0.0, f64::INFINITY, threadwise_analysis::Answer::Undecided, None);
+        (ratio.holm_low, ratio.holm_high, ratio.blocks) = (0.0, f64::INFINITY, 1);
     };
     queries.baselines.iter_mut().for_each(|baseline| {
         baseline.noise.iter_mut().chain(&mut baseline.noise_geometric).for_each(infinite);

@@ -187,8 +187,8 @@ fn speed(value: f64, blocks: u32) -> Ratio {
         blocks,
         level: 0.95,
         floor: None,
-        effect: blocks > 1 && (value - 1.0).abs() > 0.04,
-        conclusive: blocks > 1,
+        margin: 0.03,
+        answer: threadwise_analysis::Answer::by_interval(low, high, 0.03),
         direction: Direction::HigherIsBetter,
     }
 }

@@ -5,6 +5,7 @@ use crate::Facts;
 use crate::queries::{Baseline, Queries, TreatmentQueries};
 use crate::words::list;
 use crate::{Estimate, Ratio};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{counted, ratio};
 use threadwise_document::{Prose, prose};
@@ -18,8 +19,8 @@ pub const MAX_SHOWN: usize = 3;
 
 /// The treatments that are named, and those that are left to the table.
 pub struct Choice<'a> {
-    /// At most [`MAX_SHOWN`], in study order: all where there are no more, else the fastest and each
-    /// placement's highest DOP.
+    /// At most [`MAX_SHOWN`], in study order: all where there are no more, else each placement's highest DOP, and of a
+    /// single placement the next one. Never by their speeds: intervals of those that were chosen by them would be too short.
     pub named: Vec<&'a TreatmentQueries>,
     /// The others in study order.
     pub rest: Vec<&'a TreatmentQueries>,
@@ -53,7 +54,7 @@ impl<'a> Choice<'a> {
     /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
     pub fn more(&self, ratio_of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
         let known: Vec<&Ratio> = self.rest.iter().filter_map(|measured| ratio_of(measured)).collect();
-        let shown = known.iter().filter(|ratio| ratio.effect).count();
+        let shown = known.iter().filter(|ratio| ratio.is_different()).count();
         match (known.len(), shown) {
             (0, _) => String::new(),
             (more, 0) => format!("; {more} more in the table"),
@@ -62,9 +63,11 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Indices by relevance: the fastest, then each placement's highest DOP, the highest first.
+/// Fewest treatments that one finding names, where there are so many.
+const MIN_SHOWN: usize = 2;
+
+/// Indices by relevance: each placement's highest DOP, the highest first, and of a single placement the next one.
 fn relevant(compared: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
-    let speed = |at: &usize| compared[*at].1.total.speed.as_ref().map_or(0.0, |speed| speed.value);
     let size = |at: &usize| (compared[*at].1.dop, compared[*at].1.streams);
     let mut highest: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (at, (treatment, _)) in compared.iter().enumerate() {
@@ -73,11 +76,11 @@ fn relevant(compared: &[(&Treatment, &TreatmentQueries)]) -> Vec<usize> {
             *known = at;
         }
     }
-    let mut highest: Vec<usize> = highest.into_values().collect();
-    highest.sort_by(|a, b| size(b).cmp(&size(a)).then(a.cmp(b)));
-    let fastest = (0..compared.len()).max_by(|a, b| speed(a).total_cmp(&speed(b)).then(b.cmp(a)));
-    let others = highest.into_iter().filter(|at| Some(*at) != fastest);
-    fastest.into_iter().chain(others).collect()
+    let is_highest = |at: &usize| highest.values().any(|known| known == at);
+    let mut all: Vec<usize> = (0..compared.len()).collect();
+    all.sort_by_key(|at| (!is_highest(at), Reverse(size(at)), *at));
+    all.truncate(highest.len().max(MIN_SHOWN));
+    all
 }
 
 /// The baseline of a treatment, its two runs in every block together.
@@ -157,7 +160,8 @@ impl NamedRatio {
 /// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
 /// shown first. `None` without a ratio.
 pub fn judged(ratios: &[NamedRatio]) -> Option<Prose> {
-    let (shown, not): (Vec<&NamedRatio>, Vec<&NamedRatio>) = ratios.iter().partition(|one| one.ratio.effect);
+    let (shown, not): (Vec<&NamedRatio>, Vec<&NamedRatio>) =
+        ratios.iter().partition(|one| one.ratio.is_different());
     let joined =
         |part: &[&NamedRatio], with_why: bool| Prose::join(part.iter().map(|one| one.text(with_why)), ", ");
     let mut parts = Vec::new();

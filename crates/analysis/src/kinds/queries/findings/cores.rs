@@ -3,13 +3,11 @@
 
 use super::choice::{Choice, NamedRatio, baseline, baseline_name, judged};
 use crate::Facts;
-use crate::Finding;
+use crate::estimate::Bounded;
 use crate::queries::{CoreSeconds, Queries, TreatmentQueries};
 use crate::words::finding;
+use crate::{Answer, Finding, Interval};
 use threadwise_document::{Prose, numbers, prose};
-
-/// Core-seconds nearer to each other than this are not told apart: they are means without an interval.
-const SAME_SHARE: f64 = 0.05;
 
 /// Stragglers are reported from this share of the elapsed time on.
 const STRAGGLER_SHARE: f64 = 0.01;
@@ -94,8 +92,13 @@ fn cores(facts: &Facts<'_>, queries: &Queries, measured: &TreatmentQueries) -> O
         was.cores,
         match was.engine_cpu_s.is_none() || now.engine_cpu_s.is_none() {
             true =>
-                "others' work is in them, since the engine's CPU time is not known: they cannot be compared",
-            false => meaning(&was, &now),
+                "others' work is in them, since the engine's CPU time is not known: they cannot be compared"
+                    .into(),
+            false => measured
+                .cores
+                .as_ref()
+                .and_then(|cores| cores.to_baseline.as_ref())
+                .map_or_else(|| UNKNOWN.into(), meaning),
         }
     );
     if let Some(all) =
@@ -136,15 +139,36 @@ fn seconds(seconds: f64) -> Prose {
     Prose::figure(numbers::seconds(seconds))
 }
 
-fn meaning(was: &CoreSeconds, now: &CoreSeconds) -> &'static str {
-    let above = 1.0 + SAME_SHARE;
-    if now.core_low_s > was.core_high_s * above {
-        "the cores' own time rose"
-    } else if now.core_high_s * above < was.core_low_s {
-        "the cores' own time fell"
-    } else if now.core_high_s <= was.core_low_s * above {
-        "the cores' own time did not rise"
-    } else {
-        "whether the cores' own time rose is unknown"
+const UNKNOWN: &str = "whether the cores' own time rose is unknown";
+
+/// What the ratio of both, paired by block, says; `0.75x to 0.99x [0.73, 1.02]: the cores' own time did not rise ...`.
+fn meaning(ratio: &Bounded) -> Prose {
+    let is_rise = ratio.value_low > 1.0;
+    let margin = numbers::set_percent(ratio.margin);
+    let (rose, change) = if is_rise { ("rose", "more") } else { ("fell", "less") };
+    let words = match ratio.answer {
+        Answer::Larger | Answer::Smaller => format!("the cores' own time {rose} by more than {margin}"),
+        Answer::SizeOpen => format!("the cores' own time {rose}, by how much is open"),
+        Answer::WithinMargin => format!("the cores' own time is {change} by less than {margin}"),
+        Answer::Equivalent => format!("the cores' own time is the same within {margin}"),
+        Answer::Undecided if ratio.adjusted_high < 1.0 + ratio.margin => {
+            format!("the cores' own time did not rise by {margin} or more")
+        }
+        Answer::Undecided => UNKNOWN.to_owned(),
+    };
+    let upper = Interval {
+        mean: ratio.value_high,
+        low: ratio.adjusted_low,
+        high: ratio.adjusted_high,
+        unit: "ratio".to_owned(),
+    };
+    let upper = match ratio.blocks {
+        0 | 1 => Interval { low: f64::NAN, ..upper },
+        _ => upper,
+    };
+    let [least, most] = [ratio.value_low, ratio.value_high].map(|value| numbers::value(value, "ratio"));
+    match least == most {
+        true => prose!("{}, {}", &upper, words),
+        false => prose!("{} to {}, {}", Prose::figure(least), &upper, words),
     }
 }

@@ -32,6 +32,7 @@ pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     let choice = Choice::of(facts, queries);
     let mut findings: Vec<Finding> = [
         total::total(facts, queries, &choice),
+        total::best(facts, queries),
         total::range(queries, &choice),
         plans::plan_change(facts, queries),
         cores::core_seconds(facts, queries, &choice),
@@ -42,7 +43,13 @@ pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     .collect();
     findings.extend(smt_found(facts, queries));
     findings.extend(
-        [steps::plateau(queries), stands::outliers(queries), scaling::asked(facts)].into_iter().flatten(),
+        [
+            steps::plateau(queries, facts.study.design.margin),
+            stands::outliers(queries),
+            scaling::asked(facts),
+        ]
+        .into_iter()
+        .flatten(),
     );
     findings
 }

@@ -5,7 +5,7 @@ use crate::Facts;
 use crate::Finding;
 use crate::queries::{DopStep, HeatMap, Plateau, Queries, StepMark};
 use crate::words::finding;
-use threadwise_document::numbers::{counted, percent};
+use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
@@ -77,22 +77,21 @@ fn name(step: &DopStep) -> String {
     format!("{} over {} on {}", step.to_dop, step.from_dop, step.placement.trim())
 }
 
-/// `Q2 2.31x [2.20, 2.42] (2 over 1 on all)`; the largest first.
+/// `Q2 (2 over 1 on all)`; the largest first. By rank alone: intervals of the largest of many steps and queries would not
+/// account for the choice, and the table has all of them.
 fn listed(steps: &[&DopStep], most: usize) -> Option<Prose> {
     let mut steps = steps.to_vec();
     steps.sort_by(|a, b| b.speed.value.total_cmp(&a.speed.value));
-    let tell = |step: &&DopStep| {
-        prose!("Q{} {} ({})", u32::from(step.query.unwrap_or_default()), &step.speed, name(step))
-    };
+    let tell = |step: &&DopStep| prose!("Q{} ({})", u32::from(step.query.unwrap_or_default()), name(step));
     let mut clauses: Vec<Prose> = steps.iter().take(most).map(tell).collect();
     let more = steps.len().saturating_sub(most);
     clauses.extend((more > 0).then(|| prose!("{} more", more)));
     (!clauses.is_empty()).then(|| Prose::list(clauses))
 }
 
-/// The smallest DOP within the noise floor of the best, for numbers of streams: the most, and the
+/// The smallest DOP that is shown to be within the margin of the best, for numbers of streams: the most, and the
 /// fewest. Of one stream alone only where the DOPs go beyond two.
-pub fn plateau(queries: &Queries) -> Option<Finding> {
+pub fn plateau(queries: &Queries, margin: f64) -> Option<Finding> {
     let is_wide =
         |map: &&HeatMap| queries.is_throughput || map.dops.iter().filter(|dop| **dop > 2).count() >= MIN_DOPS;
     let maps: Vec<&HeatMap> = queries.heat.iter().filter(is_wide).collect();
@@ -112,7 +111,8 @@ pub fn plateau(queries: &Queries) -> Option<Finding> {
     };
     let is_any = !clauses.is_empty();
     let text = prose!(
-        "Smallest DOP within the noise floor of the best (range by the intervals): {}{}.",
+        "Smallest DOP that is shown to be within {} of the best: {}{}.",
+        Prose::figure(set_percent(margin)),
         Prose::join(clauses, "; "),
         more
     );
@@ -121,7 +121,7 @@ pub fn plateau(queries: &Queries) -> Option<Finding> {
     is_any.then(|| finding("plateau", text, &names))
 }
 
-/// `with 2 streams on all 4 (2 to 8), asking for 100% (50% to 200%) of its cores`.
+/// `with 2 streams on all 4 (2 may be), asking for 100% of its cores`; `on all none (4 may be)`.
 fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> Prose {
     let variant = if map.variant.is_empty() { String::new() } else { format!(" ({})", map.variant) };
     let has_streams = map.streams.len() > 1 || plateau.streams > 1;
@@ -129,17 +129,15 @@ fn tell_plateau(map: &HeatMap, plateau: &Plateau) -> Prose {
         true => format!("with {} ", counted(plateau.streams as usize, "stream")),
         false => String::new(),
     };
-    let (low, high) = (plateau.dop_low, plateau.dop_high);
-    let is_certain = low == high;
-    let range = if is_certain { String::new() } else { format!(" ({low} to {high})") };
-    let figure = |percentage: f64| Prose::figure(percent(percentage / 100.0));
-    let mut text = prose!("{}on {}{} {}{}", streams, map.placement.trim(), variant, plateau.dop, range);
-    if let Some(percent) = plateau.percent_of_cores {
-        let ends = match plateau.percent_low.zip(plateau.percent_high).filter(|_| !is_certain) {
-            None => Prose::default(),
-            Some((low, high)) => prose!(" ({} to {})", figure(low), figure(high)),
-        };
-        text.push(prose!(", asking for {}{} of its cores", figure(percent), ends));
+    let may = match plateau.dop {
+        Some(dop) if plateau.dop_low < dop => format!(" ({} may be)", plateau.dop_low),
+        Some(_) => String::new(),
+        None => format!(" ({} may be)", plateau.dop_low),
+    };
+    let dop = plateau.dop.map_or_else(|| "none".to_owned(), |dop| dop.to_string());
+    let mut text = prose!("{}on {}{} {}{}", streams, map.placement.trim(), variant, dop, may);
+    if let Some(share) = plateau.percent_of_cores {
+        text.push(prose!(", asking for {} of its cores", Prose::figure(percent(share / 100.0))));
     }
     text
 }

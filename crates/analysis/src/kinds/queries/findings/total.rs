@@ -5,10 +5,10 @@ use super::choice::{
 };
 use crate::Facts;
 use crate::queries::{Change, Queries, QueryEstimates, TreatmentQueries};
-use crate::words::finding;
+use crate::words::{fastest, finding};
 use crate::{Finding, Ratio};
 use threadwise_document::numbers::{compact, seconds};
-use threadwise_document::{Prose, prose};
+use threadwise_document::{Mark, Prose, prose};
 
 /// Most queries of another plan that are named.
 const MAX_NAMED: usize = 3;
@@ -38,6 +38,20 @@ pub fn total(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
     Some(finding("queries-total", text, &names))
 }
 
+/// Which treatments may be the fastest: those of the totals above are chosen by what they are.
+pub fn best(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
+    let best = if queries.is_throughput { "best" } else { "fastest" };
+    let place = |group: &str| match facts.study.groups().len() {
+        0 | 1 => String::new(),
+        _ => facts.group_words(group),
+    };
+    let all = || queries.fastest.iter();
+    let sentences = all().map(|found| fastest(found, best, &place(&found.group), str::to_owned));
+    let text = Prose::join(sentences, " ");
+    let names: Vec<&str> = all().flat_map(|found| &found.among).map(String::as_str).collect();
+    (!text.is_empty()).then(|| finding("fastest", text, &names))
+}
+
 /// Seconds of all queries, or queries per hour.
 fn took(is_throughput: bool, measured: &TreatmentQueries) -> Option<Prose> {
     let figure = match is_throughput {
@@ -49,38 +63,38 @@ fn took(is_throughput: bool, measured: &TreatmentQueries) -> Option<Prose> {
 
 /// What a ratio says: −1 slower, 0 nothing, 1 faster.
 fn conclusion(ratio: &Ratio) -> i8 {
-    match ratio.effect {
-        false => 0,
-        true if ratio.value < 1.0 => -1,
-        true => 1,
+    match ratio.mark() {
+        Mark::Same | Mark::Undecided => 0,
+        Mark::Lower => -1,
+        Mark::Higher => 1,
     }
 }
 
-/// The geometric mean where it says something else, of the treatment where it is furthest from it.
+/// The geometric mean where it says something else, of the treatment of the highest DOP.
 fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
-    let both = |measured: &&TreatmentQueries| -> Option<(String, Ratio, f64)> {
+    let both = |measured: &&TreatmentQueries| -> Option<(String, Ratio, Option<u32>)> {
         let (speed, mean) = measured.total.speed.as_ref().zip(measured.total.geometric.as_ref())?;
         let is_other = conclusion(speed) != conclusion(mean) && is_as_many_streams(facts, queries, measured);
-        is_other.then(|| (measured.treatment.clone(), mean.clone(), (mean.value / speed.value).ln().abs()))
+        is_other.then(|| (measured.treatment.clone(), mean.clone(), measured.dop))
     };
-    let (name, mean, _) = choice.named.iter().filter_map(both).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let (name, mean, _) = choice.named.iter().filter_map(both).max_by_key(|known| known.2)?;
     let ratio = judged(&[NamedRatio::of(&name, &mean, "")])?;
     Some(prose!(" Geometric mean: {}.", ratio))
 }
 
-/// Without queries of another plan, of the treatment that this changes most.
+/// Without queries of another plan, of the treatment of the highest DOP: the one that it changes most would be a choice
+/// by the result.
 fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Option<Prose> {
-    let both = |measured: &&'_ TreatmentQueries| -> Option<(String, &'static str, Ratio, f64)> {
+    let both = |measured: &&'_ TreatmentQueries| -> Option<(String, &'static str, Ratio, Option<u32>)> {
         let total = &measured.total;
-        let of_total = || Some(("", total.speed_same_plans.as_ref()?, total.speed.as_ref()?));
-        let of_mean =
-            || Some((", geometric mean", total.geometric_same_plans.as_ref()?, total.geometric.as_ref()?));
-        let (what, rest, all) = of_total().or_else(of_mean)?;
-        Some((measured.treatment.clone(), what, rest.clone(), (rest.value / all.value).ln().abs()))
+        let of_total = || Some(("", total.speed_same_plans.as_ref()?));
+        let of_mean = || Some((", geometric mean", total.geometric_same_plans.as_ref()?));
+        let (what, rest) = of_total().or_else(of_mean)?;
+        Some((measured.treatment.clone(), what, rest.clone(), measured.dop))
     };
     let known =
         choice.named.iter().filter(|measured| is_as_many_streams(facts, queries, measured)).filter_map(both);
-    let (name, what, rest, _) = known.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let (name, what, rest, _) = known.max_by_key(|known| known.3)?;
     let words = judged(&[NamedRatio::of(&name, &rest, "")])?;
     // The finding of plans names them.
     let changed = match queries.changed() {
@@ -90,7 +104,7 @@ fn same_plans(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Opti
     Some(prose!(" Without {} of another plan{}: {}.", changed, what, words))
 }
 
-/// Single queries whose difference is shown: how many, and from where to where. `None` of streams:
+/// Single queries whose difference is shown: how many, and which differ most and least. `None` of streams:
 /// that a query takes longer beside others says nothing.
 pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
     let compared: Vec<&TreatmentQueries> = choice.all().collect();
@@ -124,40 +138,34 @@ pub fn range(queries: &Queries, choice: &Choice<'_>) -> Option<Finding> {
 
 type Single<'a> = (u8, &'a QueryEstimates, &'a Ratio);
 
-/// `d2 19 faster (Q4 1.20x [1.10, 1.31] to Q9 2.31x [2.20, 2.42])`, or with the extremes of both
-/// sides; `None` where no difference is shown.
+/// `d2 19 faster (Q9 most, Q4 least), 2 slower (Q3 most, Q1 least)`; `None` where no difference is shown. The first and last
+/// of many are named by rank: their own intervals would not account for the choice.
 fn shown(measured: &TreatmentQueries) -> Option<Prose> {
     let mut all: Vec<Single<'_>> = measured
         .queries
         .iter()
         .filter_map(|(number, estimates)| Some((*number, estimates, estimates.speed.as_ref()?)))
-        .filter(|(_, _, speed)| speed.effect)
+        .filter(|(_, _, speed)| speed.is_different())
         .collect();
     all.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
     let (slower, faster) = all.split_at(all.partition_point(|(_, _, speed)| speed.value < 1.0));
-    let name = &measured.treatment;
-    let ends = |part: &[Single<'_>]| match part {
-        [least, .., most] => prose!("{} to {}", single(least), single(most)),
-        part => Prose::join(part.iter().map(single), ""),
+    let sides = [
+        (faster.len(), "faster", faster.last(), faster.first()),
+        (slower.len(), "slower", slower.first(), slower.last()),
+    ];
+    let tell = |(count, word, most, least): (usize, &str, Option<&Single<'_>>, Option<&Single<'_>>)| {
+        let (most, least) = (single(most?), single(least?));
+        Some(match count {
+            1 => prose!("{} {} ({})", count, word, most),
+            _ => prose!("{} {} ({} most, {} least)", count, word, most, least),
+        })
     };
-    let most = |part: &[Single<'_>], most: &Single<'_>, to: &str| match part {
-        [_] => single(most),
-        _ => prose!("{} {}", to, single(most)),
-    };
-    let (gain, loss) = (faster.len(), slower.len());
-    Some(match (slower, faster) {
-        ([], []) => return None,
-        ([], faster) => prose!("{} {} faster ({})", name, gain, ends(faster)),
-        (slower, []) => prose!("{} {} slower ({})", name, loss, ends(slower)),
-        ([slowest, ..], [.., fastest]) => {
-            let (up, down) = (most(faster, fastest, "up to"), most(slower, slowest, "down to"));
-            prose!("{} {} faster ({}), {} slower ({})", name, gain, up, loss, down)
-        }
-    })
+    let sides: Vec<Prose> = sides.into_iter().filter_map(tell).collect();
+    (!sides.is_empty()).then(|| prose!("{} {}", &measured.treatment, Prose::join(sides, ", ")))
 }
 
-/// `Q3 1.80x [1.75, 1.85], another plan`.
-fn single((number, measured, speed): &Single<'_>) -> Prose {
-    let plan = if measured.plan_change == Change::Different { ", another plan" } else { "" };
-    prose!("Q{} {}{}", u32::from(*number), *speed, plan)
+/// `Q3 with another plan`: a query without its figures, which are in the table.
+fn single((number, measured, _): &Single<'_>) -> Prose {
+    let plan = if measured.plan_change == Change::Different { " with another plan" } else { "" };
+    prose!("Q{}{}", u32::from(*number), plan)
 }

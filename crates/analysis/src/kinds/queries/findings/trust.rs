@@ -5,7 +5,7 @@ use crate::Facts;
 use crate::findings::trust::{blocks, disturbances};
 use crate::queries::{Queries, TreatmentQueries, short_reason};
 use crate::words::finding;
-use crate::{Finding, Ratio};
+use crate::{Answer, Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
 
 /// Longest reason of a run that is left out; the JSON report has the whole.
@@ -22,7 +22,6 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
         .filter(|_| !queries.is_throughput)
         .flat_map(|measured| measured.queries.values().filter_map(|query| query.speed.clone()))
         .collect();
-    let target = facts.study.design.target_half_width;
     let names = match queries.is_throughput {
         true => ["queries per hour", "treatment"],
         false => ["totals", "total"],
@@ -30,7 +29,7 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
     let mut parts = vec![floors(&[(names[0], &totals), ("queries", &single)])];
     let marks: Vec<String> = [(names[1], &totals), ("query", &single)]
         .into_iter()
-        .filter_map(|(one, ratios)| marks(one, ratios, target))
+        .filter_map(|(one, ratios)| marks(one, ratios))
         .collect();
     parts.extend((!marks.is_empty()).then(|| prose!("shown to differ: {}", marks.join(", "))));
     parts.push(blocks(facts).into());
@@ -39,10 +38,8 @@ pub fn trust(facts: &Facts<'_>, queries: &Queries) -> Finding {
     if let Some(line) = first_of(&facts.analysis.excluded_blocks) {
         text.push(format!(" Left out: {line}.").replace("….", "…"));
     }
-    let open = queries
-        .treatments
-        .iter()
-        .filter(|measured| measured.total.speed.as_ref().is_some_and(|speed| is_open(speed, target)));
+    let open =
+        queries.treatments.iter().filter(|measured| measured.total.speed.as_ref().is_some_and(is_open));
     let evidence: Vec<&str> = open.map(|measured| measured.treatment.as_str()).collect();
     finding("trust", text, &evidence)
 }
@@ -75,24 +72,23 @@ fn share(floor: f64) -> Option<Prose> {
 }
 
 /// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.
-fn marks(one: &str, ratios: &[Ratio], target: f64) -> Option<String> {
-    let shown = ratios.iter().filter(|ratio| ratio.effect).count();
+fn marks(one: &str, ratios: &[Ratio]) -> Option<String> {
+    let shown = ratios.iter().filter(|ratio| ratio.is_different()).count();
     let what = match (ratios.len(), one.strip_suffix('y')) {
         (0, _) => return None,
         (1, _) => one.to_owned(),
         (_, Some(stem)) => format!("{stem}ies"),
         (_, None) => format!("{one}s"),
     };
-    let open = match ratios.iter().filter(|ratio| is_open(ratio, target)).count() {
+    let open = match ratios.iter().filter(|ratio| is_open(ratio)).count() {
         0 => String::new(),
-        open => format!(" ({open} inconclusive)"),
+        open => format!(" ({open} undecided)"),
     };
     Some(format!("{shown} of {} {what}{open}", ratios.len()))
 }
 
-/// Whether nothing is shown, and too wide an interval says why.
-fn is_open(ratio: &Ratio, target: f64) -> bool {
-    !ratio.effect && ratio.half_width() > target
+fn is_open(ratio: &Ratio) -> bool {
+    ratio.answer == Answer::Undecided
 }
 
 /// The first of several lines, and how many more there are.

@@ -1,0 +1,78 @@
+//! What an undecided ratio most likely is: a best guess with its probability, where a verdict can advise nothing surer.
+//!
+//! With nothing known before of the logarithm (a flat prior), what is left unknown of it is Student's t around the mean,
+//! scaled by the standard error (Box and Tiao, *Bayesian Inference in Statistical Analysis*, 1973, 2.4). How often guesses
+//! are right is simulated in tests/coverage/guess.rs.
+
+use crate::Ratio;
+use crate::statistics::{t_quantile, t_two_sided_p};
+
+/// Whether a ratio exceeds 1 by more than the margin, as far as one can guess.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Guess {
+    /// The likelier answer.
+    pub is_above: bool,
+    /// Its probability, 0.5 to 1.
+    pub probability: f64,
+}
+
+impl Guess {
+    /// Of one ratio; `None` with fewer than two blocks.
+    pub fn of(ratio: &Ratio) -> Option<Self> {
+        let above = probability_above(ratio, 1.0 + ratio.margin)?;
+        Some(Self { is_above: above > 0.5, probability: above.max(1.0 - above) })
+    }
+}
+
+/// Probability that a ratio is above a bound. `None` with fewer than two blocks. Without variance it is 0 or 1.
+fn probability_above(ratio: &Ratio, bound: f64) -> Option<f64> {
+    let degrees = f64::from(ratio.blocks.checked_sub(1).filter(|degrees| *degrees > 0)?);
+    let distance = (ratio.value / bound).ln();
+    let standard_error = standard_error(ratio)?;
+    if standard_error == 0.0 {
+        return Some(f64::from(u8::from(distance > 0.0)));
+    }
+    let beyond = t_two_sided_p(distance / standard_error, degrees)? / 2.0;
+    Some(if distance > 0.0 { 1.0 - beyond } else { beyond })
+}
+
+/// Standard error of the logarithm of a ratio, from its interval; `None` with fewer than two blocks.
+pub(super) fn standard_error(ratio: &Ratio) -> Option<f64> {
+    if ratio.blocks < 2 || !ratio.has_ends() {
+        return None;
+    }
+    let quantile = t_quantile(0.5 + ratio.level / 2.0, f64::from(ratio.blocks - 1))?;
+    Some((ratio.high / ratio.low).ln() / 2.0 / quantile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::{Rule, judge};
+    use crate::statistics::MeanEstimate;
+    use crate::{Answer, Direction};
+
+    fn guess(mean: f64, standard_error: f64) -> Guess {
+        let rule = Rule { margin: 0.03, alpha: 0.05, direction: Direction::HigherIsBetter };
+        let estimate = MeanEstimate { n: 8, mean, standard_error, correlation: 0.0, degrees: 7.0 };
+        let ratio = judge(&[(estimate, None)], rule).remove(0);
+        assert_eq!(ratio.answer, Answer::Undecided);
+        Guess::of(&ratio).unwrap()
+    }
+
+    #[test]
+    fn the_likelier_side_of_the_margin_is_guessed() {
+        // One standard error beyond ln 1.03 on 7 degrees: P(T < 1) = 0.8247.
+        let near = |got: Guess, is_above, probability: f64| {
+            assert!(got.is_above == is_above && (got.probability - probability).abs() < 1e-4, "{got:?}");
+        };
+        let margin = 1.03_f64.ln();
+        near(guess(margin + 0.03, 0.03), true, 0.8247);
+        near(guess(margin - 0.03, 0.03), false, 0.8247);
+        near(guess(margin, 0.03), false, 0.5);
+        let one_block =
+            MeanEstimate { n: 1, mean: 0.0, standard_error: f64::INFINITY, correlation: 0.0, degrees: 0.0 };
+        let rule = Rule { margin: 0.03, alpha: 0.05, direction: Direction::HigherIsBetter };
+        assert_eq!(Guess::of(&judge(&[(one_block, None)], rule)[0]), None);
+    }
+}
