@@ -126,7 +126,10 @@ fn space(file: &Path) {
     file.execute_batch("VACUUM").unwrap();
     let size = || one("SELECT CAST(page_count * page_size AS REAL) FROM pragma_page_count, pragma_page_size");
     let (with, counts) = (size(), [rows("looks"), rows("look_cpus"), rows("look_pairs")]);
-    file.execute_batch("DELETE FROM look_pairs; DELETE FROM look_cpus; DELETE FROM looks; VACUUM").unwrap();
+    file.execute_batch(
+        "DELETE FROM look_tests; DELETE FROM look_pairs; DELETE FROM look_cpus; DELETE FROM looks; VACUUM",
+    )
+    .unwrap();
     println!(
         "{:.0} bytes a slice ({} looks, {} logical CPUs in them, {} pairs)",
         (with - size()) / slices,

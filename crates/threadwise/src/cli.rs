@@ -130,6 +130,9 @@ pub struct RunArgs {
     /// Go on until every interval's half-width is within this share, such as 2%
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
     pub until: Option<f64>,
+    /// Difference that is too small to matter: every comparison is judged by it [default: 3%, or the study's]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
+    pub margin: Option<f64>,
     /// Exactly this many blocks, however long they take
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["budget", "until"])]
     pub blocks: Option<u32>,
@@ -145,7 +148,7 @@ pub struct RunArgs {
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
     /// part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "blocks", "until", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
@@ -187,6 +190,10 @@ pub struct RunArgs {
     /// Window of one slice, such as 50ms; 1ms to 1h
     #[arg(long, value_name = "TIME", value_parser = crate::input::slice)]
     pub slice: Option<f64>,
+    /// Time before each slice in which its treatment runs and is not measured, such as 30ms; 0s to
+    /// 60s [default: measured for each treatment before the first block]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm)]
+    pub rewarm: Option<f64>,
     /// Folder for the data while the study runs; ours is made inside it and removed at the end
     /// [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
@@ -321,8 +328,8 @@ Examples:
   threadwise watch --cpus 0-3 --json | jq -c '[.utc, (.cpus[] | .state)]'
 
 In a virtual machine the hypervisor decides which logical CPUs share a core, and may change it at any
-time. A look takes some tens of microseconds on each logical CPU: two by two they pass a cache line, then
-all run one kernel at once; who keeps the whole width of its core has it for itself. The columns:
+time. A look takes about a tenth of a millisecond: two by two they pass a cache line, all run one kernel at
+once, and two of them without each other; who keeps the whole width of its core has it for itself. The columns:
   alone       the core for itself
   one core    two watched logical CPUs on one core
   co-runner   slowed by another program or guest on the same core

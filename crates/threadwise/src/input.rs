@@ -27,6 +27,21 @@ pub fn slice(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Time before each slice that is not measured, `0s` to `60s`.
+///
+/// # Errors
+/// A text that is no time, or one that is out of range.
+pub fn rewarm(text: &str) -> Result<f64, String> {
+    let seconds = match humantime::parse_duration(text) {
+        Ok(none) if none.is_zero() => 0.0,
+        _ => seconds(text)?,
+    };
+    match seconds <= 60.0 {
+        true => Ok(seconds),
+        false => Err(format!("'{text}' is out of range: a warm-up lasts 0s to 60s")),
+    }
+}
+
 /// From one look to the next, `10ms` to `1h`: a look may take some milliseconds where CPUs are busy.
 ///
 /// # Errors
@@ -99,6 +114,8 @@ mod tests {
     fn slices_and_counts_say_what_they_take() {
         assert_eq!((slice("50ms"), count(" 4 ")), (Ok(0.05), Ok(4)));
         assert_eq!(slice("1ns").unwrap_err(), "'1ns' is out of range: a slice lasts 1ms to 1h");
+        assert_eq!((rewarm("30ms"), rewarm("0s")), (Ok(0.03), Ok(0.0)));
+        assert_eq!(rewarm("2m").unwrap_err(), "'2m' is out of range: a warm-up lasts 0s to 60s");
         assert!(slice("2h").is_err() && slice("50").is_err());
         assert_eq!(count("two").unwrap_err(), "'two' is not a whole number: write numbers such as 1,2,4");
         assert!(count("-1").is_err() && count("").is_err() && count("5000000000").is_err());

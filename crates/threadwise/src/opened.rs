@@ -4,9 +4,9 @@ use crate::engines;
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::{Analysis, Facts, analyse_probed, validity};
+use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed, validity};
 use threadwise_machine::Topology;
-use threadwise_store::{Store, Versions};
+use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
 
@@ -17,6 +17,7 @@ pub struct Opened {
     runs: Vec<Run>,
     notes: Vec<String>,
     versions: Versions,
+    is_stopped: bool,
     analysis: Analysis,
     source: String,
     probe: Option<Probe>,
@@ -34,6 +35,7 @@ impl Opened {
         engines::complete(&mut study);
         let topology = store.topology().clone();
         let versions = store.versions().clone();
+        let is_stopped = store.state().map_err(AppError::input)? == EndState::Stopped;
         let runs = store.runs().map_err(AppError::input)?;
         let notes = store.notes().map_err(AppError::input)?;
         // A study that went on has several: the last one is of the machine as it was at the end.
@@ -42,7 +44,7 @@ impl Opened {
         let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
-        Ok(Self { study, topology, runs, notes, versions, analysis, source, probe, hardware })
+        Ok(Self { study, topology, runs, notes, versions, is_stopped, analysis, source, probe, hardware })
     }
 
     /// What is wrong with the study as a whole, if anything is; the verdict's first line says it too.
@@ -62,17 +64,17 @@ impl Opened {
             program_version: &self.versions.program,
             engine_version: &self.versions.engine_version,
             created_utc: &self.versions.created_utc,
+            is_stopped: self.is_stopped,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
         }
     }
 }
 
-/// Share of alpha that one look may spend: all of it where there is one look, a fifth where there
-/// are five (looks at 8, 16, 32, 64 blocks and at the end of the budget).
+/// Share of alpha that one look may spend: all of it where there is one.
 pub fn alpha_share(study: &Study) -> f64 {
     match study.design.stopping {
-        Stopping::Until { .. } => 0.2,
+        Stopping::Until { .. } => UNTIL_LEVEL_SHARE,
         Stopping::Budget { .. } | Stopping::Blocks { .. } => 1.0,
     }
 }

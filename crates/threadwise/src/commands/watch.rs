@@ -10,10 +10,12 @@ use std::time::{Duration, Instant, SystemTime};
 use threadwise_document::numbers;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_probe::co_runner::FREE_ADDS;
+use threadwise_probe::look::MOVES_PER_READING;
 use threadwise_probe::look::live::Lookers;
 use threadwise_probe::whole;
 use threadwise_report::json::{self, WatchedCpu, WatchedLine};
 use threadwise_study::Look;
+use threadwise_study::look::SIBLINGS_AT_MOST_NS;
 use threadwise_study::look::follow::{Follower, Share};
 
 /// Logical CPUs that are looked at where none are named: each look is of all of them at once.
@@ -21,6 +23,8 @@ const MOST_CPUS: usize = 16;
 /// Looks before the first that is shown, so that the width of a free core is known.
 const FIRST_LOOKS: u32 = 60;
 const FIRST_EVERY: Duration = Duration::from_millis(5);
+/// Clocks whose reading adds more than this share of the longest time between siblings to a line are said.
+const LONGER_SHARE: f64 = 0.1;
 /// How often the stop flag is looked at.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -31,7 +35,8 @@ pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
     let stop = stop_flag()?;
     let lookers = Lookers::new(&cpus.iter().copied().collect()).map_err(probe::probe_error)?;
     let mut follower = Follower::new(&cpus);
-    say_what_is_looked_at(args, &topology, &cpus)?;
+    say_what_is_looked_at(args, &topology, &cpus);
+    slow_clock(lookers.clock_read_ns()).iter().for_each(|line| output::tell(line));
     for _ in 0..FIRST_LOOKS {
         sleep(FIRST_EVERY, &stop);
         one(&lookers, &mut follower, &cpus)?;
@@ -65,7 +70,7 @@ fn chosen(topology: &Topology, args: &WatchArgs) -> Result<Vec<u32>, AppError> {
     }
 }
 
-fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) -> Result<(), AppError> {
+fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) {
     let set: CpuSet = cpus.iter().copied().collect();
     let allowed = topology.allowed().len();
     let left = match allowed - cpus.len() {
@@ -84,11 +89,24 @@ fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) ->
              is said of co-runners",
         );
     }
-    Ok(())
+}
+
+/// That the clock disturbs what is looked at; `None` where it does not. Coarser ones are refused before.
+fn slow_clock(read_ns: f64) -> Option<String> {
+    let per_move_ns = read_ns / MOVES_PER_READING as f64;
+    (per_move_ns > LONGER_SHARE * SIBLINGS_AT_MOST_NS).then(|| {
+        format!(
+            "reading this machine's clock takes {}, so that a line seems {} longer than it is: two on one core may seem \
+             to be on two, and a co-runner may not be seen (`threadwise doctor` says what the time is read from)",
+            numbers::nanoseconds(read_ns),
+            numbers::nanoseconds(per_move_ns),
+        )
+    })
 }
 
 fn one(lookers: &Lookers, follower: &mut Follower, cpus: &[u32]) -> Result<(Look, Vec<Share>), AppError> {
-    let look = lookers.look(cpus, &follower.pairs()).map_err(probe::probe_error)?;
+    let pairs = follower.pairs();
+    let look = lookers.look(cpus, &pairs, follower.test(&pairs)).map_err(probe::probe_error)?;
     let shares = follower.judge(&look);
     Ok((look, shares))
 }
@@ -193,31 +211,4 @@ fn summary(seen: &BTreeMap<u32, BTreeMap<&str, u64>>, looks: u64, elapsed: Durat
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use threadwise_study::{CpuLook, PairLook};
-
-    fn look() -> Look {
-        let cpu = |cpu| CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(4.4) };
-        let pairs =
-            vec![PairLook { a: 0, b: 3, line_ns: Some(61.25) }, PairLook { a: 1, b: 2, line_ns: Some(6.94) }];
-        Look { start_ns: 0, took_ns: 25_000, cpus: (0..5).map(cpu).collect(), pairs }
-    }
-
-    const SHARES: [Share; 5] = [Share::Alone, Share::With(2), Share::With(1), Share::Alone, Share::CoRunner];
-
-    #[test]
-    fn a_line_names_each_cpu_once() {
-        let shown = line(&look(), &SHARES);
-        let (_, words) = shown.split_once("  ").unwrap();
-        assert_eq!(words, "alone 0,3  one core 1+2  co-runner 4  lines 6.94 ns to 61.2 ns\n");
-    }
-
-    #[test]
-    fn a_summary_has_the_share_of_every_state() {
-        let mut seen: BTreeMap<u32, BTreeMap<&str, u64>> = BTreeMap::new();
-        seen.insert(0, BTreeMap::from([("alone", 75), ("co-runner", 25)]));
-        let text = summary(&seen, 100, Duration::from_secs(100));
-        assert_eq!(text, "\n100 looks in 100 s\n  logical CPU 0    alone 75%, co-runner 25%\n");
-    }
-}
+mod tests;

@@ -72,9 +72,9 @@ fn a_metric_of_the_command_is_in_the_report_as_it_was_printed() {
     }
     let tps = estimate(&report, "2c1t", "metric/tps");
     assert!((tps["value"].as_f64().unwrap() - 20.5 / 10.5).abs() < 1e-9, "{tps}");
-    assert_eq!((&tps["direction"], &tps["effect"]), (&"higher-is-better".into(), &true.into()));
+    assert_eq!((&tps["direction"], &tps["answer"]), (&"higher-is-better".into(), &"larger".into()));
     let same = estimate(&report, "1c1t", "metric/tps");
-    assert_eq!((&same["value"], &same["effect"]), (&1.0.into(), &false.into()));
+    assert_eq!((&same["value"], &same["answer"]), (&1.0.into(), &"equivalent".into()));
     assert!(lab.leftovers().is_empty() && living(&lab).is_empty());
 }
 
@@ -208,7 +208,8 @@ fn ctrl_c_ends_the_command_runs_teardown_and_a_resume_asks_again() {
 fn a_killed_program_leaves_no_process_of_its_commands() {
     let lab = Lab::new();
     let mut child = start_waiting(&lab, "s.threadwise");
-    assert!(living(&lab).len() >= 4, "{:?}", living(&lab));
+    // The command says that it is at work before it starts its children.
+    until("the command's children", || living(&lab).len() >= 4);
     child.kill().unwrap();
     child.wait().unwrap();
     until("the end of all processes", || living(&lab).is_empty());

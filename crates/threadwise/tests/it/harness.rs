@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The length of a study whose numbers are compared with those of another.
+pub const BLOCKS: &str = "--blocks=24";
+
 /// A private folder with its own temporary folder inside, so that leftovers are seen.
 pub struct Lab {
     folder: tempfile::TempDir,
@@ -71,11 +74,15 @@ impl Lab {
         names(&self.tmp()).into_iter().chain(journals).collect()
     }
 
-    /// A short study on the model engine.
+    /// A short study on the model engine, of a given number of blocks: what the default budget
+    /// allows depends on the machine's speed.
     pub fn simulated(&self, output: &str, more: &[&str]) -> Said {
         let mut args =
             vec!["run", "--engine", "simulated", "--seed", "7", "--allow-busy", "--output", output];
         args.extend(more);
+        if !more.iter().any(|arg| arg.starts_with("--blocks")) {
+            args.push(BLOCKS);
+        }
         self.run(&args)
     }
 }

@@ -1,7 +1,7 @@
 //! SIGKILL at 50 random moments: what finished stays, the study resumes, the plan is the same, and
 //! no process or folder is left.
 
-use crate::harness::Lab;
+use crate::harness::{BLOCKS, Lab};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -61,6 +61,7 @@ fn run_and_kill(lab: &Lab, after: Duration) -> bool {
         "7",
         "--allow-busy",
         "--no-html",
+        BLOCKS,
         "--output",
         "s.threadwise",
     ];

@@ -66,6 +66,7 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
     }
     let taken = &json["looks"]["taken"];
     assert_eq!((&taken["before"], &taken["after"]), (&slices.lines().count().into(), &taken["before"]));
+    assert!(taken["during"].as_u64() > Some(0), "a tenth of 144 slices and more is drawn: {taken}");
     let looked_at = json["looks"]["cpus"].as_array().unwrap().len();
     let looks = lab.ok(&["export", "s.threadwise", "--what", "looks"]).stdout;
     let of_moment = |moment: &str| looks.lines().filter(|line| line.contains(&format!(",{moment},"))).count();

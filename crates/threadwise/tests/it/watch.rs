@@ -4,8 +4,9 @@ use crate::harness::{Lab, said};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use threadwise_probe::co_runner::FREE_ADDS;
 
-const STATES: [&str; 6] = ["alone", "one-core", "co-runner", "slowed", "away", "unknown"];
+const STATES: [&str; 7] = ["alone", "one-core", "co-runner", "slowed", "apart", "away", "unknown"];
 
 #[test]
 fn every_look_is_an_object_on_a_line() {
@@ -21,7 +22,10 @@ fn every_look_is_an_object_on_a_line() {
             let state = cpu["state"].as_str().unwrap();
             assert!(STATES.contains(&state), "{state}");
             assert_eq!(cpu["with"].is_null(), state != "one-core", "{cpu}");
-            assert_eq!(cpu["adds_per_step"].is_null(), state == "away", "{cpu}");
+            // One that ran has no width where another did not come to the second part of the look.
+            assert!(state != "away" || cpu["adds_per_step"].is_null(), "{cpu}");
+            let by_width = ["alone", "co-runner", "slowed"].contains(&state);
+            assert!(!by_width || cpu["adds_per_step"].is_number(), "{cpu}");
         }
     }
     assert!(lab.files().is_empty());
@@ -58,6 +62,11 @@ fn one_logical_cpu_is_watched_alone() {
     let said = lab.ok(&["watch", "--cpus", &first, "--every", "10ms", "--count", "2"]);
     assert_eq!(said.stdout.lines().count(), 2 + 3, "{}", said.stdout);
     assert!(!said.stdout.contains("line") && said.stderr.contains("1 logical CPU"), "{}", said.stdout);
+    for word in ["one core", "apart", "slowed"] {
+        assert!(!said.stdout.contains(word), "there is no other: {}", said.stdout);
+    }
+    let unknown = "the width of this processor's cores is not known";
+    assert_eq!(said.stderr.contains(unknown), FREE_ADDS.is_none(), "{}", said.stderr);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
 use threadwise_study::command::WORKLOAD;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::worklist::WORKLOAD as LIST;
-use threadwise_study::{Options, Stopping, Study, presets, tpch};
+use threadwise_study::{Options, Quota, Stopping, Study, presets, tpch};
 use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
@@ -179,9 +179,9 @@ impl Job {
             return format!("{treatments} treatments, scale factor {scale}, {each}, {stopping}; seed {seed}");
         }
         format!(
-            "{} treatments, {} rounds of {} ms slices a block ({}), {stopping}; seed {}",
+            "{} treatments, {} of {} ms slices a block ({}), {stopping}; seed {}",
             treatments,
-            design.rounds,
+            numbers::counted(design.rounds as usize, "round"),
             design.slice_ns as f64 / 1e6,
             numbers::seconds(self.study.block_floor_s()),
             self.study.seed
@@ -241,10 +241,12 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         engine_options,
         budget_s: args.budget,
         until: args.until,
+        margin: args.margin,
         blocks: args.blocks,
         seed: Some(seed),
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),
+        rewarm_ms: args.rewarm.map(|seconds| seconds * 1e3),
         sessions: args.sessions.clone().or_else(|| args.streams.clone()),
         dops: args.dop.clone(),
         jobs: args.jobs.clone(),
@@ -256,6 +258,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         placements: args.placement.clone(),
         memory: args.memory.clone(),
         service: args.service.clone(),
+        quota: Quota::read(Path::new("/")).map_err(AppError::failed)?,
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),
         memory_rule: guard::memory_rule(Path::new("/"), topology.limits.memory_bytes),
     })
@@ -309,7 +312,21 @@ fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<Strin
     let data_root = args.data_dir.clone().unwrap_or_else(std::env::temp_dir);
     let room = room::check(study, program, &data_root)?;
     let connections = room::check_connections(study)?;
-    Ok(room.into_iter().chain(connections).chain(unchecked_settings(study, program)).collect())
+    let quota = study.quota.map(|quota| quota_remark(study, &quota));
+    Ok(room.into_iter().chain(connections).chain(unchecked_settings(study, program)).chain(quota).collect())
+}
+
+/// What a quota changes in the plan.
+fn quota_remark(study: &Study, quota: &Quota) -> String {
+    let [period, idle, before] = [quota.period_ns, quota.idle_ns(), study.design.rewarm_ns.unwrap_or(0)]
+        .map(|ns| numbers::nanoseconds(ns as f64));
+    let slices = match study.is_fixed_work() {
+        true => format!("nothing runs for {idle} before each run"),
+        false => format!(
+            "slices are whole periods, nothing runs for {idle} before each, and its load {before} uncounted"
+        ),
+    };
+    format!("CPU quota of {} CPUs in periods of {period}: {slices}", numbers::set_number(quota.cpus))
 }
 
 /// A server knows its settings only when it runs.

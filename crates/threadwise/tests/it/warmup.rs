@@ -1,0 +1,102 @@
+//! Warm-ups that are measured before the first block, and halves of slices: stored, reported, and the same when a study
+//! goes on.
+
+use crate::harness::Lab;
+use rusqlite::Connection;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use threadwise_store::Store;
+use threadwise_study::observation::ROWS_FIRST_HALF;
+use threadwise_study::warmup::{LEAST_NS, LIMIT_NS, Warmup};
+
+const FILE: &str = "s.threadwise";
+
+/// Two blocks of two rounds.
+fn study(rewarm: &str) -> String {
+    format!(
+        "version = 1\nname = \"warm\"\nengine = \"sqlite\"\nworkload = \"logical-io\"\n\n[options]\nblocks = 500\n\n\
+         [design]\nblocks = 2\nrounds = 2\nslice_ms = 20\n{rewarm}\n[baseline]\nplacement = \"1c1t\"\n\n\
+         [[treatment]]\nname = \"two\"\nplacement = \"one-cpu\"\nsessions = 2\n"
+    )
+}
+
+fn measured(lab: &Lab, rewarm: &str, more: &[&str]) {
+    std::fs::write(lab.path().join("warm.toml"), study(rewarm)).unwrap();
+    let args = ["run", "warm.toml", "--allow-busy", "--no-html", "--no-probe", "--seed", "4", "-o", FILE];
+    lab.ok(&[&args[..], more].concat());
+}
+
+/// Warm-ups in the file by block and treatment, of runs that count.
+fn stored(lab: &Lab) -> BTreeMap<(u32, String), Option<Warmup>> {
+    let runs = Store::open(&lab.path().join(FILE)).unwrap().runs().unwrap();
+    let valid = runs.into_iter().filter(|run| run.status.is_valid());
+    valid.map(|run| ((run.block, run.treatment.clone()), Warmup::of(&run.readings))).collect()
+}
+
+fn report(lab: &Lab) -> Value {
+    serde_json::from_str(&lab.ok(&["report", FILE, "--json"]).stdout).unwrap()
+}
+
+#[test]
+fn warm_ups_and_halves_are_stored_and_reported() {
+    let lab = Lab::new();
+    measured(&lab, "", &[]);
+    let all = stored(&lab);
+    assert_eq!(all.len(), 6, "{all:?}");
+    for ((block, treatment), warmup) in &all {
+        let warmup = warmup.as_ref().unwrap();
+        assert!((LEAST_NS..=LIMIT_NS).contains(&warmup.ns), "{warmup:?}");
+        // A and A' have one, and later blocks have that of the first.
+        assert_eq!(Some(warmup), all[&(0, treatment.clone())].as_ref(), "block {block}");
+    }
+    assert_eq!(all[&(0, "alone".to_owned())], all[&(0, "alone'".to_owned())]);
+    let runs = Store::open(&lab.path().join(FILE)).unwrap().runs().unwrap();
+    for session in runs.iter().flat_map(|run| &run.slices).flat_map(|slice| &slice.sessions) {
+        assert!(session.rows == 0 || session.counters[ROWS_FIRST_HALF] <= session.rows);
+    }
+    let json = report(&lab);
+    assert_eq!(json["study"]["design"]["rewarm_ns"], Value::Null);
+    assert_eq!(json["warmups"].as_array().unwrap().len(), 3, "{}", json["warmups"]);
+    assert_eq!(json["warmups"][2]["warmup_ns"], all[&(0, "two".to_owned())].as_ref().unwrap().ns);
+    let halves = &json["halves"];
+    assert_eq!((&halves["gap"], &halves["treatments"][0]["treatment"]), (&Value::Null, &Value::from("two")));
+    let counters = &json["treatments"][0]["counters"];
+    assert!(!counters.to_string().contains(ROWS_FIRST_HALF), "no counter of an engine: {counters}");
+}
+
+#[test]
+fn a_study_that_goes_on_has_the_warm_ups_that_it_had() {
+    let lab = Lab::new();
+    measured(&lab, "", &[]);
+    // The second block was broken off, and the warm-ups of the first are numbers that nobody would measure.
+    let file = Connection::open(lab.path().join(FILE)).unwrap();
+    file.execute_batch(
+        "UPDATE blocks SET complete_s = NULL WHERE block = 1;
+         UPDATE meta SET value = 'stopped' WHERE key = 'state';
+         UPDATE readings SET value = 13131313 WHERE metric =
+             (SELECT id FROM metrics WHERE sampler = 'warm-up' AND metric = 'warmup_ns');",
+    )
+    .unwrap();
+    drop(file);
+    lab.ok(&["run", "--resume", FILE, "--allow-busy", "--no-html"]);
+    let all = stored(&lab);
+    assert_eq!(all.len(), 6, "{all:?}");
+    let runs = Store::open(&lab.path().join(FILE)).unwrap().runs().unwrap();
+    assert!(runs.iter().any(|run| run.block == 1 && run.attempt == 1), "the block was not done again");
+    assert!(
+        all.values().all(|warmup| warmup.as_ref().is_some_and(|warmup| warmup.ns == 13_131_313)),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn a_warm_up_that_is_asked_for_is_used_as_it_is() {
+    for (rewarm, more) in [("rewarm_ms = 7\n", &[][..]), ("rewarm_ms = 3\n", &["--rewarm", "7ms"])] {
+        let lab = Lab::new();
+        measured(&lab, rewarm, more);
+        assert!(stored(&lab).values().all(Option::is_none));
+        let json = report(&lab);
+        assert_eq!(json["study"]["design"]["rewarm_ns"], 7_000_000);
+        assert_eq!(json["warmups"], Value::Array(Vec::new()));
+    }
+}
