@@ -15,11 +15,16 @@ pub fn run() -> Result<(), String> {
     outcome
 }
 
+/// Of the emulated guest with all that it fetches: `--foreground`, so that Ctrl-C reaches it (timeout(1)).
+const LIMIT: [&str; 3] = ["--foreground", "--kill-after=10", "480"];
+
 /// Names and commands. All but dist share one target folder and one profile, so that a dependency is
 /// checked once (clippy, doc) and built once (test). What tests start is `program`, the one that dist
 /// makes and users get.
-fn plan(program: &Path) -> [(&'static str, Task); 8] {
+fn plan(program: &Path) -> [(&'static str, Task); 9] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
+    let with_program = |task: Task| task.env(dist::TEST_PROGRAM, &program.to_string_lossy());
+    let emulated = Task::new("timeout", &LIMIT).more(&["cargo", "xtask", "emulated"]);
     [
         ("fmt", cargo(&["fmt", "--all", "--check"])),
         ("tidy", cargo(&["xtask", "tidy"])),
@@ -27,7 +32,8 @@ fn plan(program: &Path) -> [(&'static str, Task); 8] {
         ("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("dist", cargo(&["xtask", "dist"])),
-        ("test", cargo(&["xtask", "test"]).env(dist::TEST_PROGRAM, &program.to_string_lossy())),
+        ("test", with_program(cargo(&["xtask", "test"]))),
+        ("emulated", with_program(emulated)),
         ("fuzz", cargo(&["xtask", "fuzz", "--ci"])),
     ]
 }
@@ -41,7 +47,10 @@ mod tests {
         let plan = plan(Path::new("/d/threadwise"));
         let shown: Vec<String> = plan.iter().map(|(_, task)| task.shown()).collect();
         let at = |command: &str| shown.iter().position(|shown| shown == command);
-        let test = at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask test");
-        assert!(test.is_some() && at("cargo xtask dist") < test, "{shown:?}");
+        let dist = at("cargo xtask dist");
+        for what in ["cargo xtask test", "timeout --foreground --kill-after=10 480 cargo xtask emulated"] {
+            let found = at(&format!("THREADWISE_TEST_PROGRAM=/d/threadwise {what}"));
+            assert!(dist.is_some() && found > dist, "{shown:?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod ci;
 mod command;
 mod dist;
 mod elf;
+mod emulated;
 mod engines;
 mod fuzz;
 mod licences;
@@ -39,7 +40,10 @@ usage: cargo xtask TASK
                     one static binary for Linux in target/dist, for this kind of processor or that of
                     the triple: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
   fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
-  ci                fmt, tidy, licences, clippy, doc, dist, test, fuzz: all that has to pass";
+  emulated [--seed N] [--seconds S]
+                    what looks say in an emulated guest, whose two logical CPUs are put on one of this
+                    machine's and on two in turns, against what was done; needs what dist makes
+  ci                fmt, tidy, licences, clippy, doc, dist, test, emulated, fuzz: all that has to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(None),
         ["dist", "--target", triple] => dist::run(Some(triple)),
         ["ci"] => ci::run(),
+        ["emulated", more @ ..] => emulated::run(more),
         ["fuzz", more @ ..] => fuzz::run(more),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -89,9 +89,14 @@ pub enum Decision {
     Fail(String),
 }
 
-/// Makes sure that the packages are there and returns those that tests have to do without.
+/// Makes sure that the packages of tests are there and returns those that tests have to do without.
 pub fn ensure(asked: bool) -> Result<Vec<&'static Package>, String> {
-    let missing = missing(is_there);
+    ensure_all(&PACKAGES, asked)
+}
+
+/// The same for these packages.
+pub fn ensure_all(packages: &'static [Package], asked: bool) -> Result<Vec<&'static Package>, String> {
+    let missing = missing(packages, is_there);
     let situation = Situation { asked, ci: is_ci(), root: is_root(), apt: is_on_path("apt-get") };
     match decide(&missing, situation) {
         Decision::Nothing => Ok(Vec::new()),
@@ -99,7 +104,7 @@ pub fn ensure(asked: bool) -> Result<Vec<&'static Package>, String> {
         Decision::Skip => Ok(missing),
         Decision::Install => {
             install(&missing)?;
-            match self::missing(is_there).as_slice() {
+            match self::missing(packages, is_there).as_slice() {
                 [] => Ok(Vec::new()),
                 left => Err(format!("installed, and yet there is no program of: {}", names(left).join(", "))),
             }
@@ -123,12 +128,17 @@ pub fn package_of(line: &str) -> Option<&'static Package> {
 
 /// What is lost without a package, and how to get it.
 pub fn skip(package: &Package) -> String {
-    let command = install_command(&[package], is_root());
+    let command = how_to_install(&[package]);
     format!("{}: {} is not installed (Debian: {command})", package.used_for, package.name)
 }
 
-fn missing(found: impl Fn(&str) -> bool) -> Vec<&'static Package> {
-    PACKAGES.iter().filter(|package| !package.programs.iter().any(|program| found(program))).collect()
+/// The command that installs packages.
+pub fn how_to_install(packages: &[&Package]) -> String {
+    install_command(packages, is_root())
+}
+
+fn missing(packages: &'static [Package], found: impl Fn(&str) -> bool) -> Vec<&'static Package> {
+    packages.iter().filter(|package| !package.programs.iter().any(|program| found(program))).collect()
 }
 
 fn decide(missing: &[&Package], situation: Situation) -> Decision {
@@ -212,10 +222,11 @@ mod tests {
 
     #[test]
     fn one_program_of_a_package_is_enough() {
-        let without_browser = missing(|program| !program.starts_with("chrom") && program != "google-chrome");
+        let is_browser = |program: &str| program.starts_with("chrom") || program == "google-chrome";
+        let without_browser = missing(&PACKAGES, |program| !is_browser(program));
         assert_eq!(without_browser, [CHROMIUM]);
-        assert!(missing(|program| program != "chromium").is_empty());
-        assert_eq!(missing(|_| false).len(), PACKAGES.len());
+        assert!(missing(&PACKAGES, |program| program != "chromium").is_empty());
+        assert_eq!(missing(&PACKAGES, |_| false).len(), PACKAGES.len());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod floats;
 mod functions;
 mod graph;
 mod modules;
+mod orphans;
 mod paths;
 mod renderers;
 mod source;
@@ -88,8 +89,14 @@ fn texts(tree: &[(String, Vec<u8>)]) -> Vec<(&str, &str)> {
 fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
     let rust = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
     let files: Vec<SourceFile> = rust.map(|(path, text)| SourceFile::new(path, text)).collect();
-    [arrows::check(texts), modules::unneeded(&files), circles::check(&files), bindings::check(&files)]
-        .concat()
+    [
+        arrows::check(texts),
+        modules::unneeded(&files),
+        circles::check(&files),
+        bindings::check(&files),
+        orphans::check(&files),
+    ]
+    .concat()
 }
 
 fn project_files() -> Result<Vec<String>, String> {

@@ -1,0 +1,294 @@
+//! A guest that QEMU emulates in software: each of its logical CPUs is a thread of QEMU, which can be moved.
+//!
+//! Source: qemu-system-x86_64(1): `-accel tcg,thread=multi`, `-smp`, `-numa`, `-name debug-threads=on`, with which the
+//! threads are called `CPU 0/TCG` and so on. `setpriv --pdeathsig` (setpriv(1), PR_SET_PDEATHSIG(2const)) ends QEMU
+//! when the thread that started it does, also by a signal: a guest is booted from the main thread.
+
+use super::parts::Parts;
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How long QEMU may take until all threads of logical CPUs are there.
+const THREADS_WITHIN: Duration = Duration::from_secs(10);
+/// Lines that an error repeats.
+const LAST_LINES: usize = 3;
+/// All that QEMU can emulate. As an AMD processor, which it is otherwise, it has no SMT siblings, since software
+/// emulation lacks CPUID's topology extensions.
+const PROCESSOR: &str = "max,vendor=GenuineIntel";
+/// Kernel messages would fall into lines of the console. An emulated guest counts its TSC against timers that are late
+/// where the host is busy, and would then give it up for a clock that takes microseconds to read.
+const KERNEL_ARGUMENTS: &str =
+    "console=ttyS0 quiet loglevel=0 panic=-1 mitigations=off tsc=reliable no_timer_check";
+
+/// A machine and what it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest<'a> {
+    /// Sockets, cores of each, threads of each core.
+    pub smp: [u32; 3],
+    /// Memory, MiB; that of the nodes together where there are some.
+    pub memory_mib: u32,
+    /// NUMA nodes; empty for a machine without them.
+    pub numa: &'a [Node<'a>],
+    /// Commands of a shell, after which the guest powers off.
+    pub commands: &'a [&'a str],
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node<'a> {
+    /// Logical CPUs, such as `0-1`.
+    pub cpus: &'a str,
+    /// Memory, MiB.
+    pub memory_mib: u32,
+}
+
+/// A line of the serial console.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// When its end came.
+    pub arrived: Instant,
+    /// Without its end.
+    pub text: String,
+}
+
+/// A guest that has been started. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    qemu: Child,
+    lines: Receiver<Line>,
+    /// The last ones, for an error.
+    last: VecDeque<String>,
+    until: Instant,
+    /// Removed as soon as the guest has it.
+    initial_files: Option<PathBuf>,
+}
+
+impl Guest<'_> {
+    /// How many logical CPUs it has.
+    pub fn cpus(&self) -> u32 {
+        self.smp.iter().product()
+    }
+
+    /// Starts it; it is over after `limit` at the latest.
+    ///
+    /// # Errors
+    /// A file cannot be written, or QEMU cannot be started.
+    pub fn boot(&self, parts: &Parts, limit: Duration) -> Result<Running, String> {
+        let initial_files = Path::new("target").join(format!("emulated-{}.cpio", std::process::id()));
+        fs::write(&initial_files, parts.initial_files(self.commands))
+            .map_err(|cause| format!("{} cannot be written: {cause}", initial_files.display()))?;
+        let started = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
+            .args(self.arguments())
+            .arg("-kernel")
+            .arg(&parts.kernel)
+            .arg("-initrd")
+            .arg(&initial_files)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut qemu = started.map_err(|cause| format!("setpriv (util-linux) cannot be started: {cause}"))?;
+        let (line, lines) = channel();
+        if let Some(console) = qemu.stdout.take() {
+            std::thread::spawn(move || pass_on(console, &line));
+        }
+        Ok(Running::new(qemu, lines, limit, Some(initial_files)))
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let [sockets, cores, threads] = self.smp;
+        let smp = format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus());
+        let memory = self.memory_mib.to_string();
+        let fixed = [
+            ["-name", "threadwise,debug-threads=on"],
+            ["-accel", "tcg,thread=multi"],
+            ["-cpu", PROCESSOR],
+            ["-smp", &smp],
+            ["-m", &memory],
+            ["-display", "none"],
+            ["-monitor", "none"],
+            ["-serial", "stdio"],
+            ["-append", KERNEL_ARGUMENTS],
+        ];
+        let mut arguments: Vec<String> = fixed.concat().into_iter().map(str::to_owned).collect();
+        arguments.extend(["-nodefaults", "-no-reboot"].map(str::to_owned));
+        for (id, Node { cpus, memory_mib }) in self.numa.iter().enumerate() {
+            arguments.extend([
+                "-object".to_owned(),
+                format!("memory-backend-ram,id=node{id},size={memory_mib}M"),
+                "-numa".to_owned(),
+                format!("node,nodeid={id},cpus={cpus},memdev=node{id}"),
+            ]);
+        }
+        arguments
+    }
+}
+
+impl Running {
+    fn new(qemu: Child, lines: Receiver<Line>, limit: Duration, initial_files: Option<PathBuf>) -> Self {
+        Self { qemu, lines, last: VecDeque::new(), until: Instant::now() + limit, initial_files }
+    }
+
+    /// QEMU's process.
+    pub fn process(&self) -> u32 {
+        self.qemu.id()
+    }
+
+    /// The next line of the console; `None` where there is none before `wake_at`.
+    ///
+    /// # Errors
+    /// The guest has ended, or its time is over.
+    pub fn line(&mut self, wake_at: Instant) -> Result<Option<Line>, String> {
+        let wait = wake_at.min(self.until).saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(wait) {
+            Ok(line) => {
+                self.remove_initial_files();
+                self.last.push_back(line.text.clone());
+                if self.last.len() > LAST_LINES {
+                    self.last.pop_front();
+                }
+                Ok(Some(line))
+            }
+            Err(RecvTimeoutError::Timeout) if Instant::now() < self.until => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(self.ended("took too long and was killed")),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status =
+                    self.qemu.wait().map_or_else(|cause| cause.to_string(), |status| status.to_string());
+                Err(self.ended(&format!("ended before its time ({status})")))
+            }
+        }
+    }
+
+    fn ended(&self, how: &str) -> String {
+        let last: Vec<&str> =
+            self.last.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+        format!("the emulated guest {how}; it said last: {}", last.join(" / "))
+    }
+
+    /// A guest that has said something has read them, and a kill leaves none.
+    fn remove_initial_files(&mut self) {
+        if let Some(path) = self.initial_files.take() {
+            // One that is gone already needs no removal.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Threads of its logical CPUs, in their order.
+    ///
+    /// # Errors
+    /// They are not there in time.
+    pub fn cpu_threads(&self, guest: &Guest<'_>) -> Result<Vec<u32>, String> {
+        let until = Instant::now() + THREADS_WITHIN;
+        loop {
+            let mut threads = cpu_threads(&PathBuf::from(format!("/proc/{}/task", self.process())));
+            if threads.len() == guest.cpus() as usize {
+                threads.sort_unstable();
+                return Ok(threads.into_iter().map(|(_, thread)| thread).collect());
+            }
+            if Instant::now() > until {
+                return Err(format!(
+                    "QEMU has {} threads of logical CPUs, not {}",
+                    threads.len(),
+                    guest.cpus()
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended needs no signal.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+        self.remove_initial_files();
+    }
+}
+
+/// Logical CPU and number of each thread that runs one.
+fn cpu_threads(tasks: &Path) -> Vec<(u32, u32)> {
+    let folders = fs::read_dir(tasks).into_iter().flatten().flatten();
+    let of_thread = |folder: fs::DirEntry| {
+        let thread = folder.file_name().to_str()?.parse().ok()?;
+        let name = fs::read_to_string(folder.path().join("comm")).ok()?;
+        Some((name.trim().strip_prefix("CPU ")?.strip_suffix("/TCG")?.parse().ok()?, thread))
+    };
+    folders.filter_map(of_thread).collect()
+}
+
+/// Sends the lines of a program's output until nobody takes them.
+pub fn pass_on(console: ChildStdout, line: &Sender<Line>) {
+    for bytes in BufReader::new(console).split(b'\n').map_while(Result::ok) {
+        let text = String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned();
+        if line.send(Line { arrived: Instant::now(), text }).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_are_values() {
+        let nodes = [Node { cpus: "0-1", memory_mib: 128 }, Node { cpus: "2-3", memory_mib: 384 }];
+        let guest = Guest { smp: [2, 1, 2], memory_mib: 512, numa: &nodes, commands: &[] };
+        let words = guest.arguments().join(" ");
+        assert!(words.contains("-smp 4,sockets=2,cores=1,threads=2 -m 512 "), "{words}");
+        let second =
+            "-object memory-backend-ram,id=node1,size=384M -numa node,nodeid=1,cpus=2-3,memdev=node1";
+        assert!(words.ends_with(second), "{words}");
+        assert!(!Guest { numa: &[], ..guest }.arguments().contains(&"-numa".to_owned()));
+    }
+
+    #[test]
+    fn threads_of_logical_cpus_are_known_by_their_names() {
+        let folder = std::env::temp_dir().join(format!("threadwise-xtask-tasks-{}", std::process::id()));
+        for (thread, name) in [("11", "qemu-system-x86"), ("14", "CPU 0/TCG"), ("13", "CPU 1/TCG")] {
+            fs::create_dir_all(folder.join(thread)).unwrap();
+            fs::write(folder.join(thread).join("comm"), format!("{name}\n")).unwrap();
+        }
+        let mut threads = cpu_threads(&folder);
+        threads.sort_unstable();
+        assert_eq!(threads, [(0, 14), (1, 13)]);
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(cpu_threads(&folder).is_empty());
+    }
+
+    fn running(script: &str, limit: Duration) -> Running {
+        let mut qemu = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let (line, lines) = channel();
+        let console = qemu.stdout.take().unwrap();
+        std::thread::spawn(move || pass_on(console, &line));
+        Running::new(qemu, lines, limit, None)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn lines_come_as_they_are_and_an_early_end_is_an_error() {
+        let mut ends = running("printf 'one\\r\\ntwo\\n'; exit 3", LONG);
+        let far = Instant::now() + LONG;
+        let texts = [(); 2].map(|()| ends.line(far).unwrap().unwrap().text);
+        assert_eq!(texts, ["one", "two"]);
+        let why = ends.line(far).unwrap_err();
+        assert!(why.ends_with("(exit status: 3); it said last: one / two"), "{why}");
+    }
+
+    #[test]
+    fn no_process_is_left_after_its_time() {
+        let mut sleeps = running("exec sleep 1000", Duration::from_millis(1));
+        let folder = PathBuf::from(format!("/proc/{}", sleeps.process()));
+        let why = sleeps.line(Instant::now() + LONG).unwrap_err();
+        assert!(why.contains("too long") && folder.exists(), "{why}");
+        drop(sleeps);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,220 @@
+//! `cargo xtask emulated [--seed N] [--seconds S]`: looks against a schedule that is known.
+//!
+//! `threadwise watch` runs in an emulated guest with two logical CPUs, each a thread of QEMU. They are put on one
+//! logical CPU of the host and on two, in turns of drawn lengths, unknown to the guest; what it says on its serial
+//! console is compared with that ([`agreement`]).
+
+mod agreement;
+mod cpio;
+mod guest;
+mod host;
+mod host_looks;
+mod lines;
+mod parts;
+mod schedule;
+
+use crate::packages;
+use agreement::{Agreement, Counts, HOST_NEAR, HostLook, LATE_NS, Look, MARGIN, Move, Verdict};
+use guest::{Guest, Line, Running};
+use host_looks::HostLooks;
+use parts::Parts;
+use std::time::{Duration, Instant};
+
+/// Two cores without SMT, which looks without an end. The thread that wakes those that look may be on any logical CPU;
+/// left to the guest's scheduler it is on the same one for many seconds, so that it is put on each in turn.
+const GUEST: Guest<'_> = Guest {
+    smp: [1, 2, 1],
+    memory_mib: 512,
+    numa: &[],
+    commands: &[
+        "threadwise watch --json --every 40ms & watch=$!",
+        "until grep -q look-1 /proc/$watch/task/*/comm; do sleep 0.1; done",
+        "while kill -0 $watch; do taskset -p 1 $watch; sleep 2; taskset -p 2 $watch; sleep 2; done >/dev/null",
+    ],
+};
+
+/// From the start to the first look that is shown; 3 to 5 s where the host is not busy.
+const BOOTED_WITHIN: Duration = Duration::from_secs(120);
+
+/// Time from look to look, of the guest and of the host.
+const EVERY: &str = "40ms";
+
+/// How often it is tried on a host that is not what the schedule takes it for.
+const ATTEMPTS: u64 = 3;
+
+/// What the command line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Options {
+    seed: u64,
+    /// How long the schedule lasts.
+    seconds: u64,
+}
+
+impl Options {
+    fn read(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self { seed: 1, seconds: 60 };
+        for pair in words.chunks(2) {
+            let (place, value) = match pair {
+                ["--seed", value] => (&mut options.seed, value),
+                ["--seconds", value] => (&mut options.seconds, value),
+                _ => return Err(format!("emulated [--seed N] [--seconds S], not '{}'", words.join(" "))),
+            };
+            *place = value.parse().map_err(|_| format!("'{value}' is no number"))?;
+        }
+        match options.seconds {
+            10..=3600 => Ok(options),
+            seconds => Err(format!("--seconds {seconds}: 10 to 3600")),
+        }
+    }
+}
+
+/// Boots the guest, moves its threads, and compares. Where something is missing, that is an error in CI and elsewhere
+/// a skip that says so.
+pub fn run(words: &[&str]) -> Result<(), String> {
+    let options = Options::read(words)?;
+    match ready() {
+        Ok((parts, cpus)) => attempts(options, &parts, cpus),
+        Err(why) if packages::is_ci() => Err(why),
+        Err(why) => {
+            println!("SKIPPED: looks against a schedule in an emulated guest: {why}");
+            Ok(())
+        }
+    }
+}
+
+/// What it takes: the guest's parts, and two logical CPUs of the host.
+fn ready() -> Result<(Parts, [usize; 2]), String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Err("the kernel and the program of the guest are for Linux on x86-64".to_owned());
+    }
+    let cpus = host::two_cpus()?;
+    let missing = packages::ensure_all(&parts::PACKAGES, false)?;
+    if !missing.is_empty() {
+        return Err(format!("not all is installed (Debian: {})", packages::how_to_install(&missing)));
+    }
+    Ok((Parts::find()?, cpus))
+}
+
+/// Compares until it is clear, each time with the next seed.
+fn attempts(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<(), String> {
+    for seed in options.seed..options.seed + ATTEMPTS {
+        match compare(Options { seed, ..options }, parts, cpus)? {
+            Verdict::Holds => return Ok(()),
+            Verdict::Fails(why) => return Err(why),
+            Verdict::Unclear(why) => println!("unclear: {why}\n"),
+        }
+    }
+    println!(
+        "NOT JUDGED while apart, in {ATTEMPTS} attempts: this machine's own logical CPUs were not apart; stacked \
+         looks agree. Run 'cargo xtask emulated' again where it is quieter."
+    );
+    Ok(())
+}
+
+fn compare(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<Verdict, String> {
+    let length = Duration::from_secs(options.seconds);
+    let mut running = GUEST.boot(parts, BOOTED_WITHIN + length)?;
+    let threads = running.cpu_threads(&GUEST)?;
+    host::place(&threads, cpus)?;
+    let booting = Instant::now();
+    while !lines::is_look(&next(&mut running)?.text) {}
+    println!("looks from an emulated guest after {:.1} s", booting.elapsed().as_secs_f64());
+    let host_looks = HostLooks::start(&parts.program, cpus, EVERY)?;
+    // Not before: preferred threads that boot take the CPU from all others.
+    let is_preferred = host::prefer(running.process()) && host_looks.prefer();
+    let start = Instant::now();
+    let (looks, moves, unreadable) = watched(options, start, &mut running, &threads, cpus)?;
+    let of_host: Vec<HostLook> = host_looks.since(start);
+    drop((running, host_looks));
+    let found = Agreement::new(&looks, &moves, &of_host);
+    print(options, is_preferred, &found, &moves, unreadable);
+    Ok(found.verdict())
+}
+
+/// The next line, however long it takes within the guest's time.
+fn next(running: &mut Running) -> Result<Line, String> {
+    loop {
+        if let Some(line) = running.line(Instant::now() + BOOTED_WITHIN)? {
+            return Ok(line);
+        }
+    }
+}
+
+/// Looks while the threads are moved, the moves, and how many lines could not be read.
+fn watched(
+    options: Options,
+    start: Instant,
+    running: &mut Running,
+    threads: &[u32],
+    cpus: [usize; 2],
+) -> Result<(Vec<Look>, Vec<Move>, usize), String> {
+    // QEMU's first thread passes interrupts and the console on.
+    let needed = [threads, &[running.process()]].concat();
+    let mut waited_ns = host::waited_ns(running.process(), &needed)?;
+    let (mut seen, mut moves, mut unreadable) = (Vec::new(), Vec::new(), 0);
+    for phase in schedule::drawn(options.seed, Duration::from_secs(options.seconds)) {
+        let began = start.elapsed();
+        host::place(threads, phase.places.map(|place| cpus[place]))?;
+        let ended = start.elapsed();
+        moves.push(Move { began, ended, is_stacked: phase.is_stacked() });
+        let until = start + ended + phase.length;
+        while let Some(line) = running.line(until)? {
+            let now_ns = host::waited_ns(running.process(), &needed)?;
+            let longest_ns =
+                now_ns.iter().zip(&waited_ns).map(|(now, before)| now.saturating_sub(*before)).max();
+            match lines::read(&line.text) {
+                Some(read) => seen.push((line.arrived.duration_since(start), read, longest_ns.unwrap_or(0))),
+                None => unreadable += 1,
+            }
+            waited_ns = now_ns;
+            if Instant::now() >= until {
+                break;
+            }
+        }
+    }
+    Ok((lines::dated(seen), moves, unreadable))
+}
+
+fn print(options: Options, is_preferred: bool, found: &Agreement, moves: &[Move], unreadable: usize) {
+    let Options { seed, seconds } = options;
+    let how = if is_preferred { "SCHED_FIFO" } else { "with the priority of others" };
+    println!("seed {seed}, {seconds} s; the guest's threads ran on the host {how}\n");
+    println!("            phases    looks   agree    share   95% interval");
+    for (word, counts, is_stacked) in [("apart", &found.apart, false), ("stacked", &found.stacked, true)] {
+        let phases = moves.iter().filter(|one| one.is_stacked == is_stacked).count();
+        let Counts { looks, agree, others } = counts;
+        let share = counts.share().map_or("-".to_owned(), |[share, low, high]| {
+            format!("{:7.2}%   {:.2}% to {:.2}%", 100.0 * share, 100.0 * low, 100.0 * high)
+        });
+        println!("  {word:<9} {phases:>6} {looks:>8} {agree:>7} {share}");
+        others.iter().for_each(|(states, count)| println!("            {count} {states}"));
+    }
+    println!(
+        "left out: {} within {} ms after a move, {} whose line came as late; while apart: {} for which the host let a \
+         thread of QEMU wait {} ms and longer, {} without looks of the host within {} ms that were all apart; \
+         {unreadable} unreadable lines",
+        found.near_move,
+        MARGIN.as_millis(),
+        found.late_lines,
+        found.host_late,
+        LATE_NS as f64 / 1e6,
+        found.host_not_apart,
+        HOST_NEAR.as_millis(),
+    );
+    println!("the host's own looks: apart in {} of {}\n", found.host.agree, found.host.looks);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_defaults_and_bounds() {
+        assert_eq!(Options::read(&[]), Ok(Options { seed: 1, seconds: 60 }));
+        let both = Options::read(&["--seconds", "20", "--seed", "7"]);
+        assert_eq!(both, Ok(Options { seed: 7, seconds: 20 }));
+        for wrong in [&["--seed"][..], &["--seed", "x"], &["--seconds", "9"], &["--else", "1"]] {
+            assert!(Options::read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
