@@ -327,16 +327,16 @@ Examples:
   threadwise watch --every 100ms --count 600
   threadwise watch --cpus 0-3 --json | jq -c '[.utc, (.cpus[] | .state)]'
 
-In a virtual machine the hypervisor decides which logical CPUs share a core, and may change it at any
-time. A look takes about a tenth of a millisecond: two by two they pass a cache line, all run one kernel at
-once, and two of them without each other; who keeps the whole width of its core has it for itself. The columns:
+In a virtual machine the hypervisor decides which logical CPUs share a core, and may change it at any \
+time. A look takes about a tenth of a millisecond: two by two they pass a cache line, all run one kernel at \
+once, and two of them without each other; who keeps the whole width of its core has it for itself. The states:
   alone       the core for itself
   one core    two watched logical CPUs on one core
   co-runner   slowed by another program or guest on the same core
   slowed      one of those two; the next looks show which
   away        not run in time: stacked on another logical CPU, or preempted
   unknown     the figures contradict each other, or no free core was seen yet
-It needs no root, changes nothing, and may run beside a load. Ctrl-C ends it with a summary. Method and
+It needs no root, changes nothing, and may run beside a load. Ctrl-C ends it with a summary. Method and \
 cost: docs/PROBE.md")]
 pub struct WatchArgs {
     /// Logical CPUs to look at, such as 0-3,8 [default: all that are allowed, or 16 spread over them]
