@@ -26,9 +26,14 @@ impl UserServer {
     pub fn start(settings: &[&str]) -> Self {
         let folder = super::folder();
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+        // A server that starts removes the temporary tables of others from a shared one.
+        let temporary = folder.path().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o777)).unwrap();
+        let tmpdir = format!("--tmpdir={}", temporary.display());
         let mut install = Command::new("mariadb-install-db");
         install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-        install.arg(format!("--datadir={}", data.display()));
+        install.arg(format!("--datadir={}", data.display())).arg(&tmpdir);
         owned_by_server(&mut install);
         let made = install.current_dir(folder.path()).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -41,7 +46,7 @@ impl UserServer {
             "--innodb-buffer-pool-size=64M",
             "--skip-log-bin",
         ]);
-        server.arg(format!("--datadir={}", data.display())).arg("--socket=s").args(settings);
+        server.arg(format!("--datadir={}", data.display())).args([&tmpdir, "--socket=s"]).args(settings);
         owned_by_server(&mut server);
         let log = File::create(log).unwrap();
         let child =
