@@ -17,7 +17,7 @@ pub use compare::compare;
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
-pub use machine::{probe, topology};
+pub use machine::{PlacementHere, probe, topology};
 pub use watched::{WatchedCpu, WatchedLine, watched};
 
 use crate::{Document, Facts};

@@ -247,7 +247,8 @@ Examples:
   threadwise topology
   threadwise topology --json
   threadwise topology --capture my-machine     record this machine for a bug report
-  threadwise topology --root my-machine        show a recorded machine")]
+  threadwise topology --root my-machine        show a recorded machine
+  threadwise topology --placement same-core --placement 2s4c2t     which logical CPUs these are")]
 pub struct TopologyArgs {
     /// Root of the proc and sys folders to read
     #[arg(long, value_name = "DIR", default_value = "/")]
@@ -256,8 +257,12 @@ pub struct TopologyArgs {
     #[arg(long, conflicts_with = "capture")]
     pub json: bool,
     /// Record the machine into a new folder: no serial numbers, no host names
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "placement")]
     pub capture: Option<PathBuf>,
+    /// Say which logical CPUs a placement is here, as far as no block draws others, or what the machine
+    /// lacks for it; may be given several times
+    #[arg(long, value_name = "PLACEMENT")]
+    pub placement: Vec<String>,
 }
 
 /// Arguments of `compare`.

@@ -220,7 +220,7 @@ fn judge_topology(root: &Path, topology: &Topology) -> Result<(), String> {
     }
     drawing::topology_line(topology);
     drawing::drawing(topology, STYLE);
-    let text = json::topology(topology);
+    let text = json::topology(topology, &[]);
     serde_json::from_str::<serde_json::Value>(&text)
         .map(drop)
         .map_err(|error| format!("topology's JSON: {error}"))

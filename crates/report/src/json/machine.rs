@@ -10,8 +10,17 @@ use threadwise_machine::topology::Group;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing};
 
-/// The machine: counts over allowed and online logical CPUs, lists over all.
-pub fn topology(topology: &Topology) -> String {
+/// What a placement is on a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacementHere {
+    /// Its text.
+    pub placement: String,
+    /// OS numbers of its logical CPUs where no block draws others, or what the machine lacks for it.
+    pub cpus: Result<CpuSet, String>,
+}
+
+/// The machine: counts over allowed and online logical CPUs, lists over all; and placements that were asked for.
+pub fn topology(topology: &Topology, placements: &[PlacementHere]) -> String {
     let ids = Ids(topology);
     let cpus = topology.logical_cpus.iter().enumerate();
     let cpus = cpus.map(|(id, cpu)| merged(json!(cpu), json!({"id": id, "siblings": ids.of(&cpu.siblings)})));
@@ -30,7 +39,16 @@ pub fn topology(topology: &Topology) -> String {
         "kinds": ids.numbered(&topology.kinds, |kind| &kind.cpus),
         "limits": topology.limits,
         "identity": topology.identity,
+        "placements": placements.iter().map(|one| placement(&ids, one)).collect::<Value>(),
     }))
+}
+
+fn placement(ids: &Ids<'_>, PlacementHere { placement, cpus }: &PlacementHere) -> Value {
+    let lacks = json!({"placement": placement, "lacks": cpus.as_ref().err()});
+    match cpus {
+        Ok(cpus) => merged(lacks, ids.members(cpus)),
+        Err(_) => merged(lacks, json!({"logical_cpus": null, "os_cpus": null})),
+    }
 }
 
 /// A probe: raw figures, what is declared beside what was measured, and the verdict.

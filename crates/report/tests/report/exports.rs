@@ -76,7 +76,7 @@ fn what_is_not_finite_is_null() {
 
 #[test]
 fn topology_counts_cover_the_usable_and_lists_cover_all() {
-    let value = parsed(&json::topology(&topology()));
+    let value = parsed(&json::topology(&topology(), &[]));
     assert_eq!(value["version"], 1);
     assert_eq!(value["counts"]["logical_cpus"], 14);
     assert_eq!(value["counts"]["cores"], 7);
@@ -105,11 +105,24 @@ fn topology_counts_cover_the_usable_and_lists_cover_all() {
 }
 
 #[test]
+fn placements_have_their_logical_cpus_or_what_is_lacking() {
+    let here = |placement: &str, cpus| json::PlacementHere { placement: placement.to_owned(), cpus };
+    let both =
+        [here("same-core", Ok([1, 9].into_iter().collect())), here("4s1c1t", Err("2 packages".to_owned()))];
+    let value = parsed(&json::topology(&topology(), &both));
+    let found = serde_json::json!([
+        {"placement": "same-core", "logical_cpus": [1, 9], "os_cpus": "1,9", "lacks": null},
+        {"placement": "4s1c1t", "logical_cpus": null, "os_cpus": null, "lacks": "2 packages"},
+    ]);
+    assert_eq!(value["placements"], found);
+}
+
+#[test]
 fn ids_are_dense_where_os_numbers_are_not() {
     let mut sparse = topology();
     // Logical CPUs 2 and 3 are not present.
     sparse.logical_cpus.retain(|cpu| !matches!(cpu.os_id, 2 | 3));
-    let value = parsed(&json::topology(&sparse));
+    let value = parsed(&json::topology(&sparse, &[]));
     assert_eq!(value["logical_cpus"][2]["id"], 2);
     assert_eq!(value["logical_cpus"][2]["os_id"], 4);
     assert_eq!(value["logical_cpus"][2]["siblings"], serde_json::json!([2, 10]));

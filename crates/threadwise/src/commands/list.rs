@@ -1,12 +1,11 @@
 //! `threadwise list`: what can be run, and what this machine can do.
 
 use crate::cli::ListArgs;
-use crate::commands::topology::live;
+use crate::commands::topology::{self, live};
 use crate::engines;
 use crate::error::AppError;
 use crate::output;
-use threadwise_machine::placement::resolve;
-use threadwise_machine::{Draw, Pin, Placement, Topology};
+use threadwise_machine::{Placement, Topology};
 use threadwise_python::known;
 use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
@@ -26,7 +25,7 @@ pub fn list(args: &ListArgs) -> Result<(), AppError> {
     if args.schema {
         return output::print(threadwise_study::presets::SCHEMA);
     }
-    let entries = entries(&live()?);
+    let entries = entries(&live()?)?;
     if args.json {
         return output::print(&format!("{}\n", json::listing(&entries)));
     }
@@ -42,7 +41,7 @@ pub fn list(args: &ListArgs) -> Result<(), AppError> {
     output::print(&text)
 }
 
-fn entries(topology: &Topology) -> Vec<ListEntry> {
+fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
     let entry =
         |kind: &str, name: &str, about: String| ListEntry { kind: kind.into(), name: name.into(), about };
     let mut entries = Vec::new();
@@ -81,19 +80,15 @@ fn entries(topology: &Topology) -> Vec<ListEntry> {
         "half-cores",
         "all",
     ] {
-        entries.push(entry("placement", name, here(name, topology)));
+        entries.push(entry("placement", name, here(name, topology)?));
     }
-    entries
+    Ok(entries)
 }
 
-/// The logical CPUs of a placement without a draw, or what the machine lacks.
-fn here(name: &str, topology: &Topology) -> String {
-    let resolved = name
-        .parse::<Placement>()
-        .and_then(|placement| resolve(&placement, topology, &Draw::identity(topology), 2, Pin::Each));
-    match resolved {
-        Ok(resolved) => format!("here, for example: logical CPUs {}", resolved.set()),
-        Err(threadwise_machine::PlacementError::Lacking { lacks, .. }) => format!("not here: {lacks}"),
-        Err(error) => error.to_string(),
-    }
+fn here(name: &str, topology: &Topology) -> Result<String, AppError> {
+    let placement = name.parse::<Placement>().map_err(AppError::input)?;
+    Ok(match topology::here(&placement, topology)?.cpus {
+        Ok(cpus) => format!("here, for example: logical CPUs {cpus}"),
+        Err(lacks) => format!("not here: {lacks}"),
+    })
 }

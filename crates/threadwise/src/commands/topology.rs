@@ -5,7 +5,10 @@ use crate::error::AppError;
 use crate::output;
 use std::path::Path;
 use threadwise_machine::topology::TopologyError;
-use threadwise_machine::{Topology, hypervisor, pin, topology};
+use threadwise_machine::{
+    Draw, Pin, Placement, PlacementError, Topology, hypervisor, pin, placement, topology,
+};
+use threadwise_report::json::PlacementHere;
 
 /// Prints the machine, or records it.
 pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
@@ -18,16 +21,44 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
             to.display()
         ));
     }
+    let asked: Vec<Placement> = args
+        .placement
+        .iter()
+        .map(|text| {
+            text.parse::<Placement>().map_err(|error| AppError::Input(format!("--placement: {error}")))
+        })
+        .collect::<Result<_, _>>()?;
     let topology = if args.root == Path::new("/") { live()? } else { recorded(&args.root)? };
+    let placements = asked.iter().map(|one| here(one, &topology)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        return output::print(&format!("{}\n", threadwise_report::json::topology(&topology)));
+        return output::print(&format!("{}\n", threadwise_report::json::topology(&topology, &placements)));
     }
     let style = output::style();
-    output::print(&format!(
+    let mut text = format!(
         "{}\n\n{}\n",
         threadwise_report::terminal::topology_line(&topology),
         threadwise_report::terminal::drawing(&topology, style)
-    ))
+    );
+    if !placements.is_empty() {
+        text.push_str("\nplacements, where no block draws other cores\n");
+    }
+    for PlacementHere { placement, cpus } in &placements {
+        let cpus = cpus
+            .as_ref()
+            .map_or_else(|lacks| format!("not here: {lacks}"), |cpus| format!("logical CPUs {cpus}"));
+        text.push_str(&format!("  {placement:<16} {cpus}\n"));
+    }
+    output::print(&text)
+}
+
+/// The logical CPUs of a placement without a draw, or what the machine lacks.
+pub fn here(asked: &Placement, topology: &Topology) -> Result<PlacementHere, AppError> {
+    let cpus = match placement::resolve(asked, topology, &Draw::identity(topology), 2, Pin::Each) {
+        Ok(resolved) => Ok(resolved.set()),
+        Err(PlacementError::Lacking { lacks, .. }) => Err(lacks),
+        Err(error) => return Err(AppError::Input(error.to_string())),
+    };
+    Ok(PlacementHere { placement: asked.text.clone(), cpus })
 }
 
 /// This machine, with what this process may use.

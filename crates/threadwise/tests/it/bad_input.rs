@@ -148,6 +148,7 @@ fn a_root_without_sys_is_no_machine() {
     let lab = Lab::new();
     refused(&lab, &["topology", "--root", "tmp"], &["tmp", "--root"]);
     refused(&lab, &["topology", "--root", "absent"], &["absent"]);
+    refused(&lab, &["topology", "--placement", "3x"], &["--placement", "3x"]);
 }
 
 #[test]

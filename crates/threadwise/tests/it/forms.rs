@@ -58,6 +58,11 @@ fn json_on_stdout_is_json_alone() {
     assert_eq!(json["study"]["engine"], "simulated");
     let topology: Value = serde_json::from_str(&lab.ok(&["topology", "--json"]).stdout).unwrap();
     assert_eq!(topology["version"], 1);
+    assert_eq!(topology["placements"], serde_json::json!([]));
+    let asked = ["topology", "--json", "--placement", "one-cpu", "--placement", "99s1c1t"];
+    let placed: Value = serde_json::from_str(&lab.ok(&asked).stdout).unwrap();
+    assert_eq!(placed["placements"][0]["logical_cpus"].as_array().unwrap().len(), 1);
+    assert!(placed["placements"][1]["lacks"].as_str().unwrap().contains("package"), "{placed}");
     assert!(topology["counts"]["logical_cpus"].as_u64().unwrap() >= 1);
     let list: Value = serde_json::from_str(&lab.ok(&["list", "--json"]).stdout).unwrap();
     assert!(list.to_string().contains("session-sweep"));
