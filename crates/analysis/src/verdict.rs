@@ -22,6 +22,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let mut parts = kinds::of(facts.study).findings(facts);
     let simulated = "SIMULATED: from a model, not from a machine";
     parts.validity.extend(facts.analysis.simulated.then(|| finding("simulated", simulated, &[])));
+    parts.validity.extend(machine::emulated(facts.topology));
     parts.validity.extend(trust::not_placed(facts.notes));
     parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
     parts.validity.extend(trust::alarm(facts));

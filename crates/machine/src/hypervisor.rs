@@ -4,13 +4,16 @@
 //! where CPUID leaf 1 has bit 31 of ECX set, leaf 0x40000000 holds a signature of twelve bytes. This
 //! asks the processor and not a root, so it is no part of `Topology::read`.
 
+/// QEMU's software emulation (Tiny Code Generator), which computes what a processor does.
+pub const EMULATOR: &str = "QEMU TCG";
+
 /// Signatures and names; the first four are those of the public clouds.
 const SIGNATURES: [(&[u8; 12], &str); 8] = [
     (b"KVMKVMKVM\0\0\0", "KVM"),
     (b"Microsoft Hv", "Hyper-V"),
     (b"XenVMMXenVMM", "Xen"),
     (b"VMwareVMware", "VMware"),
-    (b"TCGTCGTCGTCG", "QEMU TCG"),
+    (b"TCGTCGTCGTCG", EMULATOR),
     (b"bhyve bhyve ", "bhyve"),
     (b" prl hyperv ", "Parallels"),
     (b"ACRNACRNACRN", "ACRN"),

@@ -32,6 +32,12 @@ pub fn machine(topology: &Topology, hardware: Option<&Hardware>) -> Finding {
     finding("machine", text, &[])
 }
 
+/// That no figure says anything of a machine, where a program computes what the processor does.
+pub fn emulated(topology: &Topology) -> Option<Finding> {
+    let text = "EMULATED: QEMU computes what the processor does; no time, rate or ratio here says anything of a machine";
+    topology.identity.is_emulated().then(|| finding("emulated", text, &[]))
+}
+
 /// A guest of a named hypervisor, or of one that only shows that it is there.
 fn guest(hypervisor: &str) -> String {
     if hypervisor.starts_with("unknown") {

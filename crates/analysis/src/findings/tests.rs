@@ -301,6 +301,19 @@ fn a_model_is_called_a_model_first() {
 }
 
 #[test]
+fn an_emulated_machine_is_called_one_first() {
+    let (study, runs) = small_study();
+    let mut topology = machine(1, 2, 1);
+    topology.identity.hypervisor = Some("QEMU TCG".to_owned());
+    let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+    let findings = plain_verdict(&study, &topology, &analysis);
+    assert_eq!(findings[0].kind, "emulated", "{findings:#?}");
+    topology.identity.hypervisor = Some("KVM".to_owned());
+    let findings = plain_verdict(&study, &topology, &analysis);
+    assert!(!findings.iter().any(|finding| finding.kind == "emulated"));
+}
+
+#[test]
 fn why_there_is_no_yield() {
     let study = study(&[""], &["P same-package 2"]);
     let all = runs(8, &[("P", 1.9)]);

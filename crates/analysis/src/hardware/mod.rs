@@ -33,6 +33,9 @@ use words::sentence_part;
 pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     let cores = Cores::new(topology, probe);
     let pairs = cores.count();
+    if topology.identity.is_emulated() {
+        return emulated(cores, pairs, probe);
+    }
     let (mut differences, total) = sharing::differences(&cores, probe);
     let differing = (differences.as_slice(), total);
     let mut verdict = vec![sharing::sharing(topology, probe, &cores, &pairs, differing)];
@@ -50,6 +53,23 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
         declared_cores: cores.declared,
         pairs,
         differences,
+        verdict,
+    }
+}
+
+/// Software emulation has no cores that logical CPUs could share: widths and latencies are the emulator's, and a
+/// figure that looks like a co-runner's is none.
+fn emulated(cores: Cores, pairs: PairCounts, probe: &Probe) -> Hardware {
+    let text = "Emulated: issue width and latencies are the emulator's, and say nothing of cores, siblings or distances";
+    let mut verdict = vec![finding("probe-emulated", text, &[])];
+    verdict.extend(gaps(probe));
+    Hardware {
+        measured: prose!("nothing that says who shares a core, since it is emulated"),
+        measured_cores: Vec::new(),
+        undecided: probe.cpus.clone(),
+        declared_cores: cores.declared,
+        pairs,
+        differences: Vec::new(),
         verdict,
     }
 }

@@ -93,6 +93,18 @@ fn two_logical_cpus() {
 }
 
 #[test]
+fn of_an_emulated_machine_nothing_is_concluded() {
+    let mut topology = machine(1, 2, 1);
+    topology.identity.hypervisor = Some("QEMU TCG".to_owned());
+    let hardware = compare(&topology, &probe("0-1", &[(0, 1, Sharing::Masked)]));
+    let kinds: Vec<&str> = hardware.verdict.iter().map(|finding| finding.kind.as_str()).collect();
+    assert_eq!(kinds, ["probe-emulated"]);
+    assert!(line(&hardware, "probe-emulated").contains("the emulator's"));
+    assert!(hardware.differences.is_empty() && hardware.measured_cores.is_empty());
+    assert_eq!(hardware.undecided, set("0-1"));
+}
+
+#[test]
 fn counts_and_cores_of_two() {
     let counted = |sharing| {
         let hardware = compare(&machine(1, 2, 1), &probe("0-1", &[(0, 1, sharing)]));

@@ -177,6 +177,14 @@ pub struct Identity {
     pub memory_bytes: Option<u64>,
 }
 
+impl Identity {
+    /// Whether a program computes what the processor does (QEMU without a hypervisor of the host), so that no time
+    /// that is measured there says anything of a machine. On processors other than x86-64 nothing shows it.
+    pub fn is_emulated(&self) -> bool {
+        self.hypervisor.as_deref() == Some(crate::hypervisor::EMULATOR)
+    }
+}
+
 /// A path as text, since it need not be UTF-8.
 fn as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_deref().map(Path::to_string_lossy).serialize(to)
