@@ -78,6 +78,9 @@ fn control(roots: &Roots, facts: &Facts) -> Result<(), String> {
 
 fn offline(roots: &Roots, facts: &Facts) -> Result<(), String> {
     let Some(core) = facts.cores.iter().find(|core| core.len() > 1) else {
+        if matches!(facts.control.as_deref(), Some("off" | "forceoff")) {
+            return Err("SMT is off, so that no sibling is online".to_owned());
+        }
         return Err(
             "no core has two logical CPUs online, so that there is no sibling to take offline".to_owned()
         );
