@@ -4,7 +4,7 @@
 //! that are online alone), `Documentation/ABI/stable/sysfs-devices-node` (`cpulist`).
 
 use crate::roots::{self, Roots};
-use crate::setting::CPUS;
+use crate::setting::{CPUS, Setting};
 use crate::state::{State, present_cpus};
 use std::collections::BTreeMap;
 use std::io;
@@ -56,6 +56,15 @@ impl Facts {
     pub fn siblings_of(&self, keep: &CpuSet) -> CpuSet {
         let shared = self.cores.iter().filter(|core| !core.intersection(keep).is_empty());
         shared.fold(CpuSet::new(), |all, core| all.union(&core.difference(keep)))
+    }
+
+    /// Logical CPUs that are alone on their cores and may be second threads whose first ones are offline: sysfs does
+    /// not say of which core an offline one is, and `smt/control` off takes each second thread.
+    pub fn perhaps_second(&self) -> CpuSet {
+        let is_any_offline =
+            self.first.settings.iter().any(|(key, value)| matches!(key, Setting::Online(_)) && value == "0");
+        let alone = self.cores.iter().filter(|core| is_any_offline && core.len() == 1);
+        alone.filter_map(CpuSet::first).filter(|&cpu| cpu != 0).collect()
     }
 
     /// The first logical CPU of each core.

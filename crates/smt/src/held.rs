@@ -64,20 +64,32 @@ impl<'k> Held<'k> {
             }
         };
         journal.append(&facts.first.lines_beyond(&State::default()))?;
-        Self::watched(kernel, journal, facts, watchdog)
+        let path = journal.path().to_owned();
+        match watchdog.map(|start| Watchdog::start(start, &path)).transpose() {
+            Ok(watchdog) => Ok(Self::new(kernel, &path, facts, watchdog)),
+            Err(error) => {
+                // Nothing has been changed.
+                journal.remove()?;
+                Err(error)
+            }
+        }
     }
 
     /// Takes over a change that was to last: everything is put back as it was found, and may be switched again.
+    /// `cpuset` is asked when that is done, since logical CPUs that are offline are missing in it.
     ///
     /// # Errors
     /// The journal's owner lives, it cannot be read or written, or not everything can be put back.
     pub fn take_over(
         kernel: &'k dyn Kernel,
         path: &Path,
-        cpuset: Option<CpuSet>,
+        cpuset: &dyn Fn() -> Option<CpuSet>,
         watchdog: Option<&Start>,
     ) -> Result<Self, SmtError> {
         let gone = || SmtError::Refused("the journal was removed meanwhile; try again".to_owned());
+        drop(left::open(path)?.ok_or_else(gone)?);
+        // Before the lock, which it needs where this ends with an error.
+        let watchdog = watchdog.map(|start| Watchdog::start(start, path)).transpose()?;
         let mut journal = left::open(path)?.ok_or_else(gone)?;
         journal.enter()?;
         journal.append(&kept_line(false))?;
@@ -88,30 +100,15 @@ impl<'k> Held<'k> {
             let arm = Arm::default().to_string();
             return Err(SmtError::Switch { arm, why: settled.failed, not_restored: Vec::new() });
         }
-        let mut facts = Facts::read(kernel.roots(), cpuset)?;
+        let mut facts = Facts::read(kernel.roots(), cpuset())?;
         journal.append(&facts.first.lines_beyond(&first))?;
         let now = std::mem::replace(&mut facts.first, first);
         facts.first.extend(now);
-        Self::watched(kernel, journal, facts, watchdog)
+        Ok(Self::new(kernel, path, facts, watchdog))
     }
 
-    fn watched(
-        kernel: &'k dyn Kernel,
-        journal: Locked,
-        facts: Facts,
-        watchdog: Option<&Start>,
-    ) -> Result<Self, SmtError> {
-        let path = journal.path().to_owned();
-        match watchdog.map(|start| Watchdog::start(start, &path)).transpose() {
-            Ok(watchdog) => {
-                Ok(Self { kernel, journal: path, facts, arm: Arm::default(), watchdog, is_done: false })
-            }
-            Err(error) => {
-                // Nothing has been changed.
-                journal.remove()?;
-                Err(error)
-            }
-        }
+    fn new(kernel: &'k dyn Kernel, path: &Path, facts: Facts, watchdog: Option<Watchdog>) -> Self {
+        Self { kernel, journal: path.to_owned(), facts, arm: Arm::default(), watchdog, is_done: false }
     }
 
     /// What was found.

@@ -154,7 +154,7 @@ fn check_smt(roots: &Roots, facts: &Facts, abilities: &Abilities, smt: &Smt) -> 
         Smt::On => return abilities.system.clone().and_then(|()| inside_cpuset(facts, &facts.online)),
         Smt::Off => {
             abilities.system.clone()?;
-            facts.siblings_of(&facts.first_of_cores())
+            facts.siblings_of(&facts.first_of_cores()).union(&facts.perhaps_second())
         }
         Smt::Offline { keep } => {
             abilities.offline.clone()?;

@@ -165,7 +165,7 @@ fn a_change_that_lasts_and_is_taken_over() {
         apply(&mut held, &Arm::smt(Smt::Off));
         held.keep().unwrap();
         let found = left::found(&fake.state()).unwrap();
-        let mut held = Held::take_over(fake, &found[0].path, None, None).unwrap();
+        let mut held = Held::take_over(fake, &found[0].path, &|| None, None).unwrap();
         apply(&mut held, &Arm::smt(Smt::Offline { keep: set("0") }));
         held.keep().unwrap();
         let found = left::found(&fake.state()).unwrap();

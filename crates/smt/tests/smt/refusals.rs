@@ -90,6 +90,17 @@ fn the_last_cpu_of_a_node_with_bound_work_stays() {
 }
 
 #[test]
+fn a_second_thread_whose_first_one_is_offline_goes_too() {
+    let fake = Fake::new();
+    fake.put("machine/sys/devices/system/node/node0/cpulist", "0-5");
+    fake.put("machine/sys/devices/system/node/node1/cpulist", "7");
+    fake.take_offline(6);
+    assert_eq!(Facts::read(fake.roots(), None).unwrap().perhaps_second(), set("7"));
+    fake.task(50, 50, 1, "7");
+    assert!(refusal(&fake, None, &Arm::smt(Smt::Off)).contains("NUMA node 1"));
+}
+
+#[test]
 fn a_control_group_keeps_a_cpu() {
     let fake = Fake::new();
     fake.group("db", "1,3", &[]);

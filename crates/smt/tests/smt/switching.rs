@@ -4,7 +4,7 @@ use crate::fake::Fake;
 use crate::{hold, names, set};
 use threadwise_smt::status::OfflineBy;
 use threadwise_smt::watchdog::watch;
-use threadwise_smt::{Arm, Kernel, Setting, Smt, SmtError, Status, left};
+use threadwise_smt::{Arm, Held, Kernel, Setting, Smt, SmtError, Status, left};
 
 #[test]
 fn smt_is_switched_and_an_offline_cpu_stays_offline() {
@@ -144,6 +144,22 @@ fn a_watchdog_puts_back_what_a_killed_process_left_and_nothing_that_lasts() {
     assert_eq!(fake.online(), set("0,2,4,6"));
     assert_eq!(left::found(&fake.state()).unwrap()[0].holder, left::Holder::Kept);
     assert!(matches!(hold(&fake), Err(SmtError::Switched { .. })));
+}
+
+#[test]
+fn a_change_that_is_taken_over_is_judged_by_the_machine_that_was_found() {
+    let fake = Fake::new();
+    let mut held = hold(&fake).unwrap();
+    held.apply(&Arm::smt(Smt::Off)).unwrap();
+    let path = held.journal().to_owned();
+    held.keep().unwrap();
+    // As a control group of version 1 or 2 says it: what is online of what it has.
+    let mut held = Held::take_over(&fake, &path, &|| Some(fake.online()), None).unwrap();
+    held.apply(&Arm::smt(Smt::Offline { keep: set("2") })).unwrap();
+    assert_eq!(fake.online(), set("0-2,4-7"));
+    held.apply(&Arm::smt(Smt::On)).unwrap();
+    assert_eq!(held.restore().unwrap().failed, [""; 0]);
+    assert_eq!(fake.online(), set("0-7"));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
     let stop = stop_flag_without_thread()?;
     let start = Start { program: "/proc/self/exe".into(), args: vec!["smt-watchdog".into()] };
     let mut held = match &kept {
-        Some(found) => Held::take_over(&live, &found.path, cpuset(), Some(&start)),
+        Some(found) => Held::take_over(&live, &found.path, &cpuset, Some(&start)),
         None => Held::begin(&live, &folder, cpuset(), Some(&start)),
     }
     .map_err(app_error)?;
@@ -157,15 +157,19 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
             output::print(&format!("{wanted}. To put everything back: threadwise smt restore\n"))
         }
         Ok(_) => give_up(held, &stop, None),
-        Err(error) => give_up(held, &stop, Some(error)),
+        Err(error) if kept.is_none() => give_up(held, &stop, Some(app_error(error))),
+        Err(error) => {
+            let why = format!("{error}; what was switched before has been put back");
+            give_up(held, &stop, Some(AppError::Failed(why)))
+        }
     }
 }
 
 /// Puts everything back after an error or a signal.
-fn give_up(held: Held<'_>, stop: &AtomicBool, error: Option<SmtError>) -> Result<(), AppError> {
+fn give_up(held: Held<'_>, stop: &AtomicBool, error: Option<AppError>) -> Result<(), AppError> {
     let done = held.restore().map_err(app_error)?;
     match error {
-        Some(error) => Err(app_error(error)),
+        Some(error) => Err(error),
         None if !done.failed.is_empty() => Err(AppError::failed(SmtError::NotRestored(done.failed))),
         None if stop.load(Ordering::Relaxed) => {
             Err(AppError::Interrupted("stopped; everything is as it was".to_owned()))
@@ -176,18 +180,23 @@ fn give_up(held: Held<'_>, stop: &AtomicBool, error: Option<SmtError>) -> Result
 
 /// What will be done, in words.
 fn question(arm: &Arm, facts: &Facts) -> String {
-    let gone = match &arm.smt {
-        Some(Smt::Off) => facts.siblings_of(&facts.first_of_cores()),
-        Some(Smt::Offline { keep }) => facts.siblings_of(keep),
-        _ => CpuSet::new(),
+    let (gone, perhaps) = match &arm.smt {
+        Some(Smt::Off) => (facts.siblings_of(&facts.first_of_cores()), facts.perhaps_second()),
+        Some(Smt::Offline { keep }) => (facts.siblings_of(keep), CpuSet::new()),
+        _ => <(CpuSet, CpuSet)>::default(),
     };
     let bound = facts.first.tasks.values().filter(|mask| mask.is_subset(&gone)).count();
     let mut text = format!("{arm}, for everybody on this machine, until threadwise smt restore");
     if !gone.is_empty() {
         text.push_str(&format!("; logical CPUs {gone} go offline"));
     }
+    if !perhaps.is_empty() {
+        text.push_str(&format!(
+            ", and those of {perhaps} that are second threads, whose first ones are offline"
+        ));
+    }
     if bound > 0 {
-        text.push_str(&format!(", and {bound} threads that are bound to them alone run elsewhere"));
+        text.push_str(&format!("; {bound} threads that are bound to them alone run elsewhere"));
     }
     text
 }
