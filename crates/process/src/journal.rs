@@ -18,32 +18,36 @@
 //! which process measures, and lines `owner BOOT PIDNS PID START` which workers write to it. It is put
 //! back and removed by whoever comes first when all of these have ended: the study's end, its janitor, or
 //! the next command of that user ([`put_left_back`]). While one of them lives nobody else touches it.
+//!
+//! Other state of the machine is journalled in files of the same form, in the same folder, under the same
+//! rules ([`Locked`]), by whoever changes it.
 
 mod entry;
 mod error;
 mod file;
 mod left;
+mod locked;
 mod owner;
 mod put_back;
 mod restore;
 mod server;
 
+pub use entry::{Entry, Here, Thread};
 pub use error::JournalError;
 pub use left::{Bound, PutBack, left, put_left_back};
+pub use locked::{Locked, Other, Written};
 pub use put_back::Restored;
 pub use restore::{close, restore};
 
 use crate::{proc, state};
-use entry::{Entry, Here, Thread};
-use file::{append, file_error, lock, open_file, open_folder, read};
-use owner::Owner;
+use file::{append, file_error, lock, make_folder, open_file, open_folder, read};
+use owner::{MASKS, Owner};
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use threadwise_machine::{CpuSet, pin};
 
@@ -57,7 +61,7 @@ pub const NO_JOURNAL: &str =
 /// # Errors
 /// There is no place for such a folder; in one line.
 pub fn new_path() -> Result<PathBuf, String> {
-    state::folder().map(|folder| folder.join(Owner::this().new_name()))
+    state::folder().map(|folder| folder.join(Owner::this().new_name(MASKS)))
 }
 
 /// Makes the folder of a journal, if it is not there, and looks whether a journal in it would be believed.
@@ -67,12 +71,6 @@ pub fn new_path() -> Result<PathBuf, String> {
 pub fn check_folder(path: &Path) -> Result<(), JournalError> {
     make_folder(path)?;
     open_folder(path).map(|_| ())
-}
-
-fn make_folder(path: &Path) -> Result<(), JournalError> {
-    let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) else { return Ok(()) };
-    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-    made.map_err(|source| file_error("make the folder of", path, source))
 }
 
 /// A journal to write to. Several may be open for one file, in one process and in many.

@@ -3,6 +3,7 @@
 use crate::commands::engine::EngineArgs;
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::CommandArgs;
+use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
+    /// Switch SMT off and on for this machine, put everything back, or say what can be done here
+    Smt(SmtArgs),
     /// Add, list or remove engines that run on their own Python packages, such as DuckDB
     Engine(EngineArgs),
     /// Back up, restore, check and swap many database files, so that none is ever lost
@@ -72,6 +75,9 @@ pub enum Command {
     /// Put back what a killed `reload` left (started by `reload`)
     #[command(hide = true)]
     ReloadWatchdog(ReloadWatchdogArgs),
+    /// Put back what a killed process has switched (started by `smt`)
+    #[command(hide = true)]
+    SmtWatchdog(SmtWatchdogArgs),
     /// Do one item as the user whose it is (started by `reload`)
     #[command(hide = true)]
     ReloadAsOwner,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
-use threadwise_machine::text::marked_lines;
+use threadwise_machine::text::{escaped_json, marked_lines};
 use threadwise_report::ReportError;
 use threadwise_report::terminal::Style;
 
@@ -203,6 +203,22 @@ pub fn style() -> Style {
 fn terminal_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// A JSON string (RFC 8259, 7).
+pub fn json_string(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if u32::from(c) < 0x20 => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    escaped_json(&quoted).into_owned()
 }
 
 #[cfg(test)]

@@ -13,16 +13,16 @@ pub(super) const VERSION: &str = "v1";
 
 /// Where numbers of threads mean what they say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Here {
+pub struct Here {
     /// The kernel's name of this start of the machine.
-    pub(super) boot: String,
+    pub boot: String,
     /// Inode number of the PID namespace.
-    pub(super) pid_namespace: String,
+    pub pid_namespace: String,
 }
 
 impl Here {
-    /// A part that the kernel does not tell is [`UNKNOWN`].
-    pub(super) fn now() -> Self {
+    /// This place. A part that the kernel does not say is [`UNKNOWN`].
+    pub fn now() -> Self {
         let word =
             |text: Option<String>| text.filter(|text| is_word(text)).unwrap_or_else(|| UNKNOWN.to_owned());
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
@@ -31,34 +31,58 @@ impl Here {
             .and_then(|link| Some(link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.to_owned()));
         Self { boot: word(boot.map(|boot| boot.trim().to_owned())), pid_namespace: word(number) }
     }
+
+    /// Whether the kernel says which start of the machine this is, without which no journal can be put back.
+    pub fn is_known(&self) -> bool {
+        self.boot != UNKNOWN
+    }
+}
+
+impl std::fmt::Display for Here {
+    /// Two words of a line: boot and PID namespace.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.boot, self.pid_namespace)
+    }
 }
 
 fn is_word(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
+/// A thread, beyond doubt: its numbers may be given again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Thread {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) start: u64,
+pub struct Thread {
+    /// Number of the process.
+    pub pid: u32,
+    /// Number of the thread.
+    pub tid: u32,
+    /// When it started, clock ticks since the start of the machine.
+    pub start: u64,
 }
 
+/// A thread and the mask that it had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) here: Here,
-    pub(super) thread: Thread,
-    pub(super) mask: CpuSet,
+pub struct Entry {
+    /// Where the numbers count.
+    pub here: Here,
+    /// Which thread.
+    pub thread: Thread,
+    /// Its logical CPUs.
+    pub mask: CpuSet,
 }
 
 impl Entry {
-    pub(super) fn line(&self) -> String {
+    /// Its line, with the end.
+    pub fn line(&self) -> String {
         let Thread { pid, tid, start } = self.thread;
-        let Here { boot, pid_namespace } = &self.here;
-        format!("{VERSION} {boot} {pid_namespace} {pid} {tid} {start} {}\n", self.mask)
+        format!("{VERSION} {} {pid} {tid} {start} {}\n", self.here, self.mask)
     }
 
-    pub(super) fn parse(line: &str) -> Result<Self, String> {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split(' ').collect();
         let [VERSION, boot, pid_namespace, pid, tid, start, mask] = words[..] else {
             return Err(format!("it is not '{VERSION}' and six words"));

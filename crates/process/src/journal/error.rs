@@ -15,7 +15,7 @@ pub enum JournalError {
         why: String,
     },
     /// The file cannot be made, read or written.
-    #[error("cannot {action} journal {}: {source}; no mask is changed without it", .path.display())]
+    #[error("cannot {action} journal {}: {source}; nothing is changed without it", .path.display())]
     File {
         /// `open`, `lock`, `read`, `write` and the like.
         action: &'static str,

@@ -7,8 +7,9 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,13 @@ const STEP: Duration = Duration::from_millis(5);
 
 pub(super) fn file_error(action: &'static str, path: &Path, source: io::Error) -> JournalError {
     JournalError::File { action, path: path.to_owned(), source }
+}
+
+/// Makes the folder of a journal, if it is not there.
+pub(super) fn make_folder(path: &Path) -> Result<(), JournalError> {
+    let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) else { return Ok(()) };
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+    made.map_err(|source| file_error("make the folder of", path, source))
 }
 
 /// The folder of a journal, checked, and the journal's name in it.

@@ -7,7 +7,7 @@
 use super::entry::{Here, UNKNOWN};
 use super::error::JournalError;
 use super::file::{file_error, open_file, open_folder, read};
-use super::owner::Owner;
+use super::owner::{MASKS, Owner};
 use super::restore::{astray, close};
 use crate::proc;
 use rustix::fs::OFlags;
@@ -128,7 +128,7 @@ fn journals(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
         return Ok(Vec::new());
     }
     let is_left =
-        |name: &str| Owner::of_name(name).is_some_and(|owner| owner.here == here && !owner.is_alive());
+        |name: &str| Owner::of_name(MASKS, name).is_some_and(|owner| owner.here == here && !owner.is_alive());
     let mut found: Vec<PathBuf> = names
         .flatten()
         .filter(|entry| entry.file_name().to_str().is_some_and(is_left))

@@ -9,9 +9,9 @@ use super::entry::{Entry, Here, VERSION};
 use crate::proc;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// What the name of a journal begins with; boot, PID namespace, process, start time and a random number
-/// follow.
-const PREFIX: &str = "masks";
+/// What the name of a journal of masks begins with; boot, PID namespace, process, start time and a random
+/// number follow.
+pub(super) const MASKS: &str = "masks";
 /// First word of a line that names an owner.
 const WORD: &str = "owner";
 
@@ -53,16 +53,19 @@ impl Owner {
     }
 
     /// A name for a new journal of this process.
-    pub(super) fn new_name(&self) -> String {
+    pub(super) fn new_name(&self, kind: &str) -> String {
         let Self { here: Here { boot, pid_namespace }, pid, start } = self;
         let random = RandomState::new().build_hasher().finish();
-        format!("{PREFIX}.{boot}.{pid_namespace}.{pid}.{start}.{random:016x}")
+        format!("{kind}.{boot}.{pid_namespace}.{pid}.{start}.{random:016x}")
     }
 
-    /// The owner that a journal's name says; `None` for another file.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
+    /// The owner that the name of a journal of that kind says; `None` for another file.
+    pub(super) fn of_name(kind: &str, name: &str) -> Option<Self> {
         let words: Vec<&str> = name.split('.').collect();
-        let [PREFIX, boot, pid_namespace, pid, start, _] = words[..] else { return None };
+        let [first, boot, pid_namespace, pid, start, _] = words[..] else { return None };
+        if first != kind {
+            return None;
+        }
         Self::parse(&format!("{WORD} {boot} {pid_namespace} {pid} {start}"))?.ok()
     }
 }
@@ -75,8 +78,9 @@ mod tests {
     fn names_and_lines_read_back() {
         let this = Owner::this();
         assert!(this.is_alive());
-        assert_eq!(Owner::of_name(&this.new_name()), Some(this.clone()));
-        assert_ne!(this.new_name(), this.new_name());
+        assert_eq!(Owner::of_name(MASKS, &this.new_name(MASKS)), Some(this.clone()));
+        assert_ne!(this.new_name(MASKS), this.new_name(MASKS));
+        assert_eq!(Owner::of_name("smt", &this.new_name(MASKS)), None);
         assert_eq!(Owner::parse(this.line().trim_end()).unwrap().unwrap(), this);
         assert!(!Owner { start: this.start + 1, ..this.clone() }.is_alive(), "the number was given again");
         assert!(!Owner { pid: 1 << 23, ..this }.is_alive());
@@ -85,7 +89,7 @@ mod tests {
     #[test]
     fn other_names_and_damaged_lines_are_none() {
         for name in ["masks", "masks.b.1.7", "masks.b.1.x.9.a", "masks.b.1.7.9.a.tmp", "other.b.1.7.9.a"] {
-            assert_eq!(Owner::of_name(name), None, "{name}");
+            assert_eq!(Owner::of_name(MASKS, name), None, "{name}");
         }
         assert_eq!(Owner::parse("v1 b 1 77 78 1234 0"), None);
         for line in ["owner ", "owner b 1 7", "owner b 1 0 9", "owner b 1 7 soon", "owner ../b 1 7 9"] {

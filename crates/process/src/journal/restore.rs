@@ -2,53 +2,17 @@
 
 use super::entry::{Entry, Here, Thread};
 use super::error::JournalError;
-use super::file::{file_error, lock, open_file, open_folder, read};
+use super::locked::Locked;
 use super::owner::Owner;
 use super::put_back::{Restored, agrees, online, put_back};
 use super::{first_mask, look, server};
 use crate::proc;
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, OFlags, unlinkat};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Pause before looking again whether those who write have ended.
 const STEP: Duration = Duration::from_millis(5);
-
-/// A journal that is there, locked.
-struct Locked<'a> {
-    path: &'a Path,
-    folder: OwnedFd,
-    name: &'a OsStr,
-    /// Closing it gives the lock back.
-    _file: File,
-    text: String,
-}
-
-/// `None` for one that is not there.
-fn locked(path: &Path) -> Result<Option<Locked<'_>>, JournalError> {
-    if matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound) {
-        return Ok(None);
-    }
-    let (folder, name) = open_folder(path)?;
-    // For writing too, which some network file systems want of who locks.
-    let mut file = match open_file(&folder, name, OFlags::RDWR, path) {
-        Err(JournalError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(None);
-        }
-        other => other?,
-    };
-    // Whoever is writing a line has not changed the mask yet.
-    if !lock(&file, path)? {
-        return Ok(None);
-    }
-    let text = read(&mut file, path)?;
-    Ok(Some(Locked { path, folder, name, _file: file, text }))
-}
 
 /// Gives every thread of the journal at `path` that still lives the mask that it had at first, and
 /// reads it back. A journal that is not there has nothing to put back. May be repeated. Meant for the
@@ -57,7 +21,7 @@ fn locked(path: &Path) -> Result<Option<Locked<'_>>, JournalError> {
 /// # Errors
 /// The journal cannot be read, or could have been written by others; nothing has been changed then.
 pub fn restore(path: &Path) -> Result<Restored, JournalError> {
-    Ok(locked(path)?.map_or_else(Restored::default, |journal| put_all_back(&journal.text)))
+    Ok(Locked::open(path)?.map_or_else(Restored::default, |journal| put_all_back(journal.text())))
 }
 
 /// As [`restore`], and removes the journal where nothing failed. Waits for at most `limit` until every
@@ -68,10 +32,10 @@ pub fn restore(path: &Path) -> Result<Restored, JournalError> {
 pub fn close(path: &Path, limit: Duration) -> Result<Restored, JournalError> {
     let (until, this) = (Instant::now() + limit, Owner::this());
     loop {
-        let Some(journal) = locked(path)? else { return Ok(Restored::default()) };
-        let mut owners = journal.text.lines().filter_map(|line| Owner::parse(line)?.ok());
+        let Some(journal) = Locked::open(path)? else { return Ok(Restored::default()) };
+        let mut owners = journal.text().lines().filter_map(|line| Owner::parse(line)?.ok());
         match owners.find(|owner| *owner != this && owner.is_alive()) {
-            None => return put_back_and_remove(&journal),
+            None => return put_back_and_remove(journal),
             Some(Owner { pid, .. }) if Instant::now() >= until => {
                 return Err(JournalError::InUse { path: path.to_owned(), pid });
             }
@@ -82,11 +46,10 @@ pub fn close(path: &Path, limit: Duration) -> Result<Restored, JournalError> {
     }
 }
 
-fn put_back_and_remove(journal: &Locked<'_>) -> Result<Restored, JournalError> {
-    let restored = put_all_back(&journal.text);
+fn put_back_and_remove(journal: Locked) -> Result<Restored, JournalError> {
+    let restored = put_all_back(journal.text());
     if restored.failed.is_empty() {
-        unlinkat(&journal.folder, journal.name, AtFlags::empty())
-            .map_err(|error| file_error("remove", journal.path, error.into()))?;
+        journal.remove()?;
     }
     Ok(restored)
 }

@@ -261,7 +261,7 @@ fn as_writer_without_room() {
         .and_then(|journal| journal.record_all(&[(tid, tid)]))
         .unwrap_err();
     assert!(error.to_string().starts_with("cannot write journal "), "{error}");
-    assert!(error.to_string().ends_with("no mask is changed without it"), "{error}");
+    assert!(error.to_string().ends_with("nothing is changed without it"), "{error}");
 }
 
 /// The process that changes masks and is killed, when the program is started as one.

@@ -1,8 +1,9 @@
-//! What studies that were killed have left bound, before any other work: commands that run something put
-//! it back, and those that only read say so.
+//! What was left bound or switched by processes that were killed, before any other work: commands that run something
+//! put it back, and those that only read say so.
 
 use crate::cli::{Command, DoctorArgs};
 use crate::commands::engine::EngineAction;
+use crate::commands::smt::{self, SmtAction};
 use crate::error::AppError;
 use crate::output;
 use std::path::PathBuf;
@@ -22,6 +23,11 @@ pub fn before(command: &Command) {
         Command::Reload(args) if !args.dry_run => restore(folder),
         Command::Engine(args) if matches!(args.action, EngineAction::Add(_)) => restore(folder),
         Command::Probe(_) => restore(folder),
+        Command::Smt(args) => match args.action {
+            SmtAction::Off(_) | SmtAction::On(_) => restore(folder),
+            // They say more themselves.
+            SmtAction::Status(_) | SmtAction::Restore => {}
+        },
         Command::Doctor(DoctorArgs { restore: true, .. }) => {}
         Command::Completions(_) | Command::Man => {}
         // Processes of a study that is running.
@@ -29,6 +35,7 @@ pub fn before(command: &Command) {
         | Command::Janitor(_)
         | Command::ReloadWatchdog(_)
         | Command::ReloadAsOwner
+        | Command::SmtWatchdog(_)
         | Command::WorklistRun(_)
         | Command::WorklistSqlite(_) => {}
         _ => show(folder),
@@ -36,6 +43,11 @@ pub fn before(command: &Command) {
 }
 
 fn restore(folder: PathBuf) {
+    // First, since masks may need logical CPUs that are offline.
+    match smt::put_left_back(&folder) {
+        Ok(done) => done.iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
+        Err(error) => output::tell(&format!("threadwise: {error}")),
+    }
     match journal::put_left_back(&folder) {
         Ok(done) => lines(&done).iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
         Err(error) => output::tell(&format!("threadwise: {error}")),
@@ -43,6 +55,13 @@ fn restore(folder: PathBuf) {
 }
 
 fn show(folder: PathBuf) {
+    match smt::is_left(&folder) {
+        Ok(false) => {}
+        Ok(true) => output::tell(
+            "threadwise: SMT, logical CPUs or clocks are as a killed process left them; to put that back: threadwise smt restore",
+        ),
+        Err(error) => output::tell(&format!("threadwise: {error}")),
+    }
     match journal::left(&folder) {
         Ok(bound) if bound.is_empty() => {}
         Ok(bound) => output::tell(&format!(
@@ -58,13 +77,15 @@ fn show(folder: PathBuf) {
 /// Something could not be put back.
 pub fn restore_only() -> Result<(), AppError> {
     let folder = state::folder().map_err(AppError::Input)?;
+    let switched = smt::put_left_back(&folder)?;
     let done = journal::put_left_back(&folder).map_err(AppError::failed)?;
-    match (lines(&done), done.failed.is_empty()) {
-        (said, true) if said.is_empty() => {
-            output::print("Nothing is left bound by a study that was killed.\n")
+    let said = [switched, lines(&done)].concat();
+    match done.failed.is_empty() {
+        true if said.is_empty() => {
+            output::print("Nothing is left bound or switched by a process that was killed.\n")
         }
-        (said, true) => output::print(&format!("{}\n", said.join("\n"))),
-        (said, false) => Err(AppError::Failed(said.join("; "))),
+        true => output::print(&format!("{}\n", said.join("\n"))),
+        false => Err(AppError::Failed(said.join("; "))),
     }
 }
 

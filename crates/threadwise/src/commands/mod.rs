@@ -11,6 +11,7 @@ pub mod probe;
 pub mod reload;
 pub mod report;
 pub mod run;
+pub mod smt;
 pub mod topology;
 pub mod watch;
 pub mod worker;

@@ -26,6 +26,7 @@ mod reload_root;
 mod reload_study;
 mod resumed;
 mod servers;
+mod smt;
 mod tpch;
 mod validity;
 mod warmup;

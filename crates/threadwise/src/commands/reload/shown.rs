@@ -1,8 +1,9 @@
 //! Reports of `reload` as text and as JSON.
 
+use crate::output::json_string as quoted;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use threadwise_machine::text::{escaped, escaped_json};
+use threadwise_machine::text::escaped;
 use threadwise_machine::words::bytes;
 use threadwise_reload::item::{Outcome, Report};
 
@@ -159,22 +160,6 @@ pub fn results_json(what: &str, results: &[(PathBuf, Option<String>)], good: &st
         )
     };
     results.iter().map(line).collect()
-}
-
-/// A JSON string (RFC 8259, 7).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if u32::from(c) < 0x20 => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    escaped_json(&quoted).into_owned()
 }
 
 #[cfg(test)]

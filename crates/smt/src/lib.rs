@@ -1,0 +1,39 @@
+//! SMT, logical CPUs and clocks of the machine: what can be switched here, switching it, and always putting back
+//! exactly what was.
+//!
+//! [`refuse::check`] says what is not done here. [`Held`] writes the state of the machine into a journal of the form,
+//! folder and rules of those of masks (`threadwise_process::journal`), starts a watchdog and switches; [`left`] puts
+//! back what the journal of a killed process has. Everything that is read and written lies below [`Roots`], everything
+//! that changes goes through [`Kernel`], and only files and values that [`Setting`] lists are ever written. docs/SMT.md
+//! says what is changed and put back, and in which order.
+//!
+//! Sources: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu`, `Documentation/admin-guide/cputopology.rst`,
+//! `Documentation/core-api/cpu_hotplug.rst`, `kernel/cpu.c`, `kernel/cgroup/cpuset.c`; each module names its own.
+
+pub mod arm;
+pub mod error;
+pub mod facts;
+pub mod held;
+pub mod kernel;
+pub mod left;
+pub mod refuse;
+pub mod roots;
+pub mod setting;
+pub mod settle;
+pub mod state;
+pub mod status;
+mod tasks;
+pub mod watchdog;
+
+pub use arm::{Arm, Smt};
+pub use error::SmtError;
+pub use facts::Facts;
+pub use held::Held;
+pub use kernel::{Kernel, Live};
+pub use refuse::Abilities;
+pub use roots::Roots;
+pub use setting::Setting;
+pub use settle::Settled;
+pub use state::State;
+pub use status::Status;
+pub use watchdog::Start;

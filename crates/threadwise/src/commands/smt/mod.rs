@@ -1,0 +1,219 @@
+//! `threadwise smt`: SMT off, on, and back as it was.
+
+mod args;
+mod shown;
+
+pub use args::{SmtAction, SmtArgs, SmtStatusArgs, SmtWatchdogArgs};
+
+use crate::commands::stop_flag_without_thread;
+use crate::error::AppError;
+use crate::output;
+use args::SmtOffArgs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use threadwise_machine::CpuSet;
+use threadwise_process::{find, state};
+use threadwise_smt::left::{self, Holder};
+use threadwise_smt::{Arm, Facts, Held, Kernel, Live, Roots, Smt, SmtError, Start, Status, refuse, watchdog};
+
+/// The subcommand.
+pub fn smt(args: &SmtArgs) -> Result<(), AppError> {
+    match &args.action {
+        SmtAction::Status(args) => status(args),
+        SmtAction::Off(args) => switch(&|facts| arm_of_off(args, facts), args.yes),
+        SmtAction::On(args) => switch(&|_| Arm::smt(Smt::On), args.yes),
+        SmtAction::Restore => restore(),
+    }
+}
+
+/// Waits for the end of stdin, then puts back what a killed process has switched.
+pub fn watchdog(args: &SmtWatchdogArgs) -> Result<(), AppError> {
+    watchdog::watch(&Live::new(), &args.journal, &mut io::stdin().lock()).map_err(app_error)
+}
+
+/// Puts back what killed processes have left switched, and what is to say of it.
+///
+/// # Errors
+/// Something could not be put back.
+pub fn put_left_back(folder: &Path) -> Result<Vec<String>, AppError> {
+    let mut lines = Vec::new();
+    for found in left::found(folder).map_err(AppError::failed)? {
+        if found.holder == Holder::Killed {
+            let done = put_back(&found.path)?;
+            lines.push(format!("put back: {done}, left switched by a process that was killed"));
+        }
+    }
+    Ok(lines)
+}
+
+/// Whether a killed process has left something switched.
+///
+/// # Errors
+/// The folder or a journal cannot be read, or could have been written by others.
+pub fn is_left(folder: &Path) -> Result<bool, AppError> {
+    let found = left::found(folder).map_err(AppError::failed)?;
+    Ok(found.iter().any(|found| found.holder == Holder::Killed))
+}
+
+fn put_back(journal: &Path) -> Result<String, AppError> {
+    let done = left::put_back(&Live::new(), journal).map_err(app_error)?;
+    match done.failed.is_empty() {
+        true => Ok(done.to_string()),
+        false => Err(AppError::failed(SmtError::NotRestored(done.failed))),
+    }
+}
+
+fn app_error(error: SmtError) -> AppError {
+    match error {
+        SmtError::Refused(_) | SmtError::InUse { .. } | SmtError::Switched { .. } => AppError::refused(error),
+        error => AppError::failed(error),
+    }
+}
+
+fn cpuset() -> Option<CpuSet> {
+    find::allowed_cpus(std::process::id())
+}
+
+fn status(args: &SmtStatusArgs) -> Result<(), AppError> {
+    let is_live = args.root == Path::new("/");
+    let roots = Roots::below(&args.root);
+    if !roots.sys.join("devices/system/cpu").is_dir() {
+        let path = roots.sys.join("devices/system/cpu");
+        return Err(AppError::Input(format!("{} is not there: is sysfs mounted?", path.display())));
+    }
+    // A recorded machine has no journals, and none of here is about it.
+    let journals = match state::folder() {
+        Ok(folder) if is_live => left::found(&folder).map_err(AppError::failed)?,
+        _ => Vec::new(),
+    };
+    let cpuset = is_live.then(cpuset).flatten();
+    let status = Status::read(&roots, cpuset, &journals).map_err(AppError::failed)?;
+    output::print(&if args.json { shown::json(&status) } else { shown::text(&status) })
+}
+
+fn restore() -> Result<(), AppError> {
+    let folder = state::folder().map_err(AppError::Input)?;
+    let found = left::found(&folder).map_err(AppError::failed)?;
+    let elsewhere = left::elsewhere(&folder).map_err(AppError::failed)?;
+    if let Some(path) = elsewhere.first() {
+        output::tell(&format!(
+            "threadwise: journal {} was written in another PID namespace (container); put it back there",
+            path.display()
+        ));
+    }
+    if found.is_empty() {
+        return output::print("Nothing is switched.\n");
+    }
+    for found in found {
+        let done = put_back(&found.path)?;
+        output::print(&format!("Put back and read back: {done}.\n"))?;
+    }
+    Ok(())
+}
+
+fn arm_of_off(args: &SmtOffArgs, facts: &Facts) -> Arm {
+    match args.offline {
+        false => Arm::smt(Smt::Off),
+        true => {
+            let keep = args.cpus.clone().unwrap_or_else(|| facts.first_of_cores());
+            Arm::smt(Smt::Offline { keep })
+        }
+    }
+}
+
+/// Switches and lets it last.
+fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
+    let (live, folder) = (Live::new(), state::folder().map_err(AppError::Input)?);
+    let kept = left::found(&folder).map_err(AppError::failed)?;
+    let kept = kept.into_iter().find(|found| found.holder == Holder::Kept);
+    let facts = Facts::read(live.roots(), cpuset()).map_err(|error| app_error(error.into()))?;
+    let wanted = arm(&facts);
+    let word = match wanted.smt {
+        Some(Smt::Off) => Some("off"),
+        Some(Smt::On) if kept.is_none() => Some("on"),
+        _ => None,
+    };
+    if word.is_some() && word == facts.control.as_deref() {
+        let how = if kept.is_some() { "; to put back what was: threadwise smt restore" } else { "" };
+        return output::print(&format!("{wanted} already; nothing was changed{how}.\n"));
+    }
+    // What was switched before hides what this would do; it is looked at when that has been put back.
+    if kept.is_none() {
+        refuse::check(live.roots(), &facts, &wanted).map_err(AppError::Refused)?;
+    }
+    confirm(&question(&wanted, &facts), yes)?;
+    let stop = stop_flag_without_thread()?;
+    let start = Start { program: "/proc/self/exe".into(), args: vec!["smt-watchdog".into()] };
+    let mut held = match &kept {
+        Some(found) => Held::take_over(&live, &found.path, &cpuset, Some(&start)),
+        None => Held::begin(&live, &folder, cpuset(), Some(&start)),
+    }
+    .map_err(app_error)?;
+    let wanted = arm(held.facts());
+    match held.apply(&wanted) {
+        Ok(_) if !stop.load(Ordering::Relaxed) => {
+            held.keep().map_err(app_error)?;
+            output::print(&format!("{wanted}. To put everything back: threadwise smt restore\n"))
+        }
+        Ok(_) => give_up(held, &stop, None),
+        Err(error) if kept.is_none() => give_up(held, &stop, Some(app_error(error))),
+        Err(error) => {
+            let why = format!("{error}; what was switched before has been put back");
+            give_up(held, &stop, Some(AppError::Failed(why)))
+        }
+    }
+}
+
+/// Puts everything back after an error or a signal.
+fn give_up(held: Held<'_>, stop: &AtomicBool, error: Option<AppError>) -> Result<(), AppError> {
+    let done = held.restore().map_err(app_error)?;
+    match error {
+        Some(error) => Err(error),
+        None if !done.failed.is_empty() => Err(AppError::failed(SmtError::NotRestored(done.failed))),
+        None if stop.load(Ordering::Relaxed) => {
+            Err(AppError::Interrupted("stopped; everything is as it was".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What will be done, in words.
+fn question(arm: &Arm, facts: &Facts) -> String {
+    let (gone, perhaps) = match &arm.smt {
+        Some(Smt::Off) => (facts.siblings_of(&facts.first_of_cores()), facts.perhaps_second()),
+        Some(Smt::Offline { keep }) => (facts.siblings_of(keep), CpuSet::new()),
+        _ => <(CpuSet, CpuSet)>::default(),
+    };
+    let bound = facts.first.tasks.values().filter(|mask| mask.is_subset(&gone)).count();
+    let mut text = format!("{arm}, for everybody on this machine, until threadwise smt restore");
+    if !gone.is_empty() {
+        text.push_str(&format!("; logical CPUs {gone} go offline"));
+    }
+    if !perhaps.is_empty() {
+        text.push_str(&format!(
+            ", and those of {perhaps} that are second threads, whose first ones are offline"
+        ));
+    }
+    if bound > 0 {
+        text.push_str(&format!("; {bound} threads that are bound to them alone run elsewhere"));
+    }
+    text
+}
+
+/// Asks on a terminal.
+fn confirm(question: &str, yes: bool) -> Result<(), AppError> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(AppError::Refused(format!("{question}: nobody can be asked here; give --yes")));
+    }
+    output::tell(&format!("{question}. Go on? [y/N]"));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(AppError::failed)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(AppError::Refused("not confirmed; nothing was changed".to_owned())),
+    }
+}
