@@ -32,6 +32,10 @@ const BASELINE_TRIES: u32 = 2;
 /// Blocks in a row in which every run may fail before the engine counts as lost.
 const LOST_BLOCKS: u32 = 2;
 
+/// Workers that prepare at once for each logical CPU. Each is bound to its own logical CPUs, so that of as many as
+/// there are some wait for the same one while another stands idle.
+const PREPARING_PER_CPU: usize = 2;
+
 /// Most notes of workers that are kept: each is written durably, and is there to be read.
 const WORKER_NOTES: usize = 250;
 
@@ -213,13 +217,14 @@ impl Driver<'_> {
         let planned = self.progress.planned;
         (self.observer)(Event::BlockStarted { block, blocks: planned });
         let allowed = self.topology.allowed();
+        let concurrent = PREPARING_PER_CPU * allowed.len();
         let starts = Starts::new(
             self.alarm.as_ref(),
             &self.short,
             self.rule,
             self.progress,
             (&self.study, &self.warmups),
-            allowed.len(),
+            concurrent,
         );
         let input = Input {
             study: &self.study,
@@ -231,7 +236,7 @@ impl Driver<'_> {
             settings: self.settings,
             folders: self.places.folders(),
             clock: self.clock,
-            concurrent: allowed.len(),
+            concurrent,
             queries: data.queries.as_ref(),
             on_ready: &|start_s| starts.took(start_s),
             warmups: &self.warmups,
@@ -246,20 +251,34 @@ impl Driver<'_> {
             slices = number + 1;
             observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
         });
-        for run in &output.runs {
-            self.append(run)?;
-        }
         self.warmups.clone_from(&output.warmups);
         for note in &output.notes {
             self.note_of_worker(note)?;
         }
         if output.interrupted {
+            output.runs.iter().try_for_each(|run| self.append(run))?;
             self.broken_off(slices);
             self.store.supersede_incomplete_blocks()?;
             return Ok(Some(Reason::Interrupted));
         }
-        self.store.block_complete(block, attempt, self.now_s())?;
+        self.complete(&output.runs, block, attempt)?;
         self.after_block(&output)
+    }
+
+    /// Stores a block that is whole.
+    fn complete(&mut self, runs: &[Run], block: u32, attempt: u32) -> Result<(), RunnerError> {
+        match self.store.append_block(runs, block, attempt, self.now_s()) {
+            // One run is to cost only itself.
+            Err(StoreError::Unstorable { .. }) => {
+                runs.iter().try_for_each(|run| self.append(run))?;
+                Ok(self.store.block_complete(block, attempt, self.now_s())?)
+            }
+            stored => {
+                stored?;
+                runs.iter().for_each(|run| (self.observer)(Event::RunStored(run)));
+                Ok(())
+            }
+        }
     }
 
     /// Stores a run. One that the file cannot hold is what its worker said, and costs only itself.

@@ -22,22 +22,28 @@ pub struct Window {
     pub rows: Vec<u64>,
 }
 
-/// The warm-up: the end of the earliest two consecutive pieces that agree with each other and with the rest of the
-/// window, each within the margin (a fraction), or within two standard deviations of what noise makes of them where that
-/// is more. A piece is the median over the windows of its share of its window, since windows differ by more than what is
+/// The warm-up: the end of the earliest two consecutive pieces of which the first is not slower than the second, and both
+/// together not slower than the rest of the window, each by more than the margin (a fraction), or than two standard
+/// deviations of what noise makes of them where that is more. Faster pieces are warm: a scheduler that has others to
+/// run gives who slept its time first, and no warm-up would end before that is over. A piece is the median over the windows of its share of its window, since windows differ by more than what is
 /// looked for. The rest are the pieces behind the two, by their mean. The noise of a piece is taken from differences of
 /// neighbours (von Neumann, Ann. Math. Stat. 12, 1941) among those behind the limit, which no warm-up reaches.
 ///
 /// Degenerate cases: 5 ms, with the reason, where the engine does not count pieces. The limit, with the reason, where there
 /// is no window, where one has no
-/// row, where pieces have too few steps, and where none agree before it.
+/// row, where pieces have too few steps, and where the rate still rises at it.
 pub fn choose(windows: &[Window], margin: f64) -> Warmup {
     let pieces = (WINDOW_NS / PIECE_NS) as usize;
     if windows.is_empty() {
         return Warmup::limit("no window was measured");
     }
-    if windows.iter().any(|window| window.rows.len() != pieces) {
+    let is_without = |window: &Window| window.rows.len() != pieces;
+    if windows.iter().all(is_without) {
         return Warmup::unseen("its engine does not count pieces of windows");
+    }
+    // No step ended in it.
+    if windows.iter().any(is_without) {
+        return Warmup::limit("a window without a row");
     }
     let steps = windows.iter().map(|window| window.steps).sum::<u64>() as f64;
     let steps_per_piece = steps / (windows.len() * pieces) as f64;
@@ -58,17 +64,18 @@ pub fn choose(windows: &[Window], margin: f64) -> Warmup {
     }
 }
 
-/// Whether the two pieces before `end` agree with each other and with the mean of what follows, by logarithms, given the
-/// standard deviation of a piece.
+/// Whether of the two pieces before `end` the first is as fast as the second, and both as the mean of what follows, by
+/// logarithms, given the standard deviation of a piece.
 fn is_settled(shares: &[f64], end: usize, margin: f64, noise: f64) -> bool {
     let [one, other] = [shares[end - 2], shares[end - 1]];
     let rest = &shares[end..];
     let of_rest = rest.iter().sum::<f64>() / rest.len() as f64;
-    let apart = |a: f64, b: f64| (a / b).ln().abs();
+    let slower = |a: f64, b: f64| (b / a).ln();
     let within = |variances: f64| margin.max(2.0 * noise * variances.sqrt());
-    // No row in a piece gives no finite logarithm, and agrees with nothing.
-    apart(one, other) <= within(2.0)
-        && apart((one + other) / 2.0, of_rest) <= within(0.5 + 1.0 / rest.len() as f64)
+    // Without a row nothing was warmed.
+    one.min(other) > 0.0
+        && slower(one, other) <= within(2.0)
+        && slower((one + other) / 2.0, of_rest) <= within(0.5 + 1.0 / rest.len() as f64)
 }
 
 /// Standard deviation of the logarithm of a piece, from neighbours; 0 where a piece has no row.
@@ -158,6 +165,15 @@ mod tests {
     }
 
     #[test]
+    fn a_fast_start_is_warm() {
+        // As on a guest whose logical CPUs other programs keep busy too.
+        let falling = |piece: usize| 1.35 - 0.02 * piece as f64;
+        assert_eq!(choose(&windows(50, falling), 0.03).ns, 4 * MS);
+        let slow_then_fast = |piece: usize| if piece < 2 { 0.8 } else { falling(piece) };
+        assert_eq!(choose(&windows(50, slow_then_fast), 0.03).ns, 8 * MS);
+    }
+
+    #[test]
     fn what_never_agrees_gets_the_limit_and_the_reason() {
         let rising = |piece: usize| 1.0 + 0.1 * piece as f64;
         assert_eq!(choose(&windows(50, rising), 0.03), Warmup::limit("its rate did not settle before"));
@@ -191,6 +207,9 @@ mod tests {
         assert_eq!(limit(&windows(12, |_| 1.0)), Warmup::limit("too few steps to see it"));
         let uncounted = Window { steps: 10_000, rows: Vec::new() };
         assert_eq!(limit(&[uncounted]), Warmup::unseen("its engine does not count pieces of windows"));
+        let mut some = windows(50, |_| 1.0);
+        some[4] = Window::default();
+        assert_eq!(limit(&some), Warmup::limit("a window without a row"));
         let mut some = windows(50, |_| 1.0);
         some[4].rows.fill(0);
         assert_eq!(limit(&some), Warmup::limit("a window without a row"));

@@ -288,6 +288,32 @@ impl Store {
         Ok(id)
     }
 
+    /// Stores the runs of an attempt at a block and that it is complete, `complete_s` seconds after the study's start: all
+    /// of it durable when this returns, in one transaction, since each takes tens of milliseconds on common disks.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`] and [`Store::block_complete`]; nothing of the block is stored then.
+    pub fn append_block(
+        &mut self,
+        runs: &[Run],
+        block: u32,
+        attempt: u32,
+        complete_s: f64,
+    ) -> Result<(), StoreError> {
+        let bytes: u64 = runs.iter().map(write::bytes_of).sum();
+        let stored = self.plan_bytes;
+        self.plan_bytes = self.writing(SPARE_MIB.max(bytes >> 19), |connection, study| {
+            let mut plan_bytes = stored;
+            for run in runs {
+                plan_bytes = queries::add_plan_bytes(plan_bytes, run)?;
+                write::run(connection, study, run)?;
+            }
+            write::block_complete(connection, block, attempt, complete_s)?;
+            Ok(plan_bytes)
+        })?;
+        Ok(())
+    }
+
     /// Stores a probe of the hardware that began `started_s` seconds after the study's start, whole and
     /// durable when this returns.
     ///

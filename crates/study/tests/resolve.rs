@@ -82,9 +82,9 @@ fn the_default_study_on_a_guest_with_two_logical_cpus() {
     assert_eq!((past.placement.as_str(), past.sessions, past.pin), ("spread:2", 3, Pin::Each));
     assert_eq!(past.factors["data"], "large");
     assert_eq!(past.options["data"], OptionValue::Text("memory".into()));
-    // 9 treatments of 20 slices of 55 ms.
-    assert!((study.block_floor_s() * 8.0 - 77.76).abs() < 1e-6);
-    assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 90.0 });
+    // 9 treatments of 10 slices of 54 ms.
+    assert!((study.block_floor_s() * 8.0 - 38.88).abs() < 1e-6);
+    assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 60.0 });
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn the_default_study_on_a_server_offers_the_sweep_with_its_price() {
         ]
     );
     assert_eq!(found.len(), 14);
-    // 2 levels x (A, A' and 2, 4, 8, 16, 32, 48 sessions) x 20 x 55 ms x 8 = 140.8 s.
+    // 2 levels x (A, A' and 2, 4, 8, 16, 32, 48 sessions) x 20 x 54 ms x 8 = 138.2 s.
     assert_eq!(
         study.left_out,
         ["session sweep: for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 139 s"]
@@ -121,8 +121,8 @@ fn the_default_study_on_a_server_offers_the_sweep_with_its_price() {
         (557, 142_848),
         "558 MiB, of which 64 MiB are touched"
     );
-    // 12 treatments need 105.6 s of slices: more than the preset's 90 s, so 105.6 x 1.1 + 2.
-    assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 119.0 });
+    // 12 treatments need 51.8 s of slices and 2.4 s of warm-ups: with x 1.1 + 2 more than the preset's 60 s.
+    assert_eq!(study.design.stopping, Stopping::Budget { budget_s: 62.0 });
 }
 
 #[test]
@@ -256,11 +256,13 @@ fn the_memory_limit_bounds_what_lies_beyond_the_llc() {
     let limited = |mib: u64| Overrides { memory_limit_bytes: Some(mib * MIB), ..Overrides::default() };
     // 6 sessions of 557 blocks and 9 of the rest in half of 2 GiB.
     let study = preset(&topology, &limited(2048)).unwrap();
-    assert_eq!(blocks(&study, "alone/large"), 112 * 256);
+    assert_eq!(blocks(&study, "alone/large"), 70 * 256, "eight times the L2 are touched");
     assert_eq!(
         study.left_out.last().unwrap(),
-        "data beyond the LLC: it is declared as 32 MiB, so 'large' is 112 MiB a session instead, of which reads touch about 12 MiB, 12.9 x the L2 and 0.40 x the LLC (--set data_mib=N for more)"
+        "data beyond the LLC: it is declared as 32 MiB, so 'large' is 70 MiB a session instead, of which reads touch about 8 MiB, 8.0 x the L2 and 0.25 x the LLC (--set data_mib=N for more)"
     );
+    let study = preset(&topology, &limited(1024)).unwrap();
+    assert_eq!(blocks(&study, "alone/large"), 55 * 256, "its share of half of 1 GiB");
     let study = preset(&topology, &limited(12_288)).unwrap();
     assert_eq!(blocks(&study, "alone/memory"), 142_848, "64 MiB are touched, and no more than it takes");
     let asked = Overrides {
@@ -348,14 +350,14 @@ fn budgets_are_raised_or_refused() {
     let with = |budget_s: f64| Overrides { budget_s: Some(budget_s), ..Overrides::default() };
     assert_eq!(
         preset(&topology, &with(5.0)).unwrap_err().to_string(),
-        "a budget of 5s cannot hold 8 blocks of this study, which take 90 s at the least: give --budget 115s or more, or fewer treatments, or fewer --rounds"
+        "a budget of 5s cannot hold 8 blocks of this study, which take 22 s at the least: give --budget 40s or more, or fewer treatments, or fewer --rounds"
     );
-    assert_eq!(preset(&topology, &with(90.0)).unwrap().design.stopping, Stopping::Budget { budget_s: 90.0 });
-    assert!(preset(&topology, &with(89.9)).unwrap_err().to_string().contains("--budget 115s"));
-    assert!(preset(&topology, &with(115.0)).is_ok(), "what is said is enough");
+    assert_eq!(preset(&topology, &with(22.0)).unwrap().design.stopping, Stopping::Budget { budget_s: 22.0 });
+    assert!(preset(&topology, &with(21.9)).unwrap_err().to_string().contains("--budget 40s"));
+    assert!(preset(&topology, &with(40.0)).is_ok(), "what is said is enough");
     assert_eq!(
         refused("[design]\nbudget_s = 5\n[sweep]\n", &topology, &Overrides::default()),
-        "mine.toml:6:12: a budget of 5s cannot hold 8 blocks of this study, which take 41 s at the least: give --budget 60s or more, or fewer treatments, or fewer --rounds"
+        "mine.toml:6:12: a budget of 5s cannot hold 8 blocks of this study, which take 11 s at the least: give --budget 25s or more, or fewer treatments, or fewer --rounds"
     );
     let longer = Overrides { slice_ms: Some(100.0), rounds: Some(30), ..Overrides::default() };
     let study = preset(&topology, &longer).unwrap();
@@ -364,10 +366,29 @@ fn budgets_are_raised_or_refused() {
 }
 
 #[test]
+fn a_budget_cuts_rounds_that_nobody_asked_for() {
+    let topology = small_guest();
+    let rounds = |budget_s: f64, rounds: Option<u32>| {
+        let overrides = Overrides { budget_s: Some(budget_s), rounds, ..Overrides::default() };
+        preset(&topology, &overrides).map(|study| study.design.rounds)
+    };
+    let held: Vec<u32> =
+        [22.0, 30.0, 40.0, 50.0, 60.0, 600.0].map(|budget_s| rounds(budget_s, None).unwrap()).to_vec();
+    assert_eq!(held, [4, 4, 6, 8, 10, 10]);
+    assert_eq!(rounds(60.0, Some(9)).unwrap(), 9);
+    let error = rounds(30.0, Some(9)).unwrap_err().to_string();
+    assert!(error.contains("or fewer --rounds"), "{error}");
+    // Without a budget of their user's they are as they are.
+    assert_eq!(preset(&topology, &Overrides::default()).unwrap().design.rounds, 10);
+    let mine = "[design]\nbudget_s = 30\nrounds = 20\n[sweep]\n";
+    assert!(refused(mine, &topology, &Overrides::default()).contains("or fewer --rounds"));
+}
+
+#[test]
 fn until_has_time_for_its_looks() {
     let until = Overrides { until: Some(0.02), ..Overrides::default() };
     let study = preset(&small_guest(), &until).unwrap();
-    assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 728.0 }, "64 blocks");
+    assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 370.0 }, "64 blocks");
     let both = Overrides { budget_s: Some(120.0), ..until };
     let study = preset(&small_guest(), &both).unwrap();
     assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.02, budget_s: 120.0 });
@@ -384,7 +405,7 @@ fn slices_are_short_where_treatments_take_turns() {
         |ms: f64, rounds: Option<u32>| Overrides { slice_ms: Some(ms), rounds, ..Overrides::default() };
     assert_eq!(
         preset(&topology, &slice(3_600_000.0, None)).unwrap_err().to_string(),
-        "--slice: a slice of 3600 s; at most 10 s are allowed in a study of 20 rounds (1 round for whole runs)"
+        "--slice: a slice of 3600 s; at most 10 s are allowed in a study of 10 rounds (1 round for whole runs)"
     );
     assert_eq!(preset(&topology, &slice(10_000.0, None)).unwrap().design.slice_ns, 10_000_000_000);
     assert_eq!(preset(&topology, &slice(60_000.0, Some(1))).unwrap().design.slice_ns, 60_000_000_000);

@@ -15,7 +15,7 @@ use threadwise_machine::{CpuSet, Memory};
 #[command(name = "threadwise", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  threadwise run                       measure this machine with embedded SQLite, about 100 s
+  threadwise run                       measure this machine with embedded SQLite, about 70 s
   threadwise run session-sweep         how throughput grows with sessions
   threadwise topology                  what the machine says it is
   threadwise probe                     what the machine is: who shares a core, as measured

@@ -143,6 +143,26 @@ fn blocks_are_superseded_and_redone() {
 }
 
 #[test]
+fn a_block_is_stored_whole_or_not_at_all() {
+    let folder = folder();
+    let path = folder.path().join("s");
+    let mut store = create(&path);
+    store.block_started(0, 0, 0.0).unwrap();
+    let mut runs: Vec<Run> = (1..4).map(|seed| made::run(seed, 0, 0, 2, 2, 2)).collect();
+    runs[2].treatment = "x".into();
+    let error = store.append_block(&runs, 0, 0, 1.0).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    assert_eq!((store.runs().unwrap().len(), store.complete_blocks().unwrap().len()), (0, 0));
+    runs.truncate(2);
+    store.append_block(&runs, 0, 0, 1.0).unwrap();
+    assert_eq!(store.complete_blocks().unwrap(), [0]);
+    let stored: Vec<Run> = store.runs().unwrap();
+    runs.iter_mut().zip(1..).for_each(|(run, id)| run.id = id);
+    assert_eq!(stored, runs);
+    assert!(store.append_block(&runs, 0, 0, 2.0).is_err(), "it is complete already");
+}
+
+#[test]
 fn what_cannot_be_stored_is_named_and_changes_nothing() {
     let folder = folder();
     let path = folder.path().join("s");

@@ -18,6 +18,11 @@ const OVERHEAD: (f64, f64) = (1.1, 2.0);
 const ROOMY: (f64, f64) = (1.15, 10.0);
 /// What to name to a user whose budget is too small: room for the probe too.
 const ENOUGH: (f64, f64) = (1.25, 15.0);
+/// The same for the rounds that a budget holds: room for the probe, and for what passes between slices and blocks.
+const HELD: (f64, f64) = (1.25, 8.0);
+/// Fewest rounds that blocks are cut down to for a budget: with 8 blocks their intervals cover as those of more rounds do
+/// (docs/METHODOLOGY.md, "Rounds of a block").
+const FEWEST_ROUNDS: u32 = 4;
 /// Most blocks that an `until` study asks for by itself: its last look before the end.
 const UNTIL_BLOCKS: u32 = 64;
 
@@ -220,19 +225,41 @@ pub(super) fn rounds_held(study: &Study) -> u32 {
     ((block_s / factor / study.block_floor_s()) as u32).max(1)
 }
 
-/// Fits the budget to the treatments: raises one that nobody asked for, refuses one that somebody did.
+/// Makes so few rounds that a budget holds 8 blocks. Rounds of whole runs, and those of slices of whole periods of a
+/// quota, are what they are.
+fn cut_rounds(study: &mut Study, budget_s: f64) {
+    let (rounds, (factor, once_s)) = (study.design.rounds, HELD);
+    if study.is_fixed_work() || study.quota.is_some() {
+        return;
+    }
+    let blocks_s = (budget_s - once_s) / factor - study.warmup_windows_s();
+    let round_s = study.block_floor_s() / f64::from(rounds);
+    // A float that is too large, or none, becomes a bound of the integer.
+    let held = (blocks_s / f64::from(MIN_BLOCKS) / round_s) as u32;
+    study.design.rounds = rounds.min(held.max(FEWEST_ROUNDS));
+}
+
+/// Fits the budget to the treatments: raises one that nobody asked for; of one that somebody asked for cuts rounds that
+/// nobody asked for, and refuses it where that is not enough.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     // A treatment of its own may fix the amount of work.
     if study.is_fixed_work() && study.design.rewarm_ns.is_none() {
         study.design.rewarm_ns = Some((FIXED_REWARM_MS * 1e6) as u64);
+    }
+    let design = &file.raw.design;
+    let in_file = design.budget_s.as_ref().filter(|_| !file.is_preset);
+    let asked_s = overrides.budget_s.or(in_file.map(|budget| *budget.get_ref()));
+    let are_rounds_asked_for = overrides.rounds.is_some() || (!file.is_preset && design.rounds.is_some());
+    let is_timed = !matches!(study.design.stopping, Stopping::Blocks { .. });
+    if let Some(asked_s) = asked_s.filter(|_| is_timed && !are_rounds_asked_for) {
+        cut_rounds(study, asked_s);
     }
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
     let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
     let until_s = match study.is_fixed_work() {
         // Nobody knows how long a run takes: the file's own budget is for the fewest blocks at least.
         true => {
-            let own_s =
-                file.raw.design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |budget| *budget.get_ref());
+            let own_s = design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |budget| *budget.get_ref());
             own_s * f64::from(UNTIL_BLOCKS / MIN_BLOCKS)
         }
         false => needed_s(study, UNTIL_BLOCKS, ROOMY),
@@ -242,15 +269,13 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         Stopping::Until { budget_s, .. } => (budget_s, until_s),
         Stopping::Blocks { .. } => return Ok(()),
     };
-    let in_file = file.raw.design.budget_s.as_ref().filter(|_| !file.is_preset);
-    let is_asked_for = overrides.budget_s.is_some() || in_file.is_some();
     if *budget_s == 0.0 {
         *budget_s = default_s;
     }
     if *budget_s >= least_s {
         return Ok(());
     }
-    if !is_asked_for {
+    if asked_s.is_none() {
         *budget_s = least_s;
         return Ok(());
     }

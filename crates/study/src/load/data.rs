@@ -23,6 +23,9 @@ const MIB: u64 = 1 << 20;
 const MIN_BLOCKS: u64 = 128;
 /// Most data of a session that a level asks for by itself: far outside an L2, and warm in a moment.
 const SESSION_LIMIT_BYTES: u64 = 128 * MIB;
+/// Times the largest L2 that a session of the level `large` touches: one read in eight at most finds its lines
+/// there. More would be made, read and freed in every block, and change nothing.
+const OUTSIDE_L2: u64 = 8;
 /// Most data of a session where that much is what it takes to be beyond the LLC.
 const BEYOND_LIMIT_BYTES: u64 = 640 * MIB;
 /// Times the LLC that a session must touch to be called beyond it.
@@ -35,6 +38,7 @@ const ASSUMED_LLC_BYTES: u64 = 32 * MIB;
 /// The cache sizes that levels are made from, bytes.
 struct Caches {
     l2: u64,
+    largest_l2: u64,
     smallest_llc: u64,
     largest_llc: u64,
 }
@@ -157,12 +161,12 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
         let used = topology.caches.iter().filter(move |cache| cache.level == level && !cache.cpus.is_empty());
         used.filter_map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0)
     };
-    let l2 = sizes(2).min().unwrap_or_else(|| {
+    let (l2, largest_l2) = sizes(2).min().zip(sizes(2).max()).unwrap_or_else(|| {
         lines.push(format!(
             "the size of the L2 caches is not declared: {} is assumed",
             size(ASSUMED_L2_BYTES)
         ));
-        ASSUMED_L2_BYTES
+        (ASSUMED_L2_BYTES, ASSUMED_L2_BYTES)
     });
     let last = topology.caches.iter().map(|cache| cache.level).max().filter(|&level| level >= 2);
     let llc = last.and_then(|level| Some((sizes(level).min()?, sizes(level).max()?)));
@@ -170,7 +174,7 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
         lines.push(format!("the size of the LLC is not declared: {} is assumed", size(ASSUMED_LLC_BYTES)));
         (ASSUMED_LLC_BYTES, ASSUMED_LLC_BYTES)
     });
-    Caches { l2, smallest_llc, largest_llc }
+    Caches { l2, largest_l2, smallest_llc, largest_llc }
 }
 
 /// Blocks of the levels that a cache bounds; `None` for `memory`.
@@ -188,7 +192,7 @@ fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32, block: u64) -
 }
 
 /// Blocks of the level `memory`: enough to touch more than the LLC holds, within the limits. Where
-/// that cannot be had, more than the usual limit would cost time and change nothing.
+/// that cannot be had, enough to be far outside an L2 (`large`): more would cost time and change nothing.
 fn beyond_llc_blocks(
     groups: &[Group],
     blocks: &[Option<u64>],
@@ -203,12 +207,13 @@ fn beyond_llc_blocks(
         .map(|(group, _)| sessions(group))
         .sum();
     // Whole MiB upwards, so that rounding down below does not fall short of it.
-    let needed = (BEYOND * caches.largest_llc).div_ceil(TOUCHED_BYTES) * block;
-    let needed = needed.next_multiple_of(MIB);
+    let touching = |bytes: u64| (bytes.div_ceil(TOUCHED_BYTES) * block).next_multiple_of(MIB);
+    let needed = touching(BEYOND * caches.largest_llc);
     let share = allowed_bytes
         .map_or(u64::MAX, |allowed| allowed.saturating_sub(bytes(groups, blocks, block)) / open.max(1));
     let can = needed <= BEYOND_LIMIT_BYTES.min(share);
-    let most = if can { needed } else { SESSION_LIMIT_BYTES.min(share) };
+    let large = touching(OUTSIDE_L2 * caches.largest_l2).min(SESSION_LIMIT_BYTES);
+    let most = if can { needed } else { large.min(share) };
     // Whole MiB where there are any: the figure stands in reports.
     let rounded = if most >= MIB { most / MIB * MIB } else { most };
     (rounded / block).max(MIN_BLOCKS)
