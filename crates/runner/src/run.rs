@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
-use threadwise_study::{Role, Run, RunStatus, plan_block, tpch};
+use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
 
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
@@ -136,12 +136,15 @@ impl Driver<'_> {
         if let Some(short) = self.set_up() {
             return Ok(Reason::Short(short));
         }
+        let mut is_long = pace::starts_long(self.rule, &self.progress);
         loop {
-            let next = match self.block(data, watch)? {
+            let ended = if is_long { self.long_block(data, watch)? } else { self.block(data, watch)? };
+            let next = match ended {
                 Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
                 Some(reason) => return Ok(reason),
                 None => pace::next(self.rule, &self.progress),
             };
+            is_long = next == Next::LongBlock;
             if let Some(reason) = self.follow(next, decide)? {
                 return Ok(reason);
             }
@@ -201,21 +204,77 @@ impl Driver<'_> {
         loaded.map(|data| Data { queries, ..data })
     }
 
-    /// Runs and stores one block. A reason ends the study.
+    /// Runs and stores one block of slices. A reason ends the study.
     fn block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
-        if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(Some(Reason::Interrupted));
-            }
-            self.note(&why)?;
-            return Ok(Some(Reason::OthersWaited(why)));
+        if let Some(reason) = self.await_connections()? {
+            return Ok(Some(reason));
         }
         let block = self.progress.blocks_done;
         let plan = plan_block(&self.study, self.topology, block)?;
-        let attempt = self.store.next_attempt(block)?;
-        self.store.block_started(block, attempt, self.now_s())?;
         let planned = self.progress.planned;
         (self.observer)(Event::BlockStarted { block, blocks: planned });
+        let first = block::first_sequence(&self.study, block);
+        let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
+        let mut slices = 0;
+        let output = self.planned(&plan, data, watch, &mut |observer, number, treatment, slice| {
+            slices = number + 1;
+            observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
+        })?;
+        if output.interrupted {
+            self.broken_off(slices);
+            self.store.supersede_incomplete_blocks()?;
+            return Ok(Some(Reason::Interrupted));
+        }
+        self.after_block(&output)
+    }
+
+    /// Runs and stores one block of long windows. A reason ends the study.
+    fn long_block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
+        if let Some(reason) = self.await_connections()? {
+            return Ok(Some(reason));
+        }
+        let (number, count) =
+            (self.progress.long.done, self.progress.long.design.map_or(0, |long| long.blocks));
+        let Some(plan) = plan_long_block(&self.study, self.topology, number)? else { return Ok(None) };
+        let began_s = self.settings.began.elapsed().as_secs_f64();
+        (self.observer)(Event::LongBlockStarted { number, count });
+        let output = self.planned(&plan, data, watch, &mut |observer, _, treatment, _| {
+            observer(Event::LongWindowFinished { treatment });
+        })?;
+        if output.interrupted {
+            self.store.supersede_incomplete_blocks()?;
+            return Ok(Some(Reason::Interrupted));
+        }
+        let progress = &mut self.progress;
+        progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
+        progress.long.block_s = progress.elapsed_s - began_s;
+        progress.long.spent_s += progress.long.block_s;
+        progress.long.done += 1;
+        self.others_waited(&output)
+    }
+
+    /// Waits for the connections of a user's server. A reason ends the study.
+    fn await_connections(&mut self) -> Result<Option<Reason>, RunnerError> {
+        let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) else {
+            return Ok(None);
+        };
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(Some(Reason::Interrupted));
+        }
+        self.note(&why)?;
+        Ok(Some(Reason::OthersWaited(why)))
+    }
+
+    /// Runs a block and stores its runs. The block is complete where it was not interrupted.
+    fn planned(
+        &mut self,
+        plan: &BlockPlan,
+        data: &Data,
+        watch: &mut Watch,
+        on_slice: &mut dyn FnMut(&mut dyn FnMut(Event<'_>), u64, &str, Option<&Slice>),
+    ) -> Result<Output, RunnerError> {
+        let attempt = self.store.next_attempt(plan.block)?;
+        self.store.block_started(plan.block, attempt, self.now_s())?;
         let allowed = self.topology.allowed();
         let concurrent = PREPARING_PER_CPU * allowed.len();
         let starts = Starts::new(
@@ -229,7 +288,7 @@ impl Driver<'_> {
         let input = Input {
             study: &self.study,
             topology: self.topology,
-            plan: &plan,
+            plan,
             attempt,
             loads: &data.loads,
             allowed: &allowed,
@@ -243,26 +302,19 @@ impl Driver<'_> {
             on_warm: &|warmups| starts.warmed(warmups),
             stop: self.stop,
         };
-        let first = block::first_sequence(&self.study, block);
-        let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
         let observer = &mut *self.observer;
-        let mut slices = 0;
         let output = block::run_block(&input, watch, &mut |number, treatment, slice| {
-            slices = number + 1;
-            observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
+            on_slice(observer, number, treatment, slice);
         });
         self.warmups.clone_from(&output.warmups);
         for note in &output.notes {
             self.note_of_worker(note)?;
         }
-        if output.interrupted {
-            output.runs.iter().try_for_each(|run| self.append(run))?;
-            self.broken_off(slices);
-            self.store.supersede_incomplete_blocks()?;
-            return Ok(Some(Reason::Interrupted));
+        match output.interrupted {
+            true => output.runs.iter().try_for_each(|run| self.append(run))?,
+            false => self.complete(&output.runs, plan.block, attempt)?,
         }
-        self.complete(&output.runs, block, attempt)?;
-        self.after_block(&output)
+        Ok(output)
     }
 
     /// Stores a block that is whole.
@@ -301,17 +353,29 @@ impl Driver<'_> {
     /// Counts a complete block, and says what speaks against another one.
     fn after_block(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         let block = self.progress.blocks_done;
+        let floor_s = self.floor_s();
         let progress = &mut self.progress;
         progress.blocks_here += 1;
         progress.blocks_done += 1;
         // What is measured once a study is no part of the blocks that are still to come.
         progress.setup_s += output.warmup_s;
         progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
-        progress.block_s = (progress.elapsed_s - progress.setup_s) / f64::from(progress.blocks_here);
+        let blocks_s = progress.elapsed_s - progress.setup_s - progress.long.spent_s;
+        progress.block_s = blocks_s / f64::from(progress.blocks_here);
+        if progress.long.spent_s == 0.0 {
+            // What stands around windows takes as long as in other blocks, until one is seen.
+            let around_s = (progress.block_s - floor_s).max(0.0);
+            progress.long.block_s = self.study.long_block_floor_s() + around_s;
+        }
         self.plan()?;
         let eta_s = pace::eta_s(self.rule, &self.progress);
         (self.observer)(Event::BlockFinished { block, eta_s });
         self.check_baselines(&output.runs)?;
+        self.others_waited(output)
+    }
+
+    /// Whether others wanted what the block used, which ends the study.
+    fn others_waited(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         if self.settings.allow_busy {
             return Ok(None);
         }

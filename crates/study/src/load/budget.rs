@@ -4,6 +4,7 @@ use toml::Spanned;
 
 use super::error::LoadError;
 use super::file::StudyFile;
+use super::long;
 use super::overrides::Overrides;
 use super::raw::{RawDesign, option_value};
 use crate::study::{MARGIN, MIN_BLOCKS, runs_whole};
@@ -91,6 +92,7 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
         stopping: stopping(file, overrides),
         level: number(&raw.level, 0.95),
         margin: overrides.margin.unwrap_or_else(|| number(&raw.margin, MARGIN)),
+        long_windows: None,
     };
     if queries.is_none() {
         check_slice(&design, file, overrides)?;
@@ -174,7 +176,7 @@ const MOST_SLICED_MS: f64 = 10_000.0;
 /// Seconds that a number of blocks needs, about.
 fn needed_s(study: &Study, blocks: u32, (factor, once_s): (f64, f64)) -> f64 {
     let measured_s = study.block_floor_s() * f64::from(blocks) + study.warmup_windows_s();
-    (measured_s * factor + once_s).ceil()
+    (measured_s * factor + once_s + long::needed_s(study, factor)).ceil()
 }
 
 /// Refuses slices and re-warms that are too long to take turns with. A study of whole runs has one
@@ -246,13 +248,15 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     if study.is_fixed_work() && study.design.rewarm_ns.is_none() {
         study.design.rewarm_ns = Some((FIXED_REWARM_MS * 1e6) as u64);
     }
+    long::settle(study, file, overrides)?;
+    let long_s = long::needed_s(study, OVERHEAD.0);
     let design = &file.raw.design;
     let in_file = design.budget_s.as_ref().filter(|_| !file.is_preset);
     let asked_s = overrides.budget_s.or(in_file.map(|budget| *budget.get_ref()));
     let are_rounds_asked_for = overrides.rounds.is_some() || (!file.is_preset && design.rounds.is_some());
     let is_timed = !matches!(study.design.stopping, Stopping::Blocks { .. });
     if let Some(asked_s) = asked_s.filter(|_| is_timed && !are_rounds_asked_for) {
-        cut_rounds(study, asked_s);
+        cut_rounds(study, asked_s - long_s);
     }
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
     let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
@@ -266,11 +270,14 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     };
     let (budget_s, default_s) = match &mut study.design.stopping {
         Stopping::Budget { budget_s } => (budget_s, DEFAULT_BUDGET_S),
-        Stopping::Until { budget_s, .. } => (budget_s, until_s),
+        Stopping::Until { budget_s, .. } => (budget_s, until_s - long_s),
         Stopping::Blocks { .. } => return Ok(()),
     };
     if *budget_s == 0.0 {
         *budget_s = default_s;
+    }
+    if asked_s.is_none() {
+        *budget_s += long_s;
     }
     if *budget_s >= least_s {
         return Ok(());
@@ -279,7 +286,12 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         *budget_s = least_s;
         return Ok(());
     }
-    let error = LoadError::Budget { budget_s: *budget_s, least_s: least_s as u64, enough_s };
+    let error = LoadError::Budget {
+        budget_s: *budget_s,
+        least_s: least_s as u64,
+        enough_s,
+        long_s: long::needed_s(study, 1.0),
+    };
     match in_file.filter(|_| overrides.budget_s.is_none()) {
         Some(budget) => Err(file.source.at(budget.span(), error.to_string())),
         None => Err(error),
