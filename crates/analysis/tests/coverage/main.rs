@@ -15,6 +15,7 @@ mod noise;
 mod queries;
 mod real;
 mod rules;
+mod short;
 mod until;
 mod whole;
 

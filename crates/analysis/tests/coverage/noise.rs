@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_analysis::estimate::Work;
 
-/// Rounds of a block.
+/// Rounds of a block, where it is not about them.
 pub const ROUNDS: usize = 10;
 
 /// A machine and the study that is made on it. Treatments 0 and 1 are A and A′; the others are compared.
@@ -13,6 +13,8 @@ pub const ROUNDS: usize = 10;
 pub struct Machine {
     /// Logarithm of the rate of each treatment that is compared, against A.
     pub effects: Vec<f64>,
+    /// Rounds of a block.
+    pub rounds: usize,
     /// Standard deviation over blocks of the logarithm of A's rate and A′'s, and of the compared ones'.
     pub block_sd: (f64, f64),
     /// Correlation of neighbouring blocks, each treatment with its own.
@@ -33,6 +35,7 @@ pub struct Machine {
 /// A quiet machine: nothing but independent noise of 2% over blocks and 3% over slices.
 pub const QUIET: Machine = Machine {
     effects: Vec::new(),
+    rounds: ROUNDS,
     block_sd: (0.014, 0.02),
     ar1: 0.0,
     slice_sd: 0.03,
@@ -84,9 +87,9 @@ impl Machine {
         for _ in 0..blocks {
             let depth = if random.uniform() < self.disturbed.0 { (1.0 - self.disturbed.1).ln() } else { 0.0 };
             let slope = self.drift * random.next();
-            let mut block = vec![Vec::with_capacity(ROUNDS); treatments];
-            for round in 0..ROUNDS {
-                let common = slope * (round as f64 / (ROUNDS - 1) as f64 - 0.5);
+            let mut block = vec![Vec::with_capacity(self.rounds); treatments];
+            for round in 0..self.rounds {
+                let common = slope * (round as f64 / (self.rounds - 1) as f64 - 0.5);
                 // The order in a round is drawn: a random rotation is enough for what is modelled here.
                 let first = (random.uniform() * treatments as f64) as usize;
                 for turn in 0..treatments {
