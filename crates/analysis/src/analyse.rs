@@ -55,6 +55,7 @@ pub fn analyse_probed(
         halves: halves::halves(&setting, &observed),
         warmups: warmups::warmups(study, runs),
         order: order::order(&setting, &observed, runs),
+        long_windows: None,
         looks: looks::prevalence::looks(&setting, &slices),
         effects: effects(study, &slices, alpha),
     };

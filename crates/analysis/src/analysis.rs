@@ -2,6 +2,7 @@
 
 use crate::commands::Commands;
 use crate::halves::Halves;
+use crate::long_windows::LongWindows;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
 use crate::order::Order;
@@ -43,6 +44,9 @@ pub struct Analysis {
     pub halves: Option<Halves>,
     /// Warm-ups that were measured, in study order; empty where the re-warm is fixed.
     pub warmups: Vec<TreatmentWarmup>,
+    /// Long windows beside slices; `None` in a study without, and until [`crate::long_windows::long_windows`] is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_windows: Option<LongWindows>,
     /// Where slices ran, where looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,

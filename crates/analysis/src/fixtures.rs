@@ -81,6 +81,7 @@ pub fn study(groups: &[&str], treatments: &[&str]) -> Study {
             stopping: Stopping::Blocks { blocks: 8 },
             level: 0.95,
             margin: 0.03,
+            long_windows: None,
         },
         quota: None,
         left_out: Vec::new(),

@@ -16,6 +16,7 @@ pub mod halves;
 pub mod hardware;
 pub mod kind;
 pub mod kinds;
+pub mod long_windows;
 pub mod looks;
 pub mod order;
 pub mod parts;

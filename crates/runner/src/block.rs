@@ -103,6 +103,10 @@ fn warm_up(input: &Input<'_>, lanes: &mut [Lane<'_>]) -> f64 {
 
 /// What looks around the block's slices, or why nothing does.
 fn looking(input: &Input<'_>) -> (Option<Looking>, Option<String>) {
+    // States are those of slices: many short moments, spread over the block.
+    if input.plan.is_long() {
+        return (None, None);
+    }
     match Looking::new(input.settings.looks, input.study, input.plan) {
         Ok(looking) => (looking, None),
         Err(error) => (None, Some(no_looks(&error))),

@@ -46,6 +46,18 @@ pub enum Event<'a> {
         /// Blocks of the whole study, once fixed.
         blocks: Option<u32>,
     },
+    /// A block of long windows begins.
+    LongBlockStarted {
+        /// Its number, from 0.
+        number: u32,
+        /// How many there are to be.
+        count: u32,
+    },
+    /// A long window was taken, or left out since its treatment's worker is gone.
+    LongWindowFinished {
+        /// Treatment name.
+        treatment: &'a str,
+    },
     /// A slice was taken, or left out since its treatment's worker is gone.
     SliceFinished {
         /// Slices of the study until here, this one included.

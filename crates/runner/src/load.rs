@@ -287,6 +287,7 @@ mod tests {
                 stopping: Stopping::Blocks { blocks: 8 },
                 level: 0.95,
                 margin: 0.03,
+                long_windows: None,
             },
             quota: None,
             left_out: Vec::new(),

@@ -3,8 +3,9 @@
 //! Source of the looks and of the limit: docs/METHODOLOGY.md, "Stopping".
 
 use crate::shortfall::Shortfall;
-use threadwise_study::Stopping;
+use threadwise_study::plan::long;
 use threadwise_study::study::MIN_BLOCKS;
+use threadwise_study::{LongWindows, Stopping};
 
 /// Most blocks of a study.
 pub const MAX_BLOCKS: u32 = 256;
@@ -43,6 +44,29 @@ pub struct Progress {
     pub setup_s: f64,
     /// Mean seconds of a block of this start; 0 before the first one is done.
     pub block_s: f64,
+    /// Its long windows.
+    pub long: LongProgress,
+}
+
+/// Where the long windows of a study stand.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LongProgress {
+    /// What the study has of them.
+    pub design: Option<LongWindows>,
+    /// Blocks of them that are done, those before a resume included.
+    pub done: u32,
+    /// Seconds of such a block: its windows alone before the first one of this start is done.
+    pub block_s: f64,
+    /// Seconds that those of this start took.
+    pub spent_s: f64,
+}
+
+impl LongProgress {
+    /// Seconds that those that are still to come take.
+    pub fn to_come_s(self) -> f64 {
+        let blocks = self.design.map_or(0, |long| long.blocks.saturating_sub(self.done));
+        f64::from(blocks) * self.block_s
+    }
 }
 
 /// What is known of the seconds that a block takes.
@@ -61,6 +85,8 @@ pub enum BlockTime {
 pub enum Next {
     /// Another block.
     Block,
+    /// A block of long windows.
+    LongBlock,
     /// Look at the results; another block follows unless they are good enough.
     Look,
     /// Look at the results, and end whatever they are.
@@ -103,7 +129,8 @@ impl Rule {
 
     /// Seconds after which setting up cannot end in time any more, since blocks take `floor_s` at the least.
     pub fn setup_until_s(self, progress: &Progress, floor_s: f64) -> Option<f64> {
-        self.limit_s.and(self.usable_s()).map(|usable_s| usable_s - self.blocks_left(progress) * floor_s)
+        let blocks_s = self.blocks_left(progress) * floor_s + progress.long.to_come_s();
+        self.limit_s.and(self.usable_s()).map(|usable_s| usable_s - blocks_s)
     }
 
     /// Blocks that the study needs and does not have.
@@ -119,7 +146,8 @@ pub fn planned_blocks(rule: Rule, progress: &Progress) -> Option<u32> {
         (Some(planned), ..) => Some(planned),
         (None, Stopping::Blocks { blocks }, _) => Some(blocks),
         (None, Stopping::Budget { .. }, Some(usable_s)) if progress.blocks_here > 0 => {
-            let left = (usable_s - progress.elapsed_s) / progress.block_s.max(1e-9);
+            let left =
+                (usable_s - progress.elapsed_s - progress.long.to_come_s()) / progress.block_s.max(1e-9);
             // A float that is too large, or none, becomes a bound of the integer.
             let planned = progress.blocks_done.saturating_add(left.max(0.0) as u32);
             let is_short = shortfall(rule, progress, BlockTime::Measured).is_some();
@@ -135,7 +163,14 @@ pub fn next(rule: Rule, progress: &Progress) -> Next {
         return Next::Short(short);
     }
     let done = progress.blocks_done;
-    let is_over = rule.usable_s().is_some_and(|usable_s| progress.elapsed_s + progress.block_s > usable_s);
+    let next_ends_s = progress.elapsed_s + progress.block_s + progress.long.to_come_s();
+    let is_over = rule.usable_s().is_some_and(|usable_s| next_ends_s > usable_s);
+    // Where no other block fits, what is there is all that there will be.
+    let is_last = is_over && rule.limit_s.is_some() && done >= rule.least_blocks();
+    let planned_now = if is_last { Some(done) } else { progress.planned };
+    if is_long_due(rule, progress, planned_now) {
+        return Next::LongBlock;
+    }
     match (progress.planned, rule.stopping) {
         (_, Stopping::Until { .. }) => match (LOOKS.contains(&done), is_over) {
             _ if done < MIN_BLOCKS => Next::Block,
@@ -145,9 +180,22 @@ pub fn next(rule: Rule, progress: &Progress) -> Next {
             (false, false) => Next::Block,
         },
         (Some(planned), _) if done >= planned => Next::End,
-        _ if is_over && rule.limit_s.is_some() && done >= rule.least_blocks() => Next::Over,
+        _ if is_last => Next::Over,
         _ => Next::Block,
     }
+}
+
+/// Whether a block of long windows is due and, where there is a limit, fits.
+fn is_long_due(rule: Rule, progress: &Progress, planned: Option<u32>) -> bool {
+    let long = progress.long;
+    let is_due = long::is_due(long.design, planned, progress.blocks_done, long.done);
+    let usable_s = rule.limit_s.and(rule.usable_s());
+    is_due && usable_s.is_none_or(|usable_s| progress.elapsed_s + long.block_s <= usable_s)
+}
+
+/// Whether a start of the program begins with a block of long windows: one that an earlier start left.
+pub fn starts_long(rule: Rule, progress: &Progress) -> bool {
+    progress.blocks_done > 0 && is_long_due(rule, progress, progress.planned)
 }
 
 /// Why a limit cannot hold the blocks that the study needs, as far as is known; `None` where it can, and
@@ -161,7 +209,7 @@ pub fn shortfall(rule: Rule, progress: &Progress, block: BlockTime) -> Option<Sh
         BlockTime::Measured => 1.0,
     };
     let left = rule.blocks_left(progress);
-    let needed_s = progress.elapsed_s + left * block.seconds(progress) * factor;
+    let needed_s = progress.elapsed_s + progress.long.to_come_s() + left * block.seconds(progress) * factor;
     (left > 0.0 && needed_s > usable_s).then(|| lacking(rule, progress, block))
 }
 
@@ -176,6 +224,7 @@ pub fn lacking(rule: Rule, progress: &Progress, block: BlockTime) -> Shortfall {
         is_set_up: true,
         block_s: block.seconds(progress),
         is_least: matches!(block, BlockTime::AtLeast(_)),
+        long_s: progress.long.spent_s + progress.long.to_come_s(),
     }
 }
 
@@ -185,7 +234,8 @@ pub fn eta_s(rule: Rule, progress: &Progress) -> Option<f64> {
         return None;
     }
     let done = progress.blocks_done;
-    let blocks_s = |blocks: u32| f64::from(blocks.saturating_sub(done)) * progress.block_s;
+    let long_s = progress.long.to_come_s();
+    let blocks_s = |blocks: u32| f64::from(blocks.saturating_sub(done)) * progress.block_s + long_s;
     let left_s = rule.usable_s().map_or(f64::INFINITY, |usable_s| usable_s - progress.elapsed_s);
     let eta_s = match (rule.stopping, planned_blocks(rule, progress)) {
         // The budget, or its fewest or most blocks.

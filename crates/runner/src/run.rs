@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
-use threadwise_study::{Role, Run, RunStatus, plan_block, tpch};
+use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
 
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
@@ -132,12 +132,15 @@ impl Driver<'_> {
         if let Some(short) = self.set_up() {
             return Ok(Reason::Short(short));
         }
+        let mut is_long = pace::starts_long(self.rule, &self.progress);
         loop {
-            let next = match self.block(data, watch)? {
+            let ended = if is_long { self.long_block(data, watch)? } else { self.block(data, watch)? };
+            let next = match ended {
                 Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
                 Some(reason) => return Ok(reason),
                 None => pace::next(self.rule, &self.progress),
             };
+            is_long = next == Next::LongBlock;
             if let Some(reason) = self.follow(next, decide)? {
                 return Ok(reason);
             }
@@ -197,21 +200,77 @@ impl Driver<'_> {
         loaded.map(|data| Data { queries, ..data })
     }
 
-    /// Runs and stores one block. A reason ends the study.
+    /// Runs and stores one block of slices. A reason ends the study.
     fn block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
-        if let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) {
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(Some(Reason::Interrupted));
-            }
-            self.note(&why)?;
-            return Ok(Some(Reason::OthersWaited(why)));
+        if let Some(reason) = self.await_connections()? {
+            return Ok(Some(reason));
         }
         let block = self.progress.blocks_done;
         let plan = plan_block(&self.study, self.topology, block)?;
-        let attempt = self.store.next_attempt(block)?;
-        self.store.block_started(block, attempt, self.now_s())?;
         let planned = self.progress.planned;
         (self.observer)(Event::BlockStarted { block, blocks: planned });
+        let first = block::first_sequence(&self.study, block);
+        let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
+        let mut slices = 0;
+        let output = self.planned(&plan, data, watch, &mut |observer, number, treatment, slice| {
+            slices = number + 1;
+            observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
+        })?;
+        if output.interrupted {
+            self.broken_off(slices);
+            self.store.supersede_incomplete_blocks()?;
+            return Ok(Some(Reason::Interrupted));
+        }
+        self.after_block(&output)
+    }
+
+    /// Runs and stores one block of long windows. A reason ends the study.
+    fn long_block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
+        if let Some(reason) = self.await_connections()? {
+            return Ok(Some(reason));
+        }
+        let (number, count) =
+            (self.progress.long.done, self.progress.long.design.map_or(0, |long| long.blocks));
+        let Some(plan) = plan_long_block(&self.study, self.topology, number)? else { return Ok(None) };
+        let began_s = self.settings.began.elapsed().as_secs_f64();
+        (self.observer)(Event::LongBlockStarted { number, count });
+        let output = self.planned(&plan, data, watch, &mut |observer, _, treatment, _| {
+            observer(Event::LongWindowFinished { treatment });
+        })?;
+        if output.interrupted {
+            self.store.supersede_incomplete_blocks()?;
+            return Ok(Some(Reason::Interrupted));
+        }
+        let progress = &mut self.progress;
+        progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
+        progress.long.block_s = progress.elapsed_s - began_s;
+        progress.long.spent_s += progress.long.block_s;
+        progress.long.done += 1;
+        self.others_waited(&output)
+    }
+
+    /// Waits for the connections of a user's server. A reason ends the study.
+    fn await_connections(&mut self) -> Result<Option<Reason>, RunnerError> {
+        let Err(why) = load::await_connections(&self.study, self.settings.users_server, self.stop) else {
+            return Ok(None);
+        };
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(Some(Reason::Interrupted));
+        }
+        self.note(&why)?;
+        Ok(Some(Reason::OthersWaited(why)))
+    }
+
+    /// Runs a block and stores its runs. The block is complete where it was not interrupted.
+    fn planned(
+        &mut self,
+        plan: &BlockPlan,
+        data: &Data,
+        watch: &mut Watch,
+        on_slice: &mut dyn FnMut(&mut dyn FnMut(Event<'_>), u64, &str, Option<&Slice>),
+    ) -> Result<Output, RunnerError> {
+        let attempt = self.store.next_attempt(plan.block)?;
+        self.store.block_started(plan.block, attempt, self.now_s())?;
         let allowed = self.topology.allowed();
         let starts = Starts::new(
             self.alarm.as_ref(),
@@ -224,7 +283,7 @@ impl Driver<'_> {
         let input = Input {
             study: &self.study,
             topology: self.topology,
-            plan: &plan,
+            plan,
             attempt,
             loads: &data.loads,
             allowed: &allowed,
@@ -238,13 +297,9 @@ impl Driver<'_> {
             on_warm: &|warmups| starts.warmed(warmups),
             stop: self.stop,
         };
-        let first = block::first_sequence(&self.study, block);
-        let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
         let observer = &mut *self.observer;
-        let mut slices = 0;
         let output = block::run_block(&input, watch, &mut |number, treatment, slice| {
-            slices = number + 1;
-            observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
+            on_slice(observer, number, treatment, slice);
         });
         for run in &output.runs {
             self.append(run)?;
@@ -253,13 +308,10 @@ impl Driver<'_> {
         for note in &output.notes {
             self.note_of_worker(note)?;
         }
-        if output.interrupted {
-            self.broken_off(slices);
-            self.store.supersede_incomplete_blocks()?;
-            return Ok(Some(Reason::Interrupted));
+        if !output.interrupted {
+            self.store.block_complete(plan.block, attempt, self.now_s())?;
         }
-        self.store.block_complete(block, attempt, self.now_s())?;
-        self.after_block(&output)
+        Ok(output)
     }
 
     /// Stores a run. One that the file cannot hold is what its worker said, and costs only itself.
@@ -288,11 +340,17 @@ impl Driver<'_> {
         // What is measured once a study is no part of the blocks that are still to come.
         progress.setup_s += output.warmup_s;
         progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
-        progress.block_s = (progress.elapsed_s - progress.setup_s) / f64::from(progress.blocks_here);
+        let blocks_s = progress.elapsed_s - progress.setup_s - progress.long.spent_s;
+        progress.block_s = blocks_s / f64::from(progress.blocks_here);
         self.plan()?;
         let eta_s = pace::eta_s(self.rule, &self.progress);
         (self.observer)(Event::BlockFinished { block, eta_s });
         self.check_baselines(&output.runs)?;
+        self.others_waited(output)
+    }
+
+    /// Whether others wanted what the block used, which ends the study.
+    fn others_waited(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         if self.settings.allow_busy {
             return Ok(None);
         }

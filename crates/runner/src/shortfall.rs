@@ -27,6 +27,8 @@ pub struct Shortfall {
     pub block_s: f64,
     /// Whether a block takes that at the least: none was whole.
     pub is_least: bool,
+    /// Seconds that long windows take; 0 in a study without.
+    pub long_s: f64,
 }
 
 impl Shortfall {
@@ -45,7 +47,7 @@ impl Shortfall {
     fn holding(&self, blocks: u32) -> String {
         // How much of setting up was missing nobody knows: twice the time converges.
         let setup_s = if self.is_set_up { self.setup_s } else { 2.0 * self.setup_s };
-        typed_up(setup_s + f64::from(blocks) * self.block_s * ROOM + ENDING_S)
+        typed_up(setup_s + self.long_s * ROOM + f64::from(blocks) * self.block_s * ROOM + ENDING_S)
     }
 
     /// Blocks that this start of the program had to make.
@@ -69,6 +71,9 @@ impl fmt::Display for Shortfall {
             let how = if self.is_least { "at least" } else { "about" };
             write!(f, ", a block takes {how} {}", seconds(self.block_s))?;
         }
+        if self.long_s > 0.0 {
+            write!(f, ", long windows take {}", seconds(self.long_s))?;
+        }
         write!(f, "; give --budget {} or more, or fewer treatments", self.budget())
     }
 }
@@ -86,6 +91,7 @@ mod tests {
         Shortfall {
             limit_s: 60.0,
             blocks: 8,
+            long_s: 0.0,
             blocks_done: 1,
             blocks_here: 1,
             setup_s: 41.0,

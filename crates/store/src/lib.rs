@@ -12,6 +12,7 @@ mod changes;
 mod connection;
 mod error;
 mod header;
+mod long;
 mod looks;
 mod machine;
 mod probes;
@@ -32,6 +33,7 @@ pub use types::{EndState, Expectation, StoredProbe, Versions};
 use connection::Allowance;
 use error::{Fault, SPARE_MIB};
 use header::Writer;
+use long::Which;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use threadwise_machine::Topology;
@@ -209,12 +211,31 @@ impl Store {
         &self.path
     }
 
-    /// All runs in the order in which they were stored, superseded ones too.
+    /// All runs of slices in the order in which they were stored, superseded ones too. Those of long windows are
+    /// [`Store::long_runs`].
     ///
     /// # Errors
     /// A file that cannot be read, or values in it that cannot be.
     pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
-        self.reading(|connection| read::runs(connection, &self.study, &self.topology, self.schema))
+        self.runs_of(Which::Slices)
+    }
+
+    /// The same of long windows: one slice each, in blocks from [`threadwise_study::plan::long::FIRST_BLOCK`] on.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn long_runs(&self) -> Result<Vec<Run>, StoreError> {
+        // Nothing is read twice where there are none.
+        match self.study.design.long_windows.is_some() {
+            true => self.runs_of(Which::LongWindows),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn runs_of(&self, which: Which) -> Result<Vec<Run>, StoreError> {
+        let all =
+            self.reading(|connection| read::runs(connection, &self.study, &self.topology, self.schema))?;
+        Ok(which.of(all))
     }
 
     /// Probes of the hardware in the order in which they were stored: one of the start, one of each
@@ -234,12 +255,25 @@ impl Store {
         self.reading(read::notes)
     }
 
-    /// Numbers of the blocks that are complete, ascending.
+    /// Numbers of the blocks of slices that are complete, ascending.
     ///
     /// # Errors
     /// As [`Store::runs`].
     pub fn complete_blocks(&self) -> Result<Vec<u32>, StoreError> {
-        self.reading(read::complete_blocks)
+        self.complete_blocks_of(Which::Slices)
+    }
+
+    /// The same of long windows.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn complete_long_blocks(&self) -> Result<Vec<u32>, StoreError> {
+        self.complete_blocks_of(Which::LongWindows)
+    }
+
+    fn complete_blocks_of(&self, which: Which) -> Result<Vec<u32>, StoreError> {
+        let all = self.reading(read::complete_blocks)?;
+        Ok(all.into_iter().filter(|block| which.has(*block)).collect())
     }
 
     /// The number that the next attempt at a block has: 0 for a block that was never begun.

@@ -9,7 +9,7 @@ use crate::schema::Version;
 use crate::value::{
     Ascending, BLOB_BYTES, BYTES_MAX, COUNT_MAX, Fields, MOMENT_MAX, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, all,
 };
-use crate::{looks, queries};
+use crate::{long, looks, queries};
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
 use threadwise_machine::cpuset::MAX_CPUS;
@@ -31,6 +31,9 @@ pub(crate) fn runs(
     let mut slices = read_slices(connection)?;
     let counters = read_counter_names(connection)?;
     add_counters(connection, &counters, &mut sessions, &mut slices)?;
+    if version >= Version::Five {
+        long::add_pieces(connection, &mut sessions)?;
+    }
     queries::add(connection, sessions.iter_mut().map(|(_, _, session)| session), &counters)?;
     for (slice, session, value) in sessions {
         // Ids are numbered from 1.
@@ -41,6 +44,7 @@ pub(crate) fn runs(
         }
     }
     let mut runs = read_runs(connection, study)?;
+    long::check_blocks(connection, version, runs.iter().map(|run| run.block))?;
     add_cpu_times(connection, topology, &mut slices, &mut runs)?;
     if version >= Version::Two {
         add_other_cpus(connection, &mut slices, &mut runs)?;
@@ -284,7 +288,7 @@ pub(crate) fn notes(connection: &Connection) -> Result<Vec<String>, Fault> {
     })
 }
 
-/// Complete blocks, ascending.
+/// Complete blocks, ascending, those of long windows too.
 pub(crate) fn complete_blocks(connection: &Connection) -> Result<Vec<u32>, Fault> {
     let sql = "SELECT block, attempt, complete_s, superseded FROM blocks ORDER BY block, attempt";
     let mut rows = Ascending::default();

@@ -12,10 +12,12 @@ const SECOND: &str = include_str!("schema_2.sql");
 const THIRD: &str = include_str!("schema_3.sql");
 /// What version 4 has more.
 const FOURTH: &str = include_str!("schema_4.sql");
+/// What version 5 has more.
+const FIFTH: &str = include_str!("schema_5.sql");
 /// Marks the file as ours in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
 /// Version of the schema that is written, in SQLite's header as `user_version`.
-pub const VERSION: i32 = 4;
+pub const VERSION: i32 = 5;
 
 /// A version that was ever written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,15 +30,18 @@ pub(crate) enum Version {
     Three = 3,
     /// Of looks, two logical CPUs without each other.
     Four = 4,
+    /// Long windows.
+    Five = 5,
 }
 
 impl Version {
     /// The one that is written.
-    pub const LAST: Self = Self::Four;
+    pub const LAST: Self = Self::Five;
 
     /// The version of this number; `None` where there never was one.
     pub fn of(number: i32) -> Option<Self> {
-        [Self::One, Self::Two, Self::Three, Self::Four].into_iter().find(|version| *version as i32 == number)
+        let all = [Self::One, Self::Two, Self::Three, Self::Four, Self::Five];
+        all.into_iter().find(|version| *version as i32 == number)
     }
 }
 
@@ -53,8 +58,9 @@ pub(crate) fn bring_up_to_date(connection: &Connection, version: Version) -> Res
 
 /// What the tables of a version have more than those of an older one.
 fn since(old: Version, new: Version) -> String {
-    let added = [(Version::Two, SECOND), (Version::Three, THIRD), (Version::Four, FOURTH)].into_iter();
-    added.filter(|(version, _)| *version > old && *version <= new).map(|(_, text)| text).collect()
+    let added =
+        [(Version::Two, SECOND), (Version::Three, THIRD), (Version::Four, FOURTH), (Version::Five, FIFTH)];
+    added.into_iter().filter(|(version, _)| *version > old && *version <= new).map(|(_, text)| text).collect()
 }
 
 /// One entry of `sqlite_schema`: type, name, table, SQL text.
@@ -102,7 +108,7 @@ mod tests {
     #[test]
     fn the_schema_of_a_version_never_changes() {
         assert_eq!(
-            [FIRST, SECOND, THIRD, FOURTH].map(hash),
+            [FIRST, SECOND, THIRD, FOURTH, FIFTH].map(hash),
             [0x33c4_8770_f9e4_c9fe, 0xa70f_40d8_b2fe_7c64, 0x181f_01b4_eb1c_d11f, 0x6a71_52d7_9598_0ce0],
             "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );
@@ -118,6 +124,12 @@ mod tests {
         }
         assert!(FIRST.contains(&format!(" BETWEEN 1 AND {})", threadwise_study::tpch::QUERIES)));
         assert!(FIRST.contains(&format!("application_id = {APPLICATION_ID:#x}")));
-        assert!(FOURTH.contains(&format!("user_version = {VERSION}")));
+        assert!(FIFTH.contains(&format!("user_version = {VERSION}")));
+        assert!(
+            FIFTH.contains(&format!(
+                " BETWEEN {} AND {ORDINAL_MAX})",
+                threadwise_study::plan::long::FIRST_BLOCK
+            ))
+        );
     }
 }

@@ -7,7 +7,8 @@ use crate::{EndState, Versions};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeSet;
 use threadwise_machine::Pin;
-use threadwise_study::{Comparison, Role, Stopping, Study, Treatment, load};
+use threadwise_study::plan::long::MOST_BLOCKS;
+use threadwise_study::{Comparison, LongWindows, Role, Stopping, Study, Treatment, load};
 
 const ROLES: [(&str, Role); 3] =
     [("baseline", Role::Baseline), ("baseline-twin", Role::BaselineTwin), ("compared", Role::Compared)];
@@ -92,6 +93,7 @@ fn unsound(study: &Study) -> Option<&'static str> {
         (!(design.margin > 0.0 && design.margin < 1.0), "margin is not between 0 and 1"),
         (u64::from(design.rounds) > ORDINAL_MAX, "number of rounds is absurd"),
         (design.slice_ns.max(design.rewarm_ns.unwrap_or(0)) > COUNT_MAX, "slices are absurdly long"),
+        (design.long_windows.is_some_and(is_absurd), "long windows are absurd"),
         (!stopping, "stopping rule is absurd"),
         (sessions, "number of sessions is absurd"),
         (twice, "treatments do not have different names"),
@@ -99,6 +101,10 @@ fn unsound(study: &Study) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(absurd, what)| absurd.then_some(what))
+}
+
+fn is_absurd(long: LongWindows) -> bool {
+    long.blocks > MOST_BLOCKS || !(1..=COUNT_MAX).contains(&long.window_ns)
 }
 
 fn parse(toml: &str) -> Result<Study, Fault> {

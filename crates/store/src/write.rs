@@ -4,6 +4,7 @@
 //! limits in `value`, so that a refused value is named instead of reported as a failed CHECK.
 
 use crate::error::{Fault, one_line};
+use crate::long;
 use crate::looks;
 use crate::queries::{self, Ids, Names};
 use crate::value::{self, BLOB_BYTES, COUNT_MAX, MOMENT_MAX, ORDINAL_MAX, bounded};
@@ -16,7 +17,8 @@ use threadwise_study::{
 
 /// About how many bytes a run takes in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(run: &Run) -> u64 {
-    let session = |one: &SessionSlice| 100 + one.latency.len() + 16 * one.counters.len();
+    let session =
+        |one: &SessionSlice| 100 + one.latency.len() + 16 * (one.counters.len() + one.rows_by_piece.len());
     let slice = |one: &Slice| {
         let sessions = one.sessions.iter().map(session).sum::<usize>();
         90 + 32 * one.cpu_times.len() + 16 * one.counters.len() + sessions
@@ -162,6 +164,7 @@ fn insert_session(
         let counter = names.counters.get(name.as_str());
         insert.execute(params![id, counter, bounded(count, COUNT_MAX, name)?])?;
     }
+    long::insert_pieces(connection, id, &session.rows_by_piece)?;
     queries::insert(connection, id, &session.queries, names)
 }
 
@@ -288,7 +291,7 @@ pub(crate) fn block_started(
             value::seconds(started_s, "start of the block")?,
         ],
     )?;
-    Ok(())
+    long::block_started(connection, block)
 }
 
 /// Completes an attempt at a block.

@@ -15,6 +15,7 @@ mod error;
 mod expand;
 mod file;
 mod jobs;
+mod long;
 mod overrides;
 mod parse;
 mod policy;

@@ -4,6 +4,7 @@
 //! ch. 4): every treatment on one draw of the machine, in every round once, in a drawn order in which
 //! each follows each equally often ([`order`]).
 
+pub mod long;
 pub mod order;
 mod squares;
 mod stream;
@@ -37,9 +38,18 @@ pub struct BlockPlan {
     /// For each round and stream the queries to execute one after another; empty where the workload
     /// has no queries.
     pub queries: Vec<Vec<Vec<u8>>>,
+    /// Length of its windows.
+    pub window_ns: u64,
+    /// Length of the pieces in which rows of its windows are counted, where they are.
+    pub piece_ns: Option<u64>,
 }
 
 impl BlockPlan {
+    /// Whether its windows are long ones.
+    pub fn is_long(&self) -> bool {
+        long::is_long(self.block)
+    }
+
     /// What each of `sessions` sessions executes in a round; empty where there are no queries.
     pub fn scripts(&self, round: u32, sessions: usize) -> Vec<Vec<u8>> {
         let streams = self.queries.get(round as usize).map_or(&[][..], Vec::as_slice);
@@ -69,6 +79,18 @@ pub enum PlanError {
 /// # Errors
 /// A placement or a memory policy that cannot be had on this machine.
 pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<BlockPlan, PlanError> {
+    let rounds = order::rounds(study.seed, study.treatments.len(), study.design.rounds, block);
+    let plan = placed(study, topology, block, rounds)?;
+    Ok(BlockPlan { queries: queries(study, block), ..plan })
+}
+
+/// A block of slices with these rounds, without queries.
+fn placed(
+    study: &Study,
+    topology: &Topology,
+    block: u32,
+    rounds: Vec<Vec<usize>>,
+) -> Result<BlockPlan, PlanError> {
     let draw = Draw::for_block(topology, study.seed, block);
     let mut placements = Vec::with_capacity(study.treatments.len());
     let mut memories = Vec::with_capacity(study.treatments.len());
@@ -89,9 +111,10 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
         placements.push(resolved);
     }
     let seed = random(study.seed, Purpose::Worker, block).next_u64();
-    let rounds = order::rounds(study.seed, study.treatments.len(), study.design.rounds, block);
-    let queries = queries(study, block);
-    Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries })
+    let window_ns = study.design.slice_ns;
+    let queries = Vec::new();
+    let piece_ns = None;
+    Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries, window_ns, piece_ns })
 }
 
 /// Of how many slices one has a look in its middle.

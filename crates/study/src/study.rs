@@ -105,6 +105,18 @@ pub struct Design {
     /// What is too small to matter, as a fraction: with 0.03 a ratio from 1 / 1.03 to 1.03 is as good as 1. It is set
     /// before the study, and every comparison is judged by it.
     pub margin: f64,
+    /// Windows as long as a user's work, beside the slices; `None` in a study without.
+    pub long_windows: Option<LongWindows>,
+}
+
+/// Long windows of a study: blocks of their own, of one window of each treatment, in which stalls, limits of turbo clocks
+/// and work in the background are seen that slices miss. They are no part of what slices show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LongWindows {
+    /// How many windows each treatment has, each in another block.
+    pub blocks: u32,
+    /// Length of a window.
+    pub window_ns: u64,
 }
 
 /// When the study ends.
@@ -198,6 +210,12 @@ impl Study {
             Some(_) => 0.0,
             None => (self.treatments.len() * warmup::WINDOWS) as f64 * warmup::WINDOW_NS as f64 / 1e9,
         }
+    }
+
+    /// Shortest possible measured time of a block of long windows in seconds; 0 without them.
+    pub fn long_block_floor_s(&self) -> f64 {
+        let window_s = self.design.long_windows.map_or(0.0, |long| long.window_ns as f64 / 1e9);
+        self.treatments.len() as f64 * window_s
     }
 
     /// Whether sessions do a fixed amount of work, so that windows end when it is done.

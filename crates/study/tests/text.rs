@@ -91,14 +91,18 @@ fn any_design() -> impl Strategy<Value = Design> {
         any::<u32>().prop_map(|blocks| Stopping::Blocks { blocks }),
     ];
     let durations = (0..i64::MAX as u64, prop::option::of(0..i64::MAX as u64));
-    (any::<u32>(), durations, stopping, 0.0_f64..1.0, 0.0_f64..1.0).prop_map(
-        |(rounds, (slice_ns, rewarm_ns), stopping, level, margin)| Design {
+    let long_windows = prop::option::of(
+        (any::<u32>(), 0..i64::MAX as u64).prop_map(|(blocks, window_ns)| LongWindows { blocks, window_ns }),
+    );
+    (any::<u32>(), durations, stopping, 0.0_f64..1.0, 0.0_f64..1.0, long_windows).prop_map(
+        |(rounds, (slice_ns, rewarm_ns), stopping, level, margin, long_windows)| Design {
             rounds,
             slice_ns,
             rewarm_ns,
             stopping,
             level,
             margin,
+            long_windows,
         },
     )
 }

@@ -133,6 +133,11 @@ pub struct RunArgs {
     /// Difference that is too small to matter: every comparison is judged by it [default: 3%, or the study's]
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
     pub margin: Option<f64>,
+    /// Windows of 10 s beside the slices, in which stalls and limits of turbo clocks are seen that slices miss: so many
+    /// of each treatment, 3 where no number is given, 0 for none [default: none, from 10 minutes on as many as a
+    /// sixth of the time holds, and at least 3]
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+    pub long_windows: Option<u32>,
     /// Exactly this many blocks, however long they take
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["budget", "until"])]
     pub blocks: Option<u32>,
@@ -148,7 +153,7 @@ pub struct RunArgs {
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
     /// part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]

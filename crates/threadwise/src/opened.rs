@@ -4,6 +4,7 @@ use crate::engines;
 use crate::error::AppError;
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed, validity};
 use threadwise_machine::Topology;
 use threadwise_store::{EndState, Store, Versions};
@@ -41,7 +42,9 @@ impl Opened {
         // A study that went on has several: the last one is of the machine as it was at the end.
         let probe = store.probes().map_err(AppError::input)?.pop().map(|stored| stored.probe);
         let share = alpha_share(&study);
-        let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
+        let long_runs = store.long_runs().map_err(AppError::input)?;
+        let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
+        analysis.long_windows = long_windows(&study, &analysis, &long_runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
         Ok(Self { study, topology, runs, notes, versions, is_stopped, analysis, source, probe, hardware })

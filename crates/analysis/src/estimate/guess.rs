@@ -37,7 +37,7 @@ fn probability_above(ratio: &Ratio, bound: f64) -> Option<f64> {
 }
 
 /// Standard error of the logarithm of a ratio, from its interval; `None` with fewer than two blocks.
-pub(super) fn standard_error(ratio: &Ratio) -> Option<f64> {
+pub(crate) fn standard_error(ratio: &Ratio) -> Option<f64> {
     if ratio.blocks < 2 || !ratio.has_ends() {
         return None;
     }

@@ -12,6 +12,11 @@ use threadwise_document::Answer;
 /// them do not show: where it is 0.3, intervals at 95% cover 93%.
 pub(super) const FAMILY_SHARE: f64 = 0.5;
 
+/// The level at which a family of so many is begun to be tested.
+pub(crate) fn family_alpha(alpha: f64, family: usize) -> f64 {
+    FAMILY_SHARE * alpha / family.max(1) as f64
+}
+
 /// What the ratios of a family have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {

@@ -33,7 +33,9 @@ pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE
 pub(crate) use digest::Digest;
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub use guess::Guess;
+pub(crate) use guess::standard_error;
 pub use halves::Sides;
+pub(crate) use judge::family_alpha;
 pub use judge::{Rule, equivalence_p, judge, judge_many};
 pub use lost_cpu::{LostCpu, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};

@@ -7,6 +7,7 @@ pub(crate) mod activity;
 pub(crate) mod by_state;
 mod facts;
 pub(crate) mod halves;
+pub(crate) mod long_windows;
 pub(crate) mod looks;
 pub(crate) mod lost_cpu;
 pub(crate) mod machine;

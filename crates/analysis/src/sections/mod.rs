@@ -7,6 +7,7 @@ pub mod failures;
 pub mod halves;
 pub mod hardware;
 pub mod latency;
+pub mod long_windows;
 pub mod looks;
 pub mod lost_cpu;
 pub mod machine;

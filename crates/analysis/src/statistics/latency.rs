@@ -115,6 +115,18 @@ impl MergedLatency {
         Some(steps as f64 / self.total as f64)
     }
 
+    /// Steps in buckets that end above a latency, in nanoseconds, and the time that passed in them to the histograms'
+    /// precision; `None` without steps.
+    pub fn above(&self, latency_ns: u64) -> Option<(u64, f64)> {
+        let layout = self.layout.filter(|_| self.total > 0)?;
+        let is_above = |bucket: &usize| layout.highest_in(*bucket) > latency_ns;
+        let above = self.touched.clone().rev().take_while(is_above);
+        Some(above.fold((0, 0.0), |(steps, time_ns), bucket| {
+            let count = self.counts[bucket];
+            (count.saturating_add(steps), time_ns + count as f64 * layout.highest_in(bucket) as f64)
+        }))
+    }
+
     /// Adds the counts after the header.
     ///
     /// Nearly all numbers are one byte, and counts and runs of empty buckets follow each other in no

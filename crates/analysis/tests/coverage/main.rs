@@ -9,6 +9,7 @@ mod activity;
 mod best;
 mod guess;
 mod halves;
+mod long_windows;
 mod lost_cpu;
 mod noise;
 mod queries;

@@ -54,6 +54,7 @@ fn study() -> Study {
             stopping: Stopping::Blocks { blocks: BLOCKS as u32 },
             level: 0.95,
             margin: 0.03,
+            long_windows: None,
         },
         quota: None,
         left_out: Vec::new(),

@@ -82,10 +82,10 @@ fn ask(
     let Some(worker) = &mut lane.worker else {
         return Err(Failure::new("crash", "the worker has ended"));
     };
-    let (design, clock) = (&input.study.design, input.clock);
+    let (plan, clock) = (input.plan, input.clock);
     let measured_ns = lane.warmup.as_ref().map(|warmup| warmup.ns);
-    let warmup_ns = design.rewarm_ns.or(measured_ns).unwrap_or(warmup::LIMIT_NS);
-    let window_ns = design.slice_ns;
+    let warmup_ns = input.study.design.rewarm_ns.or(measured_ns).unwrap_or(warmup::LIMIT_NS);
+    let window_ns = plan.window_ns;
     let (rewarm, window) = (Duration::from_nanos(warmup_ns), Duration::from_nanos(window_ns));
     let wait = Wait {
         phase: "slice",
@@ -106,7 +106,8 @@ fn ask(
     };
     let mut act = || act().or_else(|| is_long.then_some(READ_EVERY));
     let interim = first.map(|first| Interim::new(first, &mut act));
-    let go = Request::Go { sequence: turn.sequence, warmup_ns, window_ns, queries: scripts, piece_ns: None };
+    let piece_ns = plan.piece_ns.filter(|_| lane.counts_pieces);
+    let go = Request::Go { sequence: turn.sequence, warmup_ns, window_ns, queries: scripts, piece_ns };
     worker.send(&go, input.stop).and_then(|()| match worker.receive_meanwhile(wait, interim)? {
         reply @ Reply::Slice { .. } => Ok(reply),
         other => Err(worker.unexpected("slice", &other)),
@@ -116,6 +117,13 @@ fn ask(
 /// Adds a slice to its run, after its answers have been compared.
 fn keep(input: &Input<'_>, lane: &mut Lane<'_>, mut slice: Slice) {
     lane.readings.extend(command::readings(input.study, lane.name, &slice));
+    let pieces = input.plan.piece_ns.map(|piece_ns| input.plan.window_ns.div_ceil(piece_ns));
+    for session in &mut slice.sessions {
+        // Only what was asked for is stored.
+        if pieces != Some(session.rows_by_piece.len() as u64) {
+            session.rows_by_piece.clear();
+        }
+    }
     let difference = input.queries.and_then(|queries| queries.check(&mut slice));
     let wrong: u64 = slice.sessions.iter().map(|session| session.answers_wrong).sum();
     lane.slices.push(slice);

@@ -14,7 +14,8 @@ fn limit(stopping: Stopping, limit_s: f64) -> Rule {
 }
 
 fn at(blocks_done: u32, planned: Option<u32>, elapsed_s: f64, block_s: f64) -> Progress {
-    Progress { blocks_done, blocks_here: blocks_done, planned, elapsed_s, setup_s: 0.0, block_s }
+    let long = LongProgress::default();
+    Progress { blocks_done, blocks_here: blocks_done, planned, elapsed_s, setup_s: 0.0, block_s, long }
 }
 
 /// A study as it would run: how it ends, after how many seconds and blocks. What is under way when the time

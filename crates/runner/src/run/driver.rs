@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::event::Event;
 use crate::guard::OthersWatch;
 use crate::outcome::{Outcome, Reason};
-use crate::pace::{Progress, Rule};
+use crate::pace::{LongProgress, Progress, Rule};
 use crate::places::Places;
 use crate::settings::Settings;
 use crate::shortfall::Shortfall;
@@ -66,11 +66,17 @@ impl<'a> Driver<'a> {
             elapsed_s: 0.0,
             setup_s: 0.0,
             block_s: 0.0,
+            long: LongProgress {
+                design: study.design.long_windows,
+                done: u32::try_from(store.complete_long_blocks()?.len()).unwrap_or(u32::MAX),
+                block_s: study.long_block_floor_s(),
+                spent_s: 0.0,
+            },
         };
         let limit_s = settings.limit.map(|limit| limit.as_secs_f64());
         let rule = Rule { stopping: study.design.stopping, limit_s };
         let runs = store.runs()?;
-        let clock = Clock::resumed(last_moment_ns(&runs));
+        let clock = Clock::resumed(last_moment_ns(&runs).max(last_moment_ns(&store.long_runs()?)));
         let warmups = warmups(&study, &runs);
         let useless = vec![0; study.treatments.len()];
         Ok(Self {

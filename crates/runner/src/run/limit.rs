@@ -125,7 +125,7 @@ impl Driver<'_> {
         if self.progress.blocks_here > 0 || !self.is_out_of_time() || self.short.get().is_some() {
             return;
         }
-        let seen_s = self.elapsed_s() - self.progress.setup_s;
+        let seen_s = self.elapsed_s() - self.progress.setup_s - self.progress.long.spent_s;
         let all = block::first_sequence(&self.study, 1);
         let block = match slices {
             0 => BlockTime::AtLeast(seen_s.max(self.floor_s())),
@@ -164,7 +164,7 @@ impl Driver<'_> {
     ) -> Result<Option<Reason>, RunnerError> {
         Ok(match next {
             // Asked to stop after the block's last slice: the block is whole.
-            Next::Block => self.stop.load(Ordering::Relaxed).then_some(Reason::Interrupted),
+            Next::Block | Next::LongBlock => self.stop.load(Ordering::Relaxed).then_some(Reason::Interrupted),
             Next::End => Some(Reason::PlanDone),
             Next::Over => Some(self.end_with_fewer()?),
             Next::Short(short) => Some(Reason::Short(short)),

@@ -139,6 +139,7 @@ pub fn study(others: &[&str], blocks: u32) -> Study {
             stopping: Stopping::Blocks { blocks },
             level: 0.95,
             margin: 0.03,
+            long_windows: None,
         },
         quota: None,
         left_out: Vec::new(),

@@ -88,6 +88,7 @@ pub fn study() -> Study {
             stopping: Stopping::Budget { budget_s: 90.0 },
             level: 0.95,
             margin: 0.03,
+            long_windows: None,
         },
         quota: None,
         left_out: vec!["one package: cross-package left out".into()],

@@ -4,6 +4,7 @@ use toml::Spanned;
 
 use super::error::LoadError;
 use super::file::StudyFile;
+use super::long;
 use super::overrides::Overrides;
 use super::raw::{RawDesign, option_value};
 use crate::study::{MARGIN, MIN_BLOCKS, runs_whole};
@@ -86,6 +87,7 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
         stopping: stopping(file, overrides),
         level: number(&raw.level, 0.95),
         margin: overrides.margin.unwrap_or_else(|| number(&raw.margin, MARGIN)),
+        long_windows: None,
     };
     if queries.is_none() {
         check_slice(&design, file, overrides)?;
@@ -169,7 +171,7 @@ const MOST_SLICED_MS: f64 = 10_000.0;
 /// Seconds that a number of blocks needs, about.
 fn needed_s(study: &Study, blocks: u32, (factor, once_s): (f64, f64)) -> f64 {
     let measured_s = study.block_floor_s() * f64::from(blocks) + study.warmup_windows_s();
-    (measured_s * factor + once_s).ceil()
+    (measured_s * factor + once_s + long::needed_s(study, factor)).ceil()
 }
 
 /// Refuses slices and re-warms that are too long to take turns with. A study of whole runs has one
@@ -226,6 +228,8 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     if study.is_fixed_work() && study.design.rewarm_ns.is_none() {
         study.design.rewarm_ns = Some((FIXED_REWARM_MS * 1e6) as u64);
     }
+    long::settle(study, file, overrides)?;
+    let long_s = long::needed_s(study, OVERHEAD.0);
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
     let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
     let until_s = match study.is_fixed_work() {
@@ -239,13 +243,16 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     };
     let (budget_s, default_s) = match &mut study.design.stopping {
         Stopping::Budget { budget_s } => (budget_s, DEFAULT_BUDGET_S),
-        Stopping::Until { budget_s, .. } => (budget_s, until_s),
+        Stopping::Until { budget_s, .. } => (budget_s, until_s - long_s),
         Stopping::Blocks { .. } => return Ok(()),
     };
     let in_file = file.raw.design.budget_s.as_ref().filter(|_| !file.is_preset);
     let is_asked_for = overrides.budget_s.is_some() || in_file.is_some();
     if *budget_s == 0.0 {
         *budget_s = default_s;
+    }
+    if !is_asked_for {
+        *budget_s += long_s;
     }
     if *budget_s >= least_s {
         return Ok(());

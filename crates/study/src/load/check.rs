@@ -9,6 +9,7 @@ use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::values::{memory, pin, service, session_fault, sweep_points};
 use super::{dop, jobs};
+use crate::plan::long;
 use crate::{OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
@@ -98,6 +99,14 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
     within(&design.margin, ("margin", 0.0001, 0.5))?;
     within(&design.budget_s, ("budget_s", 0.1, 31_536_000.0))?;
     within(&design.until, ("until", 0.0001, 0.9))?;
+    within(&design.long_window_s, ("long_window_s", 0.01, 600.0))?;
+    if let Some(count) = &design.long_windows
+        && *count.get_ref() > long::MOST_BLOCKS
+    {
+        let message =
+            format!("long_windows is {}, and 0 to {} is allowed", count.get_ref(), long::MOST_BLOCKS);
+        return Err(source.at(count.span(), message));
+    }
     for (key, count) in [("rounds", &design.rounds), ("blocks", &design.blocks)] {
         if let Some(count) = count
             && !(1..=100_000).contains(count.get_ref())

@@ -21,6 +21,8 @@ pub struct Overrides {
     pub margin: Option<f64>,
     /// Exactly this many blocks, in place of a budget.
     pub blocks: Option<u32>,
+    /// Long windows of each treatment; 0 for none.
+    pub long_windows: Option<u32>,
     /// Seed of every draw.
     pub seed: Option<u64>,
     /// Rounds in a block.

@@ -58,6 +58,8 @@ pub(super) struct RawDesign {
     pub budget_s: Option<Spanned<f64>>,
     pub until: Option<Spanned<f64>>,
     pub blocks: Option<Spanned<u32>>,
+    pub long_windows: Option<Spanned<u32>>,
+    pub long_window_s: Option<Spanned<f64>>,
 }
 
 /// `[baseline]`.

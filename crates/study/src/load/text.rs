@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use super::error::{LoadError, Source};
 use crate::engine::Properties;
 use crate::study::MARGIN;
-use crate::{Comparison, Design, OptionValue, Options, Quota, Role, Stopping, Study, Treatment};
+use crate::{Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment};
 
 /// Version of the text form.
 const TEXT_VERSION: u32 = 1;
@@ -82,6 +82,16 @@ struct DesignText {
     #[serde(default, rename = "target_half_width")]
     _target_half_width: Option<f64>,
     stopping: StoppingText,
+    /// Left out in a study without.
+    #[serde(default)]
+    long_windows: Option<LongWindowsText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongWindowsText {
+    blocks: u32,
+    window_ns: u64,
 }
 
 #[derive(Deserialize)]
@@ -258,6 +268,10 @@ fn design_table(design: &Design) -> Value {
         ("stopping", Value::Table(table([(rule, Value::Table(parts))]))),
     ]);
     table_of.extend(design.rewarm_ns.map(|ns| ("rewarm_ns".to_owned(), whole(ns))));
+    table_of.extend(design.long_windows.map(|LongWindows { blocks, window_ns }| {
+        let parts = [("blocks", whole(u64::from(blocks))), ("window_ns", whole(window_ns))];
+        ("long_windows".to_owned(), Value::Table(table(parts)))
+    }));
     Value::Table(table_of)
 }
 
@@ -362,13 +376,15 @@ impl From<PropertiesText> for Properties {
 
 impl From<DesignText> for Design {
     fn from(text: DesignText) -> Self {
-        let DesignText { rounds, slice_ns, rewarm_ns, level, margin, stopping, .. } = text;
+        let DesignText { rounds, slice_ns, rewarm_ns, level, margin, stopping, long_windows, .. } = text;
+        let long_windows =
+            long_windows.map(|LongWindowsText { blocks, window_ns }| LongWindows { blocks, window_ns });
         let stopping = match stopping {
             StoppingText::Budget { budget_s } => Stopping::Budget { budget_s },
             StoppingText::Until { half_width, budget_s } => Stopping::Until { half_width, budget_s },
             StoppingText::Blocks { blocks } => Stopping::Blocks { blocks },
         };
-        Self { rounds, slice_ns, rewarm_ns, stopping, level, margin: margin.unwrap_or(MARGIN) }
+        Self { rounds, slice_ns, rewarm_ns, stopping, level, margin: margin.unwrap_or(MARGIN), long_windows }
     }
 }
 

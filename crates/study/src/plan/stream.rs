@@ -21,6 +21,8 @@ pub enum Purpose {
     FirstOfBlocks = 7,
     /// Logical CPUs that are looked at, where not all can be, by study.
     LookedAt = 8,
+    /// The order of long windows, by their block.
+    LongWindows = 9,
 }
 
 /// The stream of a purpose for a block or a cycle.

@@ -361,6 +361,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         commands: None,
         worklist: None,
         halves: None,
+        long_windows: None,
         warmups: Vec::new(),
         order: None,
         looks: None,

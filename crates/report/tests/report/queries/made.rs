@@ -56,6 +56,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
             stopping: Stopping::Blocks { blocks: 8 },
             level: 0.95,
             margin: MARGIN,
+            long_windows: None,
         },
         quota: None,
         left_out: vec![],

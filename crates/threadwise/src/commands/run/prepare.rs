@@ -179,12 +179,25 @@ impl Job {
             return format!("{treatments} treatments, scale factor {scale}, {each}, {stopping}; seed {seed}");
         }
         format!(
-            "{} treatments, {} of {} ms slices a block ({}), {stopping}; seed {}",
+            "{} treatments, {} of {} ms slices a block ({}), {stopping}{}; seed {}",
             treatments,
             numbers::counted(design.rounds as usize, "round"),
             design.slice_ns as f64 / 1e6,
             numbers::seconds(self.study.block_floor_s()),
+            self.long_windows(),
             self.study.seed
+        )
+    }
+
+    /// The long windows that come beside, for people.
+    fn long_windows(&self) -> String {
+        let Some(long) = self.study.design.long_windows else { return String::new() };
+        let all_s = f64::from(long.blocks) * self.study.long_block_floor_s();
+        format!(
+            ", {} of {} of each treatment ({})",
+            numbers::counted(long.blocks as usize, "long window"),
+            numbers::seconds(long.window_ns as f64 / 1e9),
+            numbers::seconds(all_s)
         )
     }
 }
@@ -243,6 +256,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         until: args.until,
         margin: args.margin,
         blocks: args.blocks,
+        long_windows: args.long_windows,
         seed: Some(seed),
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),

@@ -172,6 +172,12 @@ impl<'a> Shown<'a> {
                 let total = blocks.map_or(String::new(), |blocks| format!(" of {blocks}"));
                 self.progress.pass(&format!("block {}{total}", block + 1));
             }
+            Event::LongBlockStarted { number, count } => {
+                self.progress.pass(&format!("long windows {} of {count}", number + 1));
+            }
+            Event::LongWindowFinished { treatment } => {
+                self.progress.pass(&format!("long window of {treatment}"));
+            }
             Event::SliceFinished { done, total, .. } => {
                 let left = self.left(*done, *total);
                 self.progress.slices(*done, *total, left);

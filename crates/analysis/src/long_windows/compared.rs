@@ -1,0 +1,84 @@
+//! Ratios by long windows beside those by slices.
+//!
+//! Sources: Student 1908; Welch, "The generalization of 'Student's' problem when several different population variances are
+//! involved", Biometrika 34 (1947), for the degrees of freedom of a difference of means with unequal variances; Holm 1979
+//! for the family.
+
+use super::types::RatioBy;
+use super::windows::Windows;
+use super::{by_slices, with_role};
+use crate::Analysis;
+use crate::estimate::{Rule, family_alpha, judge};
+use crate::statistics::{MeanEstimate, t_quantile};
+use threadwise_study::{Role, Study};
+
+/// How often a difference is found that is called detectable.
+const POWER: f64 = 0.8;
+
+/// The mean of long windows less that of slices, in logarithms. Both are of other blocks, and taken for independent:
+/// what they have in common makes the true variance smaller.
+///
+/// Degenerate cases: fewer than two blocks of either have an infinite standard error. Without any variance the
+/// difference is known.
+pub fn difference(long: &MeanEstimate, slices: &MeanEstimate) -> MeanEstimate {
+    let [a, b] = [long, slices].map(|mean| mean.standard_error.powi(2));
+    let welch = (a + b).powi(2) / (a * a / long.degrees + b * b / slices.degrees);
+    let is_known = long.n >= 2 && slices.n >= 2;
+    MeanEstimate {
+        n: if is_known { long.n } else { 1 },
+        mean: long.mean - slices.mean,
+        standard_error: if is_known { (a + b).sqrt() } else { f64::INFINITY },
+        correlation: 0.0,
+        // With no variance at all any number of degrees does.
+        degrees: if welch.is_finite() && is_known { welch } else { long.degrees.min(slices.degrees) },
+    }
+}
+
+/// Judges the differences of all treatments together: that one is not 0 is said in at most `alpha` of the studies in
+/// which none is.
+pub fn differences(means: &[(MeanEstimate, MeanEstimate)], rule: Rule) -> Vec<crate::Ratio> {
+    let family: Vec<_> = means.iter().map(|(long, slices)| (difference(long, slices), None)).collect();
+    judge(&family, rule)
+}
+
+/// Of each treatment, in study order; `None` of baselines and where one of both is not known.
+pub fn compared(
+    study: &Study,
+    analysis: &Analysis,
+    windows: &Windows<'_>,
+    rule: Rule,
+) -> Vec<Option<RatioBy>> {
+    let mut found: Vec<Option<RatioBy>> = vec![None; study.treatments.len()];
+    let mut known: Vec<(usize, (MeanEstimate, MeanEstimate))> = Vec::new();
+    for (at, treatment) in study.treatments.iter().enumerate() {
+        if treatment.role != Role::Compared {
+            continue;
+        }
+        let twins = with_role(study, &treatment.group, Role::BaselineTwin);
+        let below = [with_role(study, &treatment.group, Role::Baseline), twins].concat();
+        let long = MeanEstimate::of(&windows.ratios(at, &below));
+        known.extend(long.zip(by_slices(analysis, &treatment.name)).map(|both| (at, both)));
+    }
+    let means: Vec<(MeanEstimate, MeanEstimate)> = known.iter().map(|(_, both)| *both).collect();
+    let alone = |mean: &MeanEstimate| judge(&[(*mean, None)], rule).pop();
+    for ((at, (long, slices)), judged) in known.iter().zip(differences(&means, rule)) {
+        let both = alone(long).zip(alone(slices));
+        found[*at] = both.map(|(by_long_windows, by_slices)| RatioBy {
+            by_long_windows,
+            by_slices,
+            difference: judged,
+            detectable: detectable(&difference(long, slices), family_alpha(rule.alpha, known.len())),
+        });
+    }
+    found
+}
+
+/// The change that a test at `alpha` finds in four of five studies with this standard error, as a fraction.
+fn detectable(difference: &MeanEstimate, alpha: f64) -> Option<f64> {
+    if difference.n < 2 {
+        return None;
+    }
+    let quantiles =
+        t_quantile(1.0 - alpha / 2.0, difference.degrees)? + t_quantile(POWER, difference.degrees)?;
+    Some((quantiles * difference.standard_error).exp_m1()).filter(|change| change.is_finite())
+}

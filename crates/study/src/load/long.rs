@@ -1,0 +1,110 @@
+//! Which studies have long windows, and how many: from the file, the command line and the time there is.
+
+use toml::Spanned;
+
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::overrides::Overrides;
+use crate::plan::long::MOST_BLOCKS;
+use crate::study::LongWindows;
+use crate::{Stopping, Study};
+
+/// Length where the file names none, seconds.
+const WINDOW_S: f64 = 10.0;
+/// Fewest windows of a treatment where nobody gives their number: with two there is hardly an interval.
+const LEAST: u32 = 3;
+/// Most windows of a treatment where nobody gives their number.
+const MOST: u32 = 30;
+/// Studies of so many seconds have long windows where nobody says.
+const LONG_STUDY_S: f64 = 600.0;
+/// Long windows take this share of a budget, where that gives more than the fewest.
+const USUAL_SHARE: f64 = 1.0 / 6.0;
+/// Where the fewest would take more than this share of a budget, they are left out unless they are asked for.
+const MOST_SHARE: f64 = 0.5;
+
+/// Seconds that the study's long windows need, about: the factor is for what stands between them.
+pub(super) fn needed_s(study: &Study, factor: f64) -> f64 {
+    let blocks = study.design.long_windows.map_or(0, |long| long.blocks);
+    f64::from(blocks) * study.long_block_floor_s() * factor
+}
+
+/// What is asked for.
+struct Asked {
+    /// Windows of each treatment; `None` where nobody says.
+    blocks: Option<u32>,
+    window_s: f64,
+}
+
+/// Gives the study its long windows.
+///
+/// # Errors
+/// Some are asked for, and the study cannot have them.
+pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
+    let raw = &file.raw.design;
+    let refused = |why: String| {
+        let in_file = raw.long_windows.as_ref().map(Spanned::span);
+        match in_file.filter(|_| overrides.long_windows.is_none()) {
+            Some(span) => file.source.at(span, format!("long_windows: {why}")),
+            None => LoadError::Override { option: "--long-windows".to_owned(), why },
+        }
+    };
+    let window = raw.long_window_s.as_ref().map(|seconds| *seconds.get_ref());
+    let blocks = overrides.long_windows.or_else(|| raw.long_windows.as_ref().map(|count| *count.get_ref()));
+    let asked = Asked { blocks, window_s: window.unwrap_or(WINDOW_S) };
+    match asked.blocks {
+        Some(0) => return Ok(()),
+        Some(blocks) if blocks > MOST_BLOCKS => {
+            return Err(refused(format!("{blocks} windows; 0 to {MOST_BLOCKS} are allowed")));
+        }
+        _ => {}
+    }
+    let window_ns = (asked.window_s * 1e9).round() as u64;
+    match (impossible(study, window_ns), asked.blocks) {
+        (Some(why), Some(_)) => Err(refused(why)),
+        (Some(_), None) => Ok(()),
+        (None, _) => {
+            give(study, &asked, window_ns);
+            Ok(())
+        }
+    }
+}
+
+/// Why a study cannot have long windows.
+fn impossible(study: &Study, window_ns: u64) -> Option<String> {
+    if study.is_fixed_work() {
+        return Some(
+            "sessions do a fixed amount of work, so their windows are as long as it takes".to_owned(),
+        );
+    }
+    if study.quota.is_some() {
+        return Some("a CPU quota would stop them, since nothing is saved up for so long".to_owned());
+    }
+    let (long_s, slice_s) = (window_ns as f64 / 1e9, study.design.slice_ns as f64 / 1e9);
+    (window_ns <= study.design.slice_ns)
+        .then(|| format!("windows of {long_s} s are no longer than slices of {slice_s} s"))
+}
+
+fn give(study: &mut Study, asked: &Asked, window_ns: u64) {
+    let length_s = match study.design.stopping {
+        Stopping::Budget { budget_s } => budget_s,
+        Stopping::Blocks { blocks } => f64::from(blocks) * study.block_floor_s(),
+        // It may end long before its budget does.
+        Stopping::Until { .. } => 0.0,
+    };
+    let block_s = study.treatments.len() as f64 * window_ns as f64 / 1e9;
+    let usual = ((USUAL_SHARE * length_s / block_s) as u32).clamp(LEAST, MOST);
+    let blocks = match asked.blocks {
+        Some(blocks) => blocks,
+        None if length_s < LONG_STUDY_S => return,
+        None if f64::from(LEAST) * block_s > MOST_SHARE * length_s => {
+            let seconds = f64::from(LEAST) * block_s;
+            study.left_out.push(format!(
+                "long windows: {LEAST} of each treatment take {seconds} s, more than half of the study; \
+                 --long-windows {LEAST} asks for them"
+            ));
+            return;
+        }
+        None => usual,
+    };
+    study.design.long_windows = Some(LongWindows { blocks, window_ns });
+}

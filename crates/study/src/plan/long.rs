@@ -1,0 +1,56 @@
+//! Blocks of long windows: which there are, when each is due, and what one does.
+//!
+//! A slice of 50 ms loses 25 to 50 ms to a stall of 500 ms, and its user 500; a limit of the turbo clock begins after
+//! seconds. So some windows are as long as a user's work: blocks of one round in a drawn order, spread evenly over the
+//! blocks of slices, since what is near in time has the same disturbances (docs/METHODOLOGY.md, "Long windows").
+
+use super::stream::{Purpose, random};
+use super::{BlockPlan, PlanError, placed};
+use crate::Study;
+use crate::study::{LongWindows, MIN_BLOCKS};
+use rand::seq::SliceRandom;
+use threadwise_machine::Topology;
+
+/// Number of the first block of long windows. Those of slices have smaller ones.
+pub const FIRST_BLOCK: u32 = 1 << 19;
+/// Most blocks of long windows in a study.
+pub const MOST_BLOCKS: u32 = 1000;
+/// Pieces in which rows of a long window are counted.
+pub const PIECES: u64 = 10;
+
+/// Whether a block of this number is one of long windows.
+pub fn is_long(block: u32) -> bool {
+    block >= FIRST_BLOCK
+}
+
+/// Plans a block of long windows, the first of which is number 0; `None` where the study has none.
+///
+/// Logical CPUs are drawn as for any block: of the next one in the turn of first positions.
+///
+/// # Errors
+/// A placement or a memory policy that cannot be had on this machine.
+pub fn plan_long_block(
+    study: &Study,
+    topology: &Topology,
+    number: u32,
+) -> Result<Option<BlockPlan>, PlanError> {
+    let Some(LongWindows { window_ns, .. }) = study.design.long_windows else { return Ok(None) };
+    let block = FIRST_BLOCK.saturating_add(number);
+    let mut order: Vec<usize> = (0..study.treatments.len()).collect();
+    order.shuffle(&mut random(study.seed, Purpose::LongWindows, number));
+    let plan = placed(study, topology, block, vec![order])?;
+    let piece_ns = Some(window_ns.div_ceil(PIECES).max(1));
+    Ok(Some(BlockPlan { window_ns, piece_ns, ..plan }))
+}
+
+/// Whether the next block is one of long windows, after so many blocks of slices (of `planned`, where their number is
+/// fixed) and of long windows: of L blocks of long windows and n of slices the k-th one comes after k·n / L of these. Where
+/// n is open, all come within the fewest blocks.
+pub fn is_due(design: Option<LongWindows>, planned: Option<u32>, done: u32, long_done: u32) -> bool {
+    let Some(LongWindows { blocks, .. }) = design.filter(|long| long_done < long.blocks) else {
+        return false;
+    };
+    let slices = u64::from(planned.unwrap_or(MIN_BLOCKS));
+    let after = (u64::from(long_done) + 1) * slices;
+    u64::from(done) * u64::from(blocks) >= after
+}
