@@ -18,6 +18,8 @@ pub struct Facts<'a> {
     pub analysis: &'a Analysis,
     /// Raw runs, failed and superseded ones too.
     pub runs: &'a [Run],
+    /// The same of long windows.
+    pub long_runs: &'a [Run],
     /// Notes of the store, one line each.
     pub notes: &'a [String],
     /// Name of the result file.
@@ -44,6 +46,7 @@ impl<'a> Facts<'a> {
             topology,
             analysis,
             runs: &[],
+            long_runs: &[],
             notes: &[],
             source: "",
             program_version: "",

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
 use threadwise_machine::text::marked_lines;
+use threadwise_study::plan::long::is_long;
 use threadwise_study::{CpuTimes, Run, SessionSlice, Slice, command};
 
 /// Columns of every run.
@@ -43,16 +44,25 @@ const LOOK_COLUMNS: &str = "\
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 
-/// Every run, failed and superseded ones too; engine counters follow the fixed columns, then `metric/NAME`
+/// Last fixed column of runs and slices of a study with long windows.
+const LONG_WINDOW: &str = ",long_window";
+
+/// The columns of a study's runs or slices.
+fn with_long_windows(facts: &Facts<'_>, columns: &str) -> String {
+    let more = if facts.study.design.long_windows.is_some() { LONG_WINDOW } else { "" };
+    format!("{columns}{more}")
+}
+
+/// Every run, those of long windows last, failed and superseded ones too; engine counters follow the fixed columns, then `metric/NAME`
 /// for each metric of a command's output, empty where a run has none.
 ///
 /// # Errors
 /// The writer's.
 pub fn runs_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = counter_names(facts.runs);
+    let counters = counter_names(lines::runs(facts));
     let metrics = metric_names(facts);
     let named = counters.iter().cloned().chain(metrics.iter().map(|name| format!("{SAID}{name}")));
-    let rows = facts.runs.iter().map(|run| {
+    let rows = lines::runs(facts).map(|run| {
         let sums = counters
             .iter()
             .map(|name| json!(run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>()));
@@ -60,7 +70,7 @@ pub fn runs_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportErro
         let said = metrics.iter().map(|name| json!(said.get(name.as_str())));
         (run_fields(facts, run), sums.chain(said).collect())
     });
-    table(out, RUN_COLUMNS, named, rows)
+    table(out, &with_long_windows(facts, RUN_COLUMNS), named, rows)
 }
 
 /// Names of the metrics that any treatment's command has, or that any run has reported.
@@ -74,18 +84,18 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Every slice of every run, summed over its sessions; engine counters follow the fixed columns.
+/// Every slice and long window of every run, summed over its sessions; engine counters follow the fixed columns.
 ///
 /// # Errors
 /// The writer's.
 pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = counter_names(facts.runs);
-    let slices = facts.runs.iter().flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
+    let counters = counter_names(lines::runs(facts));
+    let slices = lines::runs(facts).flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
     let rows = slices.map(|(run, slice)| {
         let fields = merged(merged(lines::head(run), planned(facts, run)), slice_sums(run, slice));
         (fields, counters.iter().map(|name| json!(slice.counter(name))).collect())
     });
-    table(out, SLICE_COLUMNS, counters.iter().cloned(), rows)
+    table(out, &with_long_windows(facts, SLICE_COLUMNS), counters.iter().cloned(), rows)
 }
 
 /// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
@@ -172,8 +182,8 @@ fn guarded(text: &str) -> String {
     if formula { format!("'{text}") } else { text.to_owned() }
 }
 
-fn counter_names(runs: &[Run]) -> Vec<String> {
-    let slices = runs.iter().flat_map(|run| &run.slices);
+fn counter_names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
+    let slices = runs.flat_map(|run| &run.slices);
     let counters = slices
         .flat_map(|slice| slice.sessions.iter().map(|session| &session.counters).chain([&slice.counters]));
     let names: BTreeSet<&String> = counters.flat_map(|counters| counters.keys()).collect();
@@ -186,6 +196,7 @@ fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     json!({
         "run_id": run.id, "group": planned.map(|treatment| &treatment.group),
         "placement": planned.map(|treatment| &treatment.placement), "jobs": planned.map(|treatment| treatment.sessions),
+        "long_window": u8::from(is_long(run.block)),
     })
 }
 

@@ -334,6 +334,7 @@ impl Driver<'_> {
     /// Counts a complete block, and says what speaks against another one.
     fn after_block(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         let block = self.progress.blocks_done;
+        let floor_s = self.floor_s();
         let progress = &mut self.progress;
         progress.blocks_here += 1;
         progress.blocks_done += 1;
@@ -342,6 +343,11 @@ impl Driver<'_> {
         progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
         let blocks_s = progress.elapsed_s - progress.setup_s - progress.long.spent_s;
         progress.block_s = blocks_s / f64::from(progress.blocks_here);
+        if progress.long.spent_s == 0.0 {
+            // What stands around windows takes as long as in other blocks, until one is seen.
+            let around_s = (progress.block_s - floor_s).max(0.0);
+            progress.long.block_s = self.study.long_block_floor_s() + around_s;
+        }
         self.plan()?;
         let eta_s = pace::eta_s(self.rule, &self.progress);
         (self.observer)(Event::BlockFinished { block, eta_s });

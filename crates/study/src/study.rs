@@ -106,6 +106,7 @@ pub struct Design {
     /// before the study, and every comparison is judged by it.
     pub margin: f64,
     /// Windows as long as a user's work, beside the slices; `None` in a study without.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub long_windows: Option<LongWindows>,
 }
 

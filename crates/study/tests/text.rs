@@ -10,7 +10,7 @@ use threadwise_machine::{Memory, Pin};
 use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
-use threadwise_study::{Comparison, Design, OptionValue, Role, Stopping, Study, Treatment};
+use threadwise_study::{Comparison, Design, LongWindows, OptionValue, Role, Stopping, Study, Treatment};
 
 #[test]
 fn presets_come_back_as_they_were() {

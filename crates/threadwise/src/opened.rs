@@ -16,6 +16,7 @@ pub struct Opened {
     study: Study,
     topology: Topology,
     runs: Vec<Run>,
+    long_runs: Vec<Run>,
     notes: Vec<String>,
     versions: Versions,
     is_stopped: bool,
@@ -47,7 +48,19 @@ impl Opened {
         analysis.long_windows = long_windows(&study, &analysis, &long_runs, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
-        Ok(Self { study, topology, runs, notes, versions, is_stopped, analysis, source, probe, hardware })
+        Ok(Self {
+            study,
+            topology,
+            runs,
+            long_runs,
+            notes,
+            versions,
+            is_stopped,
+            analysis,
+            source,
+            probe,
+            hardware,
+        })
     }
 
     /// What is wrong with the study as a whole, if anything is; the verdict's first line says it too.
@@ -62,6 +75,7 @@ impl Opened {
             topology: &self.topology,
             analysis: &self.analysis,
             runs: &self.runs,
+            long_runs: &self.long_runs,
             notes: &self.notes,
             source: &self.source,
             program_version: &self.versions.program,

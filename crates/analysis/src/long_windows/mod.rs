@@ -1,7 +1,7 @@
 //! Long windows beside slices: ratios by both, whether they differ, stalls, and whether rates fall within a window.
 //!
 //! A slice loses at most its own length to a stall, and ends before a turbo clock's limit begins. In each block of long
-//! windows the ratio of a treatment to its baseline is one number; Student's t over such blocks, and Welch's difference to
+//! windows the ratio of a treatment to its baseline is one number; Student's t over such blocks, and the difference to
 //! the ratio by slices, which are other blocks (docs/METHODOLOGY.md, "Long windows").
 
 mod compared;

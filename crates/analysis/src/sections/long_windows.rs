@@ -10,7 +10,7 @@ use threadwise_document::{
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let long = facts.analysis.long_windows.as_ref()?;
     let mut blocks = vec![Block::Text(about(facts, long), Shown::Everywhere)];
-    let ratios = ratios(facts, long);
+    let ratios = ratios(facts);
     if !ratios.rows.is_empty() {
         blocks.push(Block::Table(ratios));
     }
@@ -39,12 +39,20 @@ fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     let detectable = long.treatments.iter().filter_map(|one| one.compared.as_ref()?.detectable);
     if let Some(least) = detectable.max_by(f64::total_cmp) {
         text.push(prose!(
-            " So few windows are a coarse test: a ratio that differs from that by slices by {} or more would have been \
-             found for every treatment in four of five such studies.",
-            Prose::figure(numbers::most_percent(least))
+            " What four of five such studies would find in every treatment is a ratio that differs from that by slices by \
+             {} or more: that less is not found says nothing.",
+            Prose::figure(detectable_words(least))
         ));
     }
     text
+}
+
+/// `±21%`; a factor from 2 on, where the same distance downwards is another percentage.
+fn detectable_words(change: f64) -> String {
+    match change < 1.0 {
+        true => format!("±{}", numbers::percent(change)),
+        false => format!("a factor of {}", numbers::ratio(1.0 + change)),
+    }
 }
 
 /// A treatment's name inside its group.
@@ -64,7 +72,7 @@ fn rows(facts: &Facts<'_>, table: &mut Table, row: impl Fn(&LongTreatment) -> Op
     }
 }
 
-fn ratios(facts: &Facts<'_>, _long: &LongWindows) -> Table {
+fn ratios(facts: &Facts<'_>) -> Table {
     let mut table = Table::new(
         format!("Ratio to {} by long windows and by slices", facts.common_baseline()),
         vec![
@@ -78,9 +86,7 @@ fn ratios(facts: &Facts<'_>, _long: &LongWindows) -> Table {
     );
     rows(facts, &mut table, |one| {
         let by = one.compared.as_ref()?;
-        let detectable = by
-            .detectable
-            .map_or_else(Cell::none, |change| Cell::text(format!("±{}", numbers::percent(change))));
+        let detectable = by.detectable.map_or_else(Cell::none, |change| Cell::text(detectable_words(change)));
         Some(vec![
             name(facts, one),
             Cell::BareRatio(by.by_long_windows.clone()),

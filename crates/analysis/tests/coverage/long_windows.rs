@@ -121,6 +121,7 @@ fn long_windows_that_agree_are_not_said_to_disagree() {
             NOTHING,
         ),
         ("long windows scatter by 10 and 30%", quiet.clone(), Case { window_sd: 0.1, ..NOTHING }),
+        ("a stall of 500 ms in 10 s in all alike", quiet.clone(), Case { stalls: (0.1, 0.1), ..NOTHING }),
         ("slices scatter more than long windows", Machine { slice_sd: 0.3, ..quiet.clone() }, NOTHING),
     ] {
         for (treatments, blocks, long_blocks) in [(1, 8, 3), (3, 8, 3), (7, 8, 3), (3, 32, 3), (3, 64, 12)] {
@@ -142,10 +143,10 @@ fn long_windows_that_agree_are_not_said_to_disagree() {
 fn what_slices_miss_is_found_where_it_is_much_or_where_windows_are_many() {
     let machine = Machine { effects: vec![0.0; 3], block_sd: (0.005, 0.005), ..QUIET };
     for (name, case, least) in [
-        ("a stall of 500 ms in 10 s", Case { stalls: (0.0, 0.1), ..NOTHING }, [0.0, 0.0, 0.8]),
-        ("a stall of 500 ms a second", Case { stalls: (0.0, 1.0), ..NOTHING }, [0.3, 0.8, 0.8]),
-        ("long windows 10% slower", Case { fall: 0.9f64.ln(), ..NOTHING }, [0.2, 0.8, 0.8]),
-        ("long windows 30% slower", Case { fall: 0.7f64.ln(), ..NOTHING }, [0.8, 0.8, 0.8]),
+        ("a stall of 500 ms in 10 s", Case { stalls: (0.0, 0.1), ..NOTHING }, [0.0, 0.0, 0.7]),
+        ("a stall of 500 ms a second", Case { stalls: (0.0, 1.0), ..NOTHING }, [0.0, 0.9, 0.9]),
+        ("long windows 10% slower", Case { fall: 0.9f64.ln(), ..NOTHING }, [0.0, 0.8, 0.9]),
+        ("long windows 30% slower", Case { fall: 0.7f64.ln(), ..NOTHING }, [0.3, 0.9, 0.9]),
     ] {
         for (at, (blocks, long_blocks)) in [(8, 3), (32, 12), (64, 30)].into_iter().enumerate() {
             let [_, finding, _] = shares(&machine, Case { blocks, long_blocks, ..case });

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, verdict};
 use threadwise_machine::Topology;
 use threadwise_machine::text::{escaped, is_deceptive};
@@ -188,6 +189,7 @@ struct Opened {
     versions: Versions,
     is_stopped: bool,
     runs: Vec<Run>,
+    long_runs: Vec<Run>,
     notes: Vec<String>,
     probe: Option<Probe>,
     hardware: Option<Hardware>,
@@ -202,10 +204,24 @@ impl Opened {
         let is_stopped = store.state()? == EndState::Stopped;
         let (runs, notes) = (store.runs()?, store.notes()?);
         let probe = store.probes()?.pop().map(|stored| stored.probe);
-        let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
+        let long_runs = store.long_runs()?;
+        let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
+        analysis.long_windows = long_windows(&study, &analysis, &long_runs, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
-        Ok(Self { study, topology, versions, is_stopped, runs, notes, probe, hardware, analysis, source })
+        Ok(Self {
+            study,
+            topology,
+            versions,
+            is_stopped,
+            runs,
+            long_runs,
+            notes,
+            probe,
+            hardware,
+            analysis,
+            source,
+        })
     }
 
     fn facts(&self) -> Facts<'_> {
@@ -214,6 +230,7 @@ impl Opened {
             topology: &self.topology,
             analysis: &self.analysis,
             runs: &self.runs,
+            long_runs: &self.long_runs,
             notes: &self.notes,
             source: &self.source,
             program_version: &self.versions.program,

@@ -96,6 +96,7 @@ fn exported(runs: &[Run]) -> String {
         topology: &topology,
         analysis: &analysis,
         runs,
+        long_runs: &[],
         notes: &[],
         source: "s",
         program_version: "0",

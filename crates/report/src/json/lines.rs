@@ -11,16 +11,22 @@ use threadwise_analysis::looks::states::looked_at;
 use threadwise_analysis::queries::plan_name;
 use threadwise_machine::text::escaped_json;
 use threadwise_study::look::follow::Share;
+use threadwise_study::plan::long::is_long;
 use threadwise_study::{
     Alone, CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice, command, worklist,
 };
+
+/// All runs, those of long windows last.
+pub fn runs<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Run> {
+    facts.runs.iter().chain(facts.long_runs)
+}
 
 /// Every run, without its slices: its fields, status and readings.
 ///
 /// # Errors
 /// The writer's.
 pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    facts.runs.iter().try_for_each(|run| {
+    runs(facts).try_for_each(|run| {
         let mut shown = json!({
             "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
             "slices": run.slices.len(), "readings": run.readings,
@@ -38,7 +44,7 @@ pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportEr
 /// # Errors
 /// The writer's.
 pub fn slices_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    facts.runs.iter().try_for_each(|run| {
+    runs(facts).try_for_each(|run| {
         run.slices.iter().try_for_each(|slice| {
             let sessions = slice.sessions.iter().map(session).collect::<Value>();
             let more = json!({"version": VERSION, "sessions": sessions});
@@ -78,10 +84,14 @@ fn line(out: &mut dyn Write, value: &Value) -> Result<(), ReportError> {
 
 /// What names a run, and its status.
 pub fn head(run: &Run) -> Value {
-    json!({
+    let mut head = json!({
         "run": run.id, "block": run.block, "attempt": run.attempt, "treatment": run.treatment,
         "status": ending(&run.status).0,
-    })
+    });
+    if is_long(run.block) {
+        head["long_window"] = json!(true);
+    }
+    head
 }
 
 /// What names a run, and how it ended.
@@ -110,7 +120,11 @@ pub fn said(run: &Run) -> impl Iterator<Item = (&str, Option<f64>)> {
 fn session(session: &SessionSlice) -> Value {
     let latency = Some(&session.latency).filter(|bytes| !bytes.is_empty());
     let latency = latency.map(|bytes| BASE64_STANDARD.encode(bytes));
-    merged(json!(session), json!({"latency_ns_hdr_v2_base64": latency}))
+    let mut more = json!({"latency_ns_hdr_v2_base64": latency});
+    if !session.rows_by_piece.is_empty() {
+        more["rows_by_piece"] = json!(session.rows_by_piece);
+    }
+    merged(json!(session), more)
 }
 
 /// Every execution of a run in the order of storing, with its plan by the short name that the report gives it.

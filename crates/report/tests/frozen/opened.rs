@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use threadwise_analysis::hardware::{self, Hardware};
+use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed};
 use threadwise_machine::Topology;
 use threadwise_store::{EndState, Store, Versions};
@@ -14,6 +15,7 @@ pub struct Opened {
     pub study: Study,
     pub topology: Topology,
     pub runs: Vec<Run>,
+    pub long_runs: Vec<Run>,
     pub is_stopped: bool,
     pub notes: Vec<String>,
     pub versions: Versions,
@@ -39,9 +41,23 @@ impl Opened {
         // As threadwise::opened::alpha_share.
         let is_until = matches!(study.design.stopping, Stopping::Until { .. });
         let alpha_share = if is_until { UNTIL_LEVEL_SHARE } else { 1.0 };
-        let analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
+        let long_runs = store.long_runs().unwrap();
+        let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
+        analysis.long_windows = long_windows(&study, &analysis, &long_runs, alpha_share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
-        Self { study, topology, runs, notes, versions, is_stopped, analysis, source, probe, hardware }
+        Self {
+            study,
+            topology,
+            runs,
+            long_runs,
+            notes,
+            versions,
+            is_stopped,
+            analysis,
+            source,
+            probe,
+            hardware,
+        }
     }
 
     /// What reports and exports are made from.
@@ -51,6 +67,7 @@ impl Opened {
             topology: &self.topology,
             analysis: &self.analysis,
             runs: &self.runs,
+            long_runs: &self.long_runs,
             notes: &self.notes,
             source: &self.source,
             program_version: &self.versions.program,

@@ -41,6 +41,7 @@ impl Fixture {
             topology: &self.topology,
             analysis: &self.analysis,
             runs: &self.runs,
+            long_runs: &[],
             notes: &self.notes,
             source: &self.source,
             program_version: "0.1.0",

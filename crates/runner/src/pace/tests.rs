@@ -192,3 +192,75 @@ fn setting_up_ends_where_the_blocks_would_not_fit_any_more() {
     let slices = shortfall(limit(BUDGET, 90.0), &at(0, None, 12.0, 0.0), BlockTime::AtLeast(10.0));
     assert!(slices.is_some_and(|short| short.is_least));
 }
+
+/// A study with long windows as it would run: how it ends, after how many seconds, blocks and long blocks, and after which
+/// blocks those came.
+fn modelled_long(rule: Rule, (setup_s, block_s, long_s): (f64, f64, f64)) -> (Next, f64, u32, Vec<u32>) {
+    let design = Some(LongWindows { blocks: 3, window_ns: 10_000_000_000 });
+    let long = LongProgress { design, done: 0, block_s: long_s, spent_s: 0.0 };
+    let mut progress = Progress { setup_s, long, ..at(0, None, setup_s, 0.0) };
+    let mut after = Vec::new();
+    let mut upcoming = Next::Block;
+    loop {
+        match upcoming {
+            Next::LongBlock => {
+                progress.elapsed_s += long_s;
+                progress.long.done += 1;
+                progress.long.spent_s += long_s;
+                after.push(progress.blocks_done);
+            }
+            Next::Block | Next::Look => {
+                progress.elapsed_s += block_s;
+                progress.blocks_done += 1;
+                progress.blocks_here += 1;
+                let blocks_s = progress.elapsed_s - setup_s - progress.long.spent_s;
+                progress.block_s = blocks_s / f64::from(progress.blocks_here);
+            }
+            end => return (end, progress.elapsed_s, progress.blocks_done, after),
+        }
+        progress.planned = planned_blocks(rule, &progress);
+        upcoming = next(rule, &progress);
+    }
+}
+
+#[test]
+fn long_windows_come_out_of_the_time_and_lie_between_the_blocks() {
+    // 300 s less 2 for ending: 10 s of setting up, 3 times 40 s, and 28 blocks of 6 s.
+    let got = modelled_long(limit(BUDGET, 300.0), (10.0, 6.0, 40.0));
+    assert_eq!(got, (Next::End, 298.0, 28, vec![10, 19, 28]));
+    let goal_of_300 = goal(Stopping::Budget { budget_s: 300.0 });
+    assert_eq!(modelled_long(goal_of_300, (10.0, 6.0, 40.0)).3, vec![10, 19, 28]);
+    assert_eq!(
+        modelled_long(goal(Stopping::Blocks { blocks: 3 }), (1.0, 2.0, 40.0)),
+        (Next::End, 127.0, 3, vec![1, 2, 3])
+    );
+    let until = modelled_long(limit(UNTIL, 300.0), (1.0, 5.0, 40.0));
+    assert_eq!((until.0, until.3), (Next::LastLook, vec![3, 6, 8]), "before the first look");
+    // Eight blocks and three long ones take 10 + 8 · 6 + 120 s at the least.
+    let short = modelled_long(limit(BUDGET, 150.0), (10.0, 6.0, 40.0));
+    let Next::Short(shortfall) = short.0 else { panic!("{short:?}") };
+    assert!(
+        (shortfall.long_s - 120.0).abs() < 1e-9 && shortfall.to_string().contains("long windows take 120 s")
+    );
+    let enough = seconds(&shortfall.budget());
+    assert_eq!(modelled_long(limit(BUDGET, enough), (10.0, 6.0, 40.0)).0, Next::End);
+}
+
+#[test]
+fn what_does_not_fit_any_more_is_left_out_and_the_study_ends() {
+    let design = Some(LongWindows { blocks: 3, window_ns: 10_000_000_000 });
+    let long = LongProgress { design, done: 2, block_s: 40.0, spent_s: 80.0 };
+    let rule = limit(BUDGET, 300.0);
+    // Blocks became slower: another one does not fit beside the last long block, which is due instead.
+    let slower = Progress { long, ..at(20, Some(28), 250.0, 9.0) };
+    assert_eq!(next(rule, &slower), Next::LongBlock);
+    let without = Progress { long: LongProgress { done: 3, ..long }, ..slower };
+    assert_eq!(next(rule, &Progress { elapsed_s: 292.0, ..without }), Next::Over);
+    assert_eq!(next(rule, &Progress { elapsed_s: 292.0, ..slower }), Next::Over);
+    assert_eq!(next(rule, &Progress { elapsed_s: f64::INFINITY, ..slower }), Next::Over);
+    // A study whose blocks are all there begins with what is missing.
+    let resumed = Progress { blocks_here: 0, ..Progress { long, ..at(28, Some(28), 5.0, 0.0) } };
+    assert!(starts_long(rule, &resumed) && next(rule, &resumed) == Next::LongBlock);
+    assert!(!starts_long(rule, &Progress { long, ..at(0, None, 5.0, 0.0) }));
+    assert!(!starts_long(rule, &Progress { long, ..at(20, Some(28), 5.0, 0.0) }));
+}

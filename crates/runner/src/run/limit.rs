@@ -81,7 +81,7 @@ impl<'a> Starts<'a> {
 
 impl Driver<'_> {
     /// Shortest possible time of a block, with the warm-ups that were measured.
-    fn floor_s(&self) -> f64 {
+    pub(super) fn floor_s(&self) -> f64 {
         floor_s(&self.study, &self.warmups)
     }
 

@@ -4,6 +4,7 @@
 
 mod hostile;
 mod kill;
+mod long_windows;
 mod made;
 mod made_probe;
 mod made_queries;

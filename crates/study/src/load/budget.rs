@@ -261,7 +261,12 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         *budget_s = least_s;
         return Ok(());
     }
-    let error = LoadError::Budget { budget_s: *budget_s, least_s: least_s as u64, enough_s };
+    let error = LoadError::Budget {
+        budget_s: *budget_s,
+        least_s: least_s as u64,
+        enough_s,
+        long_s: long::needed_s(study, 1.0),
+    };
     match in_file.filter(|_| overrides.budget_s.is_none()) {
         Some(budget) => Err(file.source.at(budget.span(), error.to_string())),
         None => Err(error),

@@ -37,8 +37,8 @@ pub enum LoadError {
     },
     /// Fewer than 8 blocks would fit, however fast everything else is.
     #[error(
-        "a budget of {} cannot hold 8 blocks of this study, which take {least_s} s at the least: give --budget {} or more, or fewer treatments, or fewer --rounds",
-        typed(*budget_s), typed_up(*enough_s)
+        "a budget of {} cannot hold 8 blocks of this study, which take {least_s} s at the least: give --budget {} or more, or fewer treatments, or fewer --rounds{}",
+        typed(*budget_s), typed_up(*enough_s), long_words(*long_s)
     )]
     Budget {
         /// Seconds that were given.
@@ -47,6 +47,8 @@ pub enum LoadError {
         least_s: u64,
         /// Seconds that they need with the probe and starts that are quick.
         enough_s: f64,
+        /// Seconds of these that long windows take; 0 in a study without.
+        long_s: f64,
     },
     /// The data would not fit.
     #[error(
@@ -62,6 +64,14 @@ pub enum LoadError {
         /// What that is half of.
         rule: String,
     },
+}
+
+/// The other way out of a budget that is too small.
+fn long_words(long_s: f64) -> String {
+    match long_s > 0.0 {
+        true => format!(", or fewer --long-windows, which take {long_s} s of it"),
+        false => String::new(),
+    }
 }
 
 /// The text that places in it are found in.
