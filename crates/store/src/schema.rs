@@ -109,7 +109,13 @@ mod tests {
     fn the_schema_of_a_version_never_changes() {
         assert_eq!(
             [FIRST, SECOND, THIRD, FOURTH, FIFTH].map(hash),
-            [0x33c4_8770_f9e4_c9fe, 0xa70f_40d8_b2fe_7c64, 0x181f_01b4_eb1c_d11f, 0x6a71_52d7_9598_0ce0],
+            [
+                0x33c4_8770_f9e4_c9fe,
+                0xa70f_40d8_b2fe_7c64,
+                0x181f_01b4_eb1c_d11f,
+                0x6a71_52d7_9598_0ce0,
+                0x507e_0b00_d0c5_8349
+            ],
             "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );
         assert_eq!(Version::of(VERSION), Some(Version::LAST));

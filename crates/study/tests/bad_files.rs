@@ -90,7 +90,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[design]\nround = 3\n[sweep]\n",
-        "mine.toml:6:1: unknown key 'round', expected one of 'rounds', 'slice_ms', 'rewarm_ms', 'level', 'margin', 'budget_s', 'until', 'blocks'",
+        "mine.toml:6:1: unknown key 'round', expected one of 'rounds', 'slice_ms', 'rewarm_ms', 'level', 'margin', 'budget_s', 'until', 'blocks', 'long_windows', 'long_window_s'",
     ),
     (
         "[baseline]\nplacement = \"0c1t\"\n[sweep]\n",
