@@ -35,7 +35,7 @@ pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub use guess::Guess;
 pub use halves::Sides;
 pub use judge::{Rule, equivalence_p, judge, judge_many};
-pub use lost_cpu::{LostCpu, pseudo_values};
+pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
 pub use paired::{Paired, paired, paired_difference};
 pub use power::Power;

@@ -210,6 +210,37 @@ fn two_packages() {
 }
 
 #[test]
+fn that_most_blocks_are_flagged_says_what_that_means() {
+    let study = study(&[""], &["P same-package 2"]);
+    let said = |flagged: u32| {
+        let mut all = runs(12, &[("P", 1.95)]);
+        for one in all.iter_mut().filter(|run| run.block < flagged) {
+            one.slices[0].cpu_times = vec![cpu_times(0, 90, 4)];
+        }
+        let topology = machine(1, 2, 1);
+        let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+        of_kind(&plain_verdict(&study, &topology, &analysis), "trust")
+    };
+    assert!(
+        said(6).contains("; 6 blocks flagged (steal above 1%): trust ratios, not rates; enough"),
+        "{}",
+        said(6)
+    );
+    let most = "; 7 of 12 blocks flagged (steal above 1%): trust ratios, not rates; so what was measured is a disturbed \
+                machine (ratios of the other blocks are in the report); enough";
+    assert!(said(7).contains(most), "{}", said(7));
+    for (flagged, which, left) in
+        [(9, "9 of 12 blocks", "3 other blocks are not enough"), (12, "all blocks", "no block is left")]
+    {
+        let most = format!(
+            "; {which} flagged (steal above 1%): trust ratios, not rates; so what was measured is a disturbed machine, \
+             and {left} to tell what that does to ratios; enough"
+        );
+        assert!(said(flagged).contains(&most), "{}", said(flagged));
+    }
+}
+
+#[test]
 fn trust_tells_what_disturbed_and_what_is_open() {
     let study = study(&[""], &["P same-package 2"]);
     let mut all = runs(9, &[]);

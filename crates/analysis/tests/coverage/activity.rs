@@ -54,7 +54,7 @@ fn shares((treatments, blocks): (usize, usize), more: f64, random: &mut Normal) 
             truth[MOVED] += more;
             truth[0] -= more;
         }
-        truth.iter_mut().for_each(|share| *share *= (0.15 * random.next()).exp());
+        truth.iter_mut().for_each(|share| *share *= (0.15 * random.draw()).exp());
         let sum: f64 = truth.iter().sum();
         for _ in 0..SAMPLES {
             let mut left = random.uniform() * sum;
@@ -127,8 +127,8 @@ fn a_wait_that_changed_by_ten_points() {
 /// Positive numbers by treatment and block with this standard deviation of logarithms, each block with a level of its
 /// own that all treatments share.
 fn levels(treatments: usize, sd: f64, shared_sd: f64, random: &mut Normal) -> Numbers {
-    let shared: Vec<f64> = (0..8).map(|_| shared_sd * random.next()).collect();
-    let one = |_| shared.iter().map(|level| (level + sd * random.next()).exp()).collect();
+    let shared: Vec<f64> = (0..8).map(|_| shared_sd * random.draw()).collect();
+    let one = |_| shared.iter().map(|level| (level + sd * random.draw()).exp()).collect();
     (0..treatments + 2).map(one).collect()
 }
 

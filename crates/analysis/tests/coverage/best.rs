@@ -24,7 +24,7 @@ struct Noise {
 /// Logarithms by candidate and block.
 fn study(truth: &[f64], noise: Noise, random: &mut Normal) -> Vec<Vec<f64>> {
     let one = |truth: &f64| {
-        let sd = noise.sd * noise.spread.powf(random.next());
+        let sd = noise.sd * noise.spread.powf(random.draw());
         (0..BLOCKS).map(|_| truth + sd * drawn(noise.heavy, random)).collect()
     };
     truth.iter().map(one).collect()

@@ -51,11 +51,11 @@ struct Seen {
 /// First halves, second halves and whole slices of each treatment in a block.
 fn block(case: Case, random: &mut Normal) -> Vec<[Vec<Work>; 3]> {
     let of_treatment = |at: usize, random: &mut Normal| {
-        let level = BLOCK_SD * random.next();
+        let level = BLOCK_SD * random.draw();
         let mut sides = [(); 3].map(|()| Vec::with_capacity(ROUNDS));
         for _ in 0..ROUNDS {
             let mut half = |mean: f64| {
-                let log = level + std::f64::consts::SQRT_2 * SLICE_SD * random.next();
+                let log = level + std::f64::consts::SQRT_2 * SLICE_SD * random.draw();
                 let stop = if random.uniform() < case.stopped { 0.3 } else { 1.0 };
                 let rows = 1e6 * mean * stop * log.exp();
                 Work { slices: 1, rows, window_ns: 1e6 * HALF_MS, ..Work::default() }
