@@ -5,6 +5,7 @@
 //! Sources in one place: docs/METHODOLOGY.md.
 
 pub mod average;
+pub mod change_points;
 pub mod correlation;
 pub mod false_discovery;
 pub mod holm;

@@ -7,6 +7,7 @@
 
 mod activity;
 mod best;
+mod drift;
 mod guess;
 mod halves;
 mod lost_cpu;

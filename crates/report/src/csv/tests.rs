@@ -85,6 +85,7 @@ fn exported(runs: &[Run]) -> String {
         worklist: None,
         halves: None,
         warmups: Vec::new(),
+        drift: Vec::new(),
         order: None,
         looks: None,
         effects: None,

@@ -412,6 +412,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         worklist: None,
         halves: None,
         warmups: Vec::new(),
+        drift: Vec::new(),
         order: None,
         looks: None,
         effects: None,

@@ -362,6 +362,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         worklist: None,
         halves: None,
         warmups: Vec::new(),
+        drift: Vec::new(),
         order: None,
         looks: None,
         effects: None,
