@@ -10,6 +10,7 @@ mod best;
 mod drift;
 mod guess;
 mod halves;
+mod knee;
 mod lost_cpu;
 mod noise;
 mod queries;
