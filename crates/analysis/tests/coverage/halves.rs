@@ -2,12 +2,13 @@
 //! ratio.
 
 use crate::noise::Normal;
-use crate::rules::{ALPHA, MARGIN};
+use crate::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Sides, Work, block_difference};
 use threadwise_analysis::halves::{half_difference, is_beyond, judged};
 use threadwise_analysis::statistics::mean;
 
-const STUDIES: u64 = 2000;
+/// Studies a line, where nothing else is asked for.
+const IN_CI: u64 = 500;
 const BLOCKS: usize = 8;
 const ROUNDS: usize = 20;
 /// A, A′, and what is compared; the first of those warms slowly.
@@ -100,8 +101,8 @@ fn study(case: Case, seed: u64) -> Seen {
 fn studies(case: Case) -> [f64; 4] {
     let half = |seeds: std::ops::Range<u64>| seeds.map(|seed| study(case, seed)).collect::<Vec<_>>();
     let all = std::thread::scope(|scope| {
-        let first = scope.spawn(|| half(0..STUDIES / 2));
-        let second = half(STUDIES / 2..STUDIES);
+        let first = scope.spawn(|| half(0..count(IN_CI) / 2));
+        let second = half(count(IN_CI) / 2..count(IN_CI));
         [first.join().unwrap(), second].concat()
     });
     let share = |is_so: fn(&Seen) -> bool| mean(all.iter().map(|one| f64::from(u8::from(is_so(one)))));
