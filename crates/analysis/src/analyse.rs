@@ -4,7 +4,7 @@ use crate::estimate::{Observed, comparisons, covariates, lost_cpu, treatments};
 use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
 use crate::setting::Setting;
-use crate::{Analysis, commands, halves, looks, order, queries, warmups, worklist};
+use crate::{Analysis, commands, drift, halves, looks, order, queries, warmups, worklist};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
@@ -52,6 +52,7 @@ pub fn analyse_probed(
         simulated: study.is_simulated(),
         commands: None,
         worklist: None,
+        drift: drift::drifts(&setting, &observed, runs),
         halves: halves::halves(&setting, &observed),
         warmups: warmups::warmups(study, runs),
         order: order::order(&setting, &observed, runs),

@@ -1,6 +1,7 @@
 //! All that is estimated of a study.
 
 use crate::commands::Commands;
+use crate::drift::Drift;
 use crate::halves::Halves;
 use crate::long_windows::LongWindows;
 use crate::looks::Looks;
@@ -42,6 +43,8 @@ pub struct Analysis {
     pub order: Option<Order>,
     /// Whether slices are faster in one half than in the other; `None` where runs are whole commands, lists or queries.
     pub halves: Option<Halves>,
+    /// The baseline's rate over time and its changes, a group each.
+    pub drift: Vec<Drift>,
     /// Warm-ups that were measured, in study order; empty where the re-warm is fixed.
     pub warmups: Vec<TreatmentWarmup>,
     /// Long windows beside slices; `None` in a study without, and until [`crate::long_windows::long_windows`] is asked.

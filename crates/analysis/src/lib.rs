@@ -8,6 +8,7 @@ mod analysis;
 pub mod commands;
 pub mod compare;
 mod document;
+pub mod drift;
 pub mod estimate;
 mod facts;
 pub mod findings;

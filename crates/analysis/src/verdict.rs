@@ -1,6 +1,6 @@
 //! The verdict of a study.
 
-use crate::findings::{by_state, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
+use crate::findings::{by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
 use crate::looks::words::windows;
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};
@@ -33,7 +33,8 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let scope = parts.limits.iter().position(|finding| finding.kind == "scope");
     let scope = scope.unwrap_or(parts.limits.len());
     let lost = lost_cpu::finding_of(facts).into_iter();
-    let of_slices = lost.chain(order::finding_of(facts)).chain(halves::finding_of(facts));
-    parts.limits.splice(scope..scope, of_slices.chain(long_windows::findings(facts)));
+    let found = lost.chain(drift::finding_of(facts)).chain(order::finding_of(facts));
+    let found = found.chain(halves::finding_of(facts)).chain(long_windows::findings(facts));
+    parts.limits.splice(scope..scope, found);
     parts.in_order()
 }

@@ -9,6 +9,12 @@ pub fn judged(estimate: &Estimate) -> Prose {
     prose!("{}{}", &estimate.ratio, answered(&estimate.ratio))
 }
 
+/// The same of a ratio that is named for what it turned out to be: with the interval that decides.
+pub fn judged_decisive(ratio: &Ratio) -> Prose {
+    let ratio = ratio.decisive();
+    prose!("{}{}", &ratio, answered(&ratio))
+}
+
 /// What a study says of a ratio, to stand behind it; empty where it is larger or smaller by more than the margin.
 pub fn answered(ratio: &Ratio) -> String {
     let margin = numbers::set_percent(ratio.margin);
@@ -29,6 +35,12 @@ pub fn answered(ratio: &Ratio) -> String {
 /// `+57% [52, 62]`, a ratio's distance from 1, with the answer to it.
 pub fn change(estimate: &Estimate) -> Prose {
     prose!("{}{}", Prose::change(&estimate.ratio), answered(&estimate.ratio))
+}
+
+/// The same of a ratio that is named for what it turned out to be: with the interval that decides.
+pub fn change_decisive(ratio: &Ratio) -> Prose {
+    let ratio = ratio.decisive();
+    prose!("{}{}", Prose::change(&ratio), answered(&ratio))
 }
 
 /// A share as a figure: `12%`.
@@ -154,6 +166,15 @@ mod tests {
         let one = Ratio { blocks: 1, answer: Answer::Undecided, ..made(12.34, 0.0, f64::INFINITY) };
         assert_eq!(said(one), "12.3x (1 block, no interval)");
         assert!(change(&estimate("x", 2.5, 1.1, 1e200)).to_string().len() < 60);
+    }
+
+    #[test]
+    fn what_is_named_for_what_it_turned_out_to_be_has_the_interval_that_decides() {
+        let ratio =
+            Ratio { holm_low: 0.98, holm_high: 1.10, answer: Answer::Undecided, ..made(1.04, 1.01, 1.07) };
+        assert_eq!(judged_decisive(&ratio).to_string(), "1.04x [0.98, 1.10], undecided");
+        assert_eq!(change_decisive(&ratio).to_string(), "+4.0% [-2.0, 10.0], undecided");
+        assert!(judged(&with(ratio)).to_string().starts_with("1.04x [1.01, 1.07], undecided (not after"));
     }
 
     #[test]

@@ -251,7 +251,17 @@ fn bound(blocks: &Blocks, treatments: usize, heavy: usize) -> f64 {
     let exact = |at: usize| {
         let mean = if at == heavy { CARRIED } else { others };
         let (low, high) = (mean.min(0.0), mean.max(0.0));
-        Some(Judged { mean, low, high, blocks: 8, p_t: 0.0, adjusted_p: 0.0, is_shown: true })
+        Some(Judged {
+            mean,
+            low,
+            high,
+            adjusted_low: low,
+            adjusted_high: high,
+            blocks: 8,
+            p_t: 0.0,
+            adjusted_p: 0.0,
+            is_shown: true,
+        })
     };
     let found: Vec<Option<Judged>> = (0..treatments).map(exact).collect();
     (2..treatments).map(|top| neighbours.shift_bound(top, &[0, 1], &found).unwrap()).fold(0.0, f64::max)

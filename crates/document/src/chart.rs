@@ -39,6 +39,8 @@ pub enum Chart {
     Steal,
     /// Slices in time order.
     Slices(SliceChart),
+    /// The baseline's rate over time.
+    Levels(LevelChart),
     /// What sessions waited for.
     Waits(WaitChart),
     /// Latencies of pairs, from [`Shared::pairs`]: 0 by compare-and-swap, 1 by two lines.
@@ -203,6 +205,22 @@ pub struct SliceChart {
     /// The query of each point, where a slice is one execution; else empty.
     pub queries: Vec<u8>,
 }
+
+/// The baseline's rate over time in a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LevelChart {
+    /// Group name.
+    pub group: String,
+    /// Unit of rates.
+    pub unit: &'static str,
+    /// One per block: start in seconds since the start of the study, rows per second, block.
+    pub points: Vec<(f64, f64, u32)>,
+    /// Levels: start, end, rows per second, low, high.
+    pub levels: Vec<RateLevel>,
+}
+
+/// A level: start and end in seconds, rows per second, low, high (`None` where it has no interval).
+pub type RateLevel = (f64, f64, f64, Option<f64>, Option<f64>);
 
 /// What sessions waited for.
 #[derive(Debug, Clone, PartialEq, Serialize)]

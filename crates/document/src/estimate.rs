@@ -241,6 +241,12 @@ impl Ratio {
         }
     }
 
+    /// The same with the interval that decides in the place of its own: what stands beside a ratio that is named for what
+    /// it turned out to be, such as the step behind a knee.
+    pub fn decisive(&self) -> Self {
+        Self { low: self.holm_low, high: self.holm_high, ..self.clone() }
+    }
+
     /// Whether a difference from 1 is shown, of whatever size.
     pub fn is_different(&self) -> bool {
         !matches!(self.answer, Answer::Equivalent | Answer::Undecided)

@@ -212,7 +212,7 @@
     const single = queries.length > 0;
     const at = new Map(points.map((p, i) => [p, i]));
     const last = d3.max(points, p => p[0]) ?? 0;
-    const [unit, per] = last > 7200 ? ["h", 3600] : last > 180 ? ["min", 60] : ["s", 1];
+    const [unit, per] = timeUnit(last);
     const starts = [...d3.rollup(points, group => d3.min(group, p => p[0]), p => p[3]).values()];
     const few = points.length < 4000;
     const x = p => p[0] / per;
@@ -231,6 +231,27 @@
     return [legend(new Set(points.map(p => p[2]))), plot];
   }
 
+  // The baseline's rate by block, and its levels as steps.
+  function levels(box, index, width) {
+    const { points, levels, unit: what } = data.levels[index];
+    const [unit, per] = timeUnit(d3.max(points, p => p[0]) ?? 0);
+    const steps = levels.flatMap(([start, end, mean]) => [{ x: start / per, y: mean }, { x: end / per, y: mean }]);
+    const bands = levels.filter(l => l[3] !== null).map(([start, end, , low, high]) => ({ x1: start / per, x2: end / per, y1: low, y2: high }));
+    const ends = [...points.map(p => p[1]), ...bands.flatMap(b => [b.y1, b.y2])];
+    return [Plot.plot(base(box, width, {
+      height: Math.min(320, Math.max(220, width * 0.28)), marginLeft: 52, marginRight: 12, marginBottom: 40,
+      x: { label: `time since the start (${unit})`, labelAnchor: "center", labelArrow: "none" },
+      y: { label: what, grid: true, tickFormat: rateTick, domain: d3.extent(ends), nice: true, labelArrow: "none", ticks: 6 },
+      marks: [
+        Plot.rect(bands, { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fill: "var(--c0)", fillOpacity: 0.15 }),
+        Plot.line(steps, { x: "x", y: "y", stroke: "var(--c0)", strokeWidth: 2 }),
+        Plot.dot(points, { x: p => p[0] / per, y: p => p[1], fill: "var(--ink)", r: 2.5 }),
+        tip(points, { x: p => p[0] / per, y: p => p[1] }, p => `block ${p[2]}, ${d3.format(".3f")(p[0] / per)} ${unit}\n${rate(p[1])} ${what}`),
+      ],
+    }))];
+  }
+
+  const timeUnit = last => (last > 7200 ? ["h", 3600] : last > 180 ? ["min", 60] : ["s", 1]);
   const pairFigures = figures => (figures ? `${nanoseconds(figures[0])} ns (median ${nanoseconds(figures[1])}, spread ${nanoseconds(figures[2])})` : "not measured");
   const nanoseconds = value => (value >= 99.95 ? d3.format(".0f")(value) : d3.format(".3~r")(value));
   // Rows and columns are logical CPUs; `cells` have x, y and title.
@@ -348,7 +369,7 @@
   }
 
   const draw = {
-    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, latency, sharing, waits,
+    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, levels, latency, sharing, waits,
     // Drawn by bars.js, which a page without such charts does not have.
     ...globalThis.queryCharts?.({ data, base, tip, cap, swatches, dark, ticks: TICKS }),
     // Drawn by timelines.js, likewise.

@@ -359,7 +359,7 @@ fn the_verdict_of_a_command() {
         [
             "Elapsed: 9.999 s [9.987, 10.011] on A (one-cpu). Against it: T (2c1t) 0.50x [0.50, 0.50], better.",
             "Other ratios of elapsed: T : A 0.50x [0.50, 0.50], better.",
-            "late (ms, lower is better): 9.997 [9.987, 10.008] on A; T 1.50x [1.50, 1.51], worse.",
+            "late (ms, lower is better): 9.997 [9.987, 10.008] on A; T 1.50x [1.49, 1.51], worse.",
             "tps (tx/s, higher is better): 499.9 [499.3, 500.5] on A; T 2.00x [1.99, 2.01], better.",
             "No difference shown in same.",
             "CPU per run: 9.902 s [9.892, 9.913] on A; no difference shown in 1 comparison. Logical CPUs kept busy: \

@@ -80,6 +80,14 @@ pub fn pseudo_values(blocks: &[LostCpu]) -> Option<(Vec<f64>, f64)> {
     Some(((0..blocks.len()).map(without).collect::<Option<_>>()?, slope))
 }
 
+/// The logarithm of the ratio of shares of time with a CPU, over blocks. `None` without a block.
+///
+/// It tells how much there is to adjust, and knows nothing of what else scatters: whoever chooses ratios by it, and not by
+/// how narrow their adjusted interval came out, does not choose those that came out too narrow.
+pub fn cpu_share(blocks: &[LostCpu]) -> Option<MeanEstimate> {
+    MeanEstimate::of(&blocks.iter().map(|block| block.share).collect::<Vec<_>>())
+}
+
 /// Sets beside each ratio of throughput what it is without lost CPU time, where that can be known.
 pub(crate) fn adjust(study: &Study, observed: &Observed, alpha: f64, estimates: &mut [Estimate]) {
     let adjusted = adjusted(study, observed, alpha);
@@ -96,20 +104,22 @@ fn adjusted(study: &Study, observed: &Observed, alpha: f64) -> Vec<Option<Adjust
         let has_cpus = [top].iter().chain(&below).all(|at| has_a_cpu_each(observed, *at));
         let blocks = if has_cpus { lost(observed, top, &below) } else { Vec::new() };
         let (values, slope) = pseudo_values(&blocks)?;
-        Some((values, slope, mean(blocks.iter().map(|block| block.share))?.exp()))
+        Some((values, slope, cpu_share(&blocks)?))
     };
     let found: Vec<_> = study.comparisons.iter().map(of_comparison).collect();
     let series: Vec<&[f64]> = found.iter().flatten().map(|(values, ..)| values.as_slice()).collect();
     let common = correlation::common(&series);
-    let adjusted = |(values, slope, cpu_share_ratio): (Vec<f64>, f64, f64)| {
+    let adjusted = |(values, slope, share): (Vec<f64>, f64, MeanEstimate)| {
         let estimate = MeanEstimate::correlated(&values, common)?;
-        let (low, high) = estimate.interval(alpha);
+        let ((low, high), (least, most)) = (estimate.interval(alpha), share.interval(alpha));
         Some(Adjusted {
             value: estimate.mean.exp(),
             low: low.exp(),
             high: high.exp(),
             slope,
-            cpu_share_ratio,
+            cpu_share_ratio: share.mean.exp(),
+            cpu_share_ratio_low: least.exp(),
+            cpu_share_ratio_high: most.exp(),
             blocks: values.len() as u32,
         })
     };

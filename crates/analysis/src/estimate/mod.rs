@@ -37,7 +37,7 @@ pub(crate) use guess::standard_error;
 pub use halves::Sides;
 pub(crate) use judge::family_alpha;
 pub use judge::{Rule, equivalence_p, judge, judge_many};
-pub use lost_cpu::{LostCpu, pseudo_values};
+pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
 pub use paired::{Paired, paired, paired_difference};
 pub use power::Power;

@@ -5,16 +5,11 @@
 //! "Repeated significance tests on accumulating data", J. R. Statist. Soc. A 132, 1969). That is simulated here, with
 //! independent blocks and a fixed seed.
 
-use crate::statistics::t_quantile;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use crate::statistics::{Normal, t_quantile};
 
 const STUDIES: u32 = 4000;
 /// More blocks than these are taken as so many.
 const MOST_BLOCKS: u32 = 256;
-/// Uniform numbers whose sum stands for a normal one: its tails are a little lighter, which the t quantiles of few
-/// blocks are not sensitive to.
-const ADDENDS: u32 = 12;
 
 /// The share of studies in which the intervals of 2, 3, … up to `blocks` blocks, each at `level`, all hold the truth.
 /// `None` with fewer than 2 blocks or a level outside of (0, 1).
@@ -24,17 +19,16 @@ pub fn level_at_worst(level: f64, blocks: u32) -> Option<f64> {
     if quantiles.is_empty() {
         return None;
     }
-    let mut random = ChaCha8Rng::seed_from_u64(1969);
+    let mut random = Normal::new(1969);
     let held = (0..STUDIES).filter(|_| always_holds(&quantiles, &mut random)).count();
     Some(held as f64 / f64::from(STUDIES))
 }
 
 /// Whether no interval of a study misses 0, the truth. Running mean and squares by Welford (Technometrics 4, 1962).
-fn always_holds(quantiles: &[f64], random: &mut ChaCha8Rng) -> bool {
-    let mut next = || (0..ADDENDS).map(|_| random.random::<f64>()).sum::<f64>() - f64::from(ADDENDS) / 2.0;
-    let (mut n, mut mean, mut squares) = (1.0, next(), 0.0);
+fn always_holds(quantiles: &[f64], random: &mut Normal) -> bool {
+    let (mut n, mut mean, mut squares) = (1.0, random.draw(), 0.0);
     quantiles.iter().all(|quantile| {
-        let value = next();
+        let value = random.draw();
         n += 1.0;
         let distance = value - mean;
         mean += distance / n;

@@ -308,6 +308,8 @@ fn a_treatments_own_numbers() {
     assert!(!metrics.contains_key("latency_ns_p50") && !metrics.contains_key("left_over_busy_share"));
     // ln 100 and ln 400: mean ln 200, se ln 2, so the interval is 200 · 2^±12.7062.
     close(metrics["rows_per_s"].high, 200.0 * 2f64.powf(12.7062));
+    // Two reads a row: a rate of the same sums, with the same interval.
+    close(metrics["logical_reads_per_s"].high, 400.0 * 2f64.powf(12.7062));
     assert_eq!((metrics["rows_per_s"].unit.as_str(), metrics["steal_share"].unit.as_str()), ("1/s", "share"));
 }
 

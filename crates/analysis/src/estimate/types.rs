@@ -97,6 +97,10 @@ pub struct Adjusted {
     pub slope: f64,
     /// Share of their time with a CPU, the treatment's over the baseline's, as a ratio: geometric mean over blocks.
     pub cpu_share_ratio: f64,
+    /// Lower end of its interval over blocks.
+    pub cpu_share_ratio_low: f64,
+    /// Its upper end.
+    pub cpu_share_ratio_high: f64,
     /// Blocks used.
     pub blocks: u32,
 }

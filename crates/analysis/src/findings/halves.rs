@@ -44,11 +44,17 @@ fn advised(facts: &Facts<'_>) -> String {
     format!("--rewarm {}ms", (LONGER * milliseconds).max(LEAST_ADVISED_MS))
 }
 
-/// `13.6% [12.9, 14.3] faster`.
+/// `13.6% [12.9, 14.3] faster`, with the interval that allows for having been chosen.
 fn change(shift: &Shift) -> Prose {
     let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
     match shift.value < 1.0 {
-        true => prose!("{} slower", &shares(1.0 - shift.value, 1.0 - shift.high, 1.0 - shift.low)),
-        false => prose!("{} faster", &shares(shift.value - 1.0, shift.low - 1.0, shift.high - 1.0)),
+        true => prose!(
+            "{} slower",
+            &shares(1.0 - shift.value, 1.0 - shift.adjusted_high, 1.0 - shift.adjusted_low)
+        ),
+        false => prose!(
+            "{} faster",
+            &shares(shift.value - 1.0, shift.adjusted_low - 1.0, shift.adjusted_high - 1.0)
+        ),
     }
 }

@@ -1,22 +1,21 @@
 //! What ratios would have been had nobody lost CPU time, where that is known better than what they were.
 
-use crate::estimate::Adjusted;
 use crate::words::{MAX_LISTED, finding};
 use crate::{Estimate, Facts, Finding};
 use threadwise_document::{Prose, numbers, prose};
 
-/// Said of ratios whose adjusted interval is at most this much as wide.
-const NARROWER: f64 = 0.85;
-
-/// The ratios that lost CPU time made uncertain.
+/// The ratios whose sides may have lost more CPU time than each other by more than the margin. They are not chosen by how narrow their adjusted
+/// interval is: of those that come out narrow by chance fewer intervals hold.
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
-    let narrower = |estimate: &&Estimate| {
-        estimate.adjusted.is_some_and(|adjusted| {
-            estimate.ratio.has_ends()
-                && width(&adjusted) <= NARROWER * (estimate.ratio.high / estimate.ratio.low).ln()
-        })
+    let is_moved = |estimate: &&Estimate| {
+        let margin = estimate.ratio.margin;
+        estimate.ratio.has_ends()
+            && estimate.adjusted.is_some_and(|adjusted| {
+                adjusted.cpu_share_ratio_low < 1.0 / (1.0 + margin)
+                    || adjusted.cpu_share_ratio_high > 1.0 + margin
+            })
     };
-    let found: Vec<&Estimate> = facts.throughput().filter(narrower).collect();
+    let found: Vec<&Estimate> = facts.throughput().filter(is_moved).collect();
     let sentences = found.iter().take(MAX_LISTED).filter_map(|estimate| sentence(facts, estimate));
     let all = Prose::join(sentences, "; ");
     let evidence: Vec<&str> = found.iter().map(|estimate| estimate.name.as_str()).collect();
@@ -26,10 +25,6 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     };
     let text = prose!("Had sessions lost no CPU time to the hypervisor and others: {}{}.", all, more);
     (!found.is_empty()).then(|| finding("lost-cpu", text, &evidence))
-}
-
-fn width(adjusted: &Adjusted) -> f64 {
-    (adjusted.high / adjusted.low).ln()
 }
 
 /// `same-package to alone 1.98x [1.88, 2.09] instead of 1.91x [1.75, 2.08]`.

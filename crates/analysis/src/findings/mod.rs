@@ -5,6 +5,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod by_state;
+pub(crate) mod drift;
 mod facts;
 pub(crate) mod halves;
 pub(crate) mod long_windows;

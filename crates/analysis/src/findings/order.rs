@@ -25,12 +25,18 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("carry-over", text, &[&largest.treatment]))
 }
 
-/// `2.0% [1.6, 2.4] slower`.
+/// `2.0% [1.6, 2.4] slower`, with the interval that allows for having been chosen.
 fn change(after: &After) -> Prose {
     let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
     match after.value < 1.0 {
-        true => prose!("{} slower", &shares(1.0 - after.value, 1.0 - after.high, 1.0 - after.low)),
-        false => prose!("{} faster", &shares(after.value - 1.0, after.low - 1.0, after.high - 1.0)),
+        true => prose!(
+            "{} slower",
+            &shares(1.0 - after.value, 1.0 - after.adjusted_high, 1.0 - after.adjusted_low)
+        ),
+        false => prose!(
+            "{} faster",
+            &shares(after.value - 1.0, after.adjusted_low - 1.0, after.adjusted_high - 1.0)
+        ),
     }
 }
 

@@ -6,7 +6,7 @@ use super::sweep::Sweep;
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
-use crate::words::{change, finding, judged, names};
+use crate::words::{change_decisive, finding, judged, judged_decisive, names};
 use crate::workload::Nouns;
 use crate::{Answer, Estimate, Finding};
 use threadwise_document::{Prose, numbers, prose};
@@ -43,8 +43,8 @@ fn better_than_linear(facts: &Facts<'_>, nouns: &Nouns) -> Option<Prose> {
             return None;
         }
         let cpu = facts.against_alone(two, "cpu_ns_per_row");
-        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", nouns.noun_one, change(cpu)));
-        Some(prose!("each session does {} of one alone{}", &each.ratio, cpu.unwrap_or_default()))
+        let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", nouns.noun_one, change_decisive(&cpu.ratio)));
+        Some(prose!("each session does {} of one alone{}", &each.ratio.decisive(), cpu.unwrap_or_default()))
     })?;
     Some(prose!(" Better than linear: {}; {} are not told apart here.", text, nouns.causes))
 }
@@ -57,7 +57,10 @@ pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     if !is_all && !found.iter().any(|estimate| !estimate.ratio.is_same()) {
         return None;
     }
-    let text = by_group(facts, |group| Some(judged(ratio_of(group)?)))?;
+    // Where it is told for what it turned out to be, with the interval that decides.
+    let shown =
+        |estimate: &Estimate| if is_all { judged(estimate) } else { judged_decisive(&estimate.ratio) };
+    let text = by_group(facts, |group| Some(shown(ratio_of(group)?)))?;
     let alone = facts.alone("one alone");
     let text = prose!("Two sessions taking turns on one logical CPU against {}: {}.", alone, text);
     Some(finding("one-cpu", text, &names(&found)))

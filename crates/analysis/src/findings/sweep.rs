@@ -4,7 +4,7 @@ use super::facts::Shape;
 use crate::Facts;
 use crate::estimate::{Guess, THROUGHPUT};
 use crate::groups::group_words;
-use crate::words::{change, finding, judged, likely};
+use crate::words::{change_decisive, finding, judged_decisive, likely};
 use crate::{Estimate, Finding};
 use threadwise_document::numbers::count_word;
 use threadwise_document::{Mark, Prose, prose};
@@ -71,7 +71,9 @@ impl<'a> Sweep<'a> {
     fn latency_knee(&self) -> usize {
         let costs_more = |point: &Point<'_>| {
             let both = point.step_p99.zip(point.step);
-            both.is_some_and(|(p99, step)| p99.ratio.is_higher() && p99.ratio.low > step.ratio.high.max(1.0))
+            both.is_some_and(|(p99, step)| {
+                p99.ratio.is_higher() && p99.ratio.holm_low > step.ratio.holm_high.max(1.0)
+            })
         };
         let first = self.points.iter().position(costs_more).unwrap_or(self.points.len());
         first.saturating_sub(1).min(self.knee())
@@ -172,14 +174,17 @@ pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
         evidence.extend(sweep.points.iter().filter_map(|point| Some(point.alone?.name.as_str())));
         evidence.extend(sweep.points.iter().filter_map(|point| Some(point.step?.name.as_str())));
     }
-    (!sentences.is_empty()).then(|| finding("sweep", Prose::join(sentences, " "), &evidence))
+    let is_any = !sentences.is_empty();
+    sentences.push("Intervals here are adjusted for all comparisons.".into());
+    is_any.then(|| finding("sweep", Prose::join(sentences, " "), &evidence))
 }
 
 fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
     let knee = &sweep.points[sweep.knee()];
     let Some(next) = sweep.decisive() else {
         let one = facts.alone("one");
-        let reached = knee.alone.map(|alone| prose!(" ({} of {})", &alone.ratio, one)).unwrap_or_default();
+        let reached =
+            knee.alone.map(|alone| prose!(" ({} of {})", &alone.ratio.decisive(), one)).unwrap_or_default();
         return prose!(
             "Throughput{} still grows at {} sessions{}, the most that were tried.",
             place,
@@ -189,13 +194,15 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
     };
     // The first step of a sweep is the comparison with the baseline.
     let alone = next.alone.filter(|alone| next.step.is_none_or(|step| step.name != alone.name));
-    let alone = alone.map(|alone| prose!("{} of {}", &alone.ratio, facts.alone("one alone")));
-    let figures = Prose::join(next.step.map(judged).into_iter().chain(alone), "; ");
+    // The step is taken from the data that are to show it, so its figures have the intervals that decide.
+    let alone = alone.map(|alone| prose!("{} of {}", &alone.ratio.decisive(), facts.alone("one alone")));
+    let step = next.step.map(|step| judged_decisive(&step.ratio));
+    let figures = Prose::join(step.into_iter().chain(alone), "; ");
     let wait = match next.step_p99 {
         Some(p99) if p99.ratio.is_higher() => {
-            prose!("; each waits longer: p99 {}", change(p99))
+            prose!("; each waits longer: p99 {}", change_decisive(&p99.ratio))
         }
-        Some(p99) => prose!("; p99 {}", change(p99)),
+        Some(p99) => prose!("; p99 {}", change_decisive(&p99.ratio)),
         None => Prose::default(),
     };
     let (fewer, more) = (count_word(knee.sessions()), Prose::from(count_word(next.sessions())));
@@ -238,7 +245,7 @@ fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
     match sweep.points[knee].step_p99 {
         _ if latency + 1 < knee => prose!("{} for latency, {} for throughput", fewer, most),
         Some(p99) if latency < knee => {
-            prose!("{} for latency, {} for throughput (p99 {})", fewer, most, change(p99))
+            prose!("{} for latency, {} for throughput (p99 {})", fewer, most, change_decisive(&p99.ratio))
         }
         _ => most.into(),
     }

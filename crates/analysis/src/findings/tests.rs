@@ -74,7 +74,7 @@ fn a_small_guest_without_siblings() {
         [
             "Two sessions on two cores do 1.94x [1.94, 1.94] one session's reads.",
             "Busy sessions to use: two.",
-            "Three sessions add nothing to two (1.00x [1.00, 1.00], the same within 3%; 1.94x [1.94, 1.94] of one alone); each waits longer: p99 +60% [60, 60].",
+            "Three sessions add nothing to two (1.00x [1.00, 1.00], the same within 3%; 1.94x [1.94, 1.95] of one alone); each waits longer: p99 +60% [60, 60]. Intervals here are adjusted for all comparisons.",
             "SMT yield: not measurable here (no core is declared with two logical CPUs, and a hypervisor may hide siblings); that does not mean none.",
             "KVM guest, declared as 2 logical CPUs on 2 cores of 1 package, SMT undeclared, 1 NUMA node.",
             "Trust: noise floor ±0.2%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
@@ -167,7 +167,8 @@ fn a_sweep_that_ends_too_early_gives_no_advice() {
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, "sweep"),
-        "Throughput still grows at four sessions (3.80x [3.79, 3.80] of one), the most that were tried."
+        "Throughput still grows at four sessions (3.80x [3.79, 3.81] of one), the most that were tried. \
+         Intervals here are adjusted for all comparisons."
     );
     assert!(findings.iter().all(|finding| finding.kind != "advice"));
 }
@@ -207,6 +208,37 @@ fn two_packages() {
         "Two sessions on two packages against two cores of one: 1.00x [1.00, 1.00], the same within 3%. \
          Fewer NUMA nodes than packages are declared, so this says nothing about local and remote memory."
     );
+}
+
+#[test]
+fn that_most_blocks_are_flagged_says_what_that_means() {
+    let study = study(&[""], &["P same-package 2"]);
+    let said = |flagged: u32| {
+        let mut all = runs(12, &[("P", 1.95)]);
+        for one in all.iter_mut().filter(|run| run.block < flagged) {
+            one.slices[0].cpu_times = vec![cpu_times(0, 90, 4)];
+        }
+        let topology = machine(1, 2, 1);
+        let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+        of_kind(&plain_verdict(&study, &topology, &analysis), "trust")
+    };
+    assert!(
+        said(6).contains("; 6 blocks flagged (steal above 1%): trust ratios, not rates; enough"),
+        "{}",
+        said(6)
+    );
+    let most = "; 7 of 12 blocks flagged (steal above 1%): trust ratios, not rates; so what was measured is a disturbed \
+                machine (ratios of the other blocks are in the report); enough";
+    assert!(said(7).contains(most), "{}", said(7));
+    for (flagged, which, left) in
+        [(9, "9 of 12 blocks", "3 other blocks are not enough"), (12, "all blocks", "no block is left")]
+    {
+        let most = format!(
+            "; {which} flagged (steal above 1%): trust ratios, not rates; so what was measured is a disturbed machine, \
+             and {left} to tell what that does to ratios; enough"
+        );
+        assert!(said(flagged).contains(&most), "{}", said(flagged));
+    }
 }
 
 #[test]

@@ -255,13 +255,37 @@ pub fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
     parts.extend(measured_disturbances(covariates));
     let flagged = covariates.flagged_blocks.len();
     if flagged > 0 {
-        let which = match flagged == facts.analysis.blocks as usize && flagged > 1 {
-            true => "all blocks".to_owned(),
-            false => counted(flagged, "block"),
+        let blocks = facts.analysis.blocks as usize;
+        let which = match flagged {
+            _ if flagged == blocks && flagged > 1 => "all blocks".to_owned(),
+            _ if 2 * flagged > blocks => format!("{flagged} of {}", counted(blocks, "block")),
+            _ => counted(flagged, "block"),
         };
         parts.push(prose!("{} flagged ({}): trust ratios, not rates", which, flags(covariates)));
+        parts.extend(mostly_flagged(blocks, flagged));
     }
     parts
+}
+
+/// What it means that more than half of the blocks are flagged: disturbance is no exception, and what the others show is
+/// a second estimate only where enough of them are left.
+fn mostly_flagged(blocks: usize, flagged: usize) -> Option<Prose> {
+    let left = blocks.checked_sub(flagged).filter(|left| *left < flagged)?;
+    Some(match left >= (MIN_BLOCKS / 2) as usize {
+        true => "so what was measured is a disturbed machine (ratios of the other blocks are in the report)"
+            .into(),
+        false => {
+            let left = match left {
+                0 => "no block is left".to_owned(),
+                1 => "1 other block is not enough".to_owned(),
+                _ => format!("{left} other blocks are not enough"),
+            };
+            prose!(
+                "so what was measured is a disturbed machine, and {} to tell what that does to ratios",
+                left
+            )
+        }
+    })
 }
 
 /// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a recipe does
@@ -462,17 +486,24 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
     };
     if let Some(worst) = floors.iter().filter(differs).max_by(|a, b| a.floor.total_cmp(&b.floor)) {
         let (name, place) = named(worst);
-        let interval = Prose::figure(format!(
-            "[{}, {}]",
-            numbers::ratio_near_1(worst.low),
-            numbers::ratio_near_1(worst.high)
-        ));
+        // Of several groups the one that differs most is named by rank: its interval would not allow for the choice.
+        let what = match floors.iter().filter(differs).count() {
+            _ if floors.len() == 1 => prose!(
+                "is {}, and should be 1",
+                Prose::figure(format!(
+                    "[{}, {}]",
+                    numbers::ratio_near_1(worst.low),
+                    numbers::ratio_near_1(worst.high)
+                ))
+            ),
+            several => prose!("is not 1, as it should be, and so in {} of {} groups", several, floors.len()),
+        };
         let text = prose!(
-            "A/A alarm: {} against itself{} is {}, and should be 1: something changed between runs that differ in \
-             nothing, and may be in every ratio.",
+            "A/A alarm: {} against itself{} {}: something changed between runs that differ in nothing, and may be in \
+             every ratio.",
             name,
             place,
-            interval
+            what
         );
         return Some(finding("a-a-alarm", text, &[]));
     }

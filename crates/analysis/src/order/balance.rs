@@ -92,7 +92,17 @@ mod tests {
 
     fn found(low: f64, high: f64) -> Option<Judged> {
         let mean = (low + high) / 2.0;
-        Some(Judged { mean, low, high, blocks: 8, p_t: 0.5, adjusted_p: 1.0, is_shown: false })
+        Some(Judged {
+            mean,
+            low,
+            high,
+            adjusted_low: low,
+            adjusted_high: high,
+            blocks: 8,
+            p_t: 0.5,
+            adjusted_p: 1.0,
+            is_shown: false,
+        })
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub struct Judged {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Lower end of the interval that holds for all predecessors together, whichever is named.
+    pub adjusted_low: f64,
+    /// Its upper end.
+    pub adjusted_high: f64,
     /// Blocks that it is from.
     pub blocks: u32,
     /// p of the t test.
@@ -34,13 +38,19 @@ pub fn judged(by_block: &[Vec<Option<f64>>], treatments: usize, alpha: f64) -> V
         .collect();
     let p_values: Vec<f64> = estimates.iter().flatten().map(MeanEstimate::p).collect();
     let mut steps = holm(&p_values, alpha).into_iter();
+    let family = p_values.len();
     let mut judge = |estimate: MeanEstimate| {
-        let adjusted_p = steps.next()?.adjusted_p;
+        let step = steps.next()?;
+        let adjusted_p = step.adjusted_p;
         let (low, high) = estimate.interval(alpha);
+        // No narrower than Bonferroni's (Dunn, J. American Statistical Association 56, 1961).
+        let (adjusted_low, adjusted_high) = estimate.interval(step.interval_alpha.min(alpha / family as f64));
         Some(Judged {
             mean: estimate.mean,
             low,
             high,
+            adjusted_low,
+            adjusted_high,
             blocks: estimate.n as u32,
             p_t: estimate.p(),
             adjusted_p,

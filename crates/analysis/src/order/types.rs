@@ -52,6 +52,10 @@ pub struct After {
     pub low: f64,
     /// Upper end; infinite with one block.
     pub high: f64,
+    /// Lower end of the interval that holds for all treatments together.
+    pub adjusted_low: f64,
+    /// Its upper end.
+    pub adjusted_high: f64,
     /// Blocks that it is from.
     pub blocks: u32,
     /// p of the t test.
@@ -71,6 +75,8 @@ impl After {
             value: judged.mean.exp(),
             low: judged.low.exp(),
             high: judged.high.exp(),
+            adjusted_low: judged.adjusted_low.exp(),
+            adjusted_high: judged.adjusted_high.exp(),
             blocks: judged.blocks,
             p_t: judged.p_t,
             adjusted_p: judged.adjusted_p,

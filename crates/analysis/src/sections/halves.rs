@@ -65,14 +65,17 @@ fn compared(facts: &Facts<'_>, halves: &Halves, largest: &Shift) -> Prose {
     )
 }
 
-/// `+2.0% [1.6, 2.4]`.
+/// `+2.0% [1.6, 2.4]`, with the interval that allows for having been chosen.
 fn change(shift: &Shift) -> Prose {
     let mut text = Prose::figure(numbers::change(shift.value));
     match shift.blocks < 2 {
         true => text.push(" (1 block, no interval)"),
         false => {
             text.push(" ");
-            text.push(Prose::of(Class::Interval, numbers::change_ends(shift.low, shift.high, shift.value)));
+            text.push(Prose::of(
+                Class::Interval,
+                numbers::change_ends(shift.adjusted_low, shift.adjusted_high, shift.value),
+            ));
         }
     }
     text

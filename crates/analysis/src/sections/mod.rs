@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod by_state;
 pub mod cells;
+pub mod drift;
 pub mod failures;
 pub mod halves;
 pub mod hardware;

@@ -57,14 +57,17 @@ fn tested(facts: &Facts<'_>, order: &Order, largest: &After) -> Prose {
     text
 }
 
-/// `-2.0% [-2.4, -1.6]`.
+/// `-2.0% [-2.4, -1.6]`, with the interval that allows for having been chosen.
 fn change(after: &After) -> Prose {
     let mut text = Prose::figure(numbers::change(after.value));
     match after.blocks < 2 {
         true => text.push(" (1 block, no interval)"),
         false => {
             text.push(" ");
-            text.push(Prose::of(Class::Interval, numbers::change_ends(after.low, after.high, after.value)));
+            text.push(Prose::of(
+                Class::Interval,
+                numbers::change_ends(after.adjusted_low, after.adjusted_high, after.value),
+            ));
         }
     }
     text

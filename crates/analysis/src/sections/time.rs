@@ -1,5 +1,6 @@
 //! Every slice in time order: drift shows as a slope that all treatments have in common.
 
+use super::drift;
 use crate::Facts;
 use crate::commands::elapsed_ns;
 use crate::workload::Nouns;
@@ -65,6 +66,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
         thinned
     );
     let title = if study.runs_whole() { "Every run in time order" } else { "Every slice in time order" };
+    let levels = drift::figures(facts, nouns);
     let figures = charts.into_iter().map(|chart| {
         Block::Figure(Box::new(Figure {
             wide: true,
@@ -74,7 +76,8 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
             chart: Chart::Slices(chart),
         }))
     });
-    Section::new("time", "Drift", std::iter::once(Block::Text(about, Shown::Page)).chain(figures).collect())
+    let about = std::iter::once(Block::Text(about, Shown::Page));
+    Section::new("time", "Drift", about.chain(levels).chain(figures).collect())
 }
 
 /// Whether slices are single executions of queries, which differ by what they execute.

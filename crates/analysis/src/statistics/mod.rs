@@ -5,12 +5,14 @@
 //! Sources in one place: docs/METHODOLOGY.md.
 
 pub mod average;
+pub mod change_points;
 pub mod correlation;
 pub mod false_discovery;
 pub mod holm;
 pub mod latency;
 pub mod mean;
 pub mod moderated;
+pub mod normal;
 pub mod permutation;
 pub mod student;
 
@@ -20,5 +22,6 @@ pub use holm::{HolmStep, holm};
 pub use latency::{HistogramError, MergedLatency};
 pub use mean::MeanEstimate;
 pub use moderated::{Prior, moderated};
+pub use normal::Normal;
 pub use permutation::{EXACT_SIGN_FLIP_LIMIT, SIGN_FLIPS, sign_flip_p};
 pub use student::{Summary, summary, t_quantile, t_two_sided_p};

@@ -5,7 +5,8 @@ use super::types::{ITEM_S, Pair, Point, Series, Step};
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Observed;
 use crate::setting::Setting;
-use crate::{Analysis, Direction, Estimate, Ratio};
+use crate::statistics::t_quantile;
+use crate::{Analysis, Direction, Estimate, Interval, Ratio};
 use threadwise_study::{Comparison, Role, Run, Study, Treatment};
 
 /// Factors that are a schedule.
@@ -31,10 +32,10 @@ pub fn series(
     }
     let line = |mut line: Vec<usize>| {
         line.sort_by_key(|at| study.treatments[*at].sessions);
-        let first = &study.treatments[line[0]];
+        let (first, points) = (&study.treatments[line[0]], line.len());
         let steps_and_points: Vec<(usize, Point)> = line
             .into_iter()
-            .filter_map(|at| Some((at, point(analysis, commands, setting, at, (observed, runs))?)))
+            .filter_map(|at| Some((at, point(analysis, commands, setting, (at, points), (observed, runs))?)))
             .collect();
         let step = |pair: &[(usize, Point)]| {
             let (from, to) = (&study.treatments[pair[0].0], &study.treatments[pair[1].0]);
@@ -85,7 +86,7 @@ fn point(
     analysis: &Analysis,
     commands: &Commands,
     setting: &Setting<'_>,
-    at: usize,
+    (at, points): (usize, usize),
     (observed, runs): (&Observed, &[Run]),
 ) -> Option<Point> {
     let study = setting.study;
@@ -94,14 +95,33 @@ fn point(
         Role::Compared => analysis.treatments.get(at)?.metrics.get(metric),
         _ => commands.baseline(&treatment.group, metric),
     };
+    let joint = |interval: &Interval| {
+        joint(
+            interval,
+            analysis.treatments.get(at).map_or(0, |summary| summary.runs),
+            (setting.alpha, points),
+        )
+    };
+    let (item_s, total_s) = (figure(ITEM_S)?.clone(), figure(ELAPSED).map(|ns| ns.scaled(1e-9, "s")));
     Some(Point {
         treatment: treatment.name.clone(),
         jobs: treatment.sessions,
-        item_s: figure(ITEM_S)?.clone(),
-        total_s: figure(ELAPSED).map(|ns| ns.scaled(1e-9, "s")),
+        item_s_joint: joint(&item_s),
+        item_s,
+        total_s_joint: total_s.as_ref().map(joint),
+        total_s,
         idle_share: figure(IDLE_SHARE).map(|share| share.scaled(1.0, "share")),
         computed: Runs::of(observed, runs, &alike(study, at)).computed(treatment.sessions, setting.alpha),
     })
+}
+
+/// The interval of a geometric mean over so many blocks at level 1 − `alpha` made one at level 1 − `alpha` / m, which holds
+/// for m of them together (Dunn, J. American Statistical Association 56, 1961).
+pub(crate) fn joint(interval: &Interval, blocks: u32, (alpha, family): (f64, usize)) -> Interval {
+    let quantile = |alpha: f64| t_quantile(1.0 - alpha / 2.0, f64::from(blocks.saturating_sub(1)));
+    let wider = quantile(alpha / family.max(1) as f64).zip(quantile(alpha)).map(|(joint, own)| joint / own);
+    let end = |end: f64| wider.map_or(end, |wider| interval.mean * (end / interval.mean).powf(wider));
+    Interval { low: end(interval.low), high: end(interval.high), ..interval.clone() }
 }
 
 /// A treatment, and of the baseline its twin as well.

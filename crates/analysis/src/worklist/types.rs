@@ -43,8 +43,12 @@ pub struct Point {
     pub jobs: u32,
     /// Seconds per item.
     pub item_s: Interval,
+    /// The same with an interval that holds for all points of the series together, whichever is named.
+    pub item_s_joint: Interval,
     /// Seconds of the whole list.
     pub total_s: Option<Interval>,
+    /// The same with an interval that holds for all points of the series together.
+    pub total_s_joint: Option<Interval>,
     /// Share of the jobs' time in which they had nothing left to do.
     pub idle_share: Option<Interval>,
     /// Seconds that the whole list would have taken by other schedules, computed from how long each item

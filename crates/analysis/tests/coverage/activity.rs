@@ -4,12 +4,13 @@
 //! differ by 5%.
 
 use crate::noise::Normal;
-use crate::rules::{ALPHA, MARGIN};
+use crate::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Paired, Rule, judge_bounded, paired, paired_difference};
 use threadwise_analysis::statistics::{MeanEstimate, arithmetic, mean};
 use threadwise_analysis::{Answer, Direction, Interval};
 
-const STUDIES: u64 = 1000;
+/// Studies a line, where nothing else is asked for.
+const IN_CI: u64 = 400;
 /// Samples of a treatment in a block.
 const SAMPLES: usize = 200;
 /// Shares of running, of seven waits, and of what is left.
@@ -54,7 +55,7 @@ fn shares((treatments, blocks): (usize, usize), more: f64, random: &mut Normal) 
             truth[MOVED] += more;
             truth[0] -= more;
         }
-        truth.iter_mut().for_each(|share| *share *= (0.15 * random.next()).exp());
+        truth.iter_mut().for_each(|share| *share *= (0.15 * random.draw()).exp());
         let sum: f64 = truth.iter().sum();
         for _ in 0..SAMPLES {
             let mut left = random.uniform() * sum;
@@ -81,12 +82,12 @@ fn percent(share: f64) -> f64 {
 fn waits_that_did_not_change() {
     for treatments in [4, 8] {
         let mut before = 0.0;
-        let shown = share_of(STUDIES, |random| {
+        let shown = share_of(count(IN_CI), |random| {
             let all = shares((treatments, 8), 0.0, random);
             before += f64::from(u8::from(all[1..8].iter().any(is_apart)));
             judged(&all).iter().any(Paired::is_shown)
         });
-        let before = before / STUDIES as f64;
+        let before = before / count(IN_CI) as f64;
         println!(
             "waits, {treatments} treatments: changed in {:.1}% of studies of nothing ({:.1}% before)",
             percent(shown),
@@ -100,7 +101,7 @@ fn waits_that_did_not_change() {
 fn a_wait_that_changed_by_ten_points() {
     for (treatments, blocks, least) in [(4, 8, 0.2), (8, 8, 0.1), (4, 16, 0.85), (8, 16, 0.8)] {
         let (mut named, mut covered) = (0.0, 0.0);
-        let shown = share_of(STUDIES, |random| {
+        let shown = share_of(count(IN_CI), |random| {
             let family = judged(&shares((treatments, blocks), 0.1, random));
             let at = (MOVED + 1) * treatments - 1;
             // The change that a verdict names, the largest of the treatment's, holds the truth of what it names.
@@ -127,8 +128,8 @@ fn a_wait_that_changed_by_ten_points() {
 /// Positive numbers by treatment and block with this standard deviation of logarithms, each block with a level of its
 /// own that all treatments share.
 fn levels(treatments: usize, sd: f64, shared_sd: f64, random: &mut Normal) -> Numbers {
-    let shared: Vec<f64> = (0..8).map(|_| shared_sd * random.next()).collect();
-    let one = |_| shared.iter().map(|level| (level + sd * random.next()).exp()).collect();
+    let shared: Vec<f64> = (0..8).map(|_| shared_sd * random.draw()).collect();
+    let one = |_| shared.iter().map(|level| (level + sd * random.draw()).exp()).collect();
     (0..treatments + 2).map(one).collect()
 }
 
@@ -136,7 +137,7 @@ fn levels(treatments: usize, sd: f64, shared_sd: f64, random: &mut Normal) -> Nu
 fn spins_that_did_not_change() {
     for treatments in [4, 8] {
         let mut before = 0.0;
-        let shown = share_of(STUDIES, |random| {
+        let shown = share_of(count(IN_CI), |random| {
             let spins = levels(treatments, 0.2, 0.0, random);
             before += f64::from(u8::from(is_apart(&spins)));
             let logs = spins.iter().map(|one| one.iter().map(|value| value.ln()).collect()).collect();
@@ -145,7 +146,7 @@ fn spins_that_did_not_change() {
         println!(
             "spins, {treatments} treatments: changed in {:.1}% of studies of nothing ({:.1}% before)",
             percent(shown),
-            percent(before / STUDIES as f64)
+            percent(before / count(IN_CI) as f64)
         );
         assert!(shown <= 0.05, "{shown}");
     }
@@ -175,18 +176,18 @@ fn differs_by_means(seconds: &Numbers) -> bool {
 fn core_seconds_that_did_not_change() {
     for treatments in [4, 8] {
         let mut before = 0.0;
-        let shown = share_of(STUDIES, |random| {
+        let shown = share_of(count(IN_CI), |random| {
             let seconds = levels(treatments, 0.055, 0.1, random);
             before += f64::from(u8::from(differs_by_means(&seconds)));
             differs(&seconds, 0.0)
         });
         let within_bounds =
-            share_of(STUDIES, |random| differs(&levels(treatments, 0.055, 0.1, random), 0.02));
+            share_of(count(IN_CI), |random| differs(&levels(treatments, 0.055, 0.1, random), 0.02));
         println!(
             "core-seconds, {treatments} treatments: changed in {:.1}% of studies of nothing ({:.1}% before), within \
              bounds in {:.1}%",
             percent(shown),
-            percent(before / STUDIES as f64),
+            percent(before / count(IN_CI) as f64),
             percent(within_bounds)
         );
         assert!(shown <= 0.05 && within_bounds <= shown, "{shown} {within_bounds}");

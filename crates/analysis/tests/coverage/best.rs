@@ -5,11 +5,12 @@
 
 use crate::noise::Normal;
 use crate::queries::drawn;
-use crate::rules::{ALPHA, MARGIN};
+use crate::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{best, near_best};
 use threadwise_analysis::statistics::mean;
 
-const STUDIES: u64 = 1000;
+/// Studies a line, where nothing else is asked for.
+const IN_CI: u64 = 400;
 const CANDIDATES: usize = 8;
 const BLOCKS: usize = 8;
 
@@ -24,7 +25,7 @@ struct Noise {
 /// Logarithms by candidate and block.
 fn study(truth: &[f64], noise: Noise, random: &mut Normal) -> Vec<Vec<f64>> {
     let one = |truth: &f64| {
-        let sd = noise.sd * noise.spread.powf(random.next());
+        let sd = noise.sd * noise.spread.powf(random.draw());
         (0..BLOCKS).map(|_| truth + sd * drawn(noise.heavy, random)).collect()
     };
     truth.iter().map(one).collect()
@@ -72,9 +73,10 @@ fn said(truth: &[f64], noise: Noise) -> Said {
             share(!near.is_empty()),
         ]
     };
-    let sum = (0..STUDIES).map(each).fold([0.0; 7], |sum, one| std::array::from_fn(|at| sum[at] + one[at]));
+    let sum =
+        (0..count(IN_CI)).map(each).fold([0.0; 7], |sum, one| std::array::from_fn(|at| sum[at] + one[at]));
     let [named, wrong, left_out, among, wrong_before, wrong_near, near] =
-        sum.map(|sum| 100.0 * sum / STUDIES as f64);
+        sum.map(|sum| 100.0 * sum / count(IN_CI) as f64);
     Said { named, wrong, left_out, among, wrong_before, wrong_near, near }
 }
 

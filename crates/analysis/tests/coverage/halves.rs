@@ -2,12 +2,13 @@
 //! ratio.
 
 use crate::noise::Normal;
-use crate::rules::{ALPHA, MARGIN};
+use crate::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Sides, Work, block_difference};
 use threadwise_analysis::halves::{half_difference, is_beyond, judged};
 use threadwise_analysis::statistics::mean;
 
-const STUDIES: u64 = 2000;
+/// Studies a line, where nothing else is asked for.
+const IN_CI: u64 = 500;
 const BLOCKS: usize = 8;
 const ROUNDS: usize = 20;
 /// A, A′, and what is compared; the first of those warms slowly.
@@ -51,11 +52,11 @@ struct Seen {
 /// First halves, second halves and whole slices of each treatment in a block.
 fn block(case: Case, random: &mut Normal) -> Vec<[Vec<Work>; 3]> {
     let of_treatment = |at: usize, random: &mut Normal| {
-        let level = BLOCK_SD * random.next();
+        let level = BLOCK_SD * random.draw();
         let mut sides = [(); 3].map(|()| Vec::with_capacity(ROUNDS));
         for _ in 0..ROUNDS {
             let mut half = |mean: f64| {
-                let log = level + std::f64::consts::SQRT_2 * SLICE_SD * random.next();
+                let log = level + std::f64::consts::SQRT_2 * SLICE_SD * random.draw();
                 let stop = if random.uniform() < case.stopped { 0.3 } else { 1.0 };
                 let rows = 1e6 * mean * stop * log.exp();
                 Work { slices: 1, rows, window_ns: 1e6 * HALF_MS, ..Work::default() }
@@ -100,8 +101,8 @@ fn study(case: Case, seed: u64) -> Seen {
 fn studies(case: Case) -> [f64; 4] {
     let half = |seeds: std::ops::Range<u64>| seeds.map(|seed| study(case, seed)).collect::<Vec<_>>();
     let all = std::thread::scope(|scope| {
-        let first = scope.spawn(|| half(0..STUDIES / 2));
-        let second = half(STUDIES / 2..STUDIES);
+        let first = scope.spawn(|| half(0..count(IN_CI) / 2));
+        let second = half(count(IN_CI) / 2..count(IN_CI));
         [first.join().unwrap(), second].concat()
     });
     let share = |is_so: fn(&Seen) -> bool| mean(all.iter().map(|one| f64::from(u8::from(is_so(one)))));

@@ -7,8 +7,10 @@
 
 mod activity;
 mod best;
+mod drift;
 mod guess;
 mod halves;
+mod knee;
 mod long_windows;
 mod lost_cpu;
 mod noise;

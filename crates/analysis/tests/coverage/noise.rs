@@ -1,9 +1,8 @@
 //! Studies of a machine with noise as it was met: unequal by treatment, correlated from block to block, with
 //! disturbed blocks, stalls, drift inside of blocks and co-runners that come and go.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use threadwise_analysis::estimate::Work;
+pub use threadwise_analysis::statistics::Normal;
 
 /// Rounds of a block, where it is not about them.
 pub const ROUNDS: usize = 10;
@@ -45,48 +44,17 @@ pub const QUIET: Machine = Machine {
     co_runner: (1.0, 0.0, 0.0),
 };
 
-/// Standard normal numbers by the polar method (Marsaglia and Bray 1964).
-pub struct Normal {
-    random: ChaCha8Rng,
-    spare: Option<f64>,
-}
-
-impl Normal {
-    pub fn new(seed: u64) -> Self {
-        Self { random: ChaCha8Rng::seed_from_u64(seed), spare: None }
-    }
-
-    pub fn uniform(&mut self) -> f64 {
-        (f64::from(self.random.next_u32()) + 0.5) / (f64::from(u32::MAX) + 1.0)
-    }
-
-    pub fn next(&mut self) -> f64 {
-        if let Some(spare) = self.spare.take() {
-            return spare;
-        }
-        loop {
-            let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
-            let square = x * x + y * y;
-            if square > 0.0 && square < 1.0 {
-                let factor = (-2.0 * square.ln() / square).sqrt();
-                self.spare = Some(y * factor);
-                return x * factor;
-            }
-        }
-    }
-}
-
 impl Machine {
     /// A study of so many blocks: by block, treatment and round what was done.
     pub fn study(&self, blocks: usize, seed: u64) -> Vec<Vec<Vec<Work>>> {
         let mut random = Normal::new(seed);
         let treatments = self.effects.len() + 2;
-        let mut levels: Vec<f64> = (0..treatments).map(|_| random.next()).collect();
+        let mut levels: Vec<f64> = (0..treatments).map(|_| random.draw()).collect();
         let mut is_visited = random.uniform() < self.co_runner.1;
         let mut all = Vec::with_capacity(blocks);
         for _ in 0..blocks {
             let depth = if random.uniform() < self.disturbed.0 { (1.0 - self.disturbed.1).ln() } else { 0.0 };
-            let slope = self.drift * random.next();
+            let slope = self.drift * random.draw();
             let mut block = vec![Vec::with_capacity(self.rounds); treatments];
             for round in 0..self.rounds {
                 let common = slope * (round as f64 / (self.rounds - 1) as f64 - 0.5);
@@ -99,7 +67,7 @@ impl Machine {
                     let log = common
                         + self.level(at, &levels)
                         + if at < 2 { 0.0 } else { depth }
-                        + self.slice_sd * random.next()
+                        + self.slice_sd * random.draw()
                         + if is_visited { (1.0 - self.co_runner.2).ln() } else { 0.0 };
                     let rate = if stall { 0.01 } else { 1.0 } * 1e6 * log.exp();
                     block[at].push(Work { slices: 1, rows: rate, window_ns: 5e7, ..Work::default() });
@@ -108,7 +76,7 @@ impl Machine {
             all.push(block);
             let fresh = (1.0 - self.ar1 * self.ar1).sqrt();
             for level in &mut levels {
-                *level = self.ar1 * *level + fresh * random.next();
+                *level = self.ar1 * *level + fresh * random.draw();
             }
         }
         all

@@ -35,17 +35,17 @@ const PLAIN: Noise =
 /// With variance 1.
 pub fn drawn(heavy: bool, random: &mut Normal) -> f64 {
     if !heavy {
-        return random.next();
+        return random.draw();
     }
-    let squares: f64 = (0..3).map(|_| random.next().powi(2)).sum();
-    random.next() / squares.sqrt()
+    let squares: f64 = (0..3).map(|_| random.draw().powi(2)).sum();
+    random.draw() / squares.sqrt()
 }
 
 /// d by query and block. Standard deviations lie around 3%, and scatter by a factor of 2 (that of a standard deviation).
 fn study(noise: Noise, effects: &[f64], random: &mut Normal) -> Vec<Vec<f64>> {
     let drift: Vec<f64> = (0..noise.blocks).map(|_| drawn(noise.heavy, random)).collect();
     let query = |at: usize, random: &mut Normal| -> Vec<f64> {
-        let sd = 0.03 * noise.spread.powf(random.next()) * if at == 0 { noise.first } else { 1.0 };
+        let sd = 0.03 * noise.spread.powf(random.draw()) * if at == 0 { noise.first } else { 1.0 };
         let mut last = drawn(noise.heavy, random);
         let d = drift.iter().map(|shared| {
             let now = last;

@@ -20,6 +20,11 @@ pub fn series(study: &[Vec<Vec<Work>>]) -> Vec<Vec<f64>> {
     std::iter::once(twins).chain(compared).collect()
 }
 
+/// So many studies in CI, or with `THREADWISE_TEST_STUDIES` set, which is for runs by hand, as many as it says.
+pub fn count(in_ci: u64) -> u64 {
+    std::env::var("THREADWISE_TEST_STUDIES").ok().and_then(|count| count.parse().ok()).unwrap_or(in_ci)
+}
+
 /// Estimates of all series as the analysis makes them.
 pub fn means(series: &[Vec<f64>]) -> Vec<MeanEstimate> {
     let all: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();

@@ -1,10 +1,11 @@
 //! Stopping on width: how often the last interval covers the truth, and how many blocks it takes.
 
 use crate::noise::{Machine, QUIET};
-use crate::rules::{ALPHA, before, means, series};
+use crate::rules::{ALPHA, before, count, means, series};
 use threadwise_analysis::UNTIL_LEVEL_SHARE;
 
-const STUDIES: u64 = 1000;
+/// Studies a line, where nothing else is asked for.
+const IN_CI: u64 = 400;
 /// Blocks at which `--until` looks.
 const LOOKS: [usize; 11] = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 /// Blocks at which it looked before, at a fifth of alpha each; it ended at 64.
@@ -13,7 +14,7 @@ const LOOKS_BEFORE: [usize; 6] = [8, 16, 32, 64, 128, 256];
 /// Studies to ±2%: share covered and mean number of blocks, now and before.
 fn until(machine: &Machine, width: f64) -> [(f64, f64); 2] {
     let mut sums = [(0.0, 0.0); 2];
-    for seed in 0..STUDIES {
+    for seed in 0..count(IN_CI) {
         let study = machine.study(LOOKS[LOOKS.len() - 1], seed);
         let all = series(&study);
         let cut = |blocks: usize| all.iter().map(|d| d[..blocks].to_vec()).collect::<Vec<_>>();
@@ -39,7 +40,7 @@ fn until(machine: &Machine, width: f64) -> [(f64, f64); 2] {
             }
         }
     }
-    sums.map(|(covered, blocks)| (covered / STUDIES as f64, blocks / STUDIES as f64))
+    sums.map(|(covered, blocks)| (covered / count(IN_CI) as f64, blocks / count(IN_CI) as f64))
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn exported(runs: &[Run]) -> String {
         halves: None,
         long_windows: None,
         warmups: Vec::new(),
+        drift: Vec::new(),
         order: None,
         looks: None,
         effects: None,

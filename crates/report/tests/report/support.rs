@@ -415,6 +415,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         halves: None,
         long_windows: None,
         warmups: Vec::new(),
+        drift: Vec::new(),
         order: None,
         looks: None,
         effects: None,

@@ -62,7 +62,8 @@ fn a_sweep_past_a_baseline_of_two_sessions() {
     let findings = verdict_of(&study, &machine(1, 4, 1), &all);
     assert_eq!(
         of_kind(&findings, "sweep"),
-        "Throughput still grows at four sessions (1.90x [1.90, 1.90] of two (2 sessions on 2c1t)), the most that were tried."
+        "Throughput still grows at four sessions (1.90x [1.90, 1.90] of two (2 sessions on 2c1t)), the most that were tried. \
+         Intervals here are adjusted for all comparisons."
     );
 }
 
@@ -76,7 +77,8 @@ fn an_inconclusive_step_decides_nothing() {
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert_eq!(
         of_kind(&findings, "sweep"),
-        "Whether two sessions do more than one is not decided (1.63x [0.72, 3.70], undecided)."
+        "Whether two sessions do more than one is not decided (1.63x [0.46, 5.74], undecided). \
+         Intervals here are adjusted for all comparisons."
     );
     assert_eq!(
         of_kind(&findings, "advice"),

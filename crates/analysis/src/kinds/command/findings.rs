@@ -5,9 +5,9 @@
 use crate::Facts;
 use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, MEMORY, Quantity};
 use crate::groups::{bare, group_words};
-use crate::words::{fastest, finding, judged, limited, list, names, shortened};
+use crate::words::{fastest, finding, judged, judged_decisive, limited, list, names, shortened};
 use crate::worklist::ITEM_S;
-use crate::{Estimate, Finding, TreatmentSummary};
+use crate::{Estimate, Finding, Ratio, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::{self, Better, Each};
 use threadwise_study::{OptionValue, Role, Study, Treatment};
@@ -138,9 +138,9 @@ fn sentences<'a>(
             rest.into_iter().partition(|(_, estimate)| estimate.ratio.is_different());
         let name = baseline(facts, group).map(|treatment| bare(&treatment.name)).unwrap_or_default();
         let mut parts = vec![prose!("{} on {}", base, name)];
-        let clauses = shown
-            .iter()
-            .map(|(treatment, estimate)| prose!("{} {}", bare(&treatment.name), worded(estimate)));
+        let clauses = shown.iter().map(|(treatment, estimate)| {
+            prose!("{} {}", bare(&treatment.name), worded_decisive(&estimate.ratio))
+        });
         parts.extend(limited(clauses, MAX_SHOWN));
         let noun = if shown.is_empty() { "comparison" } else { "other" };
         let tiny_words = prose!("a difference below {} in", tiny_share());
@@ -269,6 +269,11 @@ fn worded(estimate: &Estimate) -> Prose {
         true => prose!("{}, {}", judged(estimate), estimate.ratio.meaning()),
         false => judged(estimate),
     }
+}
+
+/// The same of a ratio that is named for being different: with the interval that decides.
+fn worded_decisive(ratio: &Ratio) -> Prose {
+    prose!("{}, {}", judged_decisive(ratio), ratio.meaning())
 }
 
 /// `two (2c1t)`, `eight (8c1t, eight processes)`.

@@ -7,8 +7,8 @@ use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Guess;
 use crate::findings::smt;
 use crate::kinds::command::findings::{best, command_words, cost, gaps, metrics, others, whole};
-use crate::words::{answered, finding, likely};
-use crate::worklist::series::between;
+use crate::words::{answered, finding, judged_decisive, likely};
+use crate::worklist::series::{between, joint};
 use crate::worklist::{Computed, ITEM_S, Point, Series, Step, Worklist};
 use crate::{Estimate, Finding, Ratio};
 use threadwise_document::{Prose, numbers, prose};
@@ -60,11 +60,11 @@ fn gains(speed: &Ratio) -> bool {
 
 /// Seconds per item with the fewest jobs and with as many as were of use.
 fn item_s(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Option<Finding> {
-    let with = |point: &Point| prose!("{} with {}", &point.item_s, jobs(point.jobs));
+    let with = |point: &Point| prose!("{} with {}", &point.item_s_joint, jobs(point.jobs));
     let sentence = |series: &Series| {
         let (first, last) = (series.points.first()?, series.points.get(knee(series))?);
         let total = |point: &Point| {
-            let total = point.total_s.as_ref().map(|total| prose!(" (the list {})", total));
+            let total = point.total_s_joint.as_ref().map(|total| prose!(" (the list {})", total));
             total.unwrap_or_default()
         };
         let start = prose!("{}{}", with(first), place(series));
@@ -95,7 +95,7 @@ fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     let mut sentences = Vec::new();
     for series in list.series.iter().filter(|series| !series.steps.is_empty()) {
         let clauses = series.steps.iter().filter_map(|step| {
-            Some(prose!("from {} to {} {}", step.from, step.to, judged(step.speed.as_ref()?)))
+            Some(prose!("from {} to {} {}", step.from, step.to, judged_decisive(step.speed.as_ref()?)))
         });
         let clauses = Prose::join(clauses, "; ");
         if clauses.is_empty() {
@@ -106,7 +106,9 @@ fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
         let points = series.points.windows(2);
         evidence.extend(points.filter_map(|pair| name(facts, &pair[1].treatment, &pair[0].treatment)));
     }
-    (!sentences.is_empty()).then(|| finding("jobs-step", Prose::join(sentences, " "), &evidence))
+    let is_any = !sentences.is_empty();
+    sentences.push("Intervals of steps are adjusted for all comparisons.".into());
+    is_any.then(|| finding("jobs-step", Prose::join(sentences, " "), &evidence))
 }
 
 /// What the first step behind the knee shows.
@@ -211,11 +213,11 @@ fn schedules(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
     let evidence: Vec<&str> =
         pairs().filter_map(|pair| name(facts, &pair.treatment, &pair.baseline)).collect();
     let measured = (!text.is_empty()).then(|| finding("schedule", text, &evidence));
-    let computed = if measured.is_some() { None } else { computed(list) };
+    let computed = if measured.is_some() { None } else { computed(facts, list) };
     measured.into_iter().chain(computed).collect()
 }
 
-fn computed(list: &Worklist) -> Option<Finding> {
+fn computed(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     let several = |series: &&Series| series.points.iter().any(|point| point.jobs > 1);
     let mut names = Vec::new();
     let mut clauses = Vec::new();
@@ -224,6 +226,13 @@ fn computed(list: &Worklist) -> Option<Finding> {
         let points = || series.points.iter().filter(|point| !point.computed.is_empty());
         let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
         let Some(point) = best.or_else(|| points().next()) else { continue };
+        // The point is chosen by its figures, so the interval holds for all points together.
+        let blocks = facts.summary(&point.treatment).map_or(0, |summary| summary.runs);
+        let family = (1.0 - facts.level(), series.points.len());
+        let schedule = |computed: &Computed| {
+            let ratio = joint(&computed.ratio, blocks, family).scaled(1.0, "ratio");
+            prose!("{} ({})", &ratio, &computed.schedule)
+        };
         let each = Prose::list(point.computed.iter().map(schedule).collect());
         clauses.push(prose!("with {}{} {}", jobs(point.jobs), place(series), each));
         names.push(point.treatment.as_str());
@@ -242,10 +251,6 @@ fn computed(list: &Worklist) -> Option<Finding> {
     };
     let text = format!("What another schedule would have taken is not computed: {why}.");
     Some(finding("not-measurable", text, &[]))
-}
-
-fn schedule(computed: &Computed) -> Prose {
-    prose!("{} ({})", &computed.ratio.scaled(1.0, "ratio"), &computed.schedule)
 }
 
 /// `1 job`, `8 jobs`.

@@ -57,7 +57,7 @@ pub fn jobs(facts: &Facts<'_>, lists: &Worklist) -> Option<Section> {
     let legend = [
         "list: time of the whole list",
         "idle: share of the jobs' time in which nothing was left to do",
-        "step: speed over the row above",
+        "step: speed over the row above, intervals adjusted for all comparisons",
     ];
     let legend =
         legend[..if is_sweep(lists) { 3 } else { 2 }].iter().map(|text| Prose::from(*text)).collect();
@@ -114,7 +114,10 @@ fn every_row(lists: &Worklist) -> Table {
                 Cell::interval(point.total_s.as_ref()),
                 Cell::interval(point.idle_share.as_ref()),
             ];
-            cells.extend(is_sweep(lists).then(|| Cell::ratio(step(series, point), Says::Faster)));
+            cells.extend(
+                is_sweep(lists)
+                    .then(|| Cell::ratio(step(series, point).map(Ratio::decisive).as_ref(), Says::Faster)),
+            );
             table.rows.push(Row::Cells(cells));
         }
     }

@@ -363,6 +363,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         halves: None,
         long_windows: None,
         warmups: Vec::new(),
+        drift: Vec::new(),
         order: None,
         looks: None,
         effects: None,

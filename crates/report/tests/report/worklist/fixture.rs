@@ -205,7 +205,9 @@ fn series(placement: &str, blocks: u32) -> Series {
         treatment: (*name).to_owned(),
         jobs: *jobs,
         item_s: interval(*item_s, 0.01, "s/item", blocks),
+        item_s_joint: interval(*item_s, 0.02, "s/item", blocks),
         total_s: Some(interval(item_s * 40.0, 0.01, "s", blocks)),
+        total_s_joint: Some(interval(item_s * 40.0, 0.02, "s", blocks)),
         idle_share: Some(interval(0.02 * f64::from(*jobs - 1), 0.1, "share", blocks)),
         computed: computed(*jobs, item_s * 40.0, blocks),
     };

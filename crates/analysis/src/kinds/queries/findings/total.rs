@@ -78,7 +78,7 @@ fn geometric(facts: &Facts<'_>, queries: &Queries, choice: &Choice<'_>) -> Optio
         is_other.then(|| (measured.treatment.clone(), mean.clone(), measured.dop))
     };
     let (name, mean, _) = choice.named.iter().filter_map(both).max_by_key(|known| known.2)?;
-    let ratio = judged(&[NamedRatio::of(&name, &mean, "")])?;
+    let ratio = judged(&[NamedRatio::of(&name, &mean.decisive(), "")])?;
     Some(prose!(" Geometric mean: {}.", ratio))
 }
 
