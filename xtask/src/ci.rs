@@ -15,16 +15,16 @@ pub fn run() -> Result<(), String> {
     outcome
 }
 
-/// Of the emulated guest with all that it fetches: `--foreground`, so that Ctrl-C reaches it (timeout(1)).
+/// Of emulated guests with all that they fetch, seconds: `--foreground`, so that Ctrl-C reaches it (timeout(1)).
 const LIMIT: [&str; 3] = ["--foreground", "--kill-after=10", "480"];
 
 /// Names and commands. All but dist share one target folder and one profile, so that a dependency is
 /// checked once (clippy, doc) and built once (test). What tests start is `program`, the one that dist
 /// makes and users get.
-fn plan(program: &Path) -> [(&'static str, Task); 9] {
+fn plan(program: &Path) -> [(&'static str, Task); 10] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
     let with_program = |task: Task| task.env(dist::TEST_PROGRAM, &program.to_string_lossy());
-    let emulated = Task::new("timeout", &LIMIT).more(&["cargo", "xtask", "emulated"]);
+    let in_time = |task: &str| with_program(Task::new("timeout", &LIMIT).more(&["cargo", "xtask", task]));
     [
         ("fmt", cargo(&["fmt", "--all", "--check"])),
         ("tidy", cargo(&["xtask", "tidy"])),
@@ -33,7 +33,8 @@ fn plan(program: &Path) -> [(&'static str, Task); 9] {
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("dist", cargo(&["xtask", "dist"])),
         ("test", with_program(cargo(&["xtask", "test"]))),
-        ("emulated", with_program(emulated)),
+        ("emulated", in_time("emulated")),
+        ("machines", in_time("machines")),
         ("fuzz", cargo(&["xtask", "fuzz", "--ci"])),
     ]
 }
@@ -48,7 +49,8 @@ mod tests {
         let shown: Vec<String> = plan.iter().map(|(_, task)| task.shown()).collect();
         let at = |command: &str| shown.iter().position(|shown| shown == command);
         let dist = at("cargo xtask dist");
-        for what in ["cargo xtask test", "timeout --foreground --kill-after=10 480 cargo xtask emulated"] {
+        let in_time = "timeout --foreground --kill-after=10 480 cargo xtask";
+        for what in ["cargo xtask test", &format!("{in_time} emulated"), &format!("{in_time} machines")] {
             let found = at(&format!("THREADWISE_TEST_PROGRAM=/d/threadwise {what}"));
             assert!(dist.is_some() && found > dist, "{shown:?}");
         }

@@ -57,6 +57,15 @@ pub fn for_tests() -> Result<PathBuf, String> {
     Ok(folder.join(Target::of(None)?.out()))
 }
 
+/// The binary for guests with this processor, and the command that makes it.
+pub fn for_guest(arch: &str) -> Result<(PathBuf, String), String> {
+    let target = Target::of(Some(&format!("{arch}-unknown-linux-gnu")))?;
+    match std::env::var_os(TEST_PROGRAM).filter(|_| target.is_host()) {
+        Some(program) => Ok((PathBuf::from(program), "cargo xtask dist".to_owned())),
+        None => Ok((PathBuf::from(target.out()), format!("cargo xtask dist --target {}", target.triple()))),
+    }
+}
+
 fn try_out(program: &Task) -> Result<(), String> {
     let version = program.clone().more(&["--version"]);
     let said = version.output()?;

@@ -13,7 +13,9 @@ mod elf;
 mod emulated;
 mod engines;
 mod fuzz;
+mod guest;
 mod licences;
+mod machines;
 mod packages;
 mod pinned;
 mod portable;
@@ -43,7 +45,11 @@ usage: cargo xtask TASK
   emulated [--seed N] [--seconds S]
                     what looks say in an emulated guest, whose two logical CPUs are put on one of this
                     machine's and on two in turns, against what was done; needs what dist makes
-  ci                fmt, tidy, licences, clippy, doc, dist, test, emulated, fuzz: all that has to pass";
+  machines [--all] [NAME…]
+                    topology and placements on emulated machines with siblings, packages and NUMA nodes
+                    that this one does not have; needs what dist makes
+  ci                fmt, tidy, licences, clippy, doc, dist, test, emulated, machines, fuzz: all that has
+                    to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
         ["dist", "--target", triple] => dist::run(Some(triple)),
         ["ci"] => ci::run(),
         ["emulated", more @ ..] => emulated::run(more),
+        ["machines", more @ ..] => machines::run(more),
         ["fuzz", more @ ..] => fuzz::run(more),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

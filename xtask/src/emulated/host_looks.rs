@@ -5,8 +5,8 @@
 //! `threadwise watch` looks at both while the guest does, before all threads of QEMU.
 
 use super::agreement::HostLook;
-use super::guest::{Line, pass_on};
 use super::{agreement, host, lines};
+use crate::guest::{Line, pass_on};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};

@@ -5,32 +5,29 @@
 //! console is compared with that ([`agreement`]).
 
 mod agreement;
-mod cpio;
-mod guest;
 mod host;
 mod host_looks;
 mod lines;
-mod parts;
 mod schedule;
 
+use crate::guest::arch::X86_64;
+use crate::guest::parts::{self, Parts};
+use crate::guest::{Guest, Line, Running, SMALLEST};
 use crate::packages;
 use agreement::{Agreement, Counts, HOST_NEAR, HostLook, LATE_NS, Look, MARGIN, Move, Verdict};
-use guest::{Guest, Line, Running};
 use host_looks::HostLooks;
-use parts::Parts;
 use std::time::{Duration, Instant};
 
 /// Two cores without SMT, which looks without an end. The thread that wakes those that look may be on any logical CPU;
 /// left to the guest's scheduler it is on the same one for many seconds, so that it is put on each in turn.
 const GUEST: Guest<'_> = Guest {
     smp: [1, 2, 1],
-    memory_mib: 512,
-    numa: &[],
     commands: &[
         "threadwise watch --json --every 40ms & watch=$!",
         "until grep -q look-1 /proc/$watch/task/*/comm; do sleep 0.1; done",
         "while kill -0 $watch; do taskset -p 1 $watch; sleep 2; taskset -p 2 $watch; sleep 2; done >/dev/null",
     ],
+    ..SMALLEST
 };
 
 /// From the start to the first look that is shown; 3 to 5 s where the host is not busy.
@@ -84,15 +81,8 @@ pub fn run(words: &[&str]) -> Result<(), String> {
 
 /// What it takes: the guest's parts, and two logical CPUs of the host.
 fn ready() -> Result<(Parts, [usize; 2]), String> {
-    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Err("the kernel and the program of the guest are for Linux on x86-64".to_owned());
-    }
     let cpus = host::two_cpus()?;
-    let missing = packages::ensure_all(&parts::PACKAGES, false)?;
-    if !missing.is_empty() {
-        return Err(format!("not all is installed (Debian: {})", packages::how_to_install(&missing)));
-    }
-    Ok((Parts::find()?, cpus))
+    Ok((parts::ready(&X86_64)?, cpus))
 }
 
 /// Compares until it is clear, each time with the next seed.

@@ -4,7 +4,12 @@
 //! threads are called `CPU 0/TCG` and so on. `setpriv --pdeathsig` (setpriv(1), PR_SET_PDEATHSIG(2const)) ends QEMU
 //! when the thread that started it does, also by a signal: a guest is booted from the main thread.
 
-use super::parts::Parts;
+pub mod arch;
+pub mod cpio;
+pub mod parts;
+
+use arch::Arch;
+use parts::Parts;
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,31 +22,47 @@ use std::time::{Duration, Instant};
 const THREADS_WITHIN: Duration = Duration::from_secs(10);
 /// Lines that an error repeats.
 const LAST_LINES: usize = 3;
-/// All that QEMU can emulate. As an AMD processor, which it is otherwise, it has no SMT siblings, since software
-/// emulation lacks CPUID's topology extensions.
-const PROCESSOR: &str = "max,vendor=GenuineIntel";
 /// Kernel messages would fall into lines of the console. An emulated guest counts its TSC against timers that are late
 /// where the host is busy, and would then give it up for a clock that takes microseconds to read.
-const KERNEL_ARGUMENTS: &str =
-    "console=ttyS0 quiet loglevel=0 panic=-1 mitigations=off tsc=reliable no_timer_check";
+const KERNEL_ARGUMENTS: &str = "quiet loglevel=0 panic=-1 mitigations=off tsc=reliable no_timer_check";
 
 /// A machine and what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guest<'a> {
+    /// Its processor.
+    pub arch: &'static Arch,
     /// Sockets, cores of each, threads of each core.
     pub smp: [u32; 3],
-    /// Memory, MiB; that of the nodes together where there are some.
+    /// Memory, MiB, where there are no nodes.
     pub memory_mib: u32,
+    /// Clusters of a socket, between which its cores are divided; 0 where the processor has none.
+    pub clusters: u32,
     /// NUMA nodes; empty for a machine without them.
     pub numa: &'a [Node<'a>],
+    /// Distances between nodes that are not those of the same node (10) and of two (20).
+    pub distances: &'a [[u32; 3]],
+    /// What is added to the kernel's command line.
+    pub kernel: &'a str,
     /// Commands of a shell, after which the guest powers off.
     pub commands: &'a [&'a str],
 }
 
+/// A machine of one core, which others differ from.
+pub const SMALLEST: Guest<'_> = Guest {
+    arch: &arch::X86_64,
+    smp: [1, 1, 1],
+    clusters: 0,
+    memory_mib: 512,
+    numa: &[],
+    distances: &[],
+    kernel: "",
+    commands: &[],
+};
+
 /// A NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node<'a> {
-    /// Logical CPUs, such as `0-1`.
+    /// Logical CPUs, such as `0-1`; none where it is of memory alone.
     pub cpus: &'a str,
     /// Memory, MiB.
     pub memory_mib: u32,
@@ -83,7 +104,7 @@ impl Guest<'_> {
         fs::write(&initial_files, parts.initial_files(self.commands))
             .map_err(|cause| format!("{} cannot be written: {cause}", initial_files.display()))?;
         let started = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
+            .args(["--pdeathsig", "KILL", self.arch.qemu()])
             .args(self.arguments())
             .arg("-kernel")
             .arg(&parts.kernel)
@@ -102,28 +123,40 @@ impl Guest<'_> {
 
     fn arguments(&self) -> Vec<String> {
         let [sockets, cores, threads] = self.smp;
-        let smp = format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus());
-        let memory = self.memory_mib.to_string();
+        let cores = match self.clusters {
+            0 => format!("cores={cores}"),
+            clusters => format!("clusters={clusters},cores={}", cores / clusters),
+        };
+        let smp = format!("{},sockets={sockets},{cores},threads={threads}", self.cpus());
+        let of_nodes: u32 = self.numa.iter().map(|node| node.memory_mib).sum();
+        let memory = format!("{}M", if self.numa.is_empty() { self.memory_mib } else { of_nodes });
+        let kernel = format!("console={} {KERNEL_ARGUMENTS} {}", self.arch.console, self.kernel);
         let fixed = [
             ["-name", "threadwise,debug-threads=on"],
             ["-accel", "tcg,thread=multi"],
-            ["-cpu", PROCESSOR],
             ["-smp", &smp],
             ["-m", &memory],
             ["-display", "none"],
             ["-monitor", "none"],
             ["-serial", "stdio"],
-            ["-append", KERNEL_ARGUMENTS],
+            ["-append", kernel.trim_end()],
         ];
         let mut arguments: Vec<String> = fixed.concat().into_iter().map(str::to_owned).collect();
         arguments.extend(["-nodefaults", "-no-reboot"].map(str::to_owned));
+        arguments.extend(self.arch.arguments.iter().map(|word| (*word).to_owned()));
         for (id, Node { cpus, memory_mib }) in self.numa.iter().enumerate() {
             arguments.extend([
                 "-object".to_owned(),
                 format!("memory-backend-ram,id=node{id},size={memory_mib}M"),
                 "-numa".to_owned(),
-                format!("node,nodeid={id},cpus={cpus},memdev=node{id}"),
+                match cpus.is_empty() {
+                    true => format!("node,nodeid={id},memdev=node{id}"),
+                    false => format!("node,nodeid={id},cpus={cpus},memdev=node{id}"),
+                },
             ]);
+        }
+        for [from, to, distance] in self.distances {
+            arguments.extend(["-numa".to_owned(), format!("dist,src={from},dst={to},val={distance}")]);
         }
         arguments
     }
@@ -239,13 +272,22 @@ mod tests {
     #[test]
     fn machines_are_values() {
         let nodes = [Node { cpus: "0-1", memory_mib: 128 }, Node { cpus: "2-3", memory_mib: 384 }];
-        let guest = Guest { smp: [2, 1, 2], memory_mib: 512, numa: &nodes, commands: &[] };
+        let guest = Guest { smp: [2, 1, 2], numa: &nodes, ..SMALLEST };
         let words = guest.arguments().join(" ");
-        assert!(words.contains("-smp 4,sockets=2,cores=1,threads=2 -m 512 "), "{words}");
+        assert!(words.contains("-smp 4,sockets=2,cores=1,threads=2 -m 512M "), "{words}");
         let second =
             "-object memory-backend-ram,id=node1,size=384M -numa node,nodeid=1,cpus=2-3,memdev=node1";
         assert!(words.ends_with(second), "{words}");
         assert!(!Guest { numa: &[], ..guest }.arguments().contains(&"-numa".to_owned()));
+        let clusters = Guest { arch: &arch::AARCH64, smp: [1, 4, 1], clusters: 2, ..SMALLEST };
+        let words = clusters.arguments().join(" ");
+        assert!(words.contains("-smp 4,sockets=1,clusters=2,cores=2,threads=1 "), "{words}");
+        assert!(words.contains("-append console=ttyAMA0 ") && words.contains("-machine virt"), "{words}");
+        let nodes = [Node { cpus: "0", memory_mib: 512 }, Node { cpus: "", memory_mib: 128 }];
+        let guest = Guest { numa: &nodes, distances: &[[0, 1, 31]], kernel: "maxcpus=1", ..SMALLEST };
+        let words = guest.arguments().join(" ");
+        assert!(words.ends_with("-numa node,nodeid=1,memdev=node1 -numa dist,src=0,dst=1,val=31"), "{words}");
+        assert!(words.contains(" no_timer_check maxcpus=1 "), "{words}");
     }
 
     #[test]

@@ -3,57 +3,61 @@
 //! The kernel is the newest one of Debian for virtual machines, found through apt, fetched by `apt-get download` and
 //! unpacked below `target/`: nothing is installed into `/boot`, and no version is written down here.
 
+use super::arch::Arch;
 use super::cpio::Archive;
 use crate::command::Task;
-use crate::packages::{self, Package};
+use crate::packages;
 use crate::{dist, elf};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Packages that have to be installed.
-pub const PACKAGES: [Package; 2] = [
-    Package {
-        name: "qemu-system-x86",
-        programs: &["qemu-system-x86_64"],
-        used_for: "looks against a schedule in an emulated guest",
-    },
-    Package {
-        name: "busybox-static",
-        programs: &["busybox"],
-        used_for: "looks against a schedule in an emulated guest",
-    },
-];
-
 /// Where kernels are unpacked, from the workspace's folder.
 const KERNELS: &str = "target/test-kernel";
-/// Debian's package that depends on the newest kernel for virtual machines.
-const NEWEST: &str = "linux-image-cloud-amd64";
+/// All of them, where this machine can have them: packages are installed in CI, the rest is fetched.
+///
+/// # Errors
+/// What is missing and how to get it, in one line.
+pub fn ready(arch: &'static Arch) -> Result<Parts, String> {
+    if !cfg!(target_os = "linux") {
+        return Err("emulated guests need Linux".to_owned());
+    }
+    let missing = packages::ensure_all(std::slice::from_ref(&arch.emulator), false)?;
+    match missing.is_empty() {
+        true => Parts::find(arch),
+        false => Err(format!("not all is installed (Debian: {})", packages::how_to_install(&missing))),
+    }
+}
 
 /// Files that a guest is booted from.
 #[derive(Debug)]
 pub struct Parts {
     /// Kernel, as QEMU takes it.
     pub kernel: PathBuf,
-    /// The program, which runs on the host too.
+    /// The program, which runs on the host too where the processor is the same.
     pub program: PathBuf,
     busybox: Vec<u8>,
     threadwise: Vec<u8>,
 }
 
 impl Parts {
-    /// Finds them, by default with the program that `cargo xtask dist` made (`THREADWISE_TEST_PROGRAM`), and fetches the kernel where it is not there.
-    ///
-    /// # Errors
-    /// What is missing and how to get it, in one line.
-    pub fn find() -> Result<Self, String> {
-        let program = std::env::var_os(dist::TEST_PROGRAM).map(PathBuf::from);
-        let threadwise = program.map_or_else(dist::for_tests, Ok)?;
-        let busybox = Task::new("sh", &["-c", "command -v busybox"]).output()?;
+    /// Finds the program, by default the one that `cargo xtask dist` made (for this machine's processor
+    /// `THREADWISE_TEST_PROGRAM`), and fetches kernel and busybox where they are not there.
+    fn find(arch: &Arch) -> Result<Self, String> {
+        let (program, how) = dist::for_guest(arch.name)?;
+        let threadwise = static_program(&program, &how)?;
+        let busybox = fetched(arch, "busybox-static")?.join("bin/busybox");
+        let kernel = newest(arch).or_else(|why| match packages::is_ci() && packages::is_root() {
+            // Lists that were never fetched have no kernel.
+            true => arch.update().and_then(|()| newest(arch)),
+            false => Err(why),
+        })?;
+        let folder = fetched(arch, &kernel)?;
         Ok(Self {
-            busybox: static_program(Path::new(busybox.trim()), "apt-get install busybox-static")?,
-            threadwise: static_program(&threadwise, "cargo xtask dist")?,
-            kernel: kernel()?,
-            program: threadwise,
+            busybox: static_program(&busybox, "apt-get download busybox-static")?,
+            threadwise,
+            kernel: image(&folder)
+                .ok_or_else(|| format!("{kernel} has no boot/vmlinuz-*: {}", folder.display()))?,
+            program,
         })
     }
 
@@ -82,29 +86,15 @@ fn init(commands: &[&str]) -> String {
     format!("{before}{}\npoweroff -f\n", commands.join("\n"))
 }
 
-/// The newest kernel of the system's apt, unpacked.
-fn kernel() -> Result<PathBuf, String> {
-    let newest = match newest() {
-        // Lists that were never fetched have no kernel, and old ones one that is gone.
-        Err(_) if packages::is_ci() && packages::is_root() => {
-            Task::new("apt-get", &["update", "-q"]).run()?;
-            newest()?
-        }
-        other => other?,
-    };
-    let folder = Path::new(KERNELS).join(&newest);
-    if let Some(found) = unpacked(&folder) {
-        return Ok(found);
-    }
-    fetch(&newest, &folder)?;
-    unpacked(&folder).ok_or_else(|| format!("{newest} has no boot/vmlinuz-*: {}", folder.display()))
-}
-
-fn newest() -> Result<String, String> {
-    let said = Task::new("apt-cache", &["depends", NEWEST])
+/// The package of the newest kernel that apt knows.
+fn newest(arch: &Arch) -> Result<String, String> {
+    let options = arch.apt()?;
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let said = Task::new("apt-cache", &["depends", arch.newest_kernel])
+        .more(&options)
         .output()
-        .map_err(|why| format!("a kernel for a guest comes from Debian's {NEWEST}: {why}"))?;
-    dependency(&said).ok_or_else(|| format!("apt knows no {NEWEST}: apt-get update, on Debian"))
+        .map_err(|why| format!("a kernel for a guest comes from Debian's {}: {why}", arch.newest_kernel))?;
+    dependency(&said).ok_or_else(|| format!("apt knows no {}: apt-get update, on Debian", arch.newest_kernel))
 }
 
 /// The package that `apt-cache depends` names first.
@@ -116,24 +106,35 @@ fn dependency(said: &str) -> Option<String> {
     (name.starts_with("linux-image-") && name.chars().all(is_plain)).then(|| name.to_owned())
 }
 
-fn fetch(package: &str, folder: &Path) -> Result<(), String> {
+/// A package, unpacked in a folder of its own and not installed.
+fn fetched(arch: &Arch, package: &str) -> Result<PathBuf, String> {
+    let folder = Path::new(KERNELS).join(format!("{package}_{}", arch.debian));
+    if folder.exists() {
+        return Ok(folder);
+    }
     let said = |cause: std::io::Error| format!("{} cannot be written: {cause}", folder.display());
     // What an attempt that was cut short left would be taken for whole.
-    let part = Path::new(KERNELS).join(format!("{package}.part"));
+    let part = folder.with_extension("part");
     if part.exists() {
         fs::remove_dir_all(&part).map_err(said)?;
     }
     fs::create_dir_all(&part).map_err(said)?;
-    let script = r#"cd "$0" && apt-get -q -o APT::Sandbox::User=root download "$1" && dpkg-deb -x ./*.deb . && rm ./*.deb"#;
-    let download = Task::new("sh", &["-c", script, &part.to_string_lossy(), package]);
+    let script =
+        r#"cd "$0" && apt-get -q -o APT::Sandbox::User=root "$@" && dpkg-deb -x ./*.deb . && rm ./*.deb"#;
+    let options = arch.apt()?;
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let download =
+        Task::new("sh", &["-c", script, &part.to_string_lossy()]).more(&options).more(&["download", package]);
     download.run().or_else(|why| match packages::is_ci() && packages::is_root() {
-        true => Task::new("apt-get", &["update", "-q"]).run().and_then(|()| download.run()),
+        true => arch.update().and_then(|()| download.run()),
         false => Err(format!("{why}; apt-get update may help")),
     })?;
-    fs::rename(&part, folder).map_err(said)
+    fs::rename(&part, &folder).map_err(said)?;
+    Ok(folder)
 }
 
-fn unpacked(folder: &Path) -> Option<PathBuf> {
+/// The kernel in a package that was unpacked.
+fn image(folder: &Path) -> Option<PathBuf> {
     let mut entries = fs::read_dir(folder.join("boot")).ok()?.flatten().map(|entry| entry.path());
     entries.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-")))
 }

@@ -1,0 +1,120 @@
+//! Kinds of processors that QEMU emulates, and Debian's packages for each.
+//!
+//! Source: qemu-system-x86_64(1), qemu-system-aarch64(1); apt.conf(5) for packages of another architecture than the
+//! system's, which are looked up in lists of their own below `target/`, so that the system's apt is left as it is.
+
+use crate::command::Task;
+use crate::packages::Package;
+
+/// A kind of processor.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Arch {
+    /// As in the names of our programs.
+    pub name: &'static str,
+    /// Debian's name for it.
+    pub debian: &'static str,
+    /// QEMU's program and the package that has it.
+    pub emulator: Package,
+    /// Debian's package that depends on the newest kernel for virtual machines.
+    pub newest_kernel: &'static str,
+    /// Machine and processor.
+    pub arguments: &'static [&'static str],
+    /// The serial console, as the kernel calls it.
+    pub console: &'static str,
+}
+
+/// All that QEMU can emulate. As an AMD processor, which it is otherwise, it has no SMT siblings, since software
+/// emulation lacks CPUID's topology extensions.
+pub const X86_64: Arch = Arch {
+    name: "x86_64",
+    debian: "amd64",
+    emulator: Package {
+        name: "qemu-system-x86",
+        programs: &["qemu-system-x86_64"],
+        used_for: "emulated guests",
+    },
+    newest_kernel: "linux-image-cloud-amd64",
+    arguments: &["-cpu", "max,vendor=GenuineIntel"],
+    console: "ttyS0",
+};
+
+/// QEMU's own machine for guests. `max` would have features whose emulation takes most of the time.
+pub const AARCH64: Arch = Arch {
+    name: "aarch64",
+    debian: "arm64",
+    emulator: Package {
+        name: "qemu-system-arm",
+        programs: &["qemu-system-aarch64"],
+        used_for: "emulated guests of another processor",
+    },
+    newest_kernel: "linux-image-cloud-arm64",
+    arguments: &["-machine", "virt", "-cpu", "neoverse-n1"],
+    console: "ttyAMA0",
+};
+
+/// Where apt keeps what it knows of another architecture, from the workspace's folder.
+const LISTS: &str = "target/test-kernel/apt";
+
+impl Arch {
+    /// QEMU's program.
+    pub fn qemu(&self) -> &'static str {
+        self.emulator.programs[0]
+    }
+
+    fn is_host(&self) -> bool {
+        self.name == std::env::consts::ARCH
+    }
+
+    /// Options of apt that make it look for packages of this architecture; none for the system's own.
+    ///
+    /// # Errors
+    /// A folder cannot be made.
+    pub fn apt(&self) -> Result<Vec<String>, String> {
+        if self.is_host() {
+            return Ok(Vec::new());
+        }
+        let folder =
+            std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
+        let folder = folder.join(format!("{LISTS}-{}", self.debian));
+        for part in ["lists/partial", "cache/archives/partial"] {
+            std::fs::create_dir_all(folder.join(part))
+                .map_err(|cause| format!("{} cannot be made: {cause}", folder.display()))?;
+        }
+        let shown = folder.display();
+        let (debian, lists, cache) = (self.debian, format!("{shown}/lists"), format!("{shown}/cache"));
+        let settings = [
+            format!("APT::Architecture={debian}"),
+            format!("APT::Architectures={debian}"),
+            format!("Dir::State::lists={lists}"),
+            format!("Dir::Cache={cache}"),
+        ];
+        Ok(settings.into_iter().flat_map(|setting| ["-o".to_owned(), setting]).collect())
+    }
+
+    /// Brings apt's lists up to date.
+    ///
+    /// # Errors
+    /// apt's own.
+    pub fn update(&self) -> Result<(), String> {
+        let options = self.apt()?;
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        Task::new("apt-get", &["update", "-q", "-o", "APT::Sandbox::User=root"]).more(&options).run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_architecture_has_lists_of_its_own() {
+        let (host, other) = match std::env::consts::ARCH {
+            "aarch64" => (&AARCH64, &X86_64),
+            _ => (&X86_64, &AARCH64),
+        };
+        assert_eq!(host.apt(), Ok(Vec::new()));
+        let options = other.apt().unwrap();
+        assert!(options.contains(&format!("APT::Architectures={}", other.debian)), "{options:?}");
+        assert!(options.iter().any(|option| option.starts_with("Dir::State::lists=/")), "{options:?}");
+    }
+}

@@ -1,0 +1,209 @@
+//! What is tried on a machine, as commands of a shell in the guest, and what has to come of each.
+//!
+//! Each command's output stands between two lines of ours on the serial console, the second with its exit status.
+
+use super::machine::Machine;
+use super::studies::{self, Study};
+use crate::guest::Guest;
+use crate::guest::parts::Parts;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Begins and ends the output of a command.
+const BEGIN: &str = "@begin ";
+const END: &str = "@end ";
+
+/// Most time that a guest may take; on a quiet host it boots in 5 to 11 s, and a study takes 40 s.
+const BOOT_LIMIT: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+const STUDY_LIMIT: Duration = Duration::from_secs(240);
+
+/// Something that is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// `topology --json` says what was built.
+    Topology,
+    /// Every placement is what it has to be, or cannot be had for the right reason.
+    Placements,
+    /// Cached reads on SQLite, each run on the right logical CPUs.
+    LogicalIo,
+    /// Inserts on SQLite; by `--all`.
+    Insert,
+    /// A log writer near and far on the native engine; by `--all`.
+    LogWriter,
+    /// What `threadwise run` measures by itself; by `--all`.
+    Main,
+}
+
+/// All, in the order in which a machine does them.
+pub const CHECKS: [Check; 6] =
+    [Check::Topology, Check::Placements, Check::LogicalIo, Check::Insert, Check::LogWriter, Check::Main];
+
+/// How a check ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was tried.
+    pub check: Check,
+    /// What was wrong; `None` where it was not tried here.
+    pub found: Option<Vec<String>>,
+}
+
+impl Outcome {
+    /// What was wrong.
+    pub fn faults(&self) -> &[String] {
+        self.found.as_deref().unwrap_or_default()
+    }
+}
+
+impl Check {
+    /// Its column in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Topology => "topology",
+            Self::Placements => "placements",
+            Self::LogicalIo => "logical-io",
+            Self::Insert => "insert",
+            Self::LogWriter => "log-writer",
+            Self::Main => "run",
+        }
+    }
+
+    /// The study that it is.
+    fn study(self) -> Option<Study> {
+        match self {
+            Self::Topology | Self::Placements => None,
+            Self::LogicalIo => Some(studies::LOGICAL_IO),
+            Self::Insert => Some(studies::INSERT),
+            Self::LogWriter => Some(studies::LOG_WRITER),
+            Self::Main => Some(studies::MAIN),
+        }
+    }
+
+    fn is_quick(self) -> bool {
+        !matches!(self, Self::Insert | Self::LogWriter | Self::Main)
+    }
+
+    /// The command, or `None` where it is not for this machine.
+    fn command(self, machine: &Machine, is_all: bool) -> Option<String> {
+        match self {
+            _ if !is_all && !self.is_quick() => None,
+            Self::Topology => Some("threadwise topology --json".to_owned()),
+            Self::Placements => {
+                let asked = machine.placements.iter().map(|(text, _)| format!(" --placement {text}"));
+                Some(format!("threadwise topology --json{}", asked.collect::<String>()))
+            }
+            _ => self.study().filter(|_| machine.studies.contains(&self)).map(Study::command),
+        }
+    }
+
+    /// What is wrong with the output of its command.
+    fn judged(self, machine: &Machine, output: &Output) -> Vec<String> {
+        if let Some(study) = self.study() {
+            return study.judged(machine, &output.text);
+        }
+        if output.status != 0 {
+            let last = output.text.lines().last().unwrap_or_default();
+            return vec![format!("exit status {}: {last}", output.status)];
+        }
+        let said: Value = match serde_json::from_str(&output.text) {
+            Ok(said) => said,
+            Err(cause) => return vec![format!("no JSON: {cause}")],
+        };
+        match self {
+            Self::Topology => machine.topology_differs(&said),
+            _ => machine.placements_differ(&said),
+        }
+    }
+}
+
+/// What a command wrote and its exit status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Output {
+    text: String,
+    status: i32,
+}
+
+/// Boots the machine, does its checks, and says how each ended. A guest that ends early leaves the rest of its checks
+/// with that as their fault.
+///
+/// # Errors
+/// QEMU cannot be started.
+pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome>, String> {
+    let tried: Vec<(Check, String)> =
+        CHECKS.into_iter().filter_map(|check| Some((check, check.command(machine, is_all)?))).collect();
+    let mut commands: Vec<String> = machine.before.iter().map(|line| (*line).to_owned()).collect();
+    commands.extend(tried.iter().map(|(check, command)| {
+        let name = check.name();
+        format!("echo '{BEGIN}{name}'; {{ {command}; }} 2>&1; echo '{END}'$?")
+    }));
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let guest = Guest { commands: &commands, ..machine.guest.clone() };
+    let studies = tried.iter().filter(|(check, _)| check.study().is_some()).count() as u32;
+    let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + STUDY_LIMIT * studies;
+    let mut running = guest.boot(parts, limit)?;
+    let mut outcomes: Vec<Outcome> = CHECKS.into_iter().map(|check| Outcome { check, found: None }).collect();
+    for (check, _) in tried {
+        let found = match output(
+            &mut || Ok(running.line(Instant::now() + limit)?.map(|line| line.text)),
+            check.name(),
+        ) {
+            Ok(output) => check.judged(machine, &output),
+            Err(why) => vec![why],
+        };
+        outcomes
+            .iter_mut()
+            .filter(|outcome| outcome.check == check)
+            .for_each(|outcome| outcome.found = Some(found.clone()));
+    }
+    Ok(outcomes)
+}
+
+/// The next command's output, which has to be that of the check of this name.
+fn output(line: &mut dyn FnMut() -> Result<Option<String>, String>, name: &str) -> Result<Output, String> {
+    let mut text: Option<String> = None;
+    loop {
+        let Some(line) = line()? else { return Err("no answer in time".to_owned()) };
+        match (&mut text, line.strip_prefix(BEGIN), line.strip_prefix(END)) {
+            (None, Some(begun), _) if begun.trim() == name => text = Some(String::new()),
+            (None, Some(begun), _) => return Err(format!("{} came instead", begun.trim())),
+            (Some(text), _, Some(status)) => {
+                let status = status.trim().parse().map_err(|_| format!("no exit status: {status}"))?;
+                return Ok(Output { text: std::mem::take(text), status });
+            }
+            (Some(text), _, None) => {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            (None, None, _) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(lines: &[&str], name: &str) -> Result<Output, String> {
+        let mut lines = lines.iter();
+        output(&mut || Ok(lines.next().map(|line| (*line).to_owned())), name)
+    }
+
+    #[test]
+    fn output_stands_between_its_lines() {
+        let lines = ["boot", "@begin topology", "{", "}", "@end 3"];
+        assert_eq!(said(&lines, "topology"), Ok(Output { text: "{\n}\n".to_owned(), status: 3 }));
+        assert!(said(&lines, "placements").is_err_and(|why| why.contains("topology came instead")));
+        assert!(said(&lines[..4], "topology").is_err_and(|why| why.contains("in time")));
+        assert!(said(&["@begin topology", "@end x"], "topology").is_err());
+    }
+
+    #[test]
+    fn a_failed_command_and_no_json_are_faults() {
+        let machine = &super::super::list::MACHINES[0];
+        let of =
+            |text: &str, status| Check::Topology.judged(machine, &Output { text: text.to_owned(), status });
+        assert_eq!(of("threadwise: no such file\n", 1), ["exit status 1: threadwise: no such file"]);
+        assert!(of("x", 0)[0].starts_with("no JSON"));
+        assert!(!of("{}", 0).is_empty());
+    }
+}

@@ -1,0 +1,251 @@
+//! What a machine is built as, and how what the program says of it is held against that.
+
+use super::checks::Check;
+use crate::guest::Guest;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A machine to build, and what has to be found on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, for a person.
+    pub about: &'static str,
+    /// Whether CI boots it.
+    pub is_quick: bool,
+    /// How it is built.
+    pub guest: Guest<'static>,
+    /// Logical CPUs that are present and offline.
+    pub offline: &'static [u32],
+    /// The logical CPUs that the program may use, where these are not all that are online.
+    pub allowed: Option<&'static str>,
+    /// CPU quota of the group that the program is in.
+    pub quota_cpus: Option<f64>,
+    /// Commands of a shell before all others.
+    pub before: &'static [&'static str],
+    /// Studies that are run on it.
+    pub studies: &'static [Check],
+    /// Placements and what they are here.
+    pub placements: &'static [(&'static str, Wanted)],
+}
+
+/// What a placement has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// These logical CPUs, as a list of OS numbers.
+    Cpus(&'static str),
+    /// Not to be had: the reason has this word.
+    Lacks(&'static str),
+}
+
+/// Where a logical CPU is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    package: u32,
+    /// Over the whole machine.
+    core: u32,
+}
+
+impl Machine {
+    /// QEMU numbers threads of a core first, then cores, then sockets.
+    fn place(&self, cpu: u32) -> Place {
+        let [_, cores, threads] = self.guest.smp;
+        Place { package: cpu / (cores * threads), core: cpu / threads }
+    }
+
+    /// On how many cores and packages logical CPUs are.
+    pub fn spread(&self, cpus: &[u32]) -> (usize, usize) {
+        let places: Vec<Place> = cpus.iter().map(|&cpu| self.place(cpu)).collect();
+        let cores: BTreeSet<u32> = places.iter().map(|place| place.core).collect();
+        let packages: BTreeSet<u32> = places.iter().map(|place| place.package).collect();
+        (cores.len(), packages.len())
+    }
+
+    fn node(&self, cpu: u32) -> u32 {
+        let holds = |list: &str| list.split(',').any(|range| in_range(range, cpu));
+        let found = self.guest.numa.iter().position(|node| holds(node.cpus));
+        found.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
+    }
+
+    fn is_online(&self, cpu: u32) -> bool {
+        !self.offline.contains(&cpu)
+    }
+
+    fn is_allowed(&self, cpu: u32) -> bool {
+        self.is_online(cpu)
+            && self.allowed.is_none_or(|list| list.split(',').any(|range| in_range(range, cpu)))
+    }
+
+    /// The logical CPUs that may be used.
+    fn usable(&self) -> Vec<u32> {
+        (0..self.guest.cpus()).filter(|&cpu| self.is_allowed(cpu)).collect()
+    }
+
+    /// How `topology --json` differs from what was built, a line for each difference.
+    pub fn topology_differs(&self, said: &Value) -> Vec<String> {
+        let mut found = self.counts_differ(&said["counts"]);
+        for cpu in 0..self.guest.cpus() {
+            let one = &said["logical_cpus"][cpu as usize];
+            let place = self.place(cpu);
+            found.extend(differs(&format!("CPU {cpu} os_id"), &one["os_id"], &Value::from(cpu)));
+            found.extend(differs(
+                &format!("CPU {cpu} online"),
+                &one["online"],
+                &Value::from(self.is_online(cpu)),
+            ));
+            found.extend(differs(
+                &format!("CPU {cpu} allowed"),
+                &one["allowed"],
+                &Value::from(self.is_allowed(cpu)),
+            ));
+            if !self.is_online(cpu) {
+                continue;
+            }
+            let siblings: Vec<u32> = (0..self.guest.cpus())
+                .filter(|&other| self.place(other) == place && self.is_online(other))
+                .collect();
+            found.extend(differs(&format!("CPU {cpu} siblings"), &one["siblings"], &Value::from(siblings)));
+            if self.is_allowed(cpu) {
+                let node =
+                    &said["numa_nodes"][one["numa_node"].as_u64().unwrap_or(u64::MAX) as usize]["os_id"];
+                found.extend(differs(&format!("CPU {cpu} NUMA node"), node, &Value::from(self.node(cpu))));
+            }
+        }
+        let quota = self.quota_cpus.map_or(Value::Null, Value::from);
+        found.extend(differs("quota", &said["limits"]["quota_cpus"], &quota));
+        found
+    }
+
+    fn counts_differ(&self, counts: &Value) -> Vec<String> {
+        let usable = self.usable();
+        let packages: BTreeSet<u32> = usable.iter().map(|&cpu| self.place(cpu).package).collect();
+        let cores: BTreeSet<u32> = usable.iter().map(|&cpu| self.place(cpu).core).collect();
+        let on_core = |core: &u32| usable.iter().filter(|&&cpu| self.place(cpu).core == *core).count();
+        let nodes: BTreeSet<u32> = usable.iter().map(|&cpu| self.node(cpu)).collect();
+        let clusters = (self.guest.clusters > 0).then(|| {
+            let cluster = |cpu: &u32| self.place(*cpu).core / (self.guest.smp[1] / self.guest.clusters);
+            ("clusters", usable.iter().map(cluster).collect::<BTreeSet<u32>>().len())
+        });
+        let memory_nodes = self.guest.numa.iter().filter(|node| node.cpus.is_empty()).count();
+        [
+            ("packages", packages.len()),
+            ("cores", cores.len()),
+            ("logical_cpus", usable.len()),
+            ("max_threads_per_core", cores.iter().map(on_core).max().unwrap_or(0)),
+            ("numa_nodes", nodes.len() + memory_nodes),
+        ]
+        .into_iter()
+        .chain(clusters)
+        .filter_map(|(name, wanted)| differs(name, &counts[name], &Value::from(wanted)))
+        .collect()
+    }
+
+    /// How the placements that `topology --json --placement …` gives differ from what they are here.
+    pub fn placements_differ(&self, said: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        for (at, (text, wanted)) in self.placements.iter().enumerate() {
+            let one = &said["placements"][at];
+            found.extend(differs("placement", &one["placement"], &Value::from(*text)));
+            match wanted {
+                Wanted::Cpus(cpus) => found.extend(differs(text, &one["os_cpus"], &Value::from(*cpus))),
+                Wanted::Lacks(word) => match one["lacks"].as_str() {
+                    Some(lacks) if lacks.contains(word) => {}
+                    _ => found.push(format!("{text}: {one}, where it cannot be had for want of '{word}'")),
+                },
+            }
+        }
+        found
+    }
+}
+
+fn differs(what: &str, said: &Value, wanted: &Value) -> Option<String> {
+    (said != wanted).then(|| format!("{what}: {said}, built as {wanted}"))
+}
+
+/// Whether a number is in `3` or `0-3`.
+fn in_range(range: &str, number: u32) -> bool {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let within = |first: u32, last: u32| (first..=last).contains(&number);
+    matches!((first.parse(), last.parse()), (Ok(first), Ok(last)) if within(first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::{Node, SMALLEST};
+    use serde_json::json;
+
+    fn machine() -> Machine {
+        const NODES: [Node<'_>; 2] =
+            [Node { cpus: "0-1", memory_mib: 64 }, Node { cpus: "2-3", memory_mib: 64 }];
+        Machine {
+            name: "two",
+            about: "",
+            is_quick: true,
+            guest: Guest { smp: [2, 1, 2], numa: &NODES, ..SMALLEST },
+            offline: &[3],
+            allowed: None,
+            quota_cpus: None,
+            before: &[],
+            studies: &[],
+            placements: &[("same-core", Wanted::Cpus("0-1")), ("2s1c2t", Wanted::Lacks("siblings"))],
+        }
+    }
+
+    fn said() -> Value {
+        let cpu = |os_id: u32, siblings: Value, node: Value, is_online: bool| json!({"os_id": os_id, "siblings": siblings, "numa_node": node, "online": is_online, "allowed": is_online});
+        json!({
+            "counts": {"packages": 2, "cores": 2, "logical_cpus": 3, "max_threads_per_core": 2, "numa_nodes": 2},
+            "logical_cpus": [
+                cpu(0, json!([0, 1]), json!(0), true), cpu(1, json!([0, 1]), json!(0), true),
+                cpu(2, json!([2]), json!(1), true), cpu(3, json!([]), json!(null), false),
+            ],
+            "numa_nodes": [{"os_id": 0}, {"os_id": 1}],
+            "limits": {"quota_cpus": null},
+            "placements": [
+                {"placement": "same-core", "os_cpus": "0-1", "lacks": null},
+                {"placement": "2s1c2t", "os_cpus": null, "lacks": "1 core with SMT siblings"},
+            ],
+        })
+    }
+
+    #[test]
+    fn what_was_built_does_not_differ() {
+        assert_eq!(machine().topology_differs(&said()), Vec::<String>::new());
+        assert_eq!(machine().placements_differ(&said()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_difference_is_named() {
+        let changes = [
+            ("/counts/cores", json!(3), "cores: 3, built as 2"),
+            ("/counts/numa_nodes", json!(1), "numa_nodes"),
+            ("/logical_cpus/1/siblings", json!([1]), "CPU 1 siblings: [1], built as [0,1]"),
+            ("/logical_cpus/2/numa_node", json!(0), "CPU 2 NUMA node: 0, built as 1"),
+            ("/logical_cpus/3/online", json!(true), "CPU 3 online"),
+            ("/limits/quota_cpus", json!(1.5), "quota: 1.5, built as null"),
+        ];
+        for (place, value, wanted) in changes {
+            let mut other = said();
+            *other.pointer_mut(place).unwrap() = value;
+            let found = machine().topology_differs(&other);
+            assert!(found.len() == 1 && found[0].contains(wanted), "{place}: {found:?}");
+        }
+        for (place, value) in
+            [("/placements/0/os_cpus", json!("0,2")), ("/placements/1/lacks", json!("2 packages"))]
+        {
+            let mut other = said();
+            *other.pointer_mut(place).unwrap() = value;
+            assert_eq!(machine().placements_differ(&other).len(), 1, "{place}");
+        }
+        assert!(!machine().topology_differs(&json!({})).is_empty());
+        assert_eq!(machine().placements_differ(&json!({})).len(), 4);
+    }
+
+    #[test]
+    fn lists_hold_their_numbers() {
+        assert!(in_range("3", 3) && in_range("0-3", 0) && in_range("0-3", 3));
+        assert!(!in_range("0-3", 4) && !in_range("", 0) && !in_range("x", 0));
+    }
+}

@@ -1,0 +1,122 @@
+//! `cargo xtask machines [--all] [NAME…]`: our program on machines that we do not have.
+//!
+//! Each is a guest that QEMU emulates in software, with Debian's kernel, busybox and the program of `cargo xtask
+//! dist`. Its topology, and each placement, is held against what it was built as ([`machine`]). Timings in an emulator
+//! mean nothing, and none is looked at.
+
+mod checks;
+mod list;
+mod machine;
+mod studies;
+mod table;
+
+use crate::guest::parts::{self, Parts};
+use crate::packages;
+use checks::Outcome;
+use list::MACHINES;
+use machine::Machine;
+use std::time::Instant;
+
+/// What the command line says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Options {
+    /// All machines and checks, not only the quick ones.
+    is_all: bool,
+    /// Only these machines; all that are asked for where it is empty.
+    names: Vec<String>,
+}
+
+impl Options {
+    fn read(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        for word in words {
+            match *word {
+                "--all" => options.is_all = true,
+                name if MACHINES.iter().any(|machine| machine.name == name) => {
+                    options.names.push(name.to_owned())
+                }
+                other => {
+                    let names: Vec<&str> = MACHINES.iter().map(|machine| machine.name).collect();
+                    return Err(format!(
+                        "machines [--all] [NAME…], not '{other}'; names: {}",
+                        names.join(", ")
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn has(&self, machine: &Machine) -> bool {
+        match self.names.is_empty() {
+            true => self.is_all || machine.is_quick,
+            false => self.names.iter().any(|name| name == machine.name),
+        }
+    }
+}
+
+/// With this variable the document of the machines is written after a run of all.
+const WRITE_DOCS: &str = "THREADWISE_WRITE_DOCS";
+const DOCUMENT: &str = "docs/MACHINES.md";
+
+/// A machine and how its checks ended.
+type Row = (&'static Machine, Vec<Outcome>);
+
+/// Boots the machines one after the other and prints the table. Where something is missing, that is an error in CI and
+/// elsewhere a skip that says so.
+pub fn run(words: &[&str]) -> Result<(), String> {
+    let options = Options::read(words)?;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut are_all = options.is_all && options.names.is_empty();
+    for machine in MACHINES.iter().filter(|machine| options.has(machine)) {
+        match parts::ready(machine.guest.arch) {
+            Ok(parts) => rows.push((machine, tried(machine, &options, &parts)?)),
+            Err(why) if packages::is_ci() => return Err(why),
+            Err(why) => {
+                println!("SKIPPED: {}: {why}", machine.name);
+                are_all = false;
+            }
+        }
+    }
+    println!("\n{}", table::of(&rows));
+    if are_all && std::env::var_os(WRITE_DOCS).is_some() {
+        std::fs::write(DOCUMENT, table::document(&rows))
+            .map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))?;
+    }
+    let failed = |(machine, outcomes): &Row| {
+        outcomes.iter().any(|outcome| !outcome.faults().is_empty()).then_some(machine.name)
+    };
+    let failed: Vec<&str> = rows.iter().filter_map(failed).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("machines on which a check failed: {}", failed.join(", "))),
+    }
+}
+
+fn tried(machine: &Machine, options: &Options, parts: &Parts) -> Result<Vec<Outcome>, String> {
+    let begun = Instant::now();
+    println!("=== {}: {}", machine.name, machine.about);
+    let outcomes = checks::run(machine, options.is_all, parts)?;
+    for outcome in &outcomes {
+        outcome.faults().iter().for_each(|fault| println!("  {}: {fault}", outcome.check.name()));
+    }
+    println!("  {:.0} s", begun.elapsed().as_secs_f64());
+    Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_and_quick_ones_are_the_default() {
+        let all = Options::read(&["--all"]).unwrap();
+        let quick = Options::read(&[]).unwrap();
+        let one = Options::read(&["64-cpus"]).unwrap();
+        let having = |options: &Options| MACHINES.iter().filter(|machine| options.has(machine)).count();
+        assert_eq!(having(&all), MACHINES.len());
+        assert!(having(&quick) < MACHINES.len() && having(&quick) > 5);
+        assert_eq!(having(&one), 1);
+        assert!(Options::read(&["65-cpus"]).is_err_and(|why| why.contains("64-cpus")));
+    }
+}

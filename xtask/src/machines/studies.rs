@@ -1,0 +1,118 @@
+//! Small studies on a machine, and whether their runs were on the logical CPUs that the placement names.
+//!
+//! A run counts where every thread's mask was read back by the runner; which logical CPUs of a core, a package or two
+//! packages these are is asked of the machine as it was built.
+
+use super::machine::Machine;
+use crate::guest::arch::X86_64;
+use serde_json::Value;
+
+/// A study and what it is run with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Study {
+    /// Preset and options of `threadwise run`.
+    pub words: &'static str,
+    /// How many runs count at the end.
+    pub runs: usize,
+}
+
+/// Cached reads of two sessions on SQLite: A, A', one logical CPU, one core, two cores, two packages; two blocks.
+pub const LOGICAL_IO: Study =
+    Study { words: "logical-io-placement --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
+/// Inserts on SQLite: one thread of every core, both, half of the cores.
+pub const INSERT: Study = Study { words: "insert-smt --blocks 2 --rounds 2 --slice 200ms", runs: 8 };
+/// The log writer of the native engine near and far, with memory of its own node and of the other one.
+pub const LOG_WRITER: Study = Study { words: "log-writer --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
+
+/// What `threadwise run` does by itself, in little time: of two cores without siblings A, A', one logical CPU and two
+/// cores.
+pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 8 };
+
+impl Study {
+    /// Commands of a shell: runs it, writes its runs without their readings, and what its report begins with.
+    pub fn command(self) -> String {
+        format!(
+            "rm -f s.threadwise; threadwise run {} --no-probe --allow-busy --no-html --output s.threadwise > log 2>&1 \
+             || tail -n 3 log; threadwise export s.threadwise --what runs --format jsonl \
+             | sed 's/\"readings\".*\\],\"/\"/'; threadwise report s.threadwise | grep -m 1 EMULATED",
+            self.words
+        )
+    }
+
+    /// What is wrong with the output of [`Study::command`].
+    pub fn judged(self, machine: &Machine, output: &str) -> Vec<String> {
+        let runs: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let valid = runs.iter().filter(|run| run["status"] == "valid").count();
+        let mut found: Vec<String> = runs.iter().filter_map(|run| misplaced(machine, run)).collect();
+        if valid != self.runs || runs.len() != self.runs {
+            let others = output.lines().filter(|line| !line.starts_with('{')).collect::<Vec<_>>().join(" / ");
+            found.push(format!("{valid} of {} runs are valid, not {}: {others}", runs.len(), self.runs));
+        }
+        // On other processors nothing shows that they are emulated.
+        let is_seen = machine.guest.arch == &X86_64;
+        if is_seen && !output.lines().any(|line| line.contains("EMULATED")) {
+            found.push("its report does not say that the machine is emulated".to_owned());
+        }
+        found
+    }
+}
+
+/// How a run was elsewhere than its treatment's name says.
+fn misplaced(machine: &Machine, run: &Value) -> Option<String> {
+    let cpus: Vec<u32> =
+        run["cpus"].as_array()?.iter().filter_map(|cpu| cpu.as_u64()?.try_into().ok()).collect();
+    let (cores, packages) = machine.spread(&cpus);
+    let wanted = match run["treatment"].as_str()? {
+        "one-cpu" => (1, 1, 1),
+        "same-core" => (2, 1, 1),
+        "same-package" => (2, 2, 1),
+        "cross-package" => (2, 2, 2),
+        _ => return None,
+    };
+    let had = (cpus.len(), cores, packages);
+    (had != wanted)
+        .then(|| format!("block {}: {} was on logical CPUs {cpus:?}", run["block"], run["treatment"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::MACHINES;
+    use super::*;
+
+    fn output(treatment: &str, cpus: &str, status: &str) -> String {
+        format!("{{\"block\":0,\"cpus\":{cpus},\"status\":\"{status}\",\"treatment\":\"{treatment}\"}}\n")
+    }
+
+    #[test]
+    fn runs_have_to_be_where_their_placement_is() {
+        let machine = &MACHINES[0];
+        let study = Study { words: "", runs: 1 };
+        let judged = |line: String| study.judged(machine, &format!("{line}EMULATED: …\n"));
+        for (treatment, cpus) in [
+            ("one-cpu", "[7]"),
+            ("same-core", "[2,3]"),
+            ("same-package", "[4,7]"),
+            ("cross-package", "[1,6]"),
+            ("A", "[]"),
+        ] {
+            assert_eq!(judged(output(treatment, cpus, "valid")), Vec::<String>::new(), "{treatment}");
+        }
+        for (treatment, cpus) in [
+            ("one-cpu", "[0,1]"),
+            ("same-core", "[1,2]"),
+            ("same-package", "[4,5]"),
+            ("cross-package", "[1,2]"),
+        ] {
+            assert_eq!(judged(output(treatment, cpus, "valid")).len(), 1, "{treatment}");
+        }
+    }
+
+    #[test]
+    fn failed_runs_missing_ones_and_a_silent_report_are_faults() {
+        let study = Study { words: "", runs: 1 };
+        let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
+        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs are valid, not 1"), "{failed:?}");
+        let none = study.judged(&MACHINES[0], "threadwise: no room\n");
+        assert!(none[0].ends_with("not 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
+    }
+}

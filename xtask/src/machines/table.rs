@@ -1,0 +1,86 @@
+//! The table of machines and checks.
+
+use super::checks::{CHECKS, Outcome};
+use super::machine::Machine;
+
+/// What the document begins with.
+const HEAD: &str = "\
+# Machines that are emulated
+
+Written by `THREADWISE_WRITE_DOCS=1 cargo xtask machines --all`; not edited by hand.
+
+Each machine is a guest that QEMU emulates in software, with Debian's kernel for virtual machines and the program of \
+`cargo xtask dist`. *topology*: `threadwise topology --json` says what the machine was built as: packages, cores, \
+siblings, NUMA nodes and clusters of every logical CPU, what is offline, what is allowed, the quota. *placements*: every \
+placement is the logical CPUs that were worked out by hand, or cannot be had for the right reason. The others are small \
+studies, each run of which was on the logical CPUs of its placement: `logical-io-placement` and `insert-smt` on SQLite, \
+`log-writer` on the native engine, and `threadwise run` by itself. Times in an emulator mean nothing, and reports from \
+there say so first. CI boots the quick machines and does the quick checks.
+";
+
+/// In Markdown: a row for each machine, a column for each check.
+pub fn of(rows: &[(&Machine, Vec<Outcome>)]) -> String {
+    let names: Vec<&str> = CHECKS.iter().map(|check| check.name()).collect();
+    let mut text = format!(
+        "| machine | {} | what it is |\n|---|{}---|\n",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
+    for (machine, outcomes) in rows {
+        let words: Vec<&str> = outcomes.iter().map(word).collect();
+        text.push_str(&format!("| {} | {} | {} |\n", machine.name, words.join(" | "), machine.about));
+    }
+    text
+}
+
+/// The document of all machines.
+pub fn document(rows: &[(&Machine, Vec<Outcome>)]) -> String {
+    format!("{HEAD}\n{}", of(rows))
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match &outcome.found {
+        None => "–",
+        Some(faults) if faults.is_empty() => "ok",
+        Some(_) => "FAILED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::Check;
+    use super::super::list::MACHINES;
+    use super::*;
+
+    /// What the document says may be of earlier code, but not of other machines.
+    #[test]
+    fn the_document_has_all_machines_and_checks() {
+        let text = include_str!("../../../docs/MACHINES.md");
+        assert!(text.starts_with(HEAD));
+        let head = text.lines().find(|line| line.starts_with("| machine ")).unwrap();
+        assert!(CHECKS.iter().all(|check| head.contains(check.name())), "{head}");
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+        assert_eq!(rows.len(), MACHINES.len());
+        for (row, machine) in rows.iter().zip(&MACHINES) {
+            assert!(
+                row.starts_with(&format!("| {} |", machine.name)) && row.contains(machine.about),
+                "{row}"
+            );
+            assert!(!row.contains("FAILED"), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_a_word_for_each_check() {
+        let outcome = |check, found| Outcome { check, found };
+        let outcomes = vec![
+            outcome(Check::Topology, Some(Vec::new())),
+            outcome(Check::Placements, Some(vec!["all: 0".to_owned()])),
+        ];
+        let text = of(&[(&MACHINES[4], outcomes), (&MACHINES[0], vec![outcome(Check::Topology, None)])]);
+        assert!(text.contains("\n| one-cpu | ok | FAILED | 1 logical CPU |\n"), "{text}");
+        assert!(text.contains("\n| two-packages-smt | – | "), "{text}");
+        assert!(document(&[]).starts_with("# Machines") && document(&[]).contains("\n\n| machine |"));
+        assert_eq!(text.lines().nth(1), Some("|---|---|---|---|---|---|---|---|"));
+    }
+}
