@@ -46,10 +46,10 @@ pub struct Document {
 pub struct Finding {
     /// `machine`, `looks` (where slices ran), `drift`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
     /// comparisons), `long-windows` (they disagree with slices), `stalls`, `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
-    /// `simulated`; of queries `data-size`, `queries-total`, `fastest`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
+    /// `simulated`, `emulated`; of queries `data-size`, `queries-total`, `fastest`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
     /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of a probe `probe-sharing`, `probe-latency`,
-    /// `probe-co-runner`, `probe-clock`, `probe-gap`; of studies side by side `caution`.
+    /// `probe-co-runner`, `probe-clock`, `probe-gap`, `probe-emulated`; of studies side by side `caution`.
     pub kind: String,
     /// One line, figures with their intervals.
     #[serde(rename = "text")]

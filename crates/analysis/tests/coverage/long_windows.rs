@@ -53,7 +53,7 @@ fn worked(rounds: &[Work], rate: f64, long_sd: Option<f64>, random: &mut Normal)
     };
     let sum = rounds.iter().fold(Work::default(), |sum, work| sum.and(work));
     let lost = f64::from(poisson(rate * WINDOW_S, random)) * STALL_S / WINDOW_S;
-    vec![Work { rows: sum.rows * (1.0 - lost).max(0.01) * (sd * random.next()).exp(), ..sum }]
+    vec![Work { rows: sum.rows * (1.0 - lost).max(0.01) * (sd * random.draw()).exp(), ..sum }]
 }
 
 /// The differences of one study. Long blocks lie spread among the others, and have part in what lasts.
