@@ -1,6 +1,6 @@
 //! Drift of the baseline: its rate block by block, and the levels between which it changed.
 //!
-//! A block counts as one number, the mean of the logarithms of A's and A′'s rates: it starts its workers anew, on cores
+//! A block counts as one number, the mean of the logarithms of A's and A′'s rates: it starts new workers, on cores
 //! that it draws, so that rounds within it do not tell a change of the machine from that of a block. Changes are those of
 //! `statistics::change_points`; docs/METHODOLOGY.md, "Drift of the baseline".
 

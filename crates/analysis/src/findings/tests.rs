@@ -227,17 +227,22 @@ fn that_most_blocks_are_flagged_says_what_that_means() {
         "{}",
         said(6)
     );
-    let most = "; 7 of 12 blocks flagged (steal above 1%): trust ratios, not rates; so what was measured is a disturbed \
-                machine (ratios of the other blocks are in the report); enough";
-    assert!(said(7).contains(most), "{}", said(7));
-    for (flagged, which, left) in
-        [(9, "9 of 12 blocks", "3 other blocks are not enough"), (12, "all blocks", "no block is left")]
-    {
-        let most = format!(
-            "; {which} flagged (steal above 1%): trust ratios, not rates; so what was measured is a disturbed machine, \
-             and {left} to tell what that does to ratios; enough"
-        );
-        assert!(said(flagged).contains(&most), "{}", said(flagged));
+    for (flagged, which) in [
+        (
+            7,
+            "7 of 12 blocks flagged (steal above 1%): trust ratios, not rates; the report has ratios of the other 5",
+        ),
+        (
+            9,
+            "9 of 12 blocks flagged (steal above 1%): trust ratios, not rates; the other 3 are too few to compare",
+        ),
+        (
+            11,
+            "11 of 12 blocks flagged (steal above 1%): trust ratios, not rates; the other one is too few to compare",
+        ),
+        (12, "all blocks flagged (steal above 1%): trust ratios, not rates"),
+    ] {
+        assert!(said(flagged).contains(&format!("; {which}; enough to decide")), "{}", said(flagged));
     }
 }
 

@@ -267,24 +267,13 @@ pub fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
     parts
 }
 
-/// What it means that more than half of the blocks are flagged: disturbance is no exception, and what the others show is
-/// a second estimate only where enough of them are left.
+/// Where more than half of the blocks are flagged, whether the others are enough for an estimate of their own.
 fn mostly_flagged(blocks: usize, flagged: usize) -> Option<Prose> {
-    let left = blocks.checked_sub(flagged).filter(|left| *left < flagged)?;
-    Some(match left >= (MIN_BLOCKS / 2) as usize {
-        true => "so what was measured is a disturbed machine (ratios of the other blocks are in the report)"
-            .into(),
-        false => {
-            let left = match left {
-                0 => "no block is left".to_owned(),
-                1 => "1 other block is not enough".to_owned(),
-                _ => format!("{left} other blocks are not enough"),
-            };
-            prose!(
-                "so what was measured is a disturbed machine, and {} to tell what that does to ratios",
-                left
-            )
-        }
+    let left = blocks.checked_sub(flagged).filter(|left| (1..flagged).contains(left))?;
+    Some(match (left >= (MIN_BLOCKS / 2) as usize, left) {
+        (true, _) => prose!("the report has ratios of the other {}", left),
+        (false, 1) => "the other one is too few to compare".into(),
+        (false, _) => prose!("the other {} are too few to compare", left),
     })
 }
 

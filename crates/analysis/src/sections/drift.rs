@@ -71,3 +71,42 @@ fn table(drift: &Drift, nouns: &Nouns, title: String) -> Table {
     ];
     Table::new(title, columns, rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse;
+    use crate::fixtures::{machine, run, study};
+    use crate::kinds;
+    use threadwise_study::Run;
+
+    #[test]
+    fn two_levels_are_two_steps_and_two_rows_on_every_medium() {
+        let study = study(&[""], &["T same-package 2"]);
+        let rows =
+            |block: u32| 1_000_000 * if block < 6 { 10 } else { 8 } + u64::from(block * 7 % 5) * 10_000;
+        let slow = |block: u32| {
+            let mut runs = ["A", "A'", "T"].map(|name| run(block, name, &[rows(block); 4]));
+            let start_ns = 3_000_000_000 * u64::from(block);
+            runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.start_ns = start_ns);
+            runs
+        };
+        let runs: Vec<Run> = (0..12).flat_map(slow).collect();
+        let (topology, analysis) = (machine(1, 2, 1), analyse(&study, &runs, 1.0));
+        let facts = Facts::new(&study, &topology, &analysis);
+        let blocks = figures(&facts, &kinds::of(&study).nouns(&study));
+        let [Block::Figure(figure)] = blocks.as_slice() else { panic!("{blocks:?}") };
+        let Chart::Levels(chart) = &figure.chart else { panic!("{figure:?}") };
+        assert_eq!(
+            chart.levels.iter().map(|level| (level.0, level.1)).collect::<Vec<_>>(),
+            [(0.0, 18.0), (18.0, 33.0)]
+        );
+        assert_eq!((chart.points.len(), figure.table.rows.len()), (12, 2));
+        assert!(
+            figure.table.shown.on_terminal() && figure.description.ends_with("steps are levels that differ.")
+        );
+        let last: Vec<&Cell> = figure.table.cells().last().unwrap().iter().collect();
+        assert_eq!(last[0], &Cell::text("6 to 11"));
+        assert!(matches!(last[3], Cell::Text(change) if change.starts_with("-20% [")), "{last:?}");
+    }
+}

@@ -157,11 +157,11 @@ impl Line {
         let (mut best, mut sums) = ((MIN_LEVEL, self.squares), [0.0; 4]);
         for at in (MIN_LEVEL..count).rev() {
             let here = [self.left[at], constant[at], slope[at], 1.0];
-            let product = |of: usize| here[of] + behind * sums[of];
+            let product = |vector: usize| here[vector] + behind * sums[vector];
             let along = [product(1), product(2)];
-            let own = 1.0 + behind * behind * sums[3] - along[0] * along[0] - along[1] * along[1];
-            if count - at >= MIN_LEVEL && own > ROUNDING {
-                let squares = self.squares - product(0).powi(2) / own;
+            let square = 1.0 + behind * behind * sums[3] - along[0] * along[0] - along[1] * along[1];
+            if count - at >= MIN_LEVEL && square > ROUNDING {
+                let squares = self.squares - product(0).powi(2) / square;
                 best = if squares < best.1 { (at, squares) } else { best };
             }
             sums.iter_mut().zip(here).for_each(|(sum, value)| *sum += value);
@@ -282,7 +282,6 @@ mod tests {
         let line = Line::fit(&[1.0, -2.0, 0.5], 0.5);
         let first = line.basis[0][0] / line.basis[0][1];
         assert!((first - 0.75f64.sqrt() / 0.5).abs() < 1e-12);
-        // A constant's whitened length squared is 0.75 + 2 · 0.25.
         assert!((dot(&line.basis[0], &line.basis[1])).abs() < 1e-12);
     }
 

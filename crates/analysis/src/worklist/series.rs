@@ -119,7 +119,8 @@ fn point(
 /// for m of them together (Dunn, J. American Statistical Association 56, 1961).
 pub(crate) fn joint(interval: &Interval, blocks: u32, (alpha, family): (f64, usize)) -> Interval {
     let quantile = |alpha: f64| t_quantile(1.0 - alpha / 2.0, f64::from(blocks.saturating_sub(1)));
-    let wider = quantile(alpha / family.max(1) as f64).zip(quantile(alpha)).map(|(joint, own)| joint / own);
+    let wider =
+        quantile(alpha / family.max(1) as f64).zip(quantile(alpha)).map(|(joint, single)| joint / single);
     let end = |end: f64| wider.map_or(end, |wider| interval.mean * (end / interval.mean).powf(wider));
     Interval { low: end(interval.low), high: end(interval.high), ..interval.clone() }
 }

@@ -290,7 +290,7 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
     // Seven quantities, one of them without a ratio; busy times, drift.
     let Some((dom, root, errors)) = opened(&page) else { return };
     assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-    assert!(root.contains("data-charts=\"16\""), "{root}");
+    assert!(root.contains("data-charts=\"17\""), "{root}");
     assert!(dom.contains("ratio of peak memory") && dom.contains("elapsed, s"));
 }
 

@@ -57,7 +57,7 @@ pub fn jobs(facts: &Facts<'_>, lists: &Worklist) -> Option<Section> {
     let legend = [
         "list: time of the whole list",
         "idle: share of the jobs' time in which nothing was left to do",
-        "step: speed over the row above, intervals adjusted for all comparisons",
+        "step: speed over the row above",
     ];
     let legend =
         legend[..if is_sweep(lists) { 3 } else { 2 }].iter().map(|text| Prose::from(*text)).collect();
@@ -79,7 +79,8 @@ fn about(lists: &Worklist, items: Option<String>) -> Vec<Prose> {
     let items = items.map(|items| format!("{items} in the list. ")).unwrap_or_default();
     let step = match is_sweep(lists) {
         true => {
-            "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item. "
+            "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item, with an \
+             interval that is adjusted for all comparisons. "
         }
         false => "",
     };
