@@ -26,6 +26,9 @@ use threadwise_probe::bench::ProbeError;
 use threadwise_store::{EndState, Store, StoreError};
 use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
 
+/// What hears of every slice of a block: the study's observer, the slice's number in the block, its treatment, and itself.
+type OnSlice<'a> = dyn FnMut(&mut dyn FnMut(Event<'_>), u64, &str, Option<&Slice>) + 'a;
+
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
 
@@ -271,7 +274,7 @@ impl Driver<'_> {
         plan: &BlockPlan,
         data: &Data,
         watch: &mut Watch,
-        on_slice: &mut dyn FnMut(&mut dyn FnMut(Event<'_>), u64, &str, Option<&Slice>),
+        on_slice: &mut OnSlice<'_>,
     ) -> Result<Output, RunnerError> {
         let attempt = self.store.next_attempt(plan.block)?;
         self.store.block_started(plan.block, attempt, self.now_s())?;

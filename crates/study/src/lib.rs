@@ -24,7 +24,6 @@ pub use observation::{
     Slice,
 };
 pub use option::{OptionValue, Options};
-pub use plan::long::plan_long_block;
-pub use plan::{BlockPlan, PlanError, looked_at, looks_during, plan_block};
+pub use plan::{BlockPlan, PlanError, looked_at, looks_during, plan_block, plan_long_block};
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;

@@ -15,7 +15,7 @@ use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
 };
 
-use crate::{Study, tpch};
+use crate::{LongWindows, Study, tpch};
 
 /// Everything that a block does, fixed before it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +82,24 @@ pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<Bloc
     let rounds = order::rounds(study.seed, study.treatments.len(), study.design.rounds, block);
     let plan = placed(study, topology, block, rounds)?;
     Ok(BlockPlan { queries: queries(study, block), ..plan })
+}
+
+/// Plans a block of long windows, the first of which is number 0; `None` where the study has none.
+///
+/// Logical CPUs are drawn as for any block: of the next one in the turn of first positions.
+///
+/// # Errors
+/// A placement or a memory policy that cannot be had on this machine.
+pub fn plan_long_block(
+    study: &Study,
+    topology: &Topology,
+    number: u32,
+) -> Result<Option<BlockPlan>, PlanError> {
+    let Some(LongWindows { window_ns, .. }) = study.design.long_windows else { return Ok(None) };
+    let order = long::order(study.seed, study.treatments.len(), number);
+    let plan = placed(study, topology, long::FIRST_BLOCK.saturating_add(number), vec![order])?;
+    let piece_ns = Some(window_ns.div_ceil(long::PIECES).max(1));
+    Ok(Some(BlockPlan { window_ns, piece_ns, ..plan }))
 }
 
 /// A block of slices with these rounds, without queries.

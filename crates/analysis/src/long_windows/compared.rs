@@ -5,10 +5,9 @@
 
 use super::types::RatioBy;
 use super::windows::Windows;
-use super::{by_slices, with_role};
-use crate::Analysis;
-use crate::estimate::{Rule, family_alpha, judge};
+use crate::estimate::{Rule, THROUGHPUT, family_alpha, judge, standard_error};
 use crate::statistics::{MeanEstimate, t_quantile};
+use crate::{Analysis, Estimate};
 use threadwise_study::{Role, Study};
 
 /// How often a difference is found that is called detectable.
@@ -80,4 +79,25 @@ fn detectable(difference: &MeanEstimate, alpha: f64) -> Option<f64> {
     let quantiles =
         t_quantile(1.0 - alpha / 2.0, difference.degrees)? + t_quantile(POWER, difference.degrees)?;
     Some((quantiles * difference.standard_error).exp_m1()).filter(|change| change.is_finite())
+}
+
+/// The ratio of each treatment to its baseline by slices, as a mean of logarithms.
+fn by_slices(analysis: &Analysis, treatment: &str) -> Option<MeanEstimate> {
+    let is_it = |estimate: &&Estimate| {
+        estimate.kind == "baseline" && estimate.treatment == treatment && estimate.metric == THROUGHPUT
+    };
+    let ratio = &analysis.estimates.iter().find(is_it)?.ratio;
+    Some(MeanEstimate {
+        n: ratio.blocks as usize,
+        mean: ratio.value.ln(),
+        standard_error: standard_error(ratio)?,
+        correlation: 0.0,
+        degrees: f64::from(ratio.blocks) - 1.0,
+    })
+}
+
+/// Treatments of a group with a role.
+fn with_role(study: &Study, group: &str, role: Role) -> Vec<usize> {
+    let all = study.treatments.iter().enumerate();
+    all.filter(|(_, one)| one.group == group && one.role == role).map(|(at, _)| at).collect()
 }

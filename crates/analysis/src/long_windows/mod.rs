@@ -16,10 +16,9 @@ mod tests;
 pub use compared::{difference, differences};
 pub use types::{Fall, LongTreatment, LongWindows, RatioBy, Stalls};
 
-use crate::estimate::{THROUGHPUT, standard_error};
-use crate::statistics::MeanEstimate;
-use crate::{Analysis, Direction, Estimate, estimate::Rule};
-use threadwise_study::{Role, Run, Study};
+use crate::estimate::Rule;
+use crate::{Analysis, Direction};
+use threadwise_study::{Run, Study};
 use windows::Windows;
 
 /// What long windows show, beside an analysis of the slices of the same study; `None` in a study without.
@@ -52,25 +51,4 @@ pub fn long_windows(
         treatments: treatments.collect(),
         left_out: windows.left_out.clone(),
     })
-}
-
-/// The ratio of each treatment to its baseline by slices, as a mean of logarithms.
-fn by_slices(analysis: &Analysis, treatment: &str) -> Option<MeanEstimate> {
-    let is_it = |estimate: &&Estimate| {
-        estimate.kind == "baseline" && estimate.treatment == treatment && estimate.metric == THROUGHPUT
-    };
-    let ratio = &analysis.estimates.iter().find(is_it)?.ratio;
-    Some(MeanEstimate {
-        n: ratio.blocks as usize,
-        mean: ratio.value.ln(),
-        standard_error: standard_error(ratio)?,
-        correlation: 0.0,
-        degrees: f64::from(ratio.blocks) - 1.0,
-    })
-}
-
-/// Treatments of a group with a role.
-fn with_role(study: &Study, group: &str, role: Role) -> Vec<usize> {
-    let all = study.treatments.iter().enumerate();
-    all.filter(|(_, one)| one.group == group && one.role == role).map(|(at, _)| at).collect()
 }

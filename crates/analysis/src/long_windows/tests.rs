@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixtures;
+use crate::statistics::MeanEstimate;
 use crate::{Answer, Facts, analyse, document::document};
 use threadwise_machine::Topology;
 use threadwise_study::plan::long::FIRST_BLOCK;

@@ -1,15 +1,12 @@
-//! Blocks of long windows: which there are, when each is due, and what one does.
+//! Blocks of long windows: which there are, when each is due, and in what order.
 //!
 //! A slice of 50 ms loses 25 to 50 ms to a stall of 500 ms, and its user 500; a limit of the turbo clock begins after
 //! seconds. So some windows are as long as a user's work: blocks of one round in a drawn order, spread evenly over the
 //! blocks of slices, since what is near in time has the same disturbances (docs/METHODOLOGY.md, "Long windows").
 
 use super::stream::{Purpose, random};
-use super::{BlockPlan, PlanError, placed};
-use crate::Study;
 use crate::study::{LongWindows, MIN_BLOCKS};
 use rand::seq::SliceRandom;
-use threadwise_machine::Topology;
 
 /// Number of the first block of long windows. Those of slices have smaller ones.
 pub const FIRST_BLOCK: u32 = 1 << 19;
@@ -23,24 +20,11 @@ pub fn is_long(block: u32) -> bool {
     block >= FIRST_BLOCK
 }
 
-/// Plans a block of long windows, the first of which is number 0; `None` where the study has none.
-///
-/// Logical CPUs are drawn as for any block: of the next one in the turn of first positions.
-///
-/// # Errors
-/// A placement or a memory policy that cannot be had on this machine.
-pub fn plan_long_block(
-    study: &Study,
-    topology: &Topology,
-    number: u32,
-) -> Result<Option<BlockPlan>, PlanError> {
-    let Some(LongWindows { window_ns, .. }) = study.design.long_windows else { return Ok(None) };
-    let block = FIRST_BLOCK.saturating_add(number);
-    let mut order: Vec<usize> = (0..study.treatments.len()).collect();
-    order.shuffle(&mut random(study.seed, Purpose::LongWindows, number));
-    let plan = placed(study, topology, block, vec![order])?;
-    let piece_ns = Some(window_ns.div_ceil(PIECES).max(1));
-    Ok(Some(BlockPlan { window_ns, piece_ns, ..plan }))
+/// The treatments by index in the order of a block of long windows.
+pub(super) fn order(seed: u64, treatments: usize, number: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..treatments).collect();
+    order.shuffle(&mut random(seed, Purpose::LongWindows, number));
+    order
 }
 
 /// Whether the next block is one of long windows, after so many blocks of slices (of `planned`, where their number is
