@@ -92,7 +92,7 @@ impl Check {
                 let asked = machine.placements.iter().map(|(text, _)| format!(" --placement {text}"));
                 Some(format!("threadwise topology --json{}", asked.collect::<String>()))
             }
-            _ => self.study().filter(|_| machine.studies.contains(&self)).map(Study::command),
+            _ => self.study().filter(|_| machine.studies.contains(&self.name())).map(Study::command),
         }
     }
 
@@ -121,6 +121,11 @@ impl Check {
 struct Output {
     text: String,
     status: i32,
+}
+
+/// What there is of a machine on which nothing was tried.
+pub fn none() -> Vec<Outcome> {
+    CHECKS.into_iter().map(|check| Outcome { check, found: None }).collect()
 }
 
 /// Boots the machine, does its checks, and says how each ended. A guest that ends early leaves the rest of its checks
@@ -195,6 +200,12 @@ mod tests {
         assert!(said(&lines, "placements").is_err_and(|why| why.contains("topology came instead")));
         assert!(said(&lines[..4], "topology").is_err_and(|why| why.contains("in time")));
         assert!(said(&["@begin topology", "@end x"], "topology").is_err());
+    }
+
+    #[test]
+    fn studies_of_machines_are_checks() {
+        let known = |name: &&str| CHECKS.iter().any(|check| check.name() == *name && check.study().is_some());
+        assert!(super::super::list::MACHINES.iter().flat_map(|machine| machine.studies).all(known));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! QEMU numbers logical CPUs with the threads of a core next to each other, then cores, then sockets; the placements
 //! here were worked out by hand from that, and not by the program that is tested.
 
-use super::checks::Check;
 use super::machine::Machine;
 use super::machine::Wanted::{Cpus, Lacks};
 use crate::guest::arch::AARCH64;
@@ -33,7 +32,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
-        studies: &[Check::LogicalIo, Check::Insert, Check::LogWriter],
+        studies: &["logical-io", "insert", "log-writer"],
         placements: &[
             ("one-cpu", Cpus("0")),
             ("same-core", Cpus("0-1")),
@@ -240,7 +239,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
-        studies: &[Check::Main],
+        studies: &["run"],
         placements: &[
             ("same-package", Cpus("0-1")),
             ("no-smt", Cpus("0-3")),

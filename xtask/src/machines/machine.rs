@@ -1,6 +1,5 @@
 //! What a machine is built as, and how what the program says of it is held against that.
 
-use super::checks::Check;
 use crate::guest::Guest;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -24,8 +23,8 @@ pub struct Machine {
     pub quota_cpus: Option<f64>,
     /// Commands of a shell before all others.
     pub before: &'static [&'static str],
-    /// Studies that are run on it.
-    pub studies: &'static [Check],
+    /// Studies that are run on it, by the names of their checks.
+    pub studies: &'static [&'static str],
     /// Placements and what they are here.
     pub placements: &'static [(&'static str, Wanted)],
 }
