@@ -4,6 +4,7 @@
 
 use super::machine::Machine;
 use super::studies::{self, Study};
+use super::switching;
 use crate::guest::Guest;
 use crate::guest::parts::Parts;
 use serde_json::Value;
@@ -25,10 +26,10 @@ pub enum Check {
     Topology,
     /// Every placement is what it has to be, or cannot be had for the right reason.
     Placements,
+    /// SMT switched off, on, off by single logical CPUs, and put back.
+    Smt,
     /// Cached reads on SQLite, each run on the right logical CPUs.
     LogicalIo,
-    /// Inserts on SQLite; by `--all`.
-    Insert,
     /// A log writer near and far on the native engine; by `--all`.
     LogWriter,
     /// What `threadwise run` measures by itself; by `--all`.
@@ -37,7 +38,7 @@ pub enum Check {
 
 /// All, in the order in which a machine does them.
 pub const CHECKS: [Check; 6] =
-    [Check::Topology, Check::Placements, Check::LogicalIo, Check::Insert, Check::LogWriter, Check::Main];
+    [Check::Topology, Check::Placements, Check::Smt, Check::LogicalIo, Check::LogWriter, Check::Main];
 
 /// How a check ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +62,8 @@ impl Check {
         match self {
             Self::Topology => "topology",
             Self::Placements => "placements",
+            Self::Smt => "smt",
             Self::LogicalIo => "logical-io",
-            Self::Insert => "insert",
             Self::LogWriter => "log-writer",
             Self::Main => "run",
         }
@@ -71,16 +72,15 @@ impl Check {
     /// The study that it is.
     fn study(self) -> Option<Study> {
         match self {
-            Self::Topology | Self::Placements => None,
+            Self::Topology | Self::Placements | Self::Smt => None,
             Self::LogicalIo => Some(studies::LOGICAL_IO),
-            Self::Insert => Some(studies::INSERT),
             Self::LogWriter => Some(studies::LOG_WRITER),
             Self::Main => Some(studies::MAIN),
         }
     }
 
     fn is_quick(self) -> bool {
-        !matches!(self, Self::Insert | Self::LogWriter | Self::Main)
+        !matches!(self, Self::LogWriter | Self::Main)
     }
 
     /// The command, or `None` where it is not for this machine.
@@ -92,6 +92,7 @@ impl Check {
                 let asked = machine.placements.iter().map(|(text, _)| format!(" --placement {text}"));
                 Some(format!("threadwise topology --json{}", asked.collect::<String>()))
             }
+            Self::Smt => machine.is_switched.then(switching::command),
             _ => self.study().filter(|_| machine.studies.contains(&self.name())).map(Study::command),
         }
     }
@@ -100,6 +101,9 @@ impl Check {
     fn judged(self, machine: &Machine, output: &Output) -> Vec<String> {
         if let Some(study) = self.study() {
             return study.judged(machine, &output.text);
+        }
+        if self == Self::Smt {
+            return switching::judged(machine, &output.text);
         }
         if output.status != 0 {
             let last = output.text.lines().last().unwrap_or_default();

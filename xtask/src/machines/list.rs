@@ -10,7 +10,7 @@ use crate::guest::{Guest, Node, SMALLEST};
 
 /// 2 packages of 2 cores of 2 threads, each package a node, unequally far apart.
 const TWO_NODES: [Node<'_>; 2] =
-    [Node { cpus: "0-3", memory_mib: 1024 }, Node { cpus: "4-7", memory_mib: 1024 }];
+    [Node { cpus: "0-3", memory_mib: 2048 }, Node { cpus: "4-7", memory_mib: 2048 }];
 /// A node with all logical CPUs, and one of memory alone, as of CXL or persistent memory.
 const MEMORY_ONLY: [Node<'_>; 2] =
     [Node { cpus: "0-3", memory_mib: 384 }, Node { cpus: "", memory_mib: 128 }];
@@ -32,7 +32,8 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
-        studies: &["logical-io", "insert", "log-writer"],
+        is_switched: true,
+        studies: &["logical-io", "log-writer"],
         placements: &[
             ("one-cpu", Cpus("0")),
             ("same-core", Cpus("0-1")),
@@ -65,6 +66,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: true,
         studies: &[],
         placements: &[
             ("same-core", Cpus("0-1")),
@@ -83,6 +85,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: true,
         studies: &[],
         placements: &[
             ("cross-package", Cpus("0,2")),
@@ -101,6 +104,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("same-package", Cpus("0-1")),
@@ -118,6 +122,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("one-cpu", Cpus("0")),
@@ -136,6 +141,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("same-core", Cpus("0-1")),
@@ -152,6 +158,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("all", Cpus("0-4")),
@@ -177,6 +184,7 @@ pub static MACHINES: [Machine; 11] = [
             "echo '150000 100000' > /sys/fs/cgroup/pod/cpu.max",
             "echo $$ > /sys/fs/cgroup/pod/cgroup.procs",
         ],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("all", Cpus("1-5")),
@@ -205,6 +213,7 @@ pub static MACHINES: [Machine; 11] = [
             "echo 150000 > /sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us",
             "echo $$ > /sys/fs/cgroup/cpu/pod/tasks",
         ],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("all", Cpus("1-5")),
@@ -222,6 +231,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: false,
         studies: &[],
         placements: &[
             ("all", Cpus("0-63")),
@@ -239,6 +249,7 @@ pub static MACHINES: [Machine; 11] = [
         allowed: None,
         quota_cpus: None,
         before: &[],
+        is_switched: false,
         studies: &["run"],
         placements: &[
             ("same-package", Cpus("0-1")),

@@ -23,6 +23,8 @@ pub struct Machine {
     pub quota_cpus: Option<f64>,
     /// Commands of a shell before all others.
     pub before: &'static [&'static str],
+    /// Whether SMT is switched on it.
+    pub is_switched: bool,
     /// Studies that are run on it, by the names of their checks.
     pub studies: &'static [&'static str],
     /// Placements and what they are here.
@@ -59,6 +61,16 @@ impl Machine {
         let cores: BTreeSet<u32> = places.iter().map(|place| place.core).collect();
         let packages: BTreeSet<u32> = places.iter().map(|place| place.package).collect();
         (cores.len(), packages.len())
+    }
+
+    /// The logical CPUs that are online, as the kernel lists them.
+    pub fn online(&self) -> String {
+        list((0..self.guest.cpus()).filter(|&cpu| self.is_online(cpu)))
+    }
+
+    /// One logical CPU of each core, as the kernel lists them.
+    pub fn first_of_cores(&self) -> String {
+        list((0..self.guest.cpus()).filter(|cpu| cpu % self.guest.smp[2] == 0))
     }
 
     fn node(&self, cpu: u32) -> u32 {
@@ -158,6 +170,21 @@ impl Machine {
     }
 }
 
+/// As the kernel lists numbers: `0-3,8`.
+fn list(numbers: impl Iterator<Item = u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text = |(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
 fn differs(what: &str, said: &Value, wanted: &Value) -> Option<String> {
     (said != wanted).then(|| format!("{what}: {said}, built as {wanted}"))
 }
@@ -187,6 +214,7 @@ mod tests {
             allowed: None,
             quota_cpus: None,
             before: &[],
+            is_switched: false,
             studies: &[],
             placements: &[("same-core", Wanted::Cpus("0-1")), ("2s1c2t", Wanted::Lacks("siblings"))],
         }
@@ -240,6 +268,12 @@ mod tests {
         }
         assert!(!machine().topology_differs(&json!({})).is_empty());
         assert_eq!(machine().placements_differ(&json!({})).len(), 4);
+    }
+
+    #[test]
+    fn lists_are_written_as_the_kernel_does() {
+        assert_eq!(list([0, 1, 2, 5, 7, 8].into_iter()), "0-2,5,7-8");
+        assert_eq!(list(std::iter::empty()), "");
     }
 
     #[test]

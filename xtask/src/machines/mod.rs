@@ -8,6 +8,7 @@ mod checks;
 mod list;
 mod machine;
 mod studies;
+mod switching;
 mod table;
 
 use crate::guest::parts::{self, Parts};

@@ -19,8 +19,6 @@ pub struct Study {
 /// Cached reads of two sessions on SQLite: A, A', one logical CPU, one core, two cores, two packages; two blocks.
 pub const LOGICAL_IO: Study =
     Study { words: "logical-io-placement --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
-/// Inserts on SQLite: one thread of every core, both, half of the cores.
-pub const INSERT: Study = Study { words: "insert-smt --blocks 2 --rounds 2 --slice 200ms", runs: 8 };
 /// The log writer of the native engine near and far, with memory of its own node and of the other one.
 pub const LOG_WRITER: Study = Study { words: "log-writer --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
 

@@ -12,9 +12,10 @@ Written by `THREADWISE_WRITE_DOCS=1 cargo xtask machines --all`; not edited by h
 Each machine is a guest that QEMU emulates in software, with Debian's kernel for virtual machines and the program of \
 `cargo xtask dist`. *topology*: `threadwise topology --json` says what the machine was built as: packages, cores, \
 siblings, NUMA nodes and clusters of every logical CPU, what is offline, what is allowed, the quota. *placements*: every \
-placement is the logical CPUs that were worked out by hand, or cannot be had for the right reason. The others are small \
-studies, each run of which was on the logical CPUs of its placement: `logical-io-placement` and `insert-smt` on SQLite, \
-`log-writer` on the native engine, and `threadwise run` by itself. Times in an emulator mean nothing, and reports from \
+placement is the logical CPUs that were worked out by hand, or cannot be had for the right reason. *smt*: what is online after \
+`threadwise smt off`, `on`, `off --offline` and `restore`. The others are small \
+studies, each run of which was on the logical CPUs of its placement: `logical-io-placement` on SQLite, `log-writer` \
+ on the native engine, and `threadwise run` by itself. Times in an emulator mean nothing, and reports from \
 there say so first. CI boots the quick machines and does the quick checks.
 ";
 
