@@ -40,7 +40,7 @@ fn every_form_says_that_it_is_simulated_and_agrees() {
     let runs: u64 = treatments.iter().map(|treatment| treatment["runs"].as_u64().unwrap()).sum();
     assert_eq!(csv.lines().count() as u64, 1 + runs, "one line per run and a header");
     let slices = lab.ok(&["export", "s.threadwise", "--what", "slices", "--format", "jsonl"]).stdout;
-    assert_eq!(slices.lines().count() as u64, runs * 20);
+    assert_eq!(slices.lines().count() as u64, runs * 10);
     serde_json::from_str::<Value>(slices.lines().next().unwrap()).unwrap();
 
     lab.ok(&["report", "s.threadwise", "--html", "again.html"]);
