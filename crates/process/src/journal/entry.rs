@@ -21,7 +21,7 @@ pub struct Here {
 }
 
 impl Here {
-    /// This place. A part that the kernel does not say is [`UNKNOWN`].
+    /// This place. A part that the kernel does not say is `-`.
     pub fn now() -> Self {
         let word =
             |text: Option<String>| text.filter(|text| is_word(text)).unwrap_or_else(|| UNKNOWN.to_owned());
