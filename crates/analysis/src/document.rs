@@ -3,7 +3,7 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, by_state, failures, hardware, long_windows, looks, machine, method, quota, readings, time,
+    activity, arms, by_state, failures, hardware, long_windows, looks, machine, method, quota, readings, time,
     usage,
 };
 use crate::validity::Counts;
@@ -21,6 +21,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections = kind.answers(facts);
     sections.extend(quota::section(facts));
+    sections.extend(arms::section(facts));
     sections.extend(long_windows::section(facts));
     sections.extend(looks::section(facts));
     sections.push(usage::section(facts, &nouns));

@@ -98,6 +98,7 @@ fn treatment(name: String, group: &str, role: Role, placement: &str, sessions: u
         pin: Pin::Each,
         memory: Default::default(),
         service: None,
+        arm: Default::default(),
         options: BTreeMap::new(),
         factors: BTreeMap::new(),
     }

@@ -1,6 +1,6 @@
 //! The verdict of a study.
 
-use crate::findings::{by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
+use crate::findings::{arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
 use crate::looks::words::windows;
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};
@@ -27,6 +27,11 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
     parts.validity.extend(trust::alarm(facts));
     parts.found.splice(0..0, quota::quota(facts));
+    let arms = arms::findings(facts);
+    if arms.iter().any(|found| found.kind == arms::SMT_ARMS) {
+        parts.lead = Some(arms::SMT_ARMS);
+    }
+    parts.found.extend(arms);
     parts.found.extend(by_state::findings(facts));
     let ran = facts.analysis.looks.as_ref().map(|found| looks::looks(found, windows(facts.study)));
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));

@@ -8,18 +8,19 @@ mod command;
 mod input;
 mod lane;
 mod leftovers;
+mod phases;
 mod slice;
 mod warm;
 
 pub use input::Input;
+pub use phases::Means;
 
 use crate::co_runners::CoRunners;
 use crate::guard::BlockUse;
 use crate::looks::{Looking, no_looks};
-use crate::watch::{self, Watch};
-use crate::worker_process::{Failure, Place, STOPPED, WorkerProcess};
+use crate::watch;
+use crate::worker_process::{Failure, Place, WorkerProcess};
 use lane::Lane;
-use slice::{Around, Turn};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -57,7 +58,7 @@ pub struct Output {
 /// block, the treatment, and the slice.
 pub fn run_block(
     input: &Input<'_>,
-    watch: &mut Watch,
+    means: Means<'_, '_>,
     on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
 ) -> Output {
     let mut lanes = lanes(input);
@@ -65,25 +66,14 @@ pub fn run_block(
         prepare_all(input, &mut lanes);
     }
     let warmup_s = warm_up(input, &mut lanes);
-    let before = watch.mark(&pids(&lanes));
-    let alive = lanes.iter().filter(|lane| lane.worker.is_some()).count();
-    let rounds_ns = input.clock.now_ns();
-    let (looking, without) = looking(input);
-    let mut around = Around { watch, looking };
-    let interrupted = !run_rounds(input, &mut lanes, &mut around, on_slice);
-    let watch = around.watch;
-    let block_ns = input.clock.now_ns().saturating_sub(rounds_ns);
-    let after = watch.mark(&pids(&lanes));
-    // The times of a worker that ended in between are gone with it.
-    let same = alive == lanes.iter().filter(|lane| lane.worker.is_some()).count();
-    let used = watch::block_use(before, after, block_ns).filter(|_| same && !input.study.is_simulated());
+    let phases::Done { interrupted, used, notes } = phases::run(input, &mut lanes, means, on_slice);
     let used = used.map(|used| command::without_waits(input.study, used));
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
     finish_all(input, &mut lanes, input.study.workload == CACHED_READS);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
     let notes = left
         .into_iter()
-        .chain(without)
+        .chain(notes)
         .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
         .collect();
     let warmups = lanes.iter().map(|lane| lane.warmup.clone()).collect();
@@ -101,13 +91,13 @@ fn warm_up(input: &Input<'_>, lanes: &mut [Lane<'_>]) -> f64 {
     input.clock.now_ns().saturating_sub(began_ns) as f64 / 1e9
 }
 
-/// What looks around the block's slices, or why nothing does.
-fn looking(input: &Input<'_>) -> (Option<Looking>, Option<String>) {
+/// What looks around a phase's slices, or why nothing does.
+fn looking(input: &Input<'_>, online: Option<&CpuSet>) -> (Option<Looking>, Option<String>) {
     // States are those of slices: many short moments, spread over the block.
     if input.plan.is_long() {
         return (None, None);
     }
-    match Looking::new(input.settings.looks, input.study, input.plan) {
+    match Looking::new(input.settings.looks, input.study, input.plan, online) {
         Ok(looking) => (looking, None),
         Err(error) => (None, Some(no_looks(&error))),
     }
@@ -239,45 +229,6 @@ fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
         }
         Err(failure) => lane.fail(failure),
     }
-}
-
-/// Runs all rounds. `false` when stopped before the end.
-fn run_rounds(
-    input: &Input<'_>,
-    lanes: &mut [Lane<'_>],
-    around: &mut Around<'_>,
-    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
-) -> bool {
-    let first = first_sequence(input.study, input.plan.block);
-    let mut number = 0;
-    for (round, order) in input.plan.rounds.iter().enumerate() {
-        for &treatment in order {
-            if input.stop.load(Ordering::Relaxed) {
-                return false;
-            }
-            let Some(lane) = lanes.get_mut(treatment) else { continue };
-            let alone = command::one_by_one(input.study);
-            if alone {
-                start(input, treatment, lane);
-                await_ready(input, lane);
-            }
-            let taken = prepare_slice(input, treatment, lane)
-                && slice::take(
-                    input,
-                    lane,
-                    around,
-                    Turn { sequence: first + number, number, round: round as u32 },
-                );
-            if alone {
-                finish_all(input, std::slice::from_mut(lane), false);
-                command::clear_up(lane.status.is_valid(), input.folders);
-            }
-            on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
-            number += 1;
-        }
-    }
-    let stopped = |lane: &Lane<'_>| matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == STOPPED);
-    !lanes.iter().any(stopped)
 }
 
 /// Number of a block's first slice: its place in the plan, so that a block that is done again has

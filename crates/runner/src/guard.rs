@@ -270,6 +270,29 @@ pub struct ThreadTimes {
 }
 
 impl BlockUse {
+    /// What two stretches of a block used together. Logical CPUs that were offline in one have the other's times.
+    pub fn and(mut self, later: &Self) -> Self {
+        for times in &later.cpu_times {
+            match self.cpu_times.iter_mut().find(|one| one.cpu == times.cpu) {
+                Some(sum) => {
+                    sum.busy_ns += times.busy_ns;
+                    sum.steal_ns += times.steal_ns;
+                    sum.total_ns += times.total_ns;
+                }
+                None => self.cpu_times.push(*times),
+            }
+        }
+        Self {
+            some_ns: self.some_ns.zip(later.some_ns).map(|(one, other)| one + other),
+            cpu_times: self.cpu_times,
+            ours: ThreadTimes {
+                cpu_ns: self.ours.cpu_ns + later.ours.cpu_ns,
+                wait_ns: self.ours.wait_ns + later.ours.wait_ns,
+            },
+            block_ns: self.block_ns + later.block_ns,
+        }
+    }
+
     /// Share of the block during which others waited, at the least: PSI counts time with any
     /// waiter once, our own waits are added thread by thread, so the difference is never too high.
     /// It is 0 where we wait as much as they do, which [`Self::others_cpu_share`] does not mind.

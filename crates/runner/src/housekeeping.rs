@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use threadwise_machine::pin::{self, PinError};
 use threadwise_machine::{CpuSet, Resolved, Topology};
+use threadwise_study::plan::first_threads;
 use threadwise_study::{Stopping, Study, plan_block};
 
 /// Blocks whose placements are looked at. Each draws other cores, and the choice has to be the same
@@ -40,21 +41,29 @@ pub fn place(study: &Study, topology: &Topology) -> Result<Option<Place>, Runner
     for block in 0..blocks {
         placements.extend(plan_block(study, topology, block)?.placements);
     }
-    Ok(choose(topology, &placements).map(|(cpu, uses, core_uses)| Place { cpu, uses, core_uses, blocks }))
+    // One that goes offline between slices would leave this thread where treatments run.
+    let eligible = match study.takes_siblings() {
+        true => first_threads::of_cores(topology),
+        false => topology.allowed(),
+    };
+    Ok(choose(topology, &eligible, &placements).map(|(cpu, uses, core_uses)| Place { cpu, uses, core_uses, blocks }))
 }
 
-/// The allowed logical CPU that the fewest placements use, of those the one on the core that is used
+/// The eligible logical CPU that the fewest placements use, of those the one on the core that is used
 /// least, of those the last: a free one on a free core where there is one, and the last allowed one where
 /// all are used alike. Gives it with both counts; `None` where none is allowed.
-fn choose(topology: &Topology, placements: &[Resolved]) -> Option<(u32, usize, usize)> {
+fn choose(
+    topology: &Topology,
+    eligible: &CpuSet,
+    placements: &[Resolved],
+) -> Option<(u32, usize, usize)> {
     let sets: Vec<CpuSet> = placements.iter().map(Resolved::set).collect();
     let uses = |cpu: u32| sets.iter().filter(|set| set.contains(cpu)).count();
     let of_core = |cpu: u32| match topology.cpu(cpu) {
         Some(found) if !found.siblings.is_empty() => found.siblings.iter().map(uses).sum(),
         _ => uses(cpu),
     };
-    let allowed = topology.allowed();
-    let counted = allowed.iter().map(|cpu| (cpu, uses(cpu), of_core(cpu)));
+    let counted = eligible.iter().map(|cpu| (cpu, uses(cpu), of_core(cpu)));
     counted.min_by_key(|&(cpu, uses, core_uses)| (uses, core_uses, std::cmp::Reverse(cpu)))
 }
 

@@ -23,6 +23,7 @@ mod run;
 mod settings;
 mod shortfall;
 mod spawn;
+pub mod switch;
 mod warmup;
 mod watch;
 pub mod workdir;
@@ -34,7 +35,7 @@ pub use looks::Looks;
 pub use outcome::{Decision, Outcome, Reason};
 pub use queries::check_options;
 pub use run::run;
-pub use settings::{Deadlines, QuerySettings, Settings, Worker, find_worker, variables};
+pub use settings::{Deadlines, QuerySettings, Settings, Switching, Worker, find_worker, variables};
 pub use shortfall::Shortfall;
 pub use workdir::{janitor, kill_workers};
 pub use worker_process::{Failure, Hello};
@@ -127,6 +128,9 @@ pub enum RunnerError {
         /// What happened in the last run.
         why: String,
     },
+    /// The machine could not be switched for the study's arms, or not be put back.
+    #[error(transparent)]
+    Switch(#[from] threadwise_smt::SmtError),
     /// Asked to stop before anything was measured.
     #[error("stopped before the first block; nothing was measured")]
     Stopped,

@@ -264,6 +264,7 @@ mod tests {
             pin: Pin::Each,
             memory: Memory::Local,
             service: None,
+            arm: threadwise_study::Arm::default(),
             options: options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
             factors: BTreeMap::new(),
         }

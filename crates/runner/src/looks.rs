@@ -7,6 +7,7 @@
 use crate::clock::Clock;
 use crate::co_runners::CoRunners;
 use std::time::Duration;
+use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::look::live::Lookers;
 use threadwise_study::look::follow::Follower;
@@ -44,12 +45,19 @@ pub struct Looking {
 }
 
 impl Looking {
-    /// Gets ready for a block. `None` where nothing is to be looked at.
+    /// Gets ready for a block, or for a phase of it in which only some logical CPUs are online. `None` where nothing
+    /// is to be looked at.
     ///
     /// # Errors
     /// See [`Lookers::new`].
-    pub fn new(which: Looks, study: &Study, plan: &BlockPlan) -> Result<Option<Self>, ProbeError> {
-        let cpus = looked_at(study, plan);
+    pub fn new(
+        which: Looks,
+        study: &Study,
+        plan: &BlockPlan,
+        online: Option<&CpuSet>,
+    ) -> Result<Option<Self>, ProbeError> {
+        let mut cpus = looked_at(study, plan);
+        cpus.retain(|&cpu| online.is_none_or(|online| online.contains(cpu)));
         if which == Looks::None || study.is_simulated() || cpus.is_empty() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@ mod driver;
 mod limit;
 
 use crate::RunnerError;
-use crate::block::{self, Input, Output};
+use crate::block::{self, Input, Means, Output};
 use crate::event::Event;
 use crate::guard;
 use crate::hardware;
@@ -15,6 +15,7 @@ use crate::pace::{self, Next};
 use crate::places::{Places, left_behind, open_workdir};
 use crate::queries;
 use crate::settings::Settings;
+use crate::switch::Switch;
 use crate::watch::Watch;
 use driver::Driver;
 use limit::Starts;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
+use threadwise_smt::Live;
 use threadwise_store::{EndState, Store, StoreError};
 use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
 
@@ -118,7 +120,8 @@ impl Driver<'_> {
         notes.iter().try_for_each(|note| self.store.note(note))?;
         self.noted = self.store.notes()?.into_iter().collect();
         data.notes().try_for_each(|note| self.note_of_worker(note))?;
-        let reason = self.blocks(&data, &mut watch, decide);
+        let kernel = Live::new();
+        let reason = self.switched(&kernel, &data, &mut watch, decide);
         // Whatever became of the blocks, what was kept for the study ends with it.
         let left = data.end(self.stop);
         let outcome = self.outcome(reason?);
@@ -128,11 +131,32 @@ impl Driver<'_> {
         Ok(outcome)
     }
 
+    /// All blocks, and the machine put back after them, whatever became of them.
+    fn switched(
+        &mut self,
+        kernel: &Live,
+        data: &Data,
+        watch: &mut Watch,
+        decide: &mut dyn FnMut(&[Run], u32) -> Decision,
+    ) -> Result<Reason, RunnerError> {
+        let mut switch = Switch::begin(&self.study, self.settings, kernel)?;
+        let reason = self.blocks(data, watch, &mut switch, decide);
+        let restored = switch.map_or(Ok(()), Switch::restore);
+        if let Err(error) = &restored {
+            let text = error.to_string();
+            self.store.note(&text)?;
+            (self.observer)(Event::LeftBehind(&text));
+        }
+        let reason = reason?;
+        restored.map(|()| reason)
+    }
+
     /// Block after block until something ends the study.
     fn blocks(
         &mut self,
         data: &Data,
         watch: &mut Watch,
+        switch: &mut Option<Switch<'_>>,
         decide: &mut dyn FnMut(&[Run], u32) -> Decision,
     ) -> Result<Reason, RunnerError> {
         let _kept = self.keep_house()?;
@@ -141,7 +165,8 @@ impl Driver<'_> {
         }
         let mut is_long = pace::starts_long(self.rule, &self.progress);
         loop {
-            let ended = if is_long { self.long_block(data, watch)? } else { self.block(data, watch)? };
+            let means = Means { watch: &mut *watch, switch: switch.as_mut() };
+            let ended = if is_long { self.long_block(data, means)? } else { self.block(data, means)? };
             let next = match ended {
                 Some(Reason::Interrupted) if self.is_out_of_time() => self.next_without_time(),
                 Some(reason) => return Ok(reason),
@@ -208,7 +233,7 @@ impl Driver<'_> {
     }
 
     /// Runs and stores one block of slices. A reason ends the study.
-    fn block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
+    fn block(&mut self, data: &Data, means: Means<'_, '_>) -> Result<Option<Reason>, RunnerError> {
         if let Some(reason) = self.await_connections()? {
             return Ok(Some(reason));
         }
@@ -219,7 +244,7 @@ impl Driver<'_> {
         let first = block::first_sequence(&self.study, block);
         let total = block::first_sequence(&self.study, planned.unwrap_or(block + 1));
         let mut slices = 0;
-        let output = self.planned(&plan, data, watch, &mut |observer, number, treatment, slice| {
+        let output = self.planned(&plan, data, means, &mut |observer, number, treatment, slice| {
             slices = number + 1;
             observer(Event::SliceFinished { done: first + number + 1, total, treatment, slice });
         })?;
@@ -232,7 +257,7 @@ impl Driver<'_> {
     }
 
     /// Runs and stores one block of long windows. A reason ends the study.
-    fn long_block(&mut self, data: &Data, watch: &mut Watch) -> Result<Option<Reason>, RunnerError> {
+    fn long_block(&mut self, data: &Data, means: Means<'_, '_>) -> Result<Option<Reason>, RunnerError> {
         if let Some(reason) = self.await_connections()? {
             return Ok(Some(reason));
         }
@@ -241,7 +266,7 @@ impl Driver<'_> {
         let Some(plan) = plan_long_block(&self.study, self.topology, number)? else { return Ok(None) };
         let began_s = self.settings.began.elapsed().as_secs_f64();
         (self.observer)(Event::LongBlockStarted { number, count });
-        let output = self.planned(&plan, data, watch, &mut |observer, _, treatment, _| {
+        let output = self.planned(&plan, data, means, &mut |observer, _, treatment, _| {
             observer(Event::LongWindowFinished { treatment });
         })?;
         if output.interrupted {
@@ -273,7 +298,7 @@ impl Driver<'_> {
         &mut self,
         plan: &BlockPlan,
         data: &Data,
-        watch: &mut Watch,
+        means: Means<'_, '_>,
         on_slice: &mut OnSlice<'_>,
     ) -> Result<Output, RunnerError> {
         let attempt = self.store.next_attempt(plan.block)?;
@@ -306,7 +331,7 @@ impl Driver<'_> {
             stop: self.stop,
         };
         let observer = &mut *self.observer;
-        let output = block::run_block(&input, watch, &mut |number, treatment, slice| {
+        let output = block::run_block(&input, means, &mut |number, treatment, slice| {
             on_slice(observer, number, treatment, slice);
         });
         self.warmups.clone_from(&output.warmups);

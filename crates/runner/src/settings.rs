@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use threadwise_engine::Engine;
+use threadwise_machine::CpuSet;
 use threadwise_tpch::Dialect;
 
 /// A program that speaks the worker protocol, and its arguments.
@@ -87,6 +88,18 @@ pub struct QuerySettings {
     pub referee_dialect: Dialect,
 }
 
+/// How the machine is switched for arms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Switching {
+    /// Program that puts everything back when this process was killed; it is called with the journal as its last
+    /// argument and must call `threadwise_smt::watchdog::watch`.
+    pub watchdog: Worker,
+    /// Folder of journals, `threadwise_process::state::folder`.
+    pub folder: PathBuf,
+    /// What our control group leaves us; `None` for all.
+    pub cpuset: Option<CpuSet>,
+}
+
 /// Everything that the runner is given beside the study.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -98,6 +111,8 @@ pub struct Settings {
     pub janitor: Option<Worker>,
     /// Folder below which the private folder is made, such as `std::env::temp_dir()`.
     pub data_root: PathBuf,
+    /// How the machine is switched; `None` where no study may switch it.
+    pub switching: Option<Switching>,
     /// Measure also on a busy machine and beside database servers.
     pub allow_busy: bool,
     /// Whether to probe the hardware first.
@@ -137,6 +152,7 @@ impl Settings {
         Self {
             worker,
             janitor: None,
+            switching: None,
             data_root: std::env::temp_dir(),
             allow_busy: false,
             probe: false,

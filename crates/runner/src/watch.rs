@@ -31,19 +31,7 @@ impl Watch {
     /// Opens what can be read on this system, and says in one line each what cannot.
     pub fn new(topology: &Topology) -> (Self, Vec<String>) {
         let root = Path::new("/");
-        let mut notes = Vec::new();
-        let mut ready = Vec::new();
-        for sampler in samplers::all(root, topology) {
-            match sampler.status() {
-                Status::Ready => ready.push(sampler),
-                Status::Unsupported { why } => {
-                    notes.push(format!("no readings of {}: {why}", sampler.name()))
-                }
-                Status::Denied { why, remedy } => {
-                    notes.push(format!("no readings of {}: {why}; {remedy}", sampler.name()));
-                }
-            }
-        }
+        let (ready, mut notes) = ready(root, topology);
         let stat = ProcStat::open(root)
             .map_err(|error| notes.push(format!("no CPU times: /proc/stat: {error}")))
             .ok();
@@ -58,6 +46,11 @@ impl Watch {
             own_cpu_ns: 0,
         };
         (watch, notes)
+    }
+
+    /// Opens the samplers again after logical CPUs went offline or came online: what was open of these counts no more.
+    pub fn reopen(&mut self, topology: &Topology) {
+        self.samplers = ready(Path::new("/"), topology).0;
     }
 
     /// Before a slice.
@@ -121,6 +114,21 @@ impl Watch {
         read_ticks(&mut self.stat, &mut ticks);
         Some(Mark { some_ns: self.pressure.some_ns().ok(), ours, ticks })
     }
+}
+
+/// The samplers that can be read, and one line each for those that cannot.
+fn ready(root: &Path, topology: &Topology) -> (Vec<Box<dyn Sampler>>, Vec<String>) {
+    let (mut ready, mut notes) = (Vec::new(), Vec::new());
+    for sampler in samplers::all(root, topology) {
+        match sampler.status() {
+            Status::Ready => ready.push(sampler),
+            Status::Unsupported { why } => notes.push(format!("no readings of {}: {why}", sampler.name())),
+            Status::Denied { why, remedy } => {
+                notes.push(format!("no readings of {}: {why}; {remedy}", sampler.name()));
+            }
+        }
+    }
+    (ready, notes)
 }
 
 /// Sums since ever, at one moment.

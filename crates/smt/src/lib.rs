@@ -33,7 +33,7 @@ pub use kernel::{Kernel, Live};
 pub use refuse::Abilities;
 pub use roots::Roots;
 pub use setting::Setting;
-pub use settle::Settled;
+pub use settle::{Settled, online_now};
 pub use state::State;
 pub use status::Status;
 pub use watchdog::Start;

@@ -215,7 +215,7 @@ fn known_ancestor(
 }
 
 /// Logical CPUs that are online now.
-pub(crate) fn online_now(roots: &Roots) -> CpuSet {
+pub fn online_now(roots: &Roots) -> CpuSet {
     let is_off =
         |cpu: &u32| Setting::Online(*cpu).read(roots).is_ok_and(|value| value.as_deref() == Some("0"));
     present_cpus(roots).iter().filter(|cpu| !is_off(cpu)).collect()

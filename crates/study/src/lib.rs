@@ -3,6 +3,7 @@
 //! The vocabulary is that of the design of experiments (Montgomery, *Design and Analysis of
 //! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
 
+pub mod arm;
 pub mod command;
 pub mod engine;
 pub mod load;
@@ -18,12 +19,13 @@ pub mod tpch;
 pub mod warmup;
 pub mod worklist;
 
+pub use arm::{Arm, SmtWay};
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
     Slice,
 };
 pub use option::{OptionValue, Options};
-pub use plan::{BlockPlan, PlanError, looked_at, looks_during, plan_block, plan_long_block};
+pub use plan::{BlockPlan, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block};
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;

@@ -6,6 +6,7 @@
 //! data sized to the machine's caches, and what the machine lacks named in [`Study::left_out`].
 //! This module and its children are the only ones of this crate that use serde.
 
+mod arms;
 mod budget;
 mod check;
 mod comparisons;

@@ -4,18 +4,21 @@
 //! ch. 4): every treatment on one draw of the machine, in every round once, in a drawn order in which
 //! each follows each equally often ([`order`]).
 
+pub mod first_threads;
 pub mod long;
 pub mod order;
+mod phases;
 mod squares;
 mod stream;
 
+pub use phases::Phase;
 use rand::Rng;
 use stream::{Purpose, random};
 use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
 };
 
-use crate::{LongWindows, Study, tpch};
+use crate::{LongWindows, SmtWay, Study, Treatment, tpch};
 
 /// Everything that a block does, fixed before it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct BlockPlan {
     pub seed: u64,
     /// For each round the treatment indices in order of execution.
     pub rounds: Vec<Vec<usize>>,
+    /// The rounds' slices by arm, in the order of execution.
+    pub phases: Vec<Phase>,
     /// For each round and stream the queries to execute one after another; empty where the workload
     /// has no queries.
     pub queries: Vec<Vec<Vec<u8>>>,
@@ -67,6 +72,16 @@ pub enum PlanError {
         treatment: String,
         /// The cause.
         source: PlacementError,
+    },
+    /// A treatment needs siblings that its arm takes away.
+    #[error("treatment '{treatment}' needs logical CPUs {cpus}, which have two of one core, and smt={} leaves one", .way.word())]
+    Arm {
+        /// Treatment name.
+        treatment: String,
+        /// Its logical CPUs, those of service threads included.
+        cpus: CpuSet,
+        /// How SMT is taken away.
+        way: SmtWay,
     },
 }
 
@@ -113,6 +128,7 @@ fn placed(
     let mut placements = Vec::with_capacity(study.treatments.len());
     let mut memories = Vec::with_capacity(study.treatments.len());
     let mut services = Vec::with_capacity(study.treatments.len());
+    let takes_siblings = study.takes_siblings();
     for treatment in &study.treatments {
         let fail = |source| PlanError::Placement { treatment: treatment.name.clone(), source };
         let resolved = treatment
@@ -122,17 +138,48 @@ fn placed(
                 placement::resolve(&parsed, topology, &draw, treatment.sessions, treatment.pin)
             })
             .map_err(fail)?;
+        let resolved = if takes_siblings { first_threads::on_first(topology, resolved) } else { resolved };
         memories.push(memory::resolve(&treatment.memory, topology, &resolved.set()).map_err(fail)?);
         let service = treatment.service.as_ref();
         let service = service.map(|one| placement::resolve_service(one, topology, &draw, &resolved));
-        services.push(service.transpose().map_err(fail)?);
+        let service = service.transpose().map_err(fail)?;
+        one_thread_each(treatment, topology, &resolved, service.as_ref())?;
+        services.push(service);
         placements.push(resolved);
     }
     let seed = random(study.seed, Purpose::Worker, block).next_u64();
     let window_ns = study.design.slice_ns;
     let queries = Vec::new();
     let piece_ns = None;
-    Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries, window_ns, piece_ns })
+    let phases = phases::phases(study, &rounds, block);
+    Ok(BlockPlan {
+        block,
+        draw,
+        placements,
+        memories,
+        services,
+        seed,
+        rounds,
+        phases,
+        queries,
+        window_ns,
+        piece_ns,
+    })
+}
+
+/// Refuses a treatment that needs siblings which its arm takes away.
+fn one_thread_each(
+    treatment: &Treatment,
+    topology: &Topology,
+    placed: &Resolved,
+    service: Option<&CpuSet>,
+) -> Result<(), PlanError> {
+    let (way, set) = (treatment.arm.smt, placed.set());
+    let cpus = service.map_or(set.clone(), |service| set.union(service));
+    match way != SmtWay::Mask && first_threads::has_siblings(topology, &cpus) {
+        true => Err(PlanError::Arm { treatment: treatment.name.clone(), cpus, way }),
+        false => Ok(()),
+    }
 }
 
 /// Of how many slices one has a look in its middle.

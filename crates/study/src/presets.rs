@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 11] = [
+const PRESETS: [(&str, &str, &str); 12] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -26,6 +26,11 @@ const PRESETS: [(&str, &str, &str); 11] = [
         "insert-locks",
         "Inserts into a locking and a lock-free table: cores and siblings",
         include_str!("../../../studies/insert-locks.toml"),
+    ),
+    (
+        "smt-off",
+        "Both threads of every core, one with its sibling idle, one with SMT off",
+        include_str!("../../../studies/smt-off.toml"),
     ),
     (
         "log-writer",

@@ -6,7 +6,7 @@ use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
 use crate::engine::{Properties, URL};
-use crate::{Options, Quota, command, tpch, warmup, worklist};
+use crate::{Arm, Options, Quota, SmtWay, command, tpch, warmup, worklist};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,8 @@ pub struct Treatment {
     pub memory: Memory,
     /// Where the engine's service threads run; `None` where nobody places them.
     pub service: Option<Service>,
+    /// What it wants of the machine beyond a mask.
+    pub arm: Arm,
     /// Options of the workload for this treatment (the study's own with the factor levels set).
     pub options: Options,
     /// Factor levels by factor name, as shown in tables.
@@ -171,6 +173,27 @@ impl Study {
     /// The treatment of this name and its index.
     pub fn treatment(&self, name: &str) -> Option<(usize, &Treatment)> {
         self.treatments.iter().enumerate().find(|(_, treatment)| treatment.name == name)
+    }
+
+    /// Its arms, in the order of first appearance: one in most studies.
+    pub fn arms(&self) -> Vec<&Arm> {
+        let mut arms: Vec<&Arm> = Vec::new();
+        for treatment in &self.treatments {
+            if !arms.contains(&&treatment.arm) {
+                arms.push(&treatment.arm);
+            }
+        }
+        arms
+    }
+
+    /// Whether some arm takes siblings away.
+    pub fn takes_siblings(&self) -> bool {
+        self.treatments.iter().any(|treatment| treatment.arm.smt != SmtWay::Mask)
+    }
+
+    /// Whether the machine is switched between its slices. Of a model's nothing is.
+    pub fn switches(&self) -> bool {
+        !self.is_simulated() && self.treatments.iter().any(|treatment| !treatment.arm.is_as_found())
     }
 
     /// Group names in order of first appearance.

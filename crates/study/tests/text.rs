@@ -10,7 +10,7 @@ use threadwise_machine::{Memory, Pin};
 use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
-use threadwise_study::{Comparison, Design, LongWindows, OptionValue, Role, Stopping, Study, Treatment};
+use threadwise_study::{Arm, Comparison, Design, LongWindows, OptionValue, Role, SmtWay, Stopping, Study, Treatment};
 
 #[test]
 fn presets_come_back_as_they_were() {
@@ -72,10 +72,20 @@ fn any_treatment() -> impl Strategy<Value = Treatment> {
             pin,
             service: (sessions % 3 == 0).then(|| "far".parse().unwrap()),
             memory,
+            arm: arm(sessions),
             options,
             factors,
         },
     )
+}
+
+/// Some arm, as found in one of six.
+fn arm(number: u32) -> Arm {
+    Arm {
+        smt: SmtWay::ALL[number as usize % 3],
+        turbo: [None, Some(true), Some(false)][number as usize / 3 % 3],
+        governor: number.is_multiple_of(2).then(|| "powersave".to_owned()),
+    }
 }
 
 fn any_comparison() -> impl Strategy<Value = Comparison> {

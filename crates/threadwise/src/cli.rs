@@ -103,6 +103,7 @@ Examples:
   threadwise run insert-smt --engine postgres://app@db.example/shop     password: PGPASSWORD, ~/.pgpass
   threadwise run insert-smt --engine mariadb --set rows_per_session=2000000
   threadwise run insert-smt --service near
+  threadwise run smt-off --smt mask,offline --yes                       as root
   threadwise run tpch --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run tpch --engine postgres --set scale=0.1
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
@@ -159,7 +160,7 @@ pub struct RunArgs {
     /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
     /// part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
@@ -192,6 +193,20 @@ pub struct RunArgs {
     /// or a placement; treatments that name a place keep it [default: the study's own, which is the sessions' logical CPUs in most presets]
     #[arg(long, value_name = "near|far|PLACEMENT")]
     pub service: Option<Service>,
+    /// How SMT is taken away, several ways in one study: mask (siblings idle), offline (siblings of the used cores),
+    /// system (smt/control). All but mask switch the machine inside each block, as root, and put it back (docs/SMT.md)
+    /// [default: the study's own, which is mask in most]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub smt: Option<Vec<String>>,
+    /// Turbo clocks: on, off, or on,off for both in one study
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub turbo: Option<Vec<String>>,
+    /// Governors of the clock in one study, such as performance,powersave
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub governor: Option<Vec<String>>,
+    /// Switch the machine for --smt, --turbo and --governor without asking
+    #[arg(long)]
+    pub yes: bool,
     /// Workload option, such as work_unit=16, update_pct=10 or data_mib=512; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub set: Vec<(String, String)>,

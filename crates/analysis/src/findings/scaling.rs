@@ -153,7 +153,7 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings tell of.
-const KNOWN_KINDS: [&str; 9] = [
+const KNOWN_KINDS: [&str; 13] = [
     "baseline",
     "smt-yield",
     "cores",
@@ -163,6 +163,10 @@ const KNOWN_KINDS: [&str; 9] = [
     "smt-dop",
     "both-threads",
     "quota",
+    "smt-way",
+    "smt-off",
+    "turbo",
+    "governor",
 ];
 
 /// Most of the study's own comparisons that the verdict tells of.

@@ -24,6 +24,7 @@ fn study() -> Study {
         pin: Pin::Each,
         memory: Default::default(),
         service: None,
+        arm: Default::default(),
         options: BTreeMap::new(),
         factors: BTreeMap::new(),
     };

@@ -16,6 +16,7 @@ fn study() -> Study {
         pin: Pin::Set,
         memory: Default::default(),
         service: None,
+        arm: Default::default(),
         options: Default::default(),
         factors: Default::default(),
     };

@@ -124,6 +124,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
                 pin: Pin::Each,
                 memory: Default::default(),
                 service: None,
+                arm: Default::default(),
                 options,
                 factors: [("data".to_owned(), suffix.to_owned())].into(),
             });

@@ -75,6 +75,7 @@ mod tests {
             pin: threadwise_machine::Pin::Each,
             memory: threadwise_machine::Memory::Local,
             service: None,
+            arm: threadwise_study::Arm::default(),
             options: Options::from([("blocks".to_owned(), OptionValue::Integer(blocks))]),
             factors: Default::default(),
         };

@@ -156,6 +156,7 @@ pub fn treatment(name: &str, role: Role, placement: &str) -> Treatment {
         pin: Pin::Each,
         memory: Memory::Local,
         service: None,
+        arm: threadwise_study::Arm::default(),
         options: Options::new(),
         factors: BTreeMap::new(),
     }

@@ -47,6 +47,7 @@ fn treatment(name: &str, role: Role, placement: &str, sessions: u32) -> Treatmen
             Default::default()
         },
         service: (sessions > 2).then_some(threadwise_machine::placement::Service::Near),
+        arm: threadwise_study::Arm { turbo: (sessions > 2).then_some(false), ..Default::default() },
         options: [
             ("data".to_owned(), text("l2")),
             ("work_unit".to_owned(), OptionValue::Integer(64)),

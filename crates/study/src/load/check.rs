@@ -10,7 +10,8 @@ use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::values::{memory, pin, service, session_fault, sweep_points};
 use super::{dop, jobs};
 use crate::plan::long;
-use crate::{OptionValue, command, tpch, worklist};
+use crate::arm::FACTORS;
+use crate::{Arm, OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -184,7 +185,11 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         let mut seen: Vec<OptionValue> = Vec::new();
         for level in levels.get_ref() {
             let value = scalar(factor, level, source)?;
-            if let Some(fault) = option_fault(raw.workload.get_ref(), factor, &value) {
+            let fault = match FACTORS.contains(&factor.as_str()) {
+                true => Arm::default().set(factor, &value.to_string()).err(),
+                false => option_fault(raw.workload.get_ref(), factor, &value),
+            };
+            if let Some(fault) = fault {
                 return Err(source.at(level.span(), fault));
             }
             if seen.contains(&value) {

@@ -18,7 +18,7 @@ use super::raw::{RawOptions, RawTreatment, option_value};
 use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
-use super::{budget, comparisons, data};
+use super::{arms, budget, comparisons, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{OptionValue, Options, Role, Study, Treatment, command, tpch, worklist};
 
@@ -58,6 +58,7 @@ pub(super) fn expand(
     if let Some(sweep) = &sweep {
         add_sweep(&mut groups, sweep, file, &mut left_out);
     }
+    let both_threads = arms::fit(&mut groups, topology, &mut left_out);
     something_compared(&groups, &left_out, file)?;
     if let Some(fault) = no_service
         && groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some())
@@ -92,6 +93,8 @@ pub(super) fn expand(
         left_out,
     };
     assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points, reached.as_ref()), file)?;
+    let between = arms::comparisons(&groups, &both_threads, &|group| suffix(group, &varying(&groups)));
+    study.comparisons.extend(between);
     if let Some(reached) = &reached {
         quota::fit(&mut study, reached, overrides);
     }
@@ -388,11 +391,7 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
     let mut options = converted(&file.raw.options);
     options.extend(overrides.options.clone());
     let mut combinations: Vec<Options> = vec![Options::new()];
-    for (factor, levels) in &file.raw.factors {
-        let levels: Vec<OptionValue> = match overrides.options.get(factor) {
-            Some(only) => vec![only.clone()],
-            None => levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect(),
-        };
+    for (factor, levels) in arms::factors(file, overrides)? {
         if combinations.len() * levels.len() * seats.len() > MAX_TREATMENTS {
             return Err(too_many(file));
         }
@@ -405,7 +404,8 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
             .collect();
     }
     let group = |levels: Options| Group {
-        options: options.clone().into_iter().chain(levels.clone()).collect(),
+        options: options.clone().into_iter().chain(arms::without(&levels)).collect(),
+        arm: arms::of(&levels),
         labels: levels.iter().map(|(factor, level)| (factor.clone(), level.to_string())).collect(),
         levels,
         seats: seats.to_vec(),
@@ -440,14 +440,7 @@ fn assemble(
     (sweep, points, job_points, reached): (Option<&Sweep>, &[Point], &[jobs::Point], Option<&Reached<'_>>),
     file: &StudyFile,
 ) -> Result<(), LoadError> {
-    let varying: Vec<&String> = file
-        .raw
-        .factors
-        .keys()
-        .filter(|factor| {
-            groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
-        })
-        .collect();
+    let varying = varying(groups);
     let mut named = Vec::new();
     for group in groups {
         let suffix = suffix(group, &varying);
@@ -463,6 +456,7 @@ fn assemble(
                 pin: seat.pin,
                 memory: seat.memory.clone(),
                 service: seat.service.clone(),
+                arm: group.arm.clone(),
                 options: group.options.clone().into_iter().chain(seat.set.clone()).collect(),
                 factors: factors(group, seat),
             });
@@ -496,11 +490,20 @@ fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
     factors
 }
 
-/// What tells a group's names from another's: the level alone where it is a word.
+/// Factors that have more than one level.
+fn varying(groups: &[Group]) -> Vec<&String> {
+    let varies = |factor: &&String| {
+        groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
+    };
+    groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
+}
+
+/// What tells a group's names from another's: the level alone where it is a word that says enough.
 fn suffix(group: &Group, varying: &[&String]) -> String {
     let part = |factor: &&String| {
         let label = group.labels.get(*factor)?;
-        let is_word = matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
+        let is_word =
+            *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
         Some(if is_word { label.clone() } else { format!("{factor}={label}") })
     };
     let parts: Vec<String> = varying.iter().filter_map(part).collect();

@@ -1,5 +1,6 @@
 //! What the command line sets above a study definition.
 
+use std::collections::BTreeMap;
 use threadwise_machine::Memory;
 use threadwise_machine::placement::Service;
 
@@ -40,6 +41,8 @@ pub struct Overrides {
     pub jobs: Option<Vec<u32>>,
     /// Workload options; a value for a factor leaves that one level of it.
     pub options: Options,
+    /// Levels of arm factors ([`crate::arm::FACTORS`]), in place of the file's.
+    pub arms: BTreeMap<String, Vec<String>>,
     /// Placements in place of the file's treatments and sweep.
     pub placements: Option<Vec<String>>,
     /// Memory policy of every treatment that has none of its own, baselines and sweep points included.

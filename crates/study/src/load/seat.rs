@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use threadwise_machine::placement::{self, Resolved, Service};
 use threadwise_machine::{CpuSet, Draw, Memory, Pin, Placement, Topology};
 
-use crate::{Options, Role};
+use crate::{Arm, Options, Role};
 
 /// A treatment before its factor levels are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub(super) struct Group {
     pub levels: Options,
     /// The study's options with the levels set.
     pub options: Options,
+    /// What the levels want of the machine.
+    pub arm: Arm,
     /// The levels as tables show them.
     pub labels: BTreeMap<String, String>,
     /// Baseline, twin, treatments, sweep points.

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use super::error::{LoadError, Source};
 use crate::engine::Properties;
 use crate::study::MARGIN;
-use crate::{Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment};
+use crate::{Arm, Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment};
 
 /// Version of the text form.
 const TEXT_VERSION: u32 = 1;
@@ -126,6 +126,9 @@ struct TreatmentText {
     service: Option<ServiceText>,
     options: OptionsText,
     factors: BTreeMap<String, String>,
+    /// Left out where nothing is switched.
+    #[serde(default)]
+    arm: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -302,6 +305,10 @@ fn treatment_table(treatment: &Treatment) -> Value {
     if let Some(service) = &treatment.service {
         table.insert("service".to_owned(), Value::String(service.to_string()));
     }
+    let arm: Table = treatment.arm.levels().map(|(factor, level)| (factor.to_owned(), Value::String(level))).collect();
+    if !arm.is_empty() {
+        table.insert("arm".to_owned(), Value::Table(arm));
+    }
     Value::Table(table)
 }
 
@@ -331,7 +338,7 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
         engine_properties,
         engine_options: options(read.engine_options),
         workload: read.workload,
-        treatments: read.treatments.into_iter().map(Treatment::from).collect(),
+        treatments: read.treatments.into_iter().map(|text| treatment(text, &source)).collect::<Result<_, _>>()?,
         comparisons: read.comparisons.into_iter().map(Comparison::from).collect(),
         design: read.design.into(),
         quota: quota(read.quota, &source)?,
@@ -388,28 +395,36 @@ impl From<DesignText> for Design {
     }
 }
 
-impl From<TreatmentText> for Treatment {
-    fn from(text: TreatmentText) -> Self {
-        Self {
-            name: text.name,
-            group: text.group,
-            role: match text.role {
-                RoleText::Baseline => Role::Baseline,
-                RoleText::BaselineTwin => Role::BaselineTwin,
-                RoleText::Compared => Role::Compared,
-            },
-            placement: text.placement,
-            sessions: text.sessions,
-            pin: match text.pin {
-                PinText::Each => Pin::Each,
-                PinText::Set => Pin::Set,
-            },
-            memory: text.memory.0,
-            service: text.service.map(|service| service.0),
-            options: options(text.options),
-            factors: text.factors,
-        }
+/// An arm that is none is of a newer program.
+fn arm(levels: &BTreeMap<String, String>, source: &Source) -> Result<Arm, LoadError> {
+    let mut arm = Arm::default();
+    for (factor, level) in levels {
+        arm.set(factor, level).map_err(|why| source.at(0..0, why))?;
     }
+    Ok(arm)
+}
+
+fn treatment(text: TreatmentText, source: &Source) -> Result<Treatment, LoadError> {
+    Ok(Treatment {
+        name: text.name,
+        group: text.group,
+        role: match text.role {
+            RoleText::Baseline => Role::Baseline,
+            RoleText::BaselineTwin => Role::BaselineTwin,
+            RoleText::Compared => Role::Compared,
+        },
+        placement: text.placement,
+        sessions: text.sessions,
+        pin: match text.pin {
+            PinText::Each => Pin::Each,
+            PinText::Set => Pin::Set,
+        },
+        memory: text.memory.0,
+        service: text.service.map(|service| service.0),
+        arm: arm(&text.arm, source)?,
+        options: options(text.options),
+        factors: text.factors,
+    })
 }
 
 impl From<ComparisonText> for Comparison {

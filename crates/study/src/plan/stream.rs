@@ -23,6 +23,8 @@ pub enum Purpose {
     LookedAt = 8,
     /// The order of long windows, by their block.
     LongWindows = 9,
+    /// The order of arms, by pair of blocks.
+    Arms = 10,
 }
 
 /// The stream of a purpose for a block or a cycle.

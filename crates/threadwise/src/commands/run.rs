@@ -1,6 +1,7 @@
 //! `threadwise run`: from a preset or study definition to a verdict, a result file and a report.
 
 mod args;
+mod arms;
 mod command;
 mod fault;
 mod prepare;
@@ -40,6 +41,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         guard::check_start(&topology, &engines::servers(), args.allow_busy, job.is_users_server())
             .map_err(AppError::refused)?;
         commands::unless_stopped(&stop)?;
+        arms::confirm(&job.study, &topology, args.yes)?;
     }
     if !args.json || args.plan {
         output::print(&opening(&job, &topology)?)?;
@@ -135,7 +137,7 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     text.push_str(&worklist::shown(&job.study));
     text.push_str(&command::shown(&job.study));
     text.push_str(&format!("{}\n", job.price()));
-    for remark in &job.remarks {
+    for remark in job.remarks.iter().chain(&arms::remark(&job.study, topology)) {
         text.push_str(&format!("{remark}\n"));
     }
     text.push('\n');

@@ -25,6 +25,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         pin: Pin::Set,
         memory: Default::default(),
         service: None,
+        arm: Default::default(),
         options: Options::from([
             ("dop".to_owned(), OptionValue::Integer(i64::from(*dop))),
             ("scale".to_owned(), OptionValue::Integer(1)),

@@ -88,6 +88,7 @@ fn treatment((at, (name, placement, jobs, _)): (usize, &(&str, &str, u32, f64)))
         pin: Pin::Set,
         memory: Default::default(),
         service: None,
+        arm: Default::default(),
         options,
         factors: Default::default(),
     }

@@ -2,11 +2,15 @@
 
 use crate::error::AppError;
 use threadwise_runner::RunnerError;
+use threadwise_smt::SmtError;
 
 /// The exit code class of a runner's error.
 pub fn runner_error(error: &RunnerError) -> AppError {
     match error {
-        RunnerError::Refused(_) => AppError::refused(error),
+        RunnerError::Refused(_)
+        | RunnerError::Switch(SmtError::Refused(_) | SmtError::InUse { .. } | SmtError::Switched { .. }) => {
+            AppError::refused(error)
+        }
         RunnerError::NoEngine { .. }
         | RunnerError::Option { .. }
         | RunnerError::Plan(_)

@@ -2,7 +2,7 @@
 
 use super::fault::runner_error;
 use super::program::{self, Program};
-use super::{command, room, server, worklist};
+use super::{arms, command, room, server, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -269,6 +269,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
             .flatten()
             .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
             .collect(),
+        arms: arms::levels(args),
         placements: args.placement.clone(),
         memory: args.memory.clone(),
         service: args.service.clone(),

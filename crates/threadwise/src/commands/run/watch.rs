@@ -2,7 +2,7 @@
 
 use super::fault::runner_error;
 use super::prepare::{Job, time};
-use super::{command, worklist};
+use super::{arms, command, worklist};
 use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
@@ -41,7 +41,8 @@ pub fn measure(
     };
     let probe = !args.no_probe && (fresh || probed_before(&store)?);
     let looks = if probe { Looks::All } else { Looks::None };
-    let settings = Settings { probe, looks, began, limit: job.limit, ..settings(job, args) };
+    let switching = arms::switching(&job.study)?;
+    let settings = Settings { probe, looks, began, limit: job.limit, switching, ..settings(job, args) };
     let progress = Progress::new(args.json);
     let mut shown = Shown::new(job, began, &progress);
     let outcome = threadwise_runner::run(

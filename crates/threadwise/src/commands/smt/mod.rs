@@ -71,7 +71,8 @@ fn app_error(error: SmtError) -> AppError {
     }
 }
 
-fn cpuset() -> Option<CpuSet> {
+/// What our control group leaves us.
+pub fn cpuset() -> Option<CpuSet> {
     find::allowed_cpus(std::process::id())
 }
 
@@ -202,7 +203,10 @@ fn question(arm: &Arm, facts: &Facts) -> String {
 }
 
 /// Asks on a terminal.
-fn confirm(question: &str, yes: bool) -> Result<(), AppError> {
+///
+/// # Errors
+/// Nobody can be asked, or the answer was no.
+pub fn confirm(question: &str, yes: bool) -> Result<(), AppError> {
     if yes {
         return Ok(());
     }

@@ -1,0 +1,93 @@
+//! What taking SMT really away, turbo clocks and governors change: arms of a study against each other.
+//!
+//! Each ratio is one within blocks (docs/METHODOLOGY.md, "Arms"), judged as all others are.
+
+use crate::words::{finding, judged, names};
+use crate::{Estimate, Facts, Finding};
+use threadwise_document::{Prose, prose};
+
+/// Most ratios that a sentence has.
+const MAX_CLAUSES: usize = 4;
+
+/// Kind of the finding about SMT: where there is one, it answers the study's question.
+pub const SMT_ARMS: &str = "smt-arms";
+
+/// The findings: SMT first, then clocks.
+pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    smt(facts).into_iter().chain(clocks(facts)).collect()
+}
+
+fn of_kind<'a>(facts: &Facts<'a>, kinds: &[&str]) -> Vec<&'a Estimate> {
+    facts.throughput().filter(|one| kinds.contains(&one.kind.as_str())).collect()
+}
+
+/// Both threads against SMT taken away, and whether a mask is as good as that.
+fn smt(facts: &Facts<'_>) -> Option<Finding> {
+    let (both, ways) = (of_kind(facts, &["smt-off"]), of_kind(facts, &["smt-way"]));
+    let mut sentences = Vec::new();
+    if !both.is_empty() {
+        sentences.push(prose!("Both threads of a core against one with SMT taken away: {}.", clauses(&both)));
+    }
+    if !ways.is_empty() {
+        let verdict = mask(&ways);
+        sentences.push(prose!(
+            "SMT taken away against siblings that are only left idle (a mask): {}{}.",
+            clauses(&ways),
+            verdict
+        ));
+    }
+    let evidence: Vec<&Estimate> = both.into_iter().chain(ways).collect();
+    (!sentences.is_empty()).then(|| finding(SMT_ARMS, Prose::join(sentences, " "), &names(&evidence)))
+}
+
+/// What the ratios of ways say of a mask, where they say it.
+fn mask(ways: &[&Estimate]) -> &'static str {
+    if ways.iter().all(|one| one.ratio.is_same()) {
+        return "; a mask is as good here";
+    }
+    match ways.iter().any(|one| one.ratio.is_higher() || one.ratio.is_lower()) {
+        true => "; a mask is not the same here",
+        false => "",
+    }
+}
+
+/// Turbo and governors.
+fn clocks(facts: &Facts<'_>) -> Option<Finding> {
+    let found = of_kind(facts, &["turbo", "governor"]);
+    let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found));
+    (!found.is_empty()).then(|| finding("clock-arms", text, &names(&found)))
+}
+
+fn clauses(found: &[&Estimate]) -> Prose {
+    let clause = |one: &&Estimate| prose!("{} {}", &one.name, judged(one));
+    let mut clauses: Vec<Prose> = found.iter().take(MAX_CLAUSES).map(clause).collect();
+    if found.len() > MAX_CLAUSES {
+        clauses.push(prose!("and {} more in the table", found.len() - MAX_CLAUSES));
+    }
+    Prose::join(clauses, ", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::estimate;
+
+    fn ways(ratios: &[(f64, f64, f64)]) -> Vec<Estimate> {
+        ratios.iter().map(|&(value, low, high)| estimate("no-smt/system : smt=mask", value, low, high)).collect()
+    }
+
+    #[test]
+    fn a_mask_is_as_good_only_where_every_ratio_says_so() {
+        let said = |ratios: &[(f64, f64, f64)]| mask(&ways(ratios).iter().collect::<Vec<_>>());
+        assert_eq!(said(&[(1.0, 0.99, 1.01), (1.01, 0.99, 1.02)]), "; a mask is as good here");
+        assert_eq!(said(&[(1.0, 0.99, 1.01), (1.08, 1.05, 1.11)]), "; a mask is not the same here");
+        assert_eq!(said(&[(1.0, 0.99, 1.01), (1.0, 0.9, 1.11)]), "");
+    }
+
+    #[test]
+    fn many_ratios_are_counted() {
+        let many = ways(&[(1.0, 0.99, 1.01); 6]);
+        let text = clauses(&many.iter().collect::<Vec<_>>()).to_string();
+        assert!(text.ends_with("and 2 more in the table"), "{text}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The phases of a block: the machine in an arm, and that arm's slices.
+//!
+//! Between two arms the machine is switched while all workers are parked. Their threads have their own logical CPUs
+//! again afterwards (docs/SMT.md, "Putting back"), which is read back before any of them runs.
+
+use super::input::Input;
+use super::lane::Lane;
+use super::slice::{self, Around, Turn};
+use super::{binding, command, first_sequence, leftovers, looking, pids};
+use crate::guard::BlockUse;
+use crate::switch::{self, Switch};
+use crate::watch::{self, Watch};
+use std::sync::atomic::Ordering;
+use threadwise_machine::CpuSet;
+use threadwise_study::{Phase, RunStatus, Slice};
+
+/// What there is to run the slices of a block with.
+pub struct Means<'a, 'k> {
+    /// Reads around slices.
+    pub watch: &'a mut Watch,
+    /// Brings the machine into arms, where the study has some.
+    pub switch: Option<&'a mut Switch<'k>>,
+}
+
+/// What became of the slices.
+pub(super) struct Done {
+    /// Stopped before the end.
+    pub interrupted: bool,
+    /// What was used and waited for meanwhile, where known.
+    pub used: Option<BlockUse>,
+    pub notes: Vec<String>,
+}
+
+/// Runs all phases, and leaves the machine as it was found.
+pub(super) fn run(
+    input: &Input<'_>,
+    lanes: &mut [Lane<'_>],
+    means: Means<'_, '_>,
+    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
+) -> Done {
+    let Means { watch, mut switch } = means;
+    let mut done = Done { interrupted: false, used: None, notes: Vec::new() };
+    let mut number = 0;
+    for (at, phase) in input.plan.phases.iter().enumerate() {
+        if input.stop.load(Ordering::Relaxed) {
+            done.interrupted = true;
+            break;
+        }
+        let Ok(online) = enter(input, lanes, phase, (watch, switch.as_deref_mut())) else {
+            number += phase.slices.len() as u64;
+            continue;
+        };
+        let used = run_phase(input, lanes, (phase, number), (watch, online.as_ref()), (&mut done, &mut *on_slice));
+        done.used = match (at, done.used.take(), used) {
+            (0, _, used) => used,
+            (_, before, used) => before.zip(used).map(|(before, used)| before.and(&used)),
+        };
+        number += phase.slices.len() as u64;
+        if done.interrupted {
+            break;
+        }
+    }
+    if let Some(switch) = switch
+        && let Err(failure) = switch.to(&Default::default(), input.plan, input.study)
+    {
+        done.notes.push(format!("after block {}: {}", input.plan.block, failure.message));
+    }
+    let stopped = |lane: &Lane<'_>| {
+        matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == crate::worker_process::STOPPED)
+    };
+    done.interrupted |= lanes.iter().any(stopped);
+    done
+}
+
+/// Switches the machine for a phase. Gives the logical CPUs that are online where it is switched at all; an error where
+/// it could not be, and its runs have failed.
+fn enter(
+    input: &Input<'_>,
+    lanes: &mut [Lane<'_>],
+    phase: &Phase,
+    (watch, switch): (&mut Watch, Option<&mut Switch<'_>>),
+) -> Result<Option<CpuSet>, ()> {
+    let Some(switch) = switch else { return Ok(None) };
+    let is_of_phase = |at: usize| phase.slices.iter().any(|(_, treatment)| *treatment == at);
+    let lanes = lanes.iter_mut().enumerate().filter(|(at, _)| is_of_phase(*at)).map(|(_, lane)| lane);
+    match switch.to(&phase.arm, input.plan, input.study) {
+        Err(failure) => {
+            lanes.for_each(|lane| lane.fail(failure.clone()));
+            Err(())
+        }
+        Ok(switched) => {
+            for lane in lanes {
+                switch::add(&mut lane.readings, &switched, input.clock.now_ns());
+                binding::check(lane);
+            }
+            watch.reopen(input.topology);
+            Ok(Some(switched.online))
+        }
+    }
+}
+
+/// Runs the slices of a phase. Gives what was used and waited for, where known.
+fn run_phase(
+    input: &Input<'_>,
+    lanes: &mut [Lane<'_>],
+    (phase, first_number): (&Phase, u64),
+    (watch, online): (&mut Watch, Option<&CpuSet>),
+    (done, on_slice): (&mut Done, &mut dyn FnMut(u64, &str, Option<&Slice>)),
+) -> Option<BlockUse> {
+    let before = watch.mark(&pids(lanes));
+    let alive = |lanes: &[Lane<'_>]| lanes.iter().filter(|lane| lane.worker.is_some()).count();
+    let (alive_before, began_ns) = (alive(lanes), input.clock.now_ns());
+    let (looking, without) = looking(input, online);
+    // Said once.
+    done.notes.extend(without.filter(|_| first_number == 0));
+    let mut around = Around { watch, looking };
+    done.interrupted = !run_slices(input, lanes, (phase, first_number), &mut around, on_slice);
+    let phase_ns = input.clock.now_ns().saturating_sub(began_ns);
+    let after = around.watch.mark(&pids(lanes));
+    // The times of a worker that ended in between are gone with it.
+    let is_same = alive_before == alive(lanes);
+    watch::block_use(before, after, phase_ns).filter(|_| is_same && !input.study.is_simulated())
+}
+
+/// `false` when stopped before the end.
+fn run_slices(
+    input: &Input<'_>,
+    lanes: &mut [Lane<'_>],
+    (phase, first_number): (&Phase, u64),
+    around: &mut Around<'_>,
+    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
+) -> bool {
+    let first = first_sequence(input.study, input.plan.block);
+    let alone = command::one_by_one(input.study);
+    for (number, &(round, treatment)) in (first_number..).zip(&phase.slices) {
+        if input.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(lane) = lanes.get_mut(treatment) else { continue };
+        if alone {
+            super::start(input, treatment, lane);
+            super::await_ready(input, lane);
+        }
+        let taken = super::prepare_slice(input, treatment, lane)
+            && slice::take(input, lane, around, Turn { sequence: first + number, number, round });
+        if alone {
+            super::finish_all(input, std::slice::from_mut(lane), false);
+            command::clear_up(lane.status.is_valid(), input.folders);
+        }
+        on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
+    }
+    true
+}

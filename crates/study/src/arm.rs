@@ -1,0 +1,144 @@
+//! Arms: states of the machine that treatments are compared in, beyond which logical CPUs they use.
+//!
+//! A mask leaves siblings online and idle; taking them offline or switching SMT off gives the core to one thread, and
+//! may leave clocks and interrupts otherwise. That a mask is as good is a claim that a study can test by having both in
+//! each block. Source of the ways: kernel `Documentation/admin-guide/cputopology.rst`,
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu` (`smt/control`), `Documentation/admin-guide/pm/cpufreq.rst`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How SMT is taken away from treatments that use one logical CPU of a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum SmtWay {
+    /// By the placement alone: siblings are online, and idle. It needs no rights.
+    #[default]
+    Mask,
+    /// The siblings of the arm's logical CPUs are offline (`cpuN/online`).
+    Offline,
+    /// SMT is off on the whole machine (`smt/control`).
+    System,
+}
+
+impl SmtWay {
+    /// All, in the order of words in messages.
+    pub const ALL: [Self; 3] = [Self::Mask, Self::Offline, Self::System];
+
+    /// Its word in study definitions and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Mask => "mask",
+            Self::Offline => "offline",
+            Self::System => "system",
+        }
+    }
+}
+
+impl FromStr for SmtWay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|way| way.word() == text);
+        known.ok_or_else(|| format!("smt is '{text}'; mask, offline and system are allowed"))
+    }
+}
+
+/// What a treatment wants of the machine. What it does not name stays as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Arm {
+    /// How SMT is taken away.
+    pub smt: SmtWay,
+    /// Whether clocks may rise above the nominal one.
+    pub turbo: Option<bool>,
+    /// Governor of all clock policies.
+    pub governor: Option<String>,
+}
+
+impl Arm {
+    /// Whether nothing has to be switched for it.
+    pub fn is_as_found(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Factor and level of whatever it names.
+    pub fn levels(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let smt = (self.smt != SmtWay::Mask).then(|| self.smt.word().to_owned());
+        let turbo = self.turbo.map(|is_on| if is_on { "on" } else { "off" }.to_owned());
+        let found = [smt, turbo, self.governor.clone()];
+        FACTORS.into_iter().zip(found).filter_map(|(factor, level)| Some((factor, level?)))
+    }
+
+    /// Sets the level of an arm factor.
+    ///
+    /// # Errors
+    /// The level is none of that factor's; one line without a place.
+    pub(crate) fn set(&mut self, factor: &str, level: &str) -> Result<(), String> {
+        match factor {
+            "smt" => self.smt = level.parse()?,
+            "turbo" => self.turbo = Some(on_or_off(level)?),
+            "governor" => self.governor = Some(governor(level)?),
+            _ => return Err(format!("'{}' is no arm; {} are", factor.escape_debug(), FACTORS.join(", "))),
+        }
+        Ok(())
+    }
+}
+
+/// Factors of a study that are arms and no options of the workload.
+pub const FACTORS: [&str; 3] = ["smt", "turbo", "governor"];
+
+fn on_or_off(level: &str) -> Result<bool, String> {
+    match level {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("turbo is '{level}'; on and off are allowed")),
+    }
+}
+
+/// The kernel's limit is 16 bytes with the ending 0 (`include/linux/cpufreq.h`, `CPUFREQ_NAME_LEN`).
+fn governor(level: &str) -> Result<String, String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match (1..=15).contains(&level.len()) && level.chars().all(is_name) {
+        true => Ok(level.to_owned()),
+        false => Err(format!(
+            "governor is '{}'; it is a name such as performance or powersave, of at most 15 letters",
+            level.escape_debug()
+        )),
+    }
+}
+
+impl fmt::Display for Arm {
+    /// As its factors: `smt=offline, turbo=off`; `as found`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.levels().map(|(factor, level)| format!("{factor}={level}")).collect();
+        f.write_str(&if parts.is_empty() { "as found".to_owned() } else { parts.join(", ") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_arm_factors_are_read_and_refused() {
+        let mut arm = Arm::default();
+        assert!(arm.is_as_found());
+        assert_eq!(arm.to_string(), "as found");
+        for (factor, level) in [("smt", "offline"), ("turbo", "off"), ("governor", "performance")] {
+            arm.set(factor, level).unwrap();
+        }
+        assert_eq!(arm.to_string(), "smt=offline, turbo=off, governor=performance");
+        let mut mask = Arm::default();
+        mask.set("smt", "mask").unwrap();
+        assert!(mask.is_as_found());
+        for (factor, level, words) in [
+            ("smt", "forceoff", "mask, offline and system"),
+            ("turbo", "true", "on and off"),
+            ("governor", "../x", "a name such as"),
+            ("governor", "", "a name such as"),
+            ("governor", "0123456789abcdef", "at most 15"),
+        ] {
+            let why = arm.set(factor, level).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Factors that are arms: their levels, who can be in which, and what is compared between them.
+
+use std::collections::BTreeMap;
+
+use threadwise_machine::placement::{self, Resolved};
+use threadwise_machine::{Draw, Placement, Topology};
+
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::overrides::Overrides;
+use super::raw::option_value;
+use super::seat::{Group, Seat};
+use crate::arm::FACTORS;
+use crate::plan::first_threads::has_siblings;
+use crate::{Arm, Comparison, OptionValue, Options, Role, SmtWay};
+
+/// Kind of the comparison of both threads of a core with SMT really taken away.
+const BOTH_THREADS: &str = "smt-off";
+
+/// Placements that use both threads of the cores that another one uses one thread of.
+const BOTH_AND_ONE: [(&str, &str); 2] = [("all", "no-smt"), ("same-core", "1c1t")];
+
+/// Levels by factor: the file's, or the command line's where it gives some.
+pub(super) fn factors(
+    file: &StudyFile,
+    overrides: &Overrides,
+) -> Result<BTreeMap<String, Vec<OptionValue>>, LoadError> {
+    let mut factors: BTreeMap<String, Vec<OptionValue>> = BTreeMap::new();
+    for (factor, levels) in &file.raw.factors {
+        let levels = match overrides.options.get(factor) {
+            Some(only) => vec![only.clone()],
+            None => levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect(),
+        };
+        factors.insert(factor.clone(), levels);
+    }
+    for (factor, levels) in &overrides.arms {
+        let refused = |why: String| LoadError::Override { option: format!("--{factor}"), why };
+        let mut seen: Vec<&String> = Vec::new();
+        for level in levels {
+            Arm::default().set(factor, level).map_err(refused)?;
+            if seen.contains(&level) {
+                return Err(refused(format!("'{level}' appears twice")));
+            }
+            seen.push(level);
+        }
+        if levels.is_empty() {
+            return Err(refused("no level is given".to_owned()));
+        }
+        factors.insert(factor.clone(), levels.iter().cloned().map(OptionValue::Text).collect());
+    }
+    Ok(factors)
+}
+
+/// Levels that are options of the workload.
+pub(super) fn without(levels: &Options) -> Options {
+    let is_option = |factor: &String| !FACTORS.contains(&factor.as_str());
+    levels.iter().filter(|(factor, _)| is_option(factor)).map(|(f, l)| (f.clone(), l.clone())).collect()
+}
+
+/// The arm of some levels, which were checked.
+pub(super) fn of(levels: &Options) -> Arm {
+    let mut arm = Arm::default();
+    for (factor, level) in levels.iter().filter(|(factor, _)| FACTORS.contains(&factor.as_str())) {
+        // A level that is none was refused before.
+        let _ = arm.set(factor, &level.to_string());
+    }
+    arm
+}
+
+/// Takes out of groups without SMT what needs both threads of a core, and names it. Gives names of these seats.
+pub(super) fn fit(groups: &mut [Group], topology: &Topology, left_out: &mut Vec<String>) -> Vec<String> {
+    let mut both_threads: Vec<String> = Vec::new();
+    for group in groups.iter_mut().filter(|group| group.arm.smt != SmtWay::Mask) {
+        let way = group.arm.smt.word();
+        let gone = |seat: &Seat| seat.role == Role::Compared && uses_siblings(seat, topology);
+        for seat in group.seats.iter().filter(|seat| gone(seat)) {
+            let line = format!("{} with smt={way}: it needs both threads of a core", seat.name);
+            if !left_out.contains(&line) {
+                left_out.push(line);
+            }
+            if !both_threads.contains(&seat.name) {
+                both_threads.push(seat.name.clone());
+            }
+        }
+        group.seats.retain(|seat| !gone(seat));
+    }
+    both_threads
+}
+
+fn uses_siblings(seat: &Seat, topology: &Topology) -> bool {
+    let draw = Draw::identity(topology);
+    let resolved = |text: &str| -> Option<Resolved> {
+        let parsed: Placement = text.parse().ok()?;
+        placement::resolve(&parsed, topology, &draw, seat.sessions, seat.pin).ok()
+    };
+    resolved(&seat.placement).is_some_and(|found| has_siblings(topology, &found.set()))
+}
+
+/// Every seat in an arm against itself in the first arm of the same other levels, and both threads of a core against
+/// one with SMT taken away.
+pub(super) fn comparisons(
+    groups: &[Group],
+    both_threads: &[String],
+    suffix: &dyn Fn(&Group) -> String,
+) -> Vec<Comparison> {
+    let mut found = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        for factor in FACTORS.iter().filter(|factor| group.levels.contains_key(**factor)) {
+            let others = |one: &Group| {
+                one.levels.iter().filter(|(name, _)| name != factor).map(|(n, l)| (n.clone(), l.clone())).collect::<Options>()
+            };
+            let first = groups[..at].iter().find(|first| others(first) == others(group));
+            let Some(first) = first else { continue };
+            let kind = if *factor == "smt" { "smt-way" } else { factor };
+            let level = first.labels.get(*factor).cloned().unwrap_or_default();
+            let is_there = |seat: &&Seat| seat.role != Role::BaselineTwin && named(first, &seat.name).is_some();
+            found.extend(group.seats.iter().filter(is_there).map(|seat| Comparison {
+                name: format!("{}{} : {factor}={level}", seat.name, suffix(group)),
+                treatment: format!("{}{}", seat.name, suffix(group)),
+                baseline: below(seat, first, &suffix(first)),
+                kind: kind.to_owned(),
+            }));
+            if *factor == "smt" {
+                found.extend(against_one_thread(first, group, both_threads, suffix));
+            }
+        }
+    }
+    found
+}
+
+fn against_one_thread(
+    with_smt: &Group,
+    without: &Group,
+    both_threads: &[String],
+    suffix: &dyn Fn(&Group) -> String,
+) -> Vec<Comparison> {
+    let both = with_smt.seats.iter().filter(|seat| both_threads.contains(&seat.name));
+    let against = |both: &Seat| {
+        let placement = BOTH_AND_ONE.iter().find(|(two, _)| *two == both.placement.trim())?.1;
+        let one = without.seats.iter().find(|seat| {
+            seat.role != Role::BaselineTwin && seat.placement.trim() == placement && seat.set == both.set
+        })?;
+        let top = format!("{}{}", both.name, suffix(with_smt));
+        Some(Comparison {
+            name: format!("{top} : {}{}", one.name, suffix(without)),
+            treatment: top,
+            baseline: below(one, without, &suffix(without)),
+            kind: BOTH_THREADS.to_owned(),
+        })
+    };
+    both.filter_map(against).collect()
+}
+
+fn named<'a>(group: &'a Group, name: &str) -> Option<&'a Seat> {
+    group.seats.iter().find(|seat| seat.name == name)
+}
+
+/// Names of a seat in a group: of a baseline both of it.
+fn below(seat: &Seat, group: &Group, suffix: &str) -> Vec<String> {
+    let twin = group.seats.iter().find(|twin| twin.role == Role::BaselineTwin);
+    let names = [Some(&seat.name), twin.filter(|_| seat.role == Role::Baseline).map(|twin| &twin.name)];
+    names.into_iter().flatten().map(|name| format!("{name}{suffix}")).collect()
+}

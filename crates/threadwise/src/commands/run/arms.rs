@@ -1,0 +1,66 @@
+//! Arms of a study: whether this machine can be switched into them, and asking before it is.
+
+use super::fault::runner_error;
+use crate::cli::RunArgs;
+use crate::commands::smt;
+use crate::error::AppError;
+use std::collections::BTreeMap;
+use threadwise_machine::Topology;
+use threadwise_process::state;
+use threadwise_runner::{Switching, Worker, switch};
+use threadwise_smt::Roots;
+use threadwise_study::Study;
+
+/// Levels of arm factors on the command line, by factor.
+pub fn levels(args: &RunArgs) -> BTreeMap<String, Vec<String>> {
+    let given = [("smt", &args.smt), ("turbo", &args.turbo), ("governor", &args.governor)];
+    given.into_iter().filter_map(|(factor, levels)| Some((factor.to_owned(), levels.clone()?))).collect()
+}
+
+/// What the plan says of arms; why they cannot be had here, too.
+pub fn remark(study: &Study, topology: &Topology) -> Option<String> {
+    if !study.switches() {
+        return None;
+    }
+    let checked = switch::check(study, topology, &Roots::live(), smt::cpuset());
+    let why = checked.err().map(|why| format!("; {why}")).unwrap_or_default();
+    Some(format!("{}{why}", what(study)))
+}
+
+/// Checks that the machine can be switched, and asks.
+///
+/// # Errors
+/// It cannot be, or nobody confirmed it; nothing was changed.
+pub fn confirm(study: &Study, topology: &Topology, yes: bool) -> Result<(), AppError> {
+    if !study.switches() {
+        return Ok(());
+    }
+    switch::check(study, topology, &Roots::live(), smt::cpuset()).map_err(|error| runner_error(&error))?;
+    smt::confirm(&what(study), yes)
+}
+
+fn what(study: &Study) -> String {
+    let arms: Vec<String> = study.arms().iter().map(ToString::to_string).collect();
+    format!(
+        "The machine is switched inside each block, for everybody on it, between: {}. At the end everything is put back",
+        arms.join("; ")
+    )
+}
+
+/// How the runner switches.
+///
+/// # Errors
+/// There is no place for the journal.
+pub fn switching(study: &Study) -> Result<Option<Switching>, AppError> {
+    if !study.switches() {
+        return Ok(None);
+    }
+    let watchdog = Worker {
+        program: "/proc/self/exe".into(),
+        args: vec!["smt-watchdog".to_owned()],
+        environment: Vec::new(),
+        withheld: Vec::new(),
+    };
+    let folder = state::folder().map_err(AppError::Input)?;
+    Ok(Some(Switching { watchdog, folder, cpuset: smt::cpuset() }))
+}
