@@ -1,6 +1,8 @@
 //! The verdict of a study.
 
-use crate::findings::{arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
+use crate::findings::{
+    arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
+};
 use crate::looks::words::windows;
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};
@@ -30,6 +32,8 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let arms = arms::findings(facts);
     if arms.iter().any(|found| found.kind == arms::SMT_ARMS) {
         parts.lead = Some(arms::SMT_ARMS);
+        // What the two threads of a core add is told there.
+        parts.found.retain(|found| found.kind != "not-measurable");
     }
     parts.found.extend(arms);
     parts.found.extend(by_state::findings(facts));

@@ -71,11 +71,8 @@ pub fn run_block(
     let used = used.map(|used| command::with_server(used, lanes.iter().flat_map(|lane| &lane.slices)));
     finish_all(input, &mut lanes, input.study.workload == CACHED_READS);
     let left = leftovers::end(&leftovers::mark(input.folders, input.plan.block));
-    let notes = left
-        .into_iter()
-        .chain(notes)
-        .chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..)))
-        .collect();
+    let notes =
+        left.into_iter().chain(notes).chain(lanes.iter_mut().flat_map(|lane| lane.notes.drain(..))).collect();
     let warmups = lanes.iter().map(|lane| lane.warmup.clone()).collect();
     let runs = lanes.into_iter().map(|lane| run_of(input, lane)).collect();
     Output { runs, interrupted, used, warmups, warmup_s, notes }

@@ -279,7 +279,7 @@ impl BlockUse {
                     sum.steal_ns += times.steal_ns;
                     sum.total_ns += times.total_ns;
                 }
-                None => self.cpu_times.push(*times),
+                None => self.cpu_times.push(times.clone()),
             }
         }
         Self {

@@ -46,17 +46,18 @@ pub fn place(study: &Study, topology: &Topology) -> Result<Option<Place>, Runner
         true => first_threads::of_cores(topology),
         false => topology.allowed(),
     };
-    Ok(choose(topology, &eligible, &placements).map(|(cpu, uses, core_uses)| Place { cpu, uses, core_uses, blocks }))
+    Ok(choose(topology, &eligible, &placements).map(|(cpu, uses, core_uses)| Place {
+        cpu,
+        uses,
+        core_uses,
+        blocks,
+    }))
 }
 
 /// The eligible logical CPU that the fewest placements use, of those the one on the core that is used
 /// least, of those the last: a free one on a free core where there is one, and the last allowed one where
 /// all are used alike. Gives it with both counts; `None` where none is allowed.
-fn choose(
-    topology: &Topology,
-    eligible: &CpuSet,
-    placements: &[Resolved],
-) -> Option<(u32, usize, usize)> {
+fn choose(topology: &Topology, eligible: &CpuSet, placements: &[Resolved]) -> Option<(u32, usize, usize)> {
     let sets: Vec<CpuSet> = placements.iter().map(Resolved::set).collect();
     let uses = |cpu: u32| sets.iter().filter(|set| set.contains(cpu)).count();
     let of_core = |cpu: u32| match topology.cpu(cpu) {
@@ -146,7 +147,8 @@ mod tests {
     }
 
     fn chosen(allowed: &str, lists: &[&str]) -> u32 {
-        choose(&machine(allowed), &placements(lists)).unwrap().0
+        let machine = machine(allowed);
+        choose(&machine, &machine.allowed(), &placements(lists)).unwrap().0
     }
 
     #[test]
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(chosen("0-7", &["0-7"]), 7);
         assert_eq!(chosen("0-1", &["0", "0", "0-1", "1", "1"]), 1);
         assert_eq!(chosen("0-1", &["0", "0-1", "1", "1"]), 0);
-        assert_eq!(choose(&machine(""), &placements(&["0"])), None);
+        assert_eq!(choose(&machine(""), &CpuSet::new(), &placements(&["0"])), None);
     }
 
     #[test]

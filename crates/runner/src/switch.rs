@@ -10,9 +10,7 @@ use crate::worker_process::Failure;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_smt::{
-    Arm as State, Facts, Held, Kernel, Roots, Smt, SmtError, Start, online_now, refuse,
-};
+use threadwise_smt::{Arm as State, Facts, Held, Kernel, Roots, Smt, SmtError, Start, online_now, refuse};
 use threadwise_study::{Arm, BlockPlan, Reading, SmtWay, Study, plan_block};
 
 /// Sampler under which a run has what was switched for it.
@@ -55,7 +53,8 @@ impl<'k> Switch<'k> {
             let why = "this program has no watchdog that could put the machine back".to_owned();
             return Err(RunnerError::Switch(SmtError::Refused(why)));
         };
-        let watchdog = Start { program: switching.watchdog.program.clone(), args: args(&switching.watchdog.args) };
+        let watchdog =
+            Start { program: switching.watchdog.program.clone(), args: args(&switching.watchdog.args) };
         let held = Held::begin(kernel, &switching.folder, switching.cpuset.clone(), Some(&watchdog))?;
         Ok(Some(Self { held, kernel, now: Arm::default() }))
     }
@@ -175,7 +174,7 @@ mod tests {
         let mut readings = Vec::new();
         let switched = Switched { took_ns: 30, is_new: true, online: set("0-3") };
         add(&mut readings, &switched, 5);
-        add(&mut readings, &Switched { took_ns: 0, is_new: false, online: set("0-1"), ..switched }, 9);
+        add(&mut readings, &Switched { took_ns: 0, is_new: false, online: set("0-1") }, 9);
         let of = |metric: &str| readings.iter().find(|one| one.metric == metric).unwrap().clone();
         assert_eq!(of("switch_ns").value, Some(30.0));
         assert_eq!(of("switches").value, Some(1.0));

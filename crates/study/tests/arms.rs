@@ -85,9 +85,10 @@ fn a_block_has_each_arm_twice_in_an_order_and_its_reverse() {
             plan.phases.iter().flat_map(|phase| phase.slices.clone()).collect();
         for phase in &plan.phases {
             assert!(phase.slices.iter().all(|(_, at)| study.treatments[*at].arm == phase.arm));
-            let places = phase.slices.iter().map(|&(round, at)| {
-                (round, plan.rounds[round as usize].iter().position(|one| *one == at))
-            });
+            let places = phase
+                .slices
+                .iter()
+                .map(|&(round, at)| (round, plan.rounds[round as usize].iter().position(|one| *one == at)));
             assert!(places.is_sorted());
         }
         slices.sort_unstable();
@@ -141,10 +142,7 @@ fn clock_arms_cross_with_everything_and_are_compared_with_the_first() {
     let topology = eight();
     let arms = [("turbo", "on,off"), ("governor", "performance")];
     let study = resolved("insert-smt", &topology, &arms).unwrap();
-    let (_, treatment) = study.treatment("all/performance,random,turbo=off").map_or_else(
-        || study.treatment("all/random,turbo=off").unwrap(),
-        |found| found,
-    );
+    let (_, treatment) = study.treatment("all/random,turbo=off").unwrap();
     assert_eq!(treatment.arm.to_string(), "turbo=off, governor=performance");
     assert_eq!(treatment.factors["turbo"], "off");
     assert!(!treatment.options.contains_key("turbo"), "it is no option of the workload");
@@ -187,8 +185,7 @@ fn a_sibling_that_service_threads_need_cannot_be_taken_away() {
     };
     let study = StudyFile::parse(text, "mine.toml").unwrap().resolve(&topology, &overrides).unwrap();
     let why = plan_block(&study, &topology, 0).unwrap_err().to_string();
-    let wanted =
-        "treatment '1/offline' needs logical CPUs 1,5, which have two of one core, and smt=offline leaves one";
+    let wanted = "treatment '1/offline' needs logical CPUs 1,5, which have two of one core, and smt=offline leaves one";
     assert_eq!(why, wanted);
 }
 

@@ -10,7 +10,9 @@ use threadwise_machine::{Memory, Pin};
 use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
-use threadwise_study::{Arm, Comparison, Design, LongWindows, OptionValue, Role, SmtWay, Stopping, Study, Treatment};
+use threadwise_study::{
+    Arm, Comparison, Design, LongWindows, OptionValue, Role, SmtWay, Stopping, Study, Treatment,
+};
 
 #[test]
 fn presets_come_back_as_they_were() {

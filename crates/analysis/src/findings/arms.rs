@@ -73,7 +73,10 @@ mod tests {
     use crate::fixtures::estimate;
 
     fn ways(ratios: &[(f64, f64, f64)]) -> Vec<Estimate> {
-        ratios.iter().map(|&(value, low, high)| estimate("no-smt/system : smt=mask", value, low, high)).collect()
+        ratios
+            .iter()
+            .map(|&(value, low, high)| estimate("no-smt/system : smt=mask", value, low, high))
+            .collect()
     }
 
     #[test]

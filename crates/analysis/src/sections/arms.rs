@@ -37,9 +37,7 @@ fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
     // All treatments of an arm are switched together: one run of a block tells.
     let first = names.first().copied().unwrap_or_default();
     let runs: Vec<&Run> = facts.runs.iter().filter(|run| run.treatment == first).collect();
-    let values = |metric: &str| -> Vec<f64> {
-        runs.iter().filter_map(|run| reading(run, metric)).collect()
-    };
+    let values = |metric: &str| -> Vec<f64> { runs.iter().filter_map(|run| reading(run, metric)).collect() };
     let (online, switches) = (values("online_logical_cpus"), values("switches").iter().sum::<f64>());
     let online = match (online.iter().copied().reduce(f64::min), online.iter().copied().reduce(f64::max)) {
         (Some(least), Some(most)) if least == most => Cell::Count(most as u64),

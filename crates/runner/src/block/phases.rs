@@ -6,13 +6,16 @@
 use super::input::Input;
 use super::lane::Lane;
 use super::slice::{self, Around, Turn};
-use super::{binding, command, first_sequence, leftovers, looking, pids};
+use super::{binding, command, first_sequence, looking, pids};
 use crate::guard::BlockUse;
 use crate::switch::{self, Switch};
 use crate::watch::{self, Watch};
 use std::sync::atomic::Ordering;
 use threadwise_machine::CpuSet;
 use threadwise_study::{Phase, RunStatus, Slice};
+
+/// Hears of every slice: its number in the block, the treatment, and itself.
+type OnSlice<'a> = dyn FnMut(u64, &str, Option<&Slice>) + 'a;
 
 /// What there is to run the slices of a block with.
 pub struct Means<'a, 'k> {
@@ -36,7 +39,7 @@ pub(super) fn run(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
     means: Means<'_, '_>,
-    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
+    on_slice: &mut OnSlice<'_>,
 ) -> Done {
     let Means { watch, mut switch } = means;
     let mut done = Done { interrupted: false, used: None, notes: Vec::new() };
@@ -50,7 +53,8 @@ pub(super) fn run(
             number += phase.slices.len() as u64;
             continue;
         };
-        let used = run_phase(input, lanes, (phase, number), (watch, online.as_ref()), (&mut done, &mut *on_slice));
+        let used =
+            run_phase(input, lanes, (phase, number), (watch, online.as_ref()), (&mut done, &mut *on_slice));
         done.used = match (at, done.used.take(), used) {
             (0, _, used) => used,
             (_, before, used) => before.zip(used).map(|(before, used)| before.and(&used)),
@@ -65,9 +69,7 @@ pub(super) fn run(
     {
         done.notes.push(format!("after block {}: {}", input.plan.block, failure.message));
     }
-    let stopped = |lane: &Lane<'_>| {
-        matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == crate::worker_process::STOPPED)
-    };
+    let stopped = |lane: &Lane<'_>| matches!(&lane.status, RunStatus::Failed { kind, .. } if kind == crate::worker_process::STOPPED);
     done.interrupted |= lanes.iter().any(stopped);
     done
 }
@@ -105,7 +107,7 @@ fn run_phase(
     lanes: &mut [Lane<'_>],
     (phase, first_number): (&Phase, u64),
     (watch, online): (&mut Watch, Option<&CpuSet>),
-    (done, on_slice): (&mut Done, &mut dyn FnMut(u64, &str, Option<&Slice>)),
+    (done, on_slice): (&mut Done, &mut OnSlice<'_>),
 ) -> Option<BlockUse> {
     let before = watch.mark(&pids(lanes));
     let alive = |lanes: &[Lane<'_>]| lanes.iter().filter(|lane| lane.worker.is_some()).count();
@@ -128,7 +130,7 @@ fn run_slices(
     lanes: &mut [Lane<'_>],
     (phase, first_number): (&Phase, u64),
     around: &mut Around<'_>,
-    on_slice: &mut dyn FnMut(u64, &str, Option<&Slice>),
+    on_slice: &mut OnSlice<'_>,
 ) -> bool {
     let first = first_sequence(input.study, input.plan.block);
     let alone = command::one_by_one(input.study);

@@ -107,13 +107,18 @@ pub(super) fn comparisons(
     for (at, group) in groups.iter().enumerate() {
         for factor in FACTORS.iter().filter(|factor| group.levels.contains_key(**factor)) {
             let others = |one: &Group| {
-                one.levels.iter().filter(|(name, _)| name != factor).map(|(n, l)| (n.clone(), l.clone())).collect::<Options>()
+                one.levels
+                    .iter()
+                    .filter(|(name, _)| name != factor)
+                    .map(|(n, l)| (n.clone(), l.clone()))
+                    .collect::<Options>()
             };
             let first = groups[..at].iter().find(|first| others(first) == others(group));
             let Some(first) = first else { continue };
             let kind = if *factor == "smt" { "smt-way" } else { factor };
             let level = first.labels.get(*factor).cloned().unwrap_or_default();
-            let is_there = |seat: &&Seat| seat.role != Role::BaselineTwin && named(first, &seat.name).is_some();
+            let is_there =
+                |seat: &&Seat| seat.role != Role::BaselineTwin && named(first, &seat.name).is_some();
             found.extend(group.seats.iter().filter(is_there).map(|seat| Comparison {
                 name: format!("{}{} : {factor}={level}", seat.name, suffix(group)),
                 treatment: format!("{}{}", seat.name, suffix(group)),

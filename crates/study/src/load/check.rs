@@ -9,8 +9,8 @@ use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::values::{memory, pin, service, session_fault, sweep_points};
 use super::{dop, jobs};
-use crate::plan::long;
 use crate::arm::FACTORS;
+use crate::plan::long;
 use crate::{Arm, OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.

@@ -502,8 +502,7 @@ fn varying(groups: &[Group]) -> Vec<&String> {
 fn suffix(group: &Group, varying: &[&String]) -> String {
     let part = |factor: &&String| {
         let label = group.labels.get(*factor)?;
-        let is_word =
-            *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
+        let is_word = *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
         Some(if is_word { label.clone() } else { format!("{factor}={label}") })
     };
     let parts: Vec<String> = varying.iter().filter_map(part).collect();

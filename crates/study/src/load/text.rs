@@ -13,7 +13,9 @@ use toml::{Table, Value};
 use super::error::{LoadError, Source};
 use crate::engine::Properties;
 use crate::study::MARGIN;
-use crate::{Arm, Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment};
+use crate::{
+    Arm, Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment,
+};
 
 /// Version of the text form.
 const TEXT_VERSION: u32 = 1;
@@ -305,7 +307,8 @@ fn treatment_table(treatment: &Treatment) -> Value {
     if let Some(service) = &treatment.service {
         table.insert("service".to_owned(), Value::String(service.to_string()));
     }
-    let arm: Table = treatment.arm.levels().map(|(factor, level)| (factor.to_owned(), Value::String(level))).collect();
+    let arm: Table =
+        treatment.arm.levels().map(|(factor, level)| (factor.to_owned(), Value::String(level))).collect();
     if !arm.is_empty() {
         table.insert("arm".to_owned(), Value::Table(arm));
     }
@@ -338,7 +341,11 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
         engine_properties,
         engine_options: options(read.engine_options),
         workload: read.workload,
-        treatments: read.treatments.into_iter().map(|text| treatment(text, &source)).collect::<Result<_, _>>()?,
+        treatments: read
+            .treatments
+            .into_iter()
+            .map(|text| treatment(text, &source))
+            .collect::<Result<_, _>>()?,
         comparisons: read.comparisons.into_iter().map(Comparison::from).collect(),
         design: read.design.into(),
         quota: quota(read.quota, &source)?,

@@ -21,21 +21,19 @@ pub struct Phase {
 
 /// The phases of a block with these rounds. A study of one arm has one phase.
 pub(super) fn phases(study: &Study, rounds: &[Vec<usize>], block: u32) -> Vec<Phase> {
-    let halves = match rounds.len() {
-        0 | 1 => vec![0..rounds.len()],
-        count => vec![0..count.div_ceil(2), count.div_ceil(2)..count],
-    };
+    let (first, second) = rounds.split_at(rounds.len().div_ceil(2));
+    let halves = [(0, first), (first.len(), second)];
     let mut arms: Vec<Arm> = study.arms().into_iter().cloned().collect();
     arms.shuffle(&mut random(study.seed, Purpose::Arms, block / 2));
     if !block.is_multiple_of(2) {
         arms.reverse();
     }
     let mut phases: Vec<Phase> = Vec::new();
-    for half in halves {
+    for (begin, half) in halves.into_iter().filter(|(_, half)| !half.is_empty()) {
         for arm in &arms {
-            let slices: Vec<(u32, usize)> = half
-                .clone()
-                .flat_map(|round| rounds[round].iter().map(move |&treatment| (round as u32, treatment)))
+            let slices: Vec<(u32, usize)> = (begin as u32..)
+                .zip(half)
+                .flat_map(|(round, order)| order.iter().map(move |&treatment| (round, treatment)))
                 .filter(|(_, treatment)| study.treatments[*treatment].arm == *arm)
                 .collect();
             match phases.last_mut().filter(|last| last.arm == *arm) {
