@@ -127,8 +127,10 @@ pub fn check(
     let plan = plan_block(study, topology, 0)?;
     let facts = Facts::read(roots, cpuset).map_err(SmtError::Read)?;
     for arm in study.arms().into_iter().filter(|arm| !arm.is_as_found()) {
-        refuse::check(roots, &facts, &state(arm, &plan, study))
-            .map_err(|why| SmtError::Refused(format!("{arm} cannot be had here: {why}")))?;
+        refuse::check(roots, &facts, &state(arm, &plan, study)).map_err(|why| {
+            let why = why.trim_start_matches("not here: ");
+            SmtError::Refused(format!("{arm} cannot be had here: {why}"))
+        })?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 use crate::words::{finding, judged, names};
 use crate::{Estimate, Facts, Finding};
 use threadwise_document::{Prose, prose};
+use threadwise_study::Role;
 
 /// Most ratios that a sentence has.
 const MAX_CLAUSES: usize = 4;
@@ -17,8 +18,15 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     smt(facts).into_iter().chain(clocks(facts)).collect()
 }
 
+/// Ratios of some kinds, those of baselines last.
 fn of_kind<'a>(facts: &Facts<'a>, kinds: &[&str]) -> Vec<&'a Estimate> {
-    facts.throughput().filter(|one| kinds.contains(&one.kind.as_str())).collect()
+    let mut found: Vec<&Estimate> =
+        facts.throughput().filter(|one| kinds.contains(&one.kind.as_str())).collect();
+    let is_baseline = |one: &&Estimate| {
+        facts.study.treatment(&one.treatment).is_some_and(|(_, top)| top.role == Role::Baseline)
+    };
+    found.sort_by_key(is_baseline);
+    found
 }
 
 /// Both threads against SMT taken away, and whether a mask is as good as that.
@@ -26,13 +34,16 @@ fn smt(facts: &Facts<'_>) -> Option<Finding> {
     let (both, ways) = (of_kind(facts, &["smt-off"]), of_kind(facts, &["smt-way"]));
     let mut sentences = Vec::new();
     if !both.is_empty() {
-        sentences.push(prose!("Both threads of a core against one with SMT taken away: {}.", clauses(&both)));
+        sentences.push(prose!(
+            "Both threads of a core against one with SMT taken away: {}.",
+            clauses(&both, |one| &one.name)
+        ));
     }
     if !ways.is_empty() {
         let verdict = mask(&ways);
         sentences.push(prose!(
             "SMT taken away against siblings that are only left idle (a mask): {}{}.",
-            clauses(&ways),
+            clauses(&ways, |one| &one.treatment),
             verdict
         ));
     }
@@ -54,12 +65,12 @@ fn mask(ways: &[&Estimate]) -> &'static str {
 /// Turbo and governors.
 fn clocks(facts: &Facts<'_>) -> Option<Finding> {
     let found = of_kind(facts, &["turbo", "governor"]);
-    let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found));
+    let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found, |one| &one.treatment));
     (!found.is_empty()).then(|| finding("clock-arms", text, &names(&found)))
 }
 
-fn clauses(found: &[&Estimate]) -> Prose {
-    let clause = |one: &&Estimate| prose!("{} {}", &one.name, judged(one));
+fn clauses(found: &[&Estimate], name: impl Fn(&Estimate) -> &str) -> Prose {
+    let clause = |one: &&Estimate| prose!("{} {}", name(one), judged(one));
     let mut clauses: Vec<Prose> = found.iter().take(MAX_CLAUSES).map(clause).collect();
     if found.len() > MAX_CLAUSES {
         clauses.push(prose!("and {} more in the table", found.len() - MAX_CLAUSES));
@@ -90,7 +101,7 @@ mod tests {
     #[test]
     fn many_ratios_are_counted() {
         let many = ways(&[(1.0, 0.99, 1.01); 6]);
-        let text = clauses(&many.iter().collect::<Vec<_>>()).to_string();
+        let text = clauses(&many.iter().collect::<Vec<_>>(), |one| &one.name).to_string();
         assert!(text.ends_with("and 2 more in the table"), "{text}");
     }
 }

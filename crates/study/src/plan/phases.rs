@@ -1,6 +1,6 @@
 //! Phases of a block: which arm the machine is in, and the slices that are taken in it.
 //!
-//! Switching takes longer than a slice, so the arms of a study do not alternate slice by slice. A block has each of them
+//! Switching stops all logical CPUs for a moment, so the arms of a study do not alternate slice by slice. A block has each of them
 //! twice, in a drawn order and its reverse (off, on, on, off), so that a drift that is linear in time falls on all alike
 //! (ABBA; Cox and Reid, *The Theory of the Design of Experiments*, ch. 4) and the ratio is one within the block. Each
 //! arm has the first half of the rounds in its first phase and the rest in its second. A block of one round has each arm
