@@ -1,6 +1,6 @@
 //! The verdict of a study.
 
-use crate::findings::{by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
+use crate::findings::{arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
 use crate::looks::words::windows;
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};
@@ -28,6 +28,10 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(trust::alarm(facts));
     parts.found.splice(0..0, quota::quota(facts));
     parts.found.extend(by_state::findings(facts));
+    if let Some(finding) = arms::finding_of(facts) {
+        parts.lead = Some("arms");
+        parts.found.insert(0, finding);
+    }
     let ran = facts.analysis.looks.as_ref().map(|found| looks::looks(found, windows(facts.study)));
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));
     let scope = parts.limits.iter().position(|finding| finding.kind == "scope");

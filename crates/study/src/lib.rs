@@ -3,8 +3,10 @@
 //! The vocabulary is that of the design of experiments (Montgomery, *Design and Analysis of
 //! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
 
+pub mod boot;
 pub mod command;
 pub mod engine;
+pub mod external;
 pub mod load;
 pub mod look;
 pub mod observation;
@@ -18,6 +20,8 @@ pub mod tpch;
 pub mod warmup;
 pub mod worklist;
 
+pub use boot::Boot;
+pub use external::External;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,

@@ -135,6 +135,11 @@ fn placed(
     Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries, window_ns, piece_ns })
 }
 
+/// Whether external arms begin with the last one.
+pub(crate) fn random_order_is_reversed(seed: u64) -> bool {
+    random(seed, Purpose::Arms, 0).next_u32() % 2 == 1
+}
+
 /// Of how many slices one has a look in its middle.
 const LOOKS_DURING: u32 = 10;
 

@@ -39,6 +39,7 @@ fn study() -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: Vec::new(),
     }
 }

@@ -163,6 +163,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: vec!["no second NUMA node in a package: memory=remote left out".to_owned()],
     }
 }

@@ -353,7 +353,8 @@ fn as_version_1(path: &Path, cpus: u32) {
     let plain = rusqlite::Connection::open(path).unwrap();
     plain
         .execute_batch(
-            "DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
+            "DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
+             DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
              DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
         )
         .unwrap();

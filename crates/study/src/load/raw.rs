@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
+use super::external::RawExternal;
 use crate::OptionValue;
 use crate::command::METRIC_PREFIX;
 use crate::worklist::{self, RECIPE, RECIPE_STORED};
@@ -42,6 +43,7 @@ pub(super) struct RawStudy {
     pub sweep: Option<RawSweep>,
     pub dop: Option<RawDop>,
     pub jobs: Option<RawJobs>,
+    pub external: Option<RawExternal>,
     #[serde(default, rename = "comparison")]
     pub comparisons: Vec<RawComparison>,
 }

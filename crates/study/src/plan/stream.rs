@@ -23,6 +23,8 @@ pub enum Purpose {
     LookedAt = 8,
     /// The order of long windows, by their block.
     LongWindows = 9,
+    /// Which external arm begins, by study.
+    Arms = 12,
 }
 
 /// The stream of a purpose for a block or a cycle.

@@ -1,7 +1,9 @@
 //! `threadwise run`: from a preset or study definition to a verdict, a result file and a report.
 
 mod args;
+mod boots;
 mod command;
+mod external;
 mod fault;
 mod prepare;
 mod program;
@@ -65,6 +67,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
     let problem = if outcome.blocks > 0 && !is_too_short { tell(args, &job)? } else { None };
     ended(&outcome, &job, args.allow_busy)?;
+    external::next(&job.whole, outcome.blocks, &job.output, args)?;
     valid(problem, &job)
 }
 
