@@ -3,8 +3,8 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, arms, by_state, failures, hardware, long_windows, looks, machine, method, quota, readings, time,
-    usage,
+    activity, arms, by_state, failures, hardware, long_windows, looks, machine, method, quota, readings,
+    time, usage,
 };
 use crate::validity::Counts;
 use crate::{Facts, verdict};

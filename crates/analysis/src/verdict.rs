@@ -1,6 +1,8 @@
 //! The verdict of a study.
 
-use crate::findings::{arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust};
+use crate::findings::{
+    arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
+};
 use crate::looks::words::windows;
 use crate::words::finding;
 use crate::{Analysis, Facts, Finding, kinds};

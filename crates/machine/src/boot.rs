@@ -166,7 +166,10 @@ mod tests {
             ("sys/devices/system/cpu/smt/control", "off\n"),
             ("sys/devices/system/cpu/online", "0-3,8\n"),
             ("sys/class/dmi/id/product_name", "m7i.metal-24xl\n"),
-            ("proc/cmdline", "root=UUID=12 password=secret nosmt=force mitigations=auto,nosmt quiet mds=a;b\n"),
+            (
+                "proc/cmdline",
+                "root=UUID=12 password=secret nosmt=force mitigations=auto,nosmt quiet mds=a;b\n",
+            ),
         ]);
         let some = |text: &str| Some(text.to_owned());
         let wanted = BootFacts {

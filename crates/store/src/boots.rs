@@ -1,8 +1,8 @@
 //! Boots: which there were, on which each block was measured, and the hash that stands for a machine.
 
 use crate::error::Fault;
-use crate::{read, studies};
 use crate::value::{self, Ascending, Fields, NAME_BYTES, all};
+use crate::{read, studies};
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -29,8 +29,8 @@ pub(crate) fn draw_salt(connection: &Connection) -> Result<(), Fault> {
 /// Source: FIPS 180-4. An id has 122 random bits, so that no one finds it from its hash; the salt keeps hashes of two
 /// files from being compared.
 fn machine_hash(connection: &Connection, id: &str) -> Result<String, Fault> {
-    let salt = studies::meta(connection, SALT)?
-        .ok_or_else(|| Fault::Damaged(format!("meta lacks '{SALT}'")))?;
+    let salt =
+        studies::meta(connection, SALT)?.ok_or_else(|| Fault::Damaged(format!("meta lacks '{SALT}'")))?;
     let digest = Sha256::new().chain_update(salt.as_bytes()).chain_update(b"\n").chain_update(id).finalize();
     Ok(digest.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -66,7 +66,9 @@ pub(crate) fn of_facts(
 /// Stores a boot.
 pub(crate) fn add(connection: &Connection, boot: &Boot) -> Result<(), Fault> {
     let text = |text: &str, what| value::fits(text.len(), value::TEXT_BYTES, what);
-    for name in [&boot.boot_id, &boot.arm, &boot.kernel, &boot.microcode, &boot.smt_control, &boot.instance_type] {
+    for name in
+        [&boot.boot_id, &boot.arm, &boot.kernel, &boot.microcode, &boot.smt_control, &boot.instance_type]
+    {
         name.as_deref().map(|name| value::name(name, "a fact of the boot")).transpose()?;
     }
     text(boot.parameters.as_deref().unwrap_or(""), "kernel parameters")?;
@@ -98,7 +100,8 @@ pub(crate) fn add(connection: &Connection, boot: &Boot) -> Result<(), Fault> {
 
 /// All boots in order.
 pub(crate) fn read(connection: &Connection) -> Result<Vec<Boot>, Fault> {
-    let sql = "SELECT id, boot_id, machine_hash, started_utc, arm, kernel, microcode, smt_active, smt_control,
+    let sql =
+        "SELECT id, boot_id, machine_hash, started_utc, arm, kernel, microcode, smt_active, smt_control,
                  online_cpus, engine_version, instance_type, parameters FROM boots ORDER BY id";
     all(connection, "boots", sql, |row, at| {
         row.next_id(0, at + 1)?;
@@ -132,7 +135,12 @@ fn cpus(row: &Fields<'_, '_>) -> Result<Option<u32>, Fault> {
 }
 
 /// Says on which boot an attempt at a block is made.
-pub(crate) fn block_started(connection: &Connection, block: u32, attempt: u32, boot: u32) -> Result<(), Fault> {
+pub(crate) fn block_started(
+    connection: &Connection,
+    block: u32,
+    attempt: u32,
+    boot: u32,
+) -> Result<(), Fault> {
     let sql = "INSERT INTO block_boots (block, attempt, boot) VALUES (?, ?, ?)";
     connection.prepare_cached(sql)?.execute([block, attempt, boot])?;
     Ok(())

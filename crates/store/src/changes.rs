@@ -35,7 +35,11 @@ pub(crate) fn first_across_boots(versions: &Versions, now: &Expectation<'_>) -> 
     differs("engine", &versions.engine, now.engine)
         .or_else(|| {
             (major(was) != major(is)).then(|| {
-                format!("the major version of the engine has changed: it was {} and is {}", one_line(was), one_line(is))
+                format!(
+                    "the major version of the engine has changed: it was {} and is {}",
+                    one_line(was),
+                    one_line(is)
+                )
             })
         })
         .or_else(|| differs("version of threadwise", &versions.program, now.program))

@@ -193,7 +193,19 @@ impl Store {
         let (study, topology, versions, plan_bytes) =
             parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
         let path = path.to_owned();
-        Ok(Self { connection, writer, allowance, path, real, study, topology, versions, schema, plan_bytes, boot: None })
+        Ok(Self {
+            connection,
+            writer,
+            allowance,
+            path,
+            real,
+            study,
+            topology,
+            versions,
+            schema,
+            plan_bytes,
+            boot: None,
+        })
     }
 
     /// The resolved study.

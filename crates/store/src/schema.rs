@@ -124,7 +124,7 @@ mod tests {
                 0x181f_01b4_eb1c_d11f,
                 0x6a71_52d7_9598_0ce0,
                 0x507e_0b00_d0c5_8349,
-                0x0
+                0x8aaf_9487_33a1_88da
             ],
             "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );

@@ -37,14 +37,19 @@ pub(super) fn ratios(study: &Study, external: &External, boots: &[BootRates], ru
     let Some((first, others)) = external.arms.split_first() else { return Vec::new() };
     let of_arm = |arm: &str, at: usize| -> Vec<f64> {
         let name = &study.treatments[at].name;
-        boots.iter().filter(|boot| boot.is_of(arm)).filter_map(|boot| Some(boot.rate(name)?.ln_rate)).collect()
+        boots
+            .iter()
+            .filter(|boot| boot.is_of(arm))
+            .filter_map(|boot| Some(boot.rate(name)?.ln_rate))
+            .collect()
     };
     // The twin of a baseline is the same treatment.
     let once: Vec<usize> =
         (0..study.treatments.len()).filter(|at| study.treatments[*at].role != Role::BaselineTwin).collect();
     let mut pairs: Vec<Pair<'_>> = Vec::new();
     for arm in others {
-        let both = once.iter().copied().filter(|at| !of_arm(arm, *at).is_empty() && !of_arm(first, *at).is_empty());
+        let both =
+            once.iter().copied().filter(|at| !of_arm(arm, *at).is_empty() && !of_arm(first, *at).is_empty());
         pairs.extend(both.map(|at| Pair { arm, top: at, below: at, fastest: false }));
         for group in study.groups() {
             let members: Vec<usize> =

@@ -107,7 +107,8 @@ fn one_boot_of_an_arm_gives_no_interval() {
 
 #[test]
 fn blocks_of_unknown_boots_are_in_no_rate() {
-    let (runs, boots, mut of_blocks) = runs(&["on", "off", "off", "on"], |block, _| if block == 0 { 9 } else { 1000 });
+    let (runs, boots, mut of_blocks) =
+        runs(&["on", "off", "off", "on"], |block, _| if block == 0 { 9 } else { 1000 });
     of_blocks.remove(0);
     let stored = Boots { boots: &boots, of_blocks: &of_blocks };
     let arms = super::arms(&study(), None, &runs, stored, 1.0).unwrap();

@@ -14,7 +14,8 @@ pub const CONFOUNDED: &str = "one boot each: confounded with everything else tha
 /// The answer of a study with external arms; `None` in another one.
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let arms = facts.analysis.arms.as_ref()?;
-    let sentences: Vec<Prose> = arms.arms.iter().skip(1).filter_map(|arm| sentence(facts, arms, arm)).collect();
+    let sentences: Vec<Prose> =
+        arms.arms.iter().skip(1).filter_map(|arm| sentence(facts, arms, arm)).collect();
     let evidence: Vec<&str> = arms.ratios.iter().map(|ratio| ratio.treatment.as_str()).collect();
     let text = match sentences.is_empty() {
         false => Prose::join(sentences, " "),

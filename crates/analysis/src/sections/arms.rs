@@ -74,9 +74,7 @@ fn boots(arms: &Arms) -> Table {
 
 /// Rates of treatments by boot, or by arm where there are too many boots.
 fn rates(facts: &Facts<'_>, arms: &Arms) -> Table {
-    let rate = |rate: Option<f64>| {
-        rate.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1/s" })
-    };
+    let rate = |rate: Option<f64>| rate.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1/s" });
     let by_boot = arms.boots.len() <= MOST_COLUMNS;
     let heads: Vec<String> = match by_boot {
         true => arms
@@ -135,7 +133,8 @@ fn ratios(facts: &Facts<'_>, arms: &Arms) -> Table {
             true => Cell::Ratio(ratio.ratio.clone(), Says::Faster),
             false => Cell::text(format!("{}x", numbers::ratio(ratio.ratio.value))),
         };
-        let label = |treatment: &str| facts.study.treatment(treatment).map_or("", |(_, one)| &one.name).to_owned();
+        let label =
+            |treatment: &str| facts.study.treatment(treatment).map_or("", |(_, one)| &one.name).to_owned();
         let over = match ratio.fastest {
             true => format!("{} (the fastest of each)", label(&ratio.baseline_treatment)),
             false => label(&ratio.baseline_treatment),
@@ -168,15 +167,20 @@ fn remarks(facts: &Facts<'_>, arms: &Arms) -> Vec<Prose> {
         .map(|one| format!("{} in {}", one.treatment, list(&one.absent)))
         .collect();
     if !lacking.is_empty() {
-        texts.push(prose!("Left out or without a usable run: {}; notes have the reasons.", lacking.join("; ")));
+        texts.push(prose!(
+            "Left out or without a usable run: {}; notes have the reasons.",
+            lacking.join("; ")
+        ));
     }
     let other_cpus: Vec<String> = arms.treatments.iter().filter_map(other_cpus).collect();
     if !other_cpus.is_empty() {
-        texts.push(prose!("The same placement is other logical CPUs in each arm: {}.", other_cpus.join("; ")));
+        texts
+            .push(prose!("The same placement is other logical CPUs in each arm: {}.", other_cpus.join("; ")));
     }
     if arms.blocks_of_unknown_boots > 0 {
         let count = numbers::counted(arms.blocks_of_unknown_boots as usize, "block");
-        texts.push(prose!("On which boot {} ran is not known; none of the figures here is from them.", count));
+        texts
+            .push(prose!("On which boot {} ran is not known; none of the figures here is from them.", count));
     }
     let numbers: Vec<String> =
         arms.boots.iter().filter(|boot| boot.blocks > 0).map(|one| one.boot.number.to_string()).collect();

@@ -70,8 +70,7 @@ fn arms_that_do_nothing_are_not_said_to_differ() {
     for boots in [2, 3] {
         for boot_sd in [0.01, 0.03] {
             for block_sd in [(0.02, 0.02), (0.10, 0.10), (0.02, 0.10)] {
-                let case =
-                    Case { boot_sd, treatment_sd: boot_sd / 2.0, block_sd, boots, treatments: (3, 2) };
+                let case = Case { boot_sd, treatment_sd: boot_sd / 2.0, block_sd, boots, treatments: (3, 2) };
                 let [claims, of_fastest, beyond, covered] = simulated(&case).map(|share| 100.0 * share);
                 println!(
                     "{boots} + {boots} boots, sd from boot to boot {:.0}%, of blocks {:.0}% and {:.0}%: different \

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::error::{LoadError, Source};
+use super::expand::converted;
 use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::policy::Policies;
 use super::raw::{RawStudy, RawTreatment};
 use super::seat::Seat;
-use super::expand::converted;
 use super::values;
 use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME};
 use crate::study::{Stopping, runs_whole};
@@ -119,9 +119,8 @@ fn expected(expect: &RawExpect, source: &Source) -> Result<(), LoadError> {
     if let Some(smt) = &expect.smt
         && smt_state(smt.get_ref()).is_none()
     {
-        return Err(
-            source.at(smt.span(), format!("smt is '{}'; on and off are allowed", smt.get_ref().escape_debug()))
-        );
+        return Err(source
+            .at(smt.span(), format!("smt is '{}'; on and off are allowed", smt.get_ref().escape_debug())));
     }
     if let Some(kernel) = &expect.kernel
         && kernel.get_ref().trim().is_empty()
@@ -160,7 +159,9 @@ fn refused(raw: &RawStudy) -> Option<String> {
     ]
     .into_iter()
     .find(|(_, is_there)| *is_there)
-    .map(|(what, _)| format!("{what} stands beside [external], whose boots have blocks of their own; take one of them out"))
+    .map(|(what, _)| {
+        format!("{what} stands beside [external], whose boots have blocks of their own; take one of them out")
+    })
 }
 
 /// Refuses what the command line may not change of a study with external arms.
@@ -292,7 +293,8 @@ pub(super) fn to_table(external: &External) -> Value {
 
 /// The arms of a text, within the limits that a definition has: a stored study may have any numbers.
 pub(super) fn from_text(read: ExternalText, treatments: usize) -> Result<External, String> {
-    let ExternalText { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots } = read;
+    let ExternalText { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots } =
+        read;
     let is_arm = |name: &String| arms.contains(name);
     let are_right = (ARMS.0..=ARMS.1).contains(&arms.len())
         && arms.iter().all(|arm| name_fault(arm).is_none())

@@ -69,7 +69,10 @@ pub fn free_name(file: &Path) -> Result<PathBuf, AppError> {
     };
     let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
     (2..1002).map(named).find(is_free).ok_or_else(|| {
-        AppError::Input(format!("{}: none of 1000 names for a new result file beside it is free", file.display()))
+        AppError::Input(format!(
+            "{}: none of 1000 names for a new result file beside it is free",
+            file.display()
+        ))
     })
 }
 
@@ -95,7 +98,8 @@ pub fn peek(file: &Path) -> Result<Peeked, AppError> {
             let copy = Copied::of(file)?;
             let store = Store::recover(&copy.file).and_then(|()| Store::open(&copy.file));
             let store = store.map_err(|error| {
-                let text = error.to_string().replace(&copy.file.display().to_string(), &file.display().to_string());
+                let text =
+                    error.to_string().replace(&copy.file.display().to_string(), &file.display().to_string());
                 AppError::Input(text)
             })?;
             Ok(Peeked { store, is_interrupted: true, _copy: Some(copy) })
@@ -113,7 +117,11 @@ struct Copied {
 impl Copied {
     fn of(file: &Path) -> Result<Self, AppError> {
         let failed = |error: std::io::Error| {
-            AppError::Failed(format!("cannot copy {} to {} to read it: {error}", file.display(), std::env::temp_dir().display()))
+            AppError::Failed(format!(
+                "cannot copy {} to {} to read it: {error}",
+                file.display(),
+                std::env::temp_dir().display()
+            ))
         };
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let name = format!("threadwise-peek-{}-{}", std::process::id(), since.as_nanos());

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use threadwise_machine::text::escaped;
 use threadwise_machine::{BootFacts, Topology};
+use threadwise_study::Study;
 use threadwise_study::boot::{Boot, changes};
 use threadwise_study::command::quote;
 use threadwise_study::external::{External, Part, on_machine};
 use threadwise_study::load::StudyFile;
-use threadwise_study::Study;
 
 /// Seeds that are drawn at most until one begins with the arm that the machine is in.
 const DRAWS: u32 = 100;
@@ -42,7 +42,11 @@ pub struct Due {
 ///
 /// # Errors
 /// No seed can be drawn.
-pub fn seed(file: &StudyFile, arm: Option<&str>, draw: fn() -> Result<u64, AppError>) -> Result<u64, AppError> {
+pub fn seed(
+    file: &StudyFile,
+    arm: Option<&str>,
+    draw: fn() -> Result<u64, AppError>,
+) -> Result<u64, AppError> {
     let mut seed = draw()?;
     for _ in 0..DRAWS {
         if file.first_arm(seed).is_none() || arm.is_none() || file.first_arm(seed) == arm {
@@ -165,7 +169,7 @@ fn way(external: &External, part: &Part, file: Option<&Path>) -> String {
 
 /// The command that switches to an arm, for people.
 fn shown(external: &External, arm: &str) -> Option<String> {
-    external.switch.get(arm).map(|words| escaped(&quote(words)).into_owned())
+    external.switch.get(arm).map(|words| escaped(&quote(words)))
 }
 
 fn next_command(file: &Path, arm: &str) -> String {
@@ -175,7 +179,8 @@ fn next_command(file: &Path, arm: &str) -> String {
 /// What the plan says of the arms, one line each: the order, and what changed since the first boot.
 pub fn remarks(study: &Study, due: &Due, before: &Before, now: Option<&Boot>) -> Vec<String> {
     let Some(external) = &study.external else { return Vec::new() };
-    let order: Vec<&str> = external.order(study.seed).iter().map(|arm| external.arms[*arm].as_str()).collect();
+    let order: Vec<&str> =
+        external.order(study.seed).iter().map(|arm| external.arms[*arm].as_str()).collect();
     let mut lines = vec![format!(
         "External arms: {}; now boot {} of {}, arm {}, {} of {} blocks to come",
         order.join(", "),
@@ -203,7 +208,8 @@ pub fn next(study: &Study, blocks_done: u32, file: &Path, args: &RunArgs) -> Res
         return Ok(());
     }
     say(&words(study, external, &part, file), args)?;
-    let is_switched = part.number > 0 && external.due(study.seed, blocks_done - 1).is_some_and(|last| last.arm != part.arm);
+    let is_switched =
+        part.number > 0 && external.due(study.seed, blocks_done - 1).is_some_and(|last| last.arm != part.arm);
     match external.switch.get(&part.arm).filter(|_| is_switched) {
         Some(command) if args.commands.allow_commands => switch(command, args),
         _ => Ok(()),
@@ -239,16 +245,18 @@ fn say(text: &str, args: &RunArgs) -> Result<(), AppError> {
 
 /// Runs the command that switches, without a shell.
 fn switch(words: &[String], args: &RunArgs) -> Result<(), AppError> {
-    let shown = escaped(&quote(words)).into_owned();
+    let shown = escaped(&quote(words));
     say(&format!("Running (--allow-commands): {shown}\n"), args)?;
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
     let stdout = if args.json { Stdio::null() } else { Stdio::inherit() };
     let status = Command::new(program).args(rest).stdin(Stdio::null()).stdout(stdout).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(AppError::Failed(format!("{shown}: {status}; the part is stored, switch the machine by hand"))),
-        Err(error) => {
-            Err(AppError::Failed(format!("cannot run {shown}: {error}; the part is stored, switch the machine by hand")))
-        }
+        Ok(status) => Err(AppError::Failed(format!(
+            "{shown}: {status}; the part is stored, switch the machine by hand"
+        ))),
+        Err(error) => Err(AppError::Failed(format!(
+            "cannot run {shown}: {error}; the part is stored, switch the machine by hand"
+        ))),
     }
 }

@@ -1,8 +1,8 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
+use super::external::{self, Before, Due};
 use super::fault::runner_error;
 use super::program::{self, Program};
-use super::external::{self, Before, Due};
 use super::watch::NOT_PROBED;
 use super::{boots, command, room, server, worklist};
 use crate::cli::RunArgs;
@@ -95,7 +95,8 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
-        let mut remarks = due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
+        let mut remarks: Vec<String> =
+            due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
         let limit = limit(args, &file, &study);
         let whole = study.clone();
         let (study, part) = here(study, due);
@@ -103,7 +104,20 @@ impl Job {
         remarks.extend(server::remarks(&study, topology, args.plan)?);
         let (store, state, notes, no_probe) = (None, EndState::Running, Vec::new(), args.no_probe);
         Ok(Self {
-            study, whole, part, boot, no_probe, notes, output, html, versions, program, store, limit, state, remarks,
+            study,
+            whole,
+            part,
+            boot,
+            no_probe,
+            notes,
+            output,
+            html,
+            versions,
+            program,
+            store,
+            limit,
+            state,
+            remarks,
         })
     }
 
@@ -155,7 +169,20 @@ impl Job {
         let limit = args.budget.map(Duration::from_secs_f64);
         let (output, notes, no_probe) = (file.to_owned(), Vec::new(), args.no_probe);
         Ok(Self {
-            study, whole, part, boot, no_probe, notes, output, html, versions, program, store, limit, state, remarks,
+            study,
+            whole,
+            part,
+            boot,
+            no_probe,
+            notes,
+            output,
+            html,
+            versions,
+            program,
+            store,
+            limit,
+            state,
+            remarks,
         })
     }
 
@@ -184,14 +211,30 @@ impl Job {
         remarks.extend(self::remarks(args, &study, &program)?);
         remarks.extend(server::remarks(&study, topology, args.plan)?);
         plan_block(&study, topology, 0).map_err(|error| {
-            AppError::Refused(format!("{began}, and this machine cannot do its treatments: {error}; start a new study"))
+            AppError::Refused(format!(
+                "{began}, and this machine cannot do its treatments: {error}; start a new study"
+            ))
         })?;
-        let no_probe = args.no_probe || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
+        let no_probe = args.no_probe
+            || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
         let notes = vec![format!("the same study as {}, which was measured {place}", file.display())];
         let limit = args.budget.map(Duration::from_secs_f64);
         let (whole, part, store, state) = (study.clone(), None, None, EndState::Running);
         Ok(Self {
-            study, whole, part, boot, no_probe, notes, output, html, versions, program, store, limit, state, remarks,
+            study,
+            whole,
+            part,
+            boot,
+            no_probe,
+            notes,
+            output,
+            html,
+            versions,
+            program,
+            store,
+            limit,
+            state,
+            remarks,
         })
     }
 

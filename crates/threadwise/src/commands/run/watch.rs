@@ -78,7 +78,9 @@ fn enter(store: &mut Store, job: &Job) -> Result<(), AppError> {
     let number = store.enter_boot(&job.boot, arm, when).map_err(AppError::failed)?;
     let Some((part, left_out)) = job.part.as_ref().filter(|_| number as usize > known) else { return Ok(()) };
     for line in left_out {
-        store.note(&format!("boot {number}, arm {}: left out: {line}", part.arm)).map_err(AppError::failed)?;
+        store
+            .note(&format!("boot {number}, arm {}: left out: {line}", part.arm))
+            .map_err(AppError::failed)?;
     }
     Ok(())
 }
