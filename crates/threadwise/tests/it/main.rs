@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod boots;
 mod command;
 mod command_tools;
 mod connections;
