@@ -147,6 +147,7 @@ fn a_power_cut_within_a_transaction_leaves_the_old_file_and_its_journal() {
 const ARMS: &str = "version = 1\nname = \"arms\"\nengine = \"simulated\"\nworkload = \"logical-io\"\nseed = 1\n\n\
     [options]\nblocks = 500\n\n[design]\nrounds = 4\nslice_ms = 10\nrewarm_ms = 1\n\n[[treatment]]\n\
     name = \"two\"\nplacement = \"one-cpu\"\nsessions = 2\n\n[[treatment]]\nname = \"all\"\nplacement = \"all\"\n\n\
+    [[treatment]]\nname = \"never\"\nplacement = \"900c1t\"\n\n\
     [external]\narms = [\"smt-on\", \"smt-off\"]\nboots = 4\nblocks = 2\n\n[external.expect]\n\
     smt-on = { smt = \"on\" }\nsmt-off = { smt = \"off\", kernel = \"6.1\" }\n\n[external.switch]\n\
     smt-on = [\"touch\", \"switched on\"]\nsmt-off = [\"touch\", \"switched off\"]\n";
