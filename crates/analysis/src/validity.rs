@@ -70,7 +70,8 @@ impl Counts {
 fn without_data(analysis: &Analysis) -> Vec<String> {
     let is_for_later =
         |treatment: &TreatmentSummary| analysis.arms.is_some() && treatment.failed + treatment.excluded == 0;
-    let without = analysis.treatments.iter().filter(|treatment| treatment.runs == 0 && !is_for_later(treatment));
+    let without =
+        analysis.treatments.iter().filter(|treatment| treatment.runs == 0 && !is_for_later(treatment));
     without
         .map(|treatment| {
             let reason = first_reason(&analysis.excluded_blocks, &treatment.name, &treatment.group);

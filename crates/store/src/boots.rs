@@ -13,7 +13,7 @@ use threadwise_study::Boot;
 /// Key of the salt in `meta`.
 const SALT: &str = "salt";
 /// Most boots that a file may have.
-const MOST: usize = 10_000;
+const MOST: usize = 1000;
 
 /// Draws the file's salt where it has none.
 pub(crate) fn draw_salt(connection: &Connection) -> Result<(), Fault> {

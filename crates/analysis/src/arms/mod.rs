@@ -42,8 +42,17 @@ pub fn arms(
     let external = study.external.as_ref()?;
     let observed = Observed::new(study, topology, runs);
     let boot_of: BTreeMap<u32, u32> = stored.of_blocks.iter().copied().collect();
-    let boots: Vec<BootRates> =
-        stored.boots.iter().map(|boot| of_boot(study, &observed, runs, boot, &boot_of)).collect();
+    let mut by_boot: BTreeMap<u32, Vec<&ObservedBlock>> = BTreeMap::new();
+    for block in &observed.blocks {
+        if let Some(boot) = boot_of.get(&block.number) {
+            by_boot.entry(*boot).or_default().push(block);
+        }
+    }
+    let rates = |boot: &Boot| {
+        let blocks = by_boot.get(&boot.number).map_or(&[][..], Vec::as_slice);
+        of_boot(study, &observed, runs, boot, blocks)
+    };
+    let boots: Vec<BootRates> = stored.boots.iter().map(rates).collect();
     let alpha = (1.0 - study.design.level) * alpha_share;
     let rule = Rule { margin: study.design.margin, alpha, direction: Direction::HigherIsBetter };
     let unknown = observed.blocks.iter().filter(|block| !boot_of.contains_key(&block.number));
@@ -65,10 +74,8 @@ fn of_boot(
     observed: &Observed,
     runs: &[Run],
     boot: &Boot,
-    boot_of: &BTreeMap<u32, u32>,
+    blocks: &[&ObservedBlock],
 ) -> BootRates {
-    let blocks: Vec<&ObservedBlock> =
-        observed.blocks.iter().filter(|block| boot_of.get(&block.number) == Some(&boot.number)).collect();
     let rate = |at: usize| {
         let name = &study.treatments[at].name;
         let rates = blocks.iter().filter_map(|block| observed.usable(block, at)?.work().rows_per_s());

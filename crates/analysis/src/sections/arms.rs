@@ -18,7 +18,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     if !arms.ratios.is_empty() {
         blocks.push(Block::Table(ratios(facts, arms)));
     }
-    blocks.extend(remarks(facts, arms).into_iter().map(|text| Block::Text(text, Shown::Everywhere)));
+    blocks.extend(remarks(arms).into_iter().map(|text| Block::Text(text, Shown::Everywhere)));
     Some(Section::new("arms", "Arms over boots", blocks))
 }
 
@@ -185,10 +185,10 @@ fn remarks(facts: &Facts<'_>, arms: &Arms) -> Vec<Prose> {
     let numbers: Vec<String> =
         arms.boots.iter().filter(|boot| boot.blocks > 0).map(|one| one.boot.number.to_string()).collect();
     texts.push(prose!(
-        "Ratios elsewhere in this report are within boots: over all blocks in which both treatments ran, of the boots \
-         {}. What the report says of the machine is of the first boot, seed {} drew the order.",
-        list(&numbers),
-        facts.study.seed.to_string()
+        "Ratios elsewhere in this report are within boots: over all blocks in which both treatments ran, of {} {}. What \
+         the report says of the machine is of the first boot.",
+        if numbers.len() == 1 { "boot" } else { "boots" },
+        list(&numbers)
     ));
     texts
 }

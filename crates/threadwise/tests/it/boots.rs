@@ -181,8 +181,8 @@ fn four_boots_of_two_arms_come_to_a_report() {
     for (at, smt) in order.iter().enumerate() {
         let number = at as u32 + 1;
         let (right, wrong) = (format!("smt-{smt}"), format!("smt-{}", other(smt)));
-        let first = ["run", "arms.toml", "-o", "a.threadwise", "--html", "a.html", "--arm"];
-        let next = ["run", "--resume", "a.threadwise", "--html", "a.html", "--arm"];
+        let first = ["run", "arms.toml", "-o", "a.threadwise", "--arm"];
+        let next = ["run", "--resume", "a.threadwise", "--arm"];
         let with = |arm: &str, more: &[&str]| -> Vec<String> {
             let begin = if at == 0 { &first[..] } else { &next[..] };
             begin.iter().chain(&[arm]).chain(more).map(|word| (*word).to_owned()).collect()
@@ -242,8 +242,11 @@ fn reported(lab: &Lab) {
         assert_eq!((&boot["number"], &boot["blocks"]), (&Value::from(at + 1), &Value::from(2)), "{boot}");
         assert_eq!(boot["rates"].as_array().unwrap().len(), 4);
     }
+    // Which treatment is the fastest, the model's noise decides.
     let ratios = external["ratios"].as_array().unwrap();
-    assert_eq!(ratios.len(), 3, "{ratios:?}");
+    let (_, each): (Vec<&Value>, Vec<&Value>) = ratios.iter().partition(|ratio| ratio["fastest"] == true);
+    let names: Vec<&str> = each.iter().map(|ratio| ratio["treatment"].as_str().unwrap()).collect();
+    assert_eq!(names, ["alone", "two", "all"]);
     for ratio in ratios {
         assert_eq!((&ratio["boots"], &ratio["baseline_boots"]), (&Value::from(2), &Value::from(2)));
         let value = |name: &str| ratio["ratio"][name].as_f64().unwrap();
