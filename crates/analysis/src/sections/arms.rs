@@ -152,7 +152,7 @@ fn ratios(facts: &Facts<'_>, arms: &Arms) -> Table {
 }
 
 /// What differs beside the arms, what an arm lacks, and what other figures are.
-fn remarks(facts: &Facts<'_>, arms: &Arms) -> Vec<Prose> {
+fn remarks(arms: &Arms) -> Vec<Prose> {
     let mut texts = Vec::new();
     if !arms.differing.is_empty() {
         texts.push(prose!(
