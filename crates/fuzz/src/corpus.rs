@@ -123,7 +123,7 @@ fn enter_boot(store: &mut Store, study: &Study, block: u32) -> Result<(), thread
         boot_id: Some(number.to_string()),
         machine_id: Some("0123456789abcdef0123456789abcdef".to_owned()),
         kernel: Some(format!("6.{number} {DECEPTIVE}")),
-        smt_active: Some(number % 2 == 0),
+        smt_active: Some(number.is_multiple_of(2)),
         parameters: Some(DECEPTIVE.to_owned()),
         ..BootFacts::default()
     };

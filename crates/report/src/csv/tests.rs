@@ -87,6 +87,7 @@ fn exported(runs: &[Run]) -> String {
         worklist: None,
         halves: None,
         long_windows: None,
+        arms: None,
         warmups: Vec::new(),
         drift: Vec::new(),
         order: None,

@@ -415,6 +415,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         worklist: None,
         halves: None,
         long_windows: None,
+        arms: None,
         warmups: Vec::new(),
         drift: Vec::new(),
         order: None,
