@@ -38,7 +38,10 @@ impl Opened {
         engines::complete(&mut study);
         let topology = store.topology().clone();
         let versions = store.versions().clone();
-        let is_stopped = store.state().map_err(AppError::input)? == EndState::Stopped;
+        // Between two boots a study with external arms waits, and results have no say in when.
+        let done = store.complete_blocks().map_err(AppError::input)?.len() as u32;
+        let is_waiting = study.external.as_ref().is_some_and(|arms| done.is_multiple_of(arms.blocks));
+        let is_stopped = store.state().map_err(AppError::input)? == EndState::Stopped && !is_waiting;
         let runs = store.runs().map_err(AppError::input)?;
         let notes = store.notes().map_err(AppError::input)?;
         // A study that went on has several: the last one is of the machine as it was at the end. What a file with
