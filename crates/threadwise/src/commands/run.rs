@@ -110,6 +110,10 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     let style = output::style();
     let mut text =
         format!("{}\n\n{}\n", terminal::topology_line(topology), terminal::drawing(topology, style));
+    if job.is_complete() && job.whole.external.is_some() {
+        // Which arm this machine is in does not matter any more, and it need not be able to do every treatment.
+        return Ok(text + "\n");
+    }
     let plan = plan_block(&job.study, topology, 0).map_err(AppError::refused)?;
     let width = job.study.treatments.iter().map(|treatment| treatment.name.len()).max().unwrap_or(0);
     text.push_str("Treatments (logical CPUs of the first block; every block draws anew):\n");
