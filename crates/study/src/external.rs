@@ -1,17 +1,14 @@
 //! External arms: levels that something outside of the program switches (firmware, a boot parameter, a kernel, another
-//! machine), so that every change of them is a boot. Which arm is due, and what a study is in it. Pure.
+//! machine), so that every change of them is a boot. Which there are, and which is due. Pure.
 //!
 //! Arms take turns as A B B A, so that a steady drift from boot to boot counts for all alike; which order begins is drawn
 //! (Montgomery, *Design and Analysis of Experiments*, ch. 4; Kalibera and Jones, ISMM 2013, for the boot as the unit).
 
 use crate::boot::smt_word;
-use crate::load::default_sessions;
-use crate::plan::random_order_is_reversed;
-use crate::study::MIN_BLOCKS;
-use crate::{PlanError, Role, Stopping, Study, Treatment, plan_block};
+use crate::plan::stream::{Purpose, random};
+use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_machine::placement::{self, Resolved};
-use threadwise_machine::{BootFacts, CpuSet, Draw, Placement, PlacementError, Topology};
+use threadwise_machine::BootFacts;
 
 /// Fewest and most arms of a study.
 pub const ARMS: (usize, usize) = (2, 4);
@@ -67,7 +64,7 @@ pub struct Part {
 
 /// The arm of each boot, by index, of so many arms and boots: there and back again, from the first arm or from the last.
 pub(crate) fn order(arms: usize, boots: u32, seed: u64) -> Vec<usize> {
-    let forward: Vec<usize> = match random_order_is_reversed(seed) {
+    let forward: Vec<usize> = match random(seed, Purpose::Arms, 0).next_u32() % 2 == 1 {
         true => (0..arms).rev().collect(),
         false => (0..arms).collect(),
     };
@@ -120,96 +117,4 @@ impl Expect {
         });
         [smt, kernel, cpus].into_iter().flatten().collect()
     }
-}
-
-/// A study as one machine runs it in one of its arms.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HereStudy {
-    /// Its treatments that the machine can do, with as many sessions as they have here, up to the end of the part.
-    pub study: Study,
-    /// What is left out here, one line each.
-    pub left_out: Vec<String>,
-}
-
-/// The study as this machine runs it until the end of a part.
-///
-/// # Errors
-/// A baseline cannot be had here, or a treatment for another reason than what the machine lacks.
-pub fn on_machine(study: &Study, topology: &Topology, part: &Part) -> Result<HereStudy, PlanError> {
-    let mut here = Study { treatments: Vec::new(), ..study.clone() };
-    let mut left_out = Vec::new();
-    let draws: Vec<Draw> =
-        (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, study.seed, block)).collect();
-    for treatment in &study.treatments {
-        match placed(study, treatment, topology)? {
-            Err(lacks) => left_out.push(format!("{}: {lacks}", treatment.name)),
-            Ok(found) => match twin(study, &here.treatments, &found, (topology, &draws)) {
-                Some(other) => {
-                    left_out.push(format!("{}: the same as {other} on this machine", treatment.name));
-                }
-                None => here.treatments.push(found),
-            },
-        }
-    }
-    let names: BTreeSet<&str> = here.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
-    here.comparisons.retain(|comparison| {
-        names.contains(comparison.treatment.as_str())
-            && comparison.baseline.iter().all(|name| names.contains(name.as_str()))
-    });
-    if let Some(external) = &study.external {
-        here.design.stopping = Stopping::Blocks { blocks: (part.number + 1).saturating_mul(external.blocks) };
-    }
-    here.left_out.extend(left_out.iter().cloned());
-    Ok(HereStudy { study: here, left_out })
-}
-
-/// A treatment with its sessions on this machine, or what the machine lacks for it.
-fn placed(
-    study: &Study,
-    treatment: &Treatment,
-    topology: &Topology,
-) -> Result<Result<Treatment, String>, PlanError> {
-    let follows = study.external.as_ref().is_some_and(|all| all.session_per_cpu.contains(&treatment.name));
-    let sessions = match default_sessions(&treatment.placement, topology) {
-        Ok(sessions) if follows => sessions,
-        _ => treatment.sessions,
-    };
-    let found = Treatment { sessions, ..treatment.clone() };
-    let alone = Study { treatments: vec![found.clone()], ..study.clone() };
-    match plan_block(&alone, topology, 0) {
-        Ok(_) => Ok(Ok(found)),
-        Err(PlanError::Placement { source: PlacementError::Lacking { lacks, .. }, .. })
-            if treatment.role == Role::Compared =>
-        {
-            Ok(Err(lacks))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// The name of an earlier treatment that is the same here, where the treatment is optional.
-fn twin(
-    study: &Study,
-    earlier: &[Treatment],
-    found: &Treatment,
-    (topology, draws): (&Topology, &[Draw]),
-) -> Option<String> {
-    study.external.as_ref().filter(|external| external.optional.contains(&found.name))?;
-    let occupied = |treatment: &Treatment, draw: &Draw| -> Option<Vec<CpuSet>> {
-        let parsed: Placement = treatment.placement.parse().ok()?;
-        let Resolved { mut sessions, .. } =
-            placement::resolve(&parsed, topology, draw, treatment.sessions, treatment.pin).ok()?;
-        sessions.sort_unstable();
-        Some(sessions)
-    };
-    let same = |other: &&Treatment| {
-        other.role == Role::Compared
-            && (&other.group, other.sessions, &other.memory, &other.service, &other.options)
-                == (&found.group, found.sessions, &found.memory, &found.service, &found.options)
-            && draws.iter().all(|draw| {
-                let cpus = occupied(found, draw);
-                cpus.is_some() && cpus == occupied(other, draw)
-            })
-    };
-    earlier.iter().find(same).map(|other| other.name.clone())
 }

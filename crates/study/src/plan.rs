@@ -7,7 +7,7 @@
 pub mod long;
 pub mod order;
 mod squares;
-mod stream;
+pub(crate) mod stream;
 
 use rand::Rng;
 use stream::{Purpose, random};
@@ -133,11 +133,6 @@ fn placed(
     let queries = Vec::new();
     let piece_ns = None;
     Ok(BlockPlan { block, draw, placements, memories, services, seed, rounds, queries, window_ns, piece_ns })
-}
-
-/// Whether external arms begin with the last one.
-pub(crate) fn random_order_is_reversed(seed: u64) -> bool {
-    random(seed, Purpose::Arms, 0).next_u32() % 2 == 1
 }
 
 /// Of how many slices one has a look in its middle.

@@ -64,11 +64,7 @@ pub(super) fn expand(
     if absent.is_empty() {
         something_compared(&groups, &left_out, file)?;
     }
-    if let Some(fault) = no_service
-        && groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some())
-    {
-        return Err(LoadError::Override { option: "service".to_owned(), why: fault });
-    }
+    no_service_placed(no_service, &groups)?;
     if runs_whole(raw.workload.get_ref()) {
         float_whole(&mut groups);
     }
@@ -78,12 +74,7 @@ pub(super) fn expand(
     if raw.workload.get_ref() == worklist::WORKLOAD {
         add_metrics(&mut groups, file)?;
     }
-    if raw.workload.get_ref() == "logical-io" {
-        let room = data::Room::new(overrides, file.is_preset);
-        left_out.extend(data::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
-    }
-    // Another arm may have them, with the data of this one.
-    groups.iter_mut().for_each(|group| group.seats.extend(absent.clone()));
+    left_out.extend(sized(&mut groups, file, (topology, overrides), &absent)?);
     let mut study = Study {
         name: raw.name.get_ref().clone(),
         title: title(file, overrides),
@@ -106,6 +97,32 @@ pub(super) fn expand(
     external::settle(&mut study, file);
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
+}
+
+/// Refuses seats that place service threads of an engine which has none; the fault says so.
+fn no_service_placed(fault: Option<String>, groups: &[Group]) -> Result<(), LoadError> {
+    let is_placed = groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some());
+    match fault.filter(|_| is_placed) {
+        Some(why) => Err(LoadError::Override { option: "service".to_owned(), why }),
+        None => Ok(()),
+    }
+}
+
+/// Gives treatments their data, and adds those that another external arm may have, with the same data. Gives what is
+/// left out for its size.
+fn sized(
+    groups: &mut [Group],
+    file: &StudyFile,
+    (topology, overrides): (&Topology, &Overrides),
+    absent: &[Seat],
+) -> Result<Vec<String>, LoadError> {
+    let mut left_out = Vec::new();
+    if file.raw.workload.get_ref() == "logical-io" {
+        let room = data::Room::new(overrides, file.is_preset);
+        left_out = data::size_groups(groups, topology, overrides.engine_properties.block_bytes, &room)?;
+    }
+    groups.iter_mut().for_each(|group| group.seats.extend(absent.to_vec()));
+    Ok(left_out)
 }
 
 /// The session sweep, unless the machine is too large for one.

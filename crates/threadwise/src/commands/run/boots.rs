@@ -15,6 +15,10 @@ use threadwise_study::Boot;
 /// Folder below which tests have a boot of their own, in place of the system's root.
 const TEST_ROOT: &str = "THREADWISE_TEST_ROOT";
 
+/// The note of a study that was started without a probe. It is written before anything is measured, so that
+/// `--resume` knows it however early the first part ended.
+pub const NOT_PROBED: &str = "the hardware was not probed (--no-probe)";
+
 /// The boot that this program runs on.
 pub fn here() -> BootFacts {
     let root = std::env::var_os(TEST_ROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from);

@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 use threadwise_machine::text::escaped;
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::Study;
+use threadwise_study::arm::on_machine;
 use threadwise_study::boot::{Boot, changes};
 use threadwise_study::command::quote;
-use threadwise_study::external::{External, Part, on_machine};
+use threadwise_study::external::{External, Part};
 use threadwise_study::load::StudyFile;
 
 /// Seeds that are drawn at most until one begins with the arm that the machine is in.

@@ -1,10 +1,10 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
+use super::boots::{self, NOT_PROBED};
 use super::external::{self, Before, Due};
 use super::fault::runner_error;
 use super::program::{self, Program};
-use super::watch::NOT_PROBED;
-use super::{boots, command, room, server, worklist};
+use super::{command, room, server, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;

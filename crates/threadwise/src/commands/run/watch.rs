@@ -1,8 +1,9 @@
 //! The measuring itself: the result file, the runner's settings, progress and looks.
 
+use super::boots::{self, NOT_PROBED};
 use super::fault::runner_error;
 use super::prepare::{Job, time};
-use super::{boots, command, worklist};
+use super::{command, worklist};
 use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
@@ -111,10 +112,6 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     settings.here = job.part.is_some().then(|| job.study.clone());
     settings
 }
-
-/// The note of a study that was started without a probe. It is written before anything is measured, so that
-/// `--resume` knows it however early the first part ended.
-pub const NOT_PROBED: &str = "the hardware was not probed (--no-probe)";
 
 /// Whether a study that goes on looks at the hardware around its blocks: as its first part did, since
 /// blocks with such looks and without are not alike. One in which no run was stored has done neither, and goes
