@@ -15,7 +15,7 @@ use super::jobs;
 use super::overrides::Overrides;
 use super::policy::Policies;
 use super::quota::{self, Reached};
-use super::raw::{RawOptions, RawTreatment, option_value};
+use super::raw::{RawTreatment, converted, option_value};
 use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
@@ -200,10 +200,6 @@ fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
     let mut options = if is_own { converted(&file.raw.engine_options) } else { Options::new() };
     options.extend(overrides.engine_options.clone());
     options
-}
-
-pub(super) fn converted(options: &RawOptions) -> Options {
-    options.iter().filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?))).collect()
 }
 
 /// How many sessions a placement has when nobody says: one per logical CPU, and two for `one-cpu`.

@@ -6,11 +6,10 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::error::{LoadError, Source};
-use super::expand::converted;
 use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::policy::Policies;
-use super::raw::{RawStudy, RawTreatment};
+use super::raw::{RawExpect, RawExternal, RawStudy, RawTreatment, converted};
 use super::seat::Seat;
 use super::values;
 use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME};
@@ -21,28 +20,6 @@ use crate::{Role, Study, tpch};
 const BOOTS: u32 = 4;
 /// Blocks of a boot where nobody says.
 const BLOCKS: u32 = 8;
-
-/// `[external]`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawExternal {
-    pub arms: Spanned<Vec<Spanned<String>>>,
-    pub boots: Option<Spanned<u32>>,
-    pub blocks: Option<Spanned<u32>>,
-    #[serde(default)]
-    pub expect: BTreeMap<Spanned<String>, RawExpect>,
-    #[serde(default)]
-    pub switch: BTreeMap<Spanned<String>, Spanned<Vec<String>>>,
-}
-
-/// What is checked of an arm.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawExpect {
-    pub smt: Option<Spanned<String>>,
-    pub kernel: Option<Spanned<String>>,
-    pub cpus: Option<Spanned<u32>>,
-}
 
 /// Checks everything that needs no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
