@@ -31,8 +31,8 @@ fn arm(case: &Case, treatments: usize, block_sd: f64, random: &mut Normal) -> Ve
     for _ in 0..case.boots {
         let boot = case.boot_sd * random.draw();
         for series in &mut by_treatment {
-            let own_boot = boot + case.treatment_sd * random.draw();
-            let blocks = (0..BLOCKS).map(|_| own_boot + block_sd * random.draw());
+            let this_boot = boot + case.treatment_sd * random.draw();
+            let blocks = (0..BLOCKS).map(|_| this_boot + block_sd * random.draw());
             series.push(blocks.sum::<f64>() / BLOCKS as f64);
         }
     }

@@ -66,7 +66,7 @@ fn boots_come_back_and_blocks_name_theirs() {
     let unknown = BootFacts::default();
     assert_eq!(store.enter_boot(&unknown, None, NOW).unwrap(), 3);
     block(&mut store, 2, 0);
-    assert_eq!(store.enter_boot(&unknown, None, NOW).unwrap(), 3, "what is unknown is not told apart");
+    assert_eq!(store.enter_boot(&unknown, None, NOW).unwrap(), 3, "what is unknown is taken for the same");
     drop(store);
 
     let store = Store::open(&path).unwrap();

@@ -131,7 +131,7 @@ fn check_arm(
     }
 }
 
-/// Refuses a boot on which another part was measured, and one that cannot be told from others.
+/// Refuses a boot on which another part was measured, and one whose id is not known.
 fn check_boot(
     external: &External,
     before: &Before,
@@ -141,7 +141,7 @@ fn check_boot(
 ) -> Result<(), AppError> {
     let Some(id) = &facts.boot_id else {
         return Err(AppError::Refused(
-            "/proc/sys/kernel/random/boot_id cannot be read, so that boots cannot be told apart: run it where it can, \
+            "/proc/sys/kernel/random/boot_id cannot be read, so that one boot is not known from another: run it where it can, \
              outside of this container"
                 .to_owned(),
         ));
