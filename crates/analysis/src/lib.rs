@@ -5,7 +5,7 @@
 pub mod activity;
 mod analyse;
 mod analysis;
-pub mod arms;
+pub mod external_arms;
 pub mod commands;
 pub mod compare;
 mod document;

@@ -1,7 +1,7 @@
 //! The verdict of a study.
 
 use crate::findings::{
-    arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
+    by_state, drift, external_arms, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
 };
 use crate::looks::words::windows;
 use crate::words::finding;
@@ -30,7 +30,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(trust::alarm(facts));
     parts.found.splice(0..0, quota::quota(facts));
     parts.found.extend(by_state::findings(facts));
-    if let Some(finding) = arms::finding_of(facts) {
+    if let Some(finding) = external_arms::finding_of(facts) {
         parts.lead = Some("arms");
         parts.found.insert(0, finding);
     }

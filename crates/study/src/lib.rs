@@ -3,7 +3,7 @@
 //! The vocabulary is that of the design of experiments (Montgomery, *Design and Analysis of
 //! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
 
-pub mod arm;
+pub mod here;
 pub mod boot;
 pub mod command;
 pub mod engine;

@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use support::{MIB, file, machine, names, small_guest, treatment};
 use threadwise_machine::{BootFacts, Topology};
-use threadwise_study::arm::on_machine;
+use threadwise_study::here::on_machine;
 use threadwise_study::external::{Expect, External, Part};
 use threadwise_study::load::{Overrides, StudyFile, from_toml, to_toml};
 use threadwise_study::{Stopping, Study};

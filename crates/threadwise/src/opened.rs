@@ -3,7 +3,7 @@
 use crate::engines;
 use crate::error::AppError;
 use std::path::Path;
-use threadwise_analysis::arms::{Boots, arms};
+use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed, validity};
@@ -56,7 +56,7 @@ impl Opened {
         let (boots, of_blocks) =
             (store.boots().map_err(AppError::input)?, store.block_boots().map_err(AppError::input)?);
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-        analysis.arms = arms(&study, Some(&topology), &runs, stored, share);
+        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
         Ok(Self {

@@ -4,7 +4,7 @@
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
 pub(crate) mod activity;
-pub(crate) mod arms;
+pub(crate) mod external_arms;
 pub(crate) mod by_state;
 pub(crate) mod drift;
 mod facts;

@@ -1,7 +1,7 @@
 //! Sections that studies of every kind have, one file each: a function of the [`Facts`](crate::Facts).
 
 pub mod activity;
-pub mod arms;
+pub mod external_arms;
 pub mod by_state;
 pub mod cells;
 pub mod drift;

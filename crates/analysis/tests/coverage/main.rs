@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod activity;
-mod arms;
+mod external_arms;
 mod best;
 mod drift;
 mod guess;

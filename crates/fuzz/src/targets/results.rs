@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-use threadwise_analysis::arms::{Boots, arms};
+use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, verdict};
@@ -210,7 +210,7 @@ impl Opened {
         analysis.long_windows = long_windows(&study, &analysis, &long_runs, 1.0);
         let (boots, of_blocks) = (store.boots()?, store.block_boots()?);
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-        analysis.arms = arms(&study, Some(&topology), &runs, stored, 1.0);
+        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
         Ok(Self {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use threadwise_machine::text::escaped;
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::Study;
-use threadwise_study::arm::on_machine;
+use threadwise_study::here::on_machine;
 use threadwise_study::boot::{Boot, changes};
 use threadwise_study::command::quote;
 use threadwise_study::external::{External, Part};

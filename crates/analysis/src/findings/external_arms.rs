@@ -1,7 +1,7 @@
 //! External arms: what one arm does over the first, with the boot as the unit.
 
 use super::order::name;
-use crate::arms::{ArmRatio, Arms};
+use crate::external_arms::{ArmRatio, ExternalArms};
 use crate::words::{answered, finding, limited};
 use crate::{Facts, Finding};
 use threadwise_document::{Prose, numbers, prose};
@@ -20,7 +20,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let text = match sentences.is_empty() {
         false => Prose::join(sentences, " "),
         true => prose!(
-            "Arms over boots: {} of {} boots so far, too few arms to compare.",
+            "ExternalArms over boots: {} of {} boots so far, too few arms to compare.",
             arms.boots.len(),
             arms.planned_boots
         ),
@@ -29,7 +29,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// One arm over the first. What was taken as the fastest of each comes last.
-fn sentence(facts: &Facts<'_>, arms: &Arms, arm: &str) -> Option<Prose> {
+fn sentence(facts: &Facts<'_>, arms: &ExternalArms, arm: &str) -> Option<Prose> {
     let ratios: Vec<&ArmRatio> = arms.ratios.iter().filter(|ratio| ratio.arm == arm).collect();
     let first = ratios.first()?;
     let clauses = limited(ratios.iter().map(|ratio| clause(facts, ratio)), MOST)?;

@@ -1,7 +1,7 @@
 //! External arms: how often a study says that arms differ which do not, and how often an interval over boots covers.
 
 use crate::rules::{ALPHA, MARGIN};
-use threadwise_analysis::arms::{differences, fastest};
+use threadwise_analysis::external_arms::{differences, fastest};
 use threadwise_analysis::estimate::Rule;
 use threadwise_analysis::statistics::{Normal, welch};
 use threadwise_analysis::{Answer, Direction, Ratio};

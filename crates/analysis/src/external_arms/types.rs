@@ -6,7 +6,7 @@ use threadwise_study::Boot;
 
 /// External arms of a study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Arms {
+pub struct ExternalArms {
     /// Names of the arms. The first is what others are compared with.
     pub arms: Vec<String>,
     /// Boots that were planned.
@@ -72,9 +72,9 @@ pub struct Rate {
 pub struct ArmTreatment {
     /// The treatment.
     pub treatment: String,
-    /// Arms in which it was measured.
+    /// ExternalArms in which it was measured.
     pub arms: Vec<InArm>,
-    /// Arms with boots in which it was not.
+    /// ExternalArms with boots in which it was not.
     pub absent: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! External arms: the boots, the rates on each, and ratios of arms over boots.
 
 use crate::Facts;
-use crate::arms::{ArmRatio, ArmTreatment, Arms};
-use crate::findings::arms::CONFOUNDED;
+use crate::external_arms::{ArmRatio, ArmTreatment, ExternalArms};
+use crate::findings::external_arms::CONFOUNDED;
 use crate::words::list;
 use threadwise_document::{Block, Cell, Column, Prose, Row, Says, Section, Shown, Table, numbers, prose};
 use threadwise_study::boot::smt_word;
@@ -19,10 +19,10 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         blocks.push(Block::Table(ratios(facts, arms)));
     }
     blocks.extend(remarks(arms).into_iter().map(|text| Block::Text(text, Shown::Everywhere)));
-    Some(Section::new("arms", "Arms over boots", blocks))
+    Some(Section::new("arms", "ExternalArms over boots", blocks))
 }
 
-fn about(arms: &Arms) -> Prose {
+fn about(arms: &ExternalArms) -> Prose {
     let mut text = prose!(
         "Something outside of the program switches between {}; {} of {} boots, in the order {}. A boot is one number, the \
          mean over its blocks, and ratios of arms are over boots, by Welch's t.",
@@ -37,7 +37,7 @@ fn about(arms: &Arms) -> Prose {
     text
 }
 
-fn boots(arms: &Arms) -> Table {
+fn boots(arms: &ExternalArms) -> Table {
     let mut table = Table::new(
         "Boots",
         vec![
@@ -73,7 +73,7 @@ fn boots(arms: &Arms) -> Table {
 }
 
 /// Rates of treatments by boot, or by arm where there are too many boots.
-fn rates(facts: &Facts<'_>, arms: &Arms) -> Table {
+fn rates(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
     let rate = |rate: Option<f64>| rate.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1/s" });
     let by_boot = arms.boots.len() <= MOST_COLUMNS;
     let heads: Vec<String> = match by_boot {
@@ -105,7 +105,7 @@ fn rates(facts: &Facts<'_>, arms: &Arms) -> Table {
 }
 
 /// Rows of treatments by group.
-fn add_rows(facts: &Facts<'_>, arms: &Arms, table: &mut Table, row: impl Fn(&ArmTreatment) -> Vec<Cell>) {
+fn add_rows(facts: &Facts<'_>, arms: &ExternalArms, table: &mut Table, row: impl Fn(&ArmTreatment) -> Vec<Cell>) {
     for group in facts.study.groups() {
         let members = arms.treatments.iter().filter(|one| facts.group_of(&one.treatment) == group);
         let rows: Vec<Row> = members.map(|one| Row::Cells(row(one))).collect();
@@ -115,7 +115,7 @@ fn add_rows(facts: &Facts<'_>, arms: &Arms, table: &mut Table, row: impl Fn(&Arm
     }
 }
 
-fn ratios(facts: &Facts<'_>, arms: &Arms) -> Table {
+fn ratios(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
     let first = arms.arms.first().map_or("", String::as_str);
     let mut table = Table::new(
         format!("Ratio to arm {first} over boots"),
@@ -152,7 +152,7 @@ fn ratios(facts: &Facts<'_>, arms: &Arms) -> Table {
 }
 
 /// What differs beside the arms, what an arm lacks, and what other figures are.
-fn remarks(arms: &Arms) -> Vec<Prose> {
+fn remarks(arms: &ExternalArms) -> Vec<Prose> {
     let mut texts = Vec::new();
     if !arms.differing.is_empty() {
         texts.push(prose!(

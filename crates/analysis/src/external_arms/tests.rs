@@ -56,9 +56,9 @@ fn runs(arms: &[&str], rows: impl Fn(u32, &str) -> u64) -> (Vec<Run>, Vec<Boot>,
     (runs, boots, of_blocks)
 }
 
-fn analysed(arms: &[&str], rows: impl Fn(u32, &str) -> u64) -> Arms {
+fn analysed(arms: &[&str], rows: impl Fn(u32, &str) -> u64) -> ExternalArms {
     let (runs, boots, of_blocks) = runs(arms, rows);
-    super::arms(&study(), None, &runs, Boots { boots: &boots, of_blocks: &of_blocks }, 1.0).unwrap()
+    super::external_arms(&study(), None, &runs, Boots { boots: &boots, of_blocks: &of_blocks }, 1.0).unwrap()
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn blocks_of_unknown_boots_are_in_no_rate() {
         runs(&["on", "off", "off", "on"], |block, _| if block == 0 { 9 } else { 1000 });
     of_blocks.remove(0);
     let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-    let arms = super::arms(&study(), None, &runs, stored, 1.0).unwrap();
+    let arms = super::external_arms(&study(), None, &runs, stored, 1.0).unwrap();
     assert_eq!((arms.blocks_of_unknown_boots, arms.boots[0].blocks), (1, 1));
     assert!((arms.boots[0].rates[0].rows_per_s - 1000.0).abs() < 1e-9);
     let plain = Study { external: None, ..study() };
-    assert_eq!(super::arms(&plain, None, &runs, stored, 1.0), None);
+    assert_eq!(super::external_arms(&plain, None, &runs, stored, 1.0), None);
 }

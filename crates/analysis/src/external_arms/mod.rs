@@ -2,7 +2,7 @@
 //!
 //! Blocks of one boot have in common what the boot drew (where code and data lie, which pages), so that they say nothing of
 //! how far another boot would be off. A boot is one number, the mean over its blocks of ln(rate), and a ratio of arms is
-//! the difference of the means over boots, by Welch's t (docs/METHODOLOGY.md, "Arms over boots").
+//! the difference of the means over boots, by Welch's t (docs/METHODOLOGY.md, "ExternalArms over boots").
 
 mod compared;
 mod types;
@@ -11,7 +11,7 @@ mod types;
 mod tests;
 
 pub use compared::{differences, fastest};
-pub use types::{ArmRatio, ArmTreatment, Arms, BootRates, InArm, Rate};
+pub use types::{ArmRatio, ArmTreatment, ExternalArms, BootRates, InArm, Rate};
 
 use crate::estimate::{Observed, ObservedBlock, Rule};
 use crate::{Direction, statistics};
@@ -32,13 +32,13 @@ pub struct Boots<'a> {
 ///
 /// `alpha_share` is as in [`crate::analyse`].
 /// Degenerate cases: an arm without a boot has no rates and no ratios; of one boot each, ratios have no interval.
-pub fn arms(
+pub fn external_arms(
     study: &Study,
     topology: Option<&Topology>,
     runs: &[Run],
     stored: Boots<'_>,
     alpha_share: f64,
-) -> Option<Arms> {
+) -> Option<ExternalArms> {
     let external = study.external.as_ref()?;
     let observed = Observed::new(study, topology, runs);
     let boot_of: BTreeMap<u32, u32> = stored.of_blocks.iter().copied().collect();
@@ -56,7 +56,7 @@ pub fn arms(
     let alpha = (1.0 - study.design.level) * alpha_share;
     let rule = Rule { margin: study.design.margin, alpha, direction: Direction::HigherIsBetter };
     let unknown = observed.blocks.iter().filter(|block| !boot_of.contains_key(&block.number));
-    Some(Arms {
+    Some(ExternalArms {
         arms: external.arms.clone(),
         planned_boots: external.boots,
         order: external.order(study.seed).iter().map(|arm| external.arms[*arm].clone()).collect(),
