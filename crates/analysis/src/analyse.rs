@@ -57,6 +57,7 @@ pub fn analyse_probed(
         warmups: warmups::warmups(study, runs),
         order: order::order(&setting, &observed, runs),
         long_windows: None,
+        arms: None,
         looks: looks::prevalence::looks(&setting, &slices),
         effects: effects(study, &slices, alpha),
     };

@@ -2,6 +2,7 @@
 
 use crate::commands::Commands;
 use crate::drift::Drift;
+use crate::external_arms::ExternalArms;
 use crate::halves::Halves;
 use crate::long_windows::LongWindows;
 use crate::looks::Looks;
@@ -50,6 +51,9 @@ pub struct Analysis {
     /// Long windows beside slices; `None` in a study without, and until [`crate::long_windows::long_windows`] is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_windows: Option<LongWindows>,
+    /// Boots and ratios of external arms; `None` in a study without, and until [`crate::external_arms::external_arms`] is asked.
+    #[serde(rename = "external", skip_serializing_if = "Option::is_none")]
+    pub arms: Option<ExternalArms>,
     /// Where slices ran, where looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,

@@ -3,8 +3,8 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, arms, by_state, failures, hardware, long_windows, looks, machine, method, quota, readings,
-    time, usage,
+    activity, arms, by_state, external_arms, failures, hardware, long_windows, looks, machine, method, quota,
+    readings, time, usage,
 };
 use crate::validity::Counts;
 use crate::{Facts, verdict};
@@ -19,7 +19,8 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let engine = format!("{} {}", study.engine, facts.engine_version);
     let data = kind.about(facts).unwrap_or_default();
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
-    let mut sections = kind.answers(facts);
+    let mut sections: Vec<_> = external_arms::section(facts).into_iter().collect();
+    sections.extend(kind.answers(facts));
     sections.extend(quota::section(facts));
     sections.extend(arms::section(facts));
     sections.extend(long_windows::section(facts));

@@ -84,6 +84,7 @@ pub fn study(groups: &[&str], treatments: &[&str]) -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: Vec::new(),
     }
 }

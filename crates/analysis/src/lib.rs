@@ -10,6 +10,7 @@ pub mod compare;
 mod document;
 pub mod drift;
 pub mod estimate;
+pub mod external_arms;
 mod facts;
 pub mod findings;
 mod groups;

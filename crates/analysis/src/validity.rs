@@ -65,9 +65,13 @@ impl Counts {
     }
 }
 
-/// Treatments without a usable run, each with the first reason.
+/// Treatments without a usable run, each with the first reason. One that no external arm has had so far is none of them:
+/// another arm may have it.
 fn without_data(analysis: &Analysis) -> Vec<String> {
-    let without = analysis.treatments.iter().filter(|treatment| treatment.runs == 0);
+    let is_for_later =
+        |treatment: &TreatmentSummary| analysis.arms.is_some() && treatment.failed + treatment.excluded == 0;
+    let without =
+        analysis.treatments.iter().filter(|treatment| treatment.runs == 0 && !is_for_later(treatment));
     without
         .map(|treatment| {
             let reason = first_reason(&analysis.excluded_blocks, &treatment.name, &treatment.group);

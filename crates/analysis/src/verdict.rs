@@ -1,7 +1,7 @@
 //! The verdict of a study.
 
 use crate::findings::{
-    arms, by_state, drift, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
+    arms, by_state, drift, external_arms, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
 };
 use crate::looks::words::windows;
 use crate::words::finding;
@@ -37,6 +37,10 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     }
     parts.found.extend(arms);
     parts.found.extend(by_state::findings(facts));
+    if let Some(finding) = external_arms::finding_of(facts) {
+        parts.lead = Some("arms");
+        parts.found.insert(0, finding);
+    }
     let ran = facts.analysis.looks.as_ref().map(|found| looks::looks(found, windows(facts.study)));
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));
     let scope = parts.limits.iter().position(|finding| finding.kind == "scope");

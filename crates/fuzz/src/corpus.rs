@@ -4,7 +4,7 @@ use crate::made_probe;
 use crate::random::Random;
 use std::path::Path;
 use threadwise_engine::latency;
-use threadwise_machine::Topology;
+use threadwise_machine::{BootFacts, Topology};
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{
@@ -28,6 +28,9 @@ pub fn studies(topologies: &[Topology]) -> Result<Vec<(Study, Topology)>, String
     for (at, (name, _)) in presets::names().into_iter().enumerate() {
         let file = StudyFile::preset(name).map_err(|error| error.to_string())?;
         let mut overrides = Overrides { seed: Some(7), budget_s: Some(36_000.0), ..Overrides::default() };
+        if file.first_arm(7).is_some() {
+            overrides.budget_s = None;
+        }
         match file.workload() {
             command::WORKLOAD => {
                 overrides.options.insert("command".to_owned(), text("bench -c {sessions}"));
@@ -58,6 +61,10 @@ fn cut(mut study: Study) -> Study {
     study.design.rounds = if study.is_fixed_work() { study.design.rounds.min(4) } else { 2 };
     study.design.stopping = Stopping::Blocks { blocks: BLOCKS };
     study.title.push_str(DECEPTIVE);
+    if let Some(external) = &mut study.external {
+        external.treatments = study.treatments.len() as u32;
+        external.blocks = BLOCKS / external.boots;
+    }
     study
 }
 
@@ -81,6 +88,7 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
     }
     for block in 0..BLOCKS {
         let plan = plan_block(study, topology, block).map_err(|error| error.to_string())?;
+        enter_boot(&mut store, study, block).map_err(failed)?;
         store.block_started(block, 0, f64::from(block)).map_err(failed)?;
         for at in 0..study.treatments.len() {
             let mut run = run(random, study, &plan, at);
@@ -105,6 +113,23 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
     }
     store.note(&format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
     store.finish(EndState::Complete).map_err(failed)
+}
+
+/// A study with external arms has a boot for each part, the others have one.
+fn enter_boot(store: &mut Store, study: &Study, block: u32) -> Result<(), threadwise_store::StoreError> {
+    let due = study.external.as_ref().and_then(|external| external.due(study.seed, block));
+    let number = due.as_ref().map_or(0, |part| part.number);
+    let facts = BootFacts {
+        boot_id: Some(number.to_string()),
+        machine_id: Some("0123456789abcdef0123456789abcdef".to_owned()),
+        kernel: Some(format!("6.{number} {DECEPTIVE}")),
+        smt_active: Some(number.is_multiple_of(2)),
+        parameters: Some(DECEPTIVE.to_owned()),
+        ..BootFacts::default()
+    };
+    store
+        .enter_boot(&facts, due.as_ref().map(|part| part.arm.as_str()), ("1.0", "2026-01-01T12:00:00Z"))
+        .map(drop)
 }
 
 fn run(random: &mut Random, study: &Study, plan: &BlockPlan, at: usize) -> Run {

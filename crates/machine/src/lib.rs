@@ -1,10 +1,11 @@
 //! What the machine is and who may run where: topology, CPU sets, placements, memory
 //! policies, pinning.
 //!
-//! `topology` reads a sysfs tree below a given root and nothing else; `placement` and `memory` are
+//! `topology` and `boot` read files below a given root and nothing else; `placement` and `memory` are
 //! pure functions of a topology and a block's draw; `pin` and `hypervisor` alone look at the live process.
 
 pub mod below;
+pub mod boot;
 pub mod cpuset;
 pub mod hypervisor;
 pub mod memory;
@@ -15,6 +16,7 @@ pub mod text;
 pub mod topology;
 pub mod words;
 
+pub use boot::BootFacts;
 pub use cpuset::CpuSet;
 pub use memory::{Memory, MemoryBinding, MemoryMode};
 pub use placement::{Draw, Pin, Placement, PlacementError, Resolved};

@@ -231,7 +231,7 @@ fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
 /// Number of a block's first slice: its place in the plan, so that a block that is done again has
 /// the same numbers.
 pub fn first_sequence(study: &Study, block: u32) -> u64 {
-    u64::from(block) * study.treatments.len() as u64 * u64::from(study.design.rounds)
+    u64::from(block) * study.slices_of_round() * u64::from(study.design.rounds)
 }
 
 /// What has to be done before a slice, outside of it. `false` where it cannot be.

@@ -291,6 +291,7 @@ mod tests {
                 long_windows: None,
             },
             quota: None,
+            external: None,
             left_out: Vec::new(),
         }
     }

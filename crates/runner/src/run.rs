@@ -63,7 +63,10 @@ pub fn run(
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, RunnerError> {
     let result = in_workdir(topology, settings, store, observer, decide, stop);
+    let done = result.as_ref().map_or(0, |outcome| outcome.blocks);
+    let has_more_parts = store.study().external.as_ref().is_some_and(|arms| done < arms.all_blocks());
     let state = match result.as_ref().map(|outcome| &outcome.reason) {
+        Ok(Reason::PlanDone) if has_more_parts => EndState::Stopped,
         Ok(Reason::PlanDone | Reason::TargetReached | Reason::BudgetOver) => EndState::Complete,
         Ok(Reason::Interrupted | Reason::Short(_)) | Err(RunnerError::Stopped) => EndState::Stopped,
         Ok(Reason::OthersWaited(_)) | Err(_) => EndState::Failed,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use threadwise_engine::Engine;
 use threadwise_machine::CpuSet;
+use threadwise_study::Study;
 use threadwise_tpch::Dialect;
 
 /// A program that speaks the worker protocol, and its arguments.
@@ -134,6 +135,9 @@ pub struct Settings {
     /// Programs that engines start in the data folder and that may outlive their workers; they are ended
     /// with the folder.
     pub started_programs: Vec<String>,
+    /// The study as this start runs it, up to the end of its part, where the result file's has external arms; `None`
+    /// where it runs the file's.
+    pub here: Option<Study>,
     /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
     /// and disk are checked only when the data is there.
     pub planned_bytes: u64,
@@ -163,6 +167,7 @@ impl Settings {
             queries: None,
             users_server: None,
             started_programs: Vec::new(),
+            here: None,
             planned_bytes: 0,
         }
     }

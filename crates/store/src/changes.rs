@@ -24,6 +24,27 @@ pub(crate) fn first(
         .or_else(|| machine_change(topology, now.topology))
 }
 
+/// The first thing that keeps parts on several boots or machines from being compared, or `None`: another engine or
+/// major version of it, another version of this program. What else changed is for the report.
+pub(crate) fn first_across_boots(versions: &Versions, now: &Expectation<'_>) -> Option<String> {
+    let major = |version: &str| {
+        let number = version.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
+        number.map_or_else(|| version.to_owned(), str::to_owned)
+    };
+    let (was, is) = (&versions.engine_version, now.engine_version);
+    differs("engine", &versions.engine, now.engine)
+        .or_else(|| {
+            (major(was) != major(is)).then(|| {
+                format!(
+                    "the major version of the engine has changed: it was {} and is {}",
+                    one_line(was),
+                    one_line(is)
+                )
+            })
+        })
+        .or_else(|| differs("version of threadwise", &versions.program, now.program))
+}
+
 fn differs(what: &str, then: &str, now: &str) -> Option<String> {
     (then != now).then(|| format!("the {what} was {} and is {}", one_line(then), one_line(now)))
 }

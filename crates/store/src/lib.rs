@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as threadwise_store;
 
+mod boots;
 mod changes;
 mod connection;
 mod error;
@@ -36,10 +37,10 @@ use header::Writer;
 use long::Which;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use threadwise_machine::Topology;
+use threadwise_machine::{BootFacts, Topology};
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
-use threadwise_study::{Run, Study};
+use threadwise_study::{Boot, Run, Study};
 
 /// An open result file.
 ///
@@ -62,6 +63,8 @@ pub struct Store {
     schema: schema::Version,
     /// Bytes of plan text in the file; known to writers only.
     plan_bytes: u64,
+    /// The boot that blocks are measured on, where it was said.
+    boot: Option<u32>,
 }
 
 impl Store {
@@ -102,6 +105,7 @@ impl Store {
             studies::write(&transaction, study)?;
             studies::write_versions(&transaction, versions)?;
             studies::write_state(&transaction, EndState::Running)?;
+            boots::draw_salt(&transaction)?;
             if machine::read(&transaction)? != *topology {
                 return Err(Fault::Unstorable("the machine is not the same when it is read back".into()));
             }
@@ -120,6 +124,7 @@ impl Store {
             versions: versions.clone(),
             schema: schema::Version::LAST,
             plan_bytes: 0,
+            boot: None,
         })
     }
 
@@ -145,12 +150,18 @@ impl Store {
         header::check_journal(&real)?;
         let writer = Writer::enter(path)?;
         let mut store = Self::load(path, real, bytes, Some(writer))?;
-        if let Some(what) = changes::first(&store.versions, &store.study, &store.topology, expected) {
+        // External arms change the machine on purpose.
+        let change = match store.study.external {
+            Some(_) => changes::first_across_boots(&store.versions, expected),
+            None => changes::first(&store.versions, &store.study, &store.topology, expected),
+        };
+        if let Some(what) = change {
             return Err(StoreError::Changed { path: path.to_owned(), what });
         }
         let found = store.schema;
         store.writing(SPARE_MIB, |connection, _| {
             schema::bring_up_to_date(connection, found)?;
+            boots::draw_salt(connection)?;
             studies::write_state(connection, EndState::Running)
         })?;
         store.schema = schema::Version::LAST;
@@ -182,7 +193,19 @@ impl Store {
         let (study, topology, versions, plan_bytes) =
             parts().map_err(|fault| fault.on(path, "read", SPARE_MIB))?;
         let path = path.to_owned();
-        Ok(Self { connection, writer, allowance, path, real, study, topology, versions, schema, plan_bytes })
+        Ok(Self {
+            connection,
+            writer,
+            allowance,
+            path,
+            real,
+            study,
+            topology,
+            versions,
+            schema,
+            plan_bytes,
+            boot: None,
+        })
     }
 
     /// The resolved study.
@@ -245,6 +268,80 @@ impl Store {
     /// As [`Store::runs`].
     pub fn probes(&self) -> Result<Vec<StoredProbe>, StoreError> {
         self.reading(probes::probes)
+    }
+
+    /// Boots and machines on which the study was started, in order; none in a file from before version 6, of which
+    /// they are not known.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn boots(&self) -> Result<Vec<Boot>, StoreError> {
+        match self.schema >= schema::Version::Six {
+            true => self.reading(boots::read),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Of each complete block whose boot is known its number and its boot's, ascending; those of long windows too.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn block_boots(&self) -> Result<Vec<(u32, u32)>, StoreError> {
+        let boots = self.boots()?;
+        match self.schema >= schema::Version::Six {
+            true => self.reading(|connection| boots::of_blocks(connection, &boots)),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// What the file says, or would say, of the boot that was read: the next number, the machine as its hash. A file
+    /// from before version 6 has no salt, and no hash of the machine.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn boot_of(
+        &self,
+        facts: &BootFacts,
+        arm: Option<&str>,
+        (engine_version, started_utc): (&str, &str),
+    ) -> Result<Boot, StoreError> {
+        let number = self.boots()?.len() as u32 + 1;
+        let unsalted;
+        let facts = match self.schema >= schema::Version::Six {
+            true => facts,
+            false => {
+                unsalted = BootFacts { machine_id: None, ..facts.clone() };
+                &unsalted
+            }
+        };
+        self.reading(|connection| {
+            boots::of_facts(connection, facts, (arm, engine_version, started_utc), number)
+        })
+    }
+
+    /// Says on which boot, and in which arm, blocks are measured from now on. A boot that differs from the last one, by
+    /// its id or its arm, is stored with the next number; one without an id is the last one's only if that has none
+    /// either. Gives its number.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`].
+    pub fn enter_boot(
+        &mut self,
+        facts: &BootFacts,
+        arm: Option<&str>,
+        (engine_version, started_utc): (&str, &str),
+    ) -> Result<u32, StoreError> {
+        let boot = self.boot_of(facts, arm, (engine_version, started_utc))?;
+        let last = self.boots()?.pop();
+        let number = match last.filter(|last| last.boot_id == boot.boot_id && last.arm == boot.arm) {
+            Some(last) => last.number,
+            None => {
+                self.writing(SPARE_MIB, |connection, _| boots::add(connection, &boot))?;
+                boot.number
+            }
+        };
+        self.boot = Some(number);
+        Ok(number)
     }
 
     /// Notes in the order in which they were made.
@@ -366,7 +463,11 @@ impl Store {
     /// # Errors
     /// The block is complete, or an attempt at it is not yet superseded; else as [`Store::append_run`].
     pub fn block_started(&mut self, block: u32, attempt: u32, started_s: f64) -> Result<(), StoreError> {
-        self.writing(SPARE_MIB, |connection, _| write::block_started(connection, block, attempt, started_s))
+        let boot = self.boot;
+        self.writing(SPARE_MIB, |connection, _| {
+            write::block_started(connection, block, attempt, started_s)?;
+            boot.map_or(Ok(()), |boot| boots::block_started(connection, block, attempt, boot))
+        })
     }
 
     /// Says that an attempt at a block is complete, `complete_s` seconds after the study's start.

@@ -290,12 +290,17 @@ pub(crate) fn notes(connection: &Connection) -> Result<Vec<String>, Fault> {
 
 /// Complete blocks, ascending, those of long windows too.
 pub(crate) fn complete_blocks(connection: &Connection) -> Result<Vec<u32>, Fault> {
+    Ok(complete_attempts(connection)?.into_iter().map(|(block, _)| block).collect())
+}
+
+/// The same with the attempt that is complete.
+pub(crate) fn complete_attempts(connection: &Connection) -> Result<Vec<(u32, u32)>, Fault> {
     let sql = "SELECT block, attempt, complete_s, superseded FROM blocks ORDER BY block, attempt";
     let mut rows = Ascending::default();
     let blocks = all(connection, "blocks", sql, |row, _| {
         let (block, attempt) = (row.ordinal(0)?, row.ordinal(1)?);
         rows.next("blocks", block as usize, attempt as usize)?;
-        Ok((row.optional_real(2)?.is_some() && !row.flag(3)?).then_some(block))
+        Ok((row.optional_real(2)?.is_some() && !row.flag(3)?).then_some((block, attempt)))
     })?;
     Ok(blocks.into_iter().flatten().collect())
 }

@@ -14,10 +14,12 @@ const THIRD: &str = include_str!("schema_3.sql");
 const FOURTH: &str = include_str!("schema_4.sql");
 /// What version 5 has more.
 const FIFTH: &str = include_str!("schema_5.sql");
+/// What version 6 has more.
+const SIXTH: &str = include_str!("schema_6.sql");
 /// Marks the file as ours in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
 /// Version of the schema that is written, in SQLite's header as `user_version`.
-pub const VERSION: i32 = 5;
+pub const VERSION: i32 = 6;
 
 /// A version that was ever written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,15 +34,17 @@ pub(crate) enum Version {
     Four = 4,
     /// Long windows.
     Five = 5,
+    /// Boots.
+    Six = 6,
 }
 
 impl Version {
     /// The one that is written.
-    pub const LAST: Self = Self::Five;
+    pub const LAST: Self = Self::Six;
 
     /// The version of this number; `None` where there never was one.
     pub fn of(number: i32) -> Option<Self> {
-        let all = [Self::One, Self::Two, Self::Three, Self::Four, Self::Five];
+        let all = [Self::One, Self::Two, Self::Three, Self::Four, Self::Five, Self::Six];
         all.into_iter().find(|version| *version as i32 == number)
     }
 }
@@ -58,8 +62,13 @@ pub(crate) fn bring_up_to_date(connection: &Connection, version: Version) -> Res
 
 /// What the tables of a version have more than those of an older one.
 fn since(old: Version, new: Version) -> String {
-    let added =
-        [(Version::Two, SECOND), (Version::Three, THIRD), (Version::Four, FOURTH), (Version::Five, FIFTH)];
+    let added = [
+        (Version::Two, SECOND),
+        (Version::Three, THIRD),
+        (Version::Four, FOURTH),
+        (Version::Five, FIFTH),
+        (Version::Six, SIXTH),
+    ];
     added.into_iter().filter(|(version, _)| *version > old && *version <= new).map(|(_, text)| text).collect()
 }
 
@@ -108,13 +117,14 @@ mod tests {
     #[test]
     fn the_schema_of_a_version_never_changes() {
         assert_eq!(
-            [FIRST, SECOND, THIRD, FOURTH, FIFTH].map(hash),
+            [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH].map(hash),
             [
                 0x33c4_8770_f9e4_c9fe,
                 0xa70f_40d8_b2fe_7c64,
                 0x181f_01b4_eb1c_d11f,
                 0x6a71_52d7_9598_0ce0,
-                0x507e_0b00_d0c5_8349
+                0x507e_0b00_d0c5_8349,
+                0x8aaf_9487_33a1_88da
             ],
             "a schema changed: give it a new user_version, read the old one too, then set its hash"
         );
@@ -130,7 +140,7 @@ mod tests {
         }
         assert!(FIRST.contains(&format!(" BETWEEN 1 AND {})", threadwise_study::tpch::QUERIES)));
         assert!(FIRST.contains(&format!("application_id = {APPLICATION_ID:#x}")));
-        assert!(FIFTH.contains(&format!("user_version = {VERSION}")));
+        assert!(SIXTH.contains(&format!("user_version = {VERSION}")));
         assert!(
             FIFTH.contains(&format!(
                 " BETWEEN {} AND {ORDINAL_MAX})",

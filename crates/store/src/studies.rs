@@ -148,7 +148,8 @@ pub(crate) fn set_meta(connection: &Connection, key: &str, value: &str) -> Resul
     Ok(())
 }
 
-fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
+/// One of the marks; `None` where it is not set.
+pub(crate) fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
     let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE key = ?")?;
     let text =
         |row: &rusqlite::Row<'_>| Ok(Fields { row, table: "meta" }.text(0, TEXT_BYTES).map(str::to_owned));

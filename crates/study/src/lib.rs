@@ -4,8 +4,11 @@
 //! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
 
 pub mod arm;
+pub mod boot;
 pub mod command;
 pub mod engine;
+pub mod external;
+pub mod here;
 pub mod load;
 pub mod look;
 pub mod observation;
@@ -20,6 +23,8 @@ pub mod warmup;
 pub mod worklist;
 
 pub use arm::{Arm, SmtWay};
+pub use boot::Boot;
+pub use external::External;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,

@@ -14,6 +14,7 @@ mod data;
 mod dop;
 mod error;
 mod expand;
+mod external;
 mod file;
 mod jobs;
 mod long;
@@ -34,6 +35,7 @@ use crate::{OptionValue, Study};
 
 pub use error::LoadError;
 pub use expand::MAX_TREATMENTS;
+pub(crate) use expand::default_sessions;
 pub use file::StudyFile;
 pub use overrides::Overrides;
 pub use raw::FILE_VERSION;

@@ -9,7 +9,7 @@ pub mod long;
 pub mod order;
 mod phases;
 mod squares;
-mod stream;
+pub(crate) mod stream;
 
 pub use phases::Phase;
 use rand::Rng;

@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 12] = [
+const PRESETS: [(&str, &str, &str); 13] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -21,6 +21,11 @@ const PRESETS: [(&str, &str, &str); 12] = [
         "insert-smt",
         "Concurrent inserts: one thread of every core, both threads, half of the cores",
         include_str!("../../../studies/insert-smt.toml"),
+    ),
+    (
+        "smt-boots",
+        "Cached reads with SMT on and off: every arm on boots of its own",
+        include_str!("../../../studies/smt-boots.toml"),
     ),
     (
         "insert-locks",

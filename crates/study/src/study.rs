@@ -6,7 +6,7 @@ use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
 use crate::engine::{Properties, URL};
-use crate::{Arm, Options, Quota, SmtWay, command, tpch, warmup, worklist};
+use crate::{Arm, External, Options, Quota, SmtWay, command, tpch, warmup, worklist};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,8 @@ pub struct Study {
     pub design: Design,
     /// The CPU quota that its slices are made for; `None` where there is none that it reaches.
     pub quota: Option<Quota>,
+    /// Arms that something outside switches from boot to boot; `None` in a study of one boot.
+    pub external: Option<External>,
     /// What this machine lacks, one line each (`no SMT: same-core left out`).
     pub left_out: Vec<String>,
 }
@@ -194,6 +196,11 @@ impl Study {
     /// Whether the machine is switched between its slices. Of a model's nothing is.
     pub fn switches(&self) -> bool {
         !self.is_simulated() && self.treatments.iter().any(|treatment| !treatment.arm.is_as_found())
+    }
+
+    /// Numbers of slices that a round has, with those of treatments that only another external arm has.
+    pub fn slices_of_round(&self) -> u64 {
+        self.external.as_ref().map_or(self.treatments.len() as u64, |external| u64::from(external.treatments))
     }
 
     /// Group names in order of first appearance.

@@ -29,7 +29,7 @@ fn heads() {
 const BODIES: &[(&str, &str)] = &[
     (
         "colour = 1\n",
-        "mine.toml:5:1: unknown key 'colour', expected one of 'version', 'name', 'title', 'engine', 'engine_options', 'workload', 'seed', 'options', 'factors', 'design', 'baseline', 'treatment', 'sweep', 'dop', 'jobs', 'comparison'",
+        "mine.toml:5:1: unknown key 'colour', expected one of 'version', 'name', 'title', 'engine', 'engine_options', 'workload', 'seed', 'options', 'factors', 'design', 'baseline', 'treatment', 'sweep', 'dop', 'jobs', 'external', 'comparison'",
     ),
     ("design = 3\n", "mine.toml:5:10: invalid type: integer '3', expected a table"),
     (
@@ -201,6 +201,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, insert-locks, smt-off, log-writer, tpch, tpch-streams, command, reload, reload-schedule; the name of a study definition ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, logical-io-placement, insert-smt, smt-boots, insert-locks, smt-off, log-writer, tpch, tpch-streams, command, reload, reload-schedule; the name of a study definition ends in .toml"
     );
 }

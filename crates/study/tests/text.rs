@@ -174,7 +174,7 @@ proptest! {
         let quota = quota.map(|(cpus, period_ns, burst_ns)| Quota { cpus, period_ns, burst_ns });
         let study = Study {
             name, title, seed, engine, engine_properties, engine_options, workload, treatments, comparisons,
-            design, quota, left_out,
+            design, quota, external: None, left_out,
         };
         let text = to_toml(&study);
         prop_assert_eq!(from_toml(&text), Ok(study), "{}", text);

@@ -112,6 +112,7 @@ Examples:
   threadwise run reload --list names.txt -- psql -d {item} -f patch.sql
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
+  threadwise run smt-boots --arm smt-on        a study over several boots: the words at its end say what is next
 
 The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
 database server is running (--allow-busy goes on all the same).")]
@@ -157,11 +158,15 @@ pub struct RunArgs {
     /// Write no HTML report
     #[arg(long)]
     pub no_html: bool,
-    /// Go on with this interrupted study; its own settings apply, and the hardware is probed if its first
-    /// part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
+    /// Go on with this interrupted study, after a boot or on another machine in a new result file beside it; its own
+    /// settings apply, and the hardware is probed if its first part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
     #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
+    /// External arm that the machine is in now, for a study over several boots (`[external]` in docs/STUDY.md); it must
+    /// be the one that is due
+    #[arg(long, value_name = "NAME")]
+    pub arm: Option<String>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,

@@ -3,6 +3,7 @@
 use crate::engines;
 use crate::error::AppError;
 use std::path::Path;
+use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed, validity};
@@ -37,15 +38,25 @@ impl Opened {
         engines::complete(&mut study);
         let topology = store.topology().clone();
         let versions = store.versions().clone();
-        let is_stopped = store.state().map_err(AppError::input)? == EndState::Stopped;
+        // Between two boots a study with external arms waits, and results have no say in when.
+        let done = store.complete_blocks().map_err(AppError::input)?.len() as u32;
+        let is_waiting = study.external.as_ref().is_some_and(|arms| done.is_multiple_of(arms.blocks));
+        let is_stopped = store.state().map_err(AppError::input)? == EndState::Stopped && !is_waiting;
         let runs = store.runs().map_err(AppError::input)?;
         let notes = store.notes().map_err(AppError::input)?;
-        // A study that went on has several: the last one is of the machine as it was at the end.
-        let probe = store.probes().map_err(AppError::input)?.pop().map(|stored| stored.probe);
+        // A study that went on has several: the last one is of the machine as it was at the end. What a file with
+        // external arms says of its machine is of the first boot.
+        let mut probes = store.probes().map_err(AppError::input)?;
+        probes.truncate(if study.external.is_some() { 1 } else { usize::MAX });
+        let probe = probes.pop().map(|stored| stored.probe);
         let share = alpha_share(&study);
         let long_runs = store.long_runs().map_err(AppError::input)?;
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
         analysis.long_windows = long_windows(&study, &analysis, &long_runs, share);
+        let (boots, of_blocks) =
+            (store.boots().map_err(AppError::input)?, store.block_boots().map_err(AppError::input)?);
+        let stored = Boots { boots: &boots, of_blocks: &of_blocks };
+        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
         Ok(Self {

@@ -7,6 +7,7 @@ pub(crate) mod activity;
 pub(crate) mod arms;
 pub(crate) mod by_state;
 pub(crate) mod drift;
+pub(crate) mod external_arms;
 mod facts;
 pub(crate) mod halves;
 pub(crate) mod long_windows;

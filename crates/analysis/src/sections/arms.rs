@@ -28,7 +28,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
              the first one in all arms. Logical CPUs, interrupts and masks were put back afterwards (docs/SMT.md)."
         ),
     };
-    Some(Section::new("arms", "Arms", vec![Block::Text(text, Shown::Everywhere), Block::Table(table)]))
+    Some(Section::new("switched", "Arms", vec![Block::Text(text, Shown::Everywhere), Block::Table(table)]))
 }
 
 fn row(facts: &Facts<'_>, arm: &Arm) -> Row {

@@ -5,6 +5,7 @@ pub mod arms;
 pub mod by_state;
 pub mod cells;
 pub mod drift;
+pub mod external_arms;
 pub mod failures;
 pub mod halves;
 pub mod hardware;

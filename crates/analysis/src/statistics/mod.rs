@@ -15,6 +15,7 @@ pub mod moderated;
 pub mod normal;
 pub mod permutation;
 pub mod student;
+pub mod welch;
 
 pub use average::{arithmetic, geometric, mean, median, per};
 pub use false_discovery::{Discoveries, discoveries};
@@ -25,3 +26,4 @@ pub use moderated::{Prior, moderated};
 pub use normal::Normal;
 pub use permutation::{EXACT_SIGN_FLIP_LIMIT, SIGN_FLIPS, sign_flip_p};
 pub use student::{Summary, summary, t_quantile, t_two_sided_p};
+pub use welch::welch;

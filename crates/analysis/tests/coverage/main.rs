@@ -8,6 +8,7 @@
 mod activity;
 mod best;
 mod drift;
+mod external_arms;
 mod guess;
 mod halves;
 mod knee;

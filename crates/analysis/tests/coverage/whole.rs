@@ -58,6 +58,7 @@ fn study() -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: Vec::new(),
     }
 }

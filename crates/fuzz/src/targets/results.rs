@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
+use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, analyse_probed, compare, document, verdict};
@@ -207,6 +208,9 @@ impl Opened {
         let long_runs = store.long_runs()?;
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
         analysis.long_windows = long_windows(&study, &analysis, &long_runs, 1.0);
+        let (boots, of_blocks) = (store.boots()?, store.block_boots()?);
+        let stored = Boots { boots: &boots, of_blocks: &of_blocks };
+        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, 1.0);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
         Ok(Self {

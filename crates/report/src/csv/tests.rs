@@ -40,6 +40,7 @@ fn study() -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: Vec::new(),
     }
 }
@@ -87,6 +88,7 @@ fn exported(runs: &[Run]) -> String {
         worklist: None,
         halves: None,
         long_windows: None,
+        arms: None,
         warmups: Vec::new(),
         drift: Vec::new(),
         order: None,

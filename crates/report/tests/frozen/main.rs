@@ -146,6 +146,7 @@ study!(interrupted, "interrupted", crate::ONE);
 study!(resumed, "resumed", crate::ONE);
 study!(looks, "looks", crate::ALL);
 study!(long_windows, "long-windows", crate::ALL);
+study!(arms, "arms", crate::ALL);
 study!(hostile_placement, "hostile-placement", crate::ALL);
 study!(hostile_queries, "hostile-queries", crate::ONE);
 study!(hostile_commands, "hostile-commands", crate::ONE);

@@ -1,6 +1,7 @@
 //! A stored study, read and analysed as `threadwise report` does (crates/threadwise/src/opened.rs).
 
 use std::path::Path;
+use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
 use threadwise_analysis::{Analysis, Facts, UNTIL_LEVEL_SHARE, analyse_probed};
@@ -44,6 +45,9 @@ impl Opened {
         let long_runs = store.long_runs().unwrap();
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
         analysis.long_windows = long_windows(&study, &analysis, &long_runs, alpha_share);
+        let (boots, of_blocks) = (store.boots().unwrap(), store.block_boots().unwrap());
+        let stored = Boots { boots: &boots, of_blocks: &of_blocks };
+        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, alpha_share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         Self {
             study,

@@ -164,6 +164,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: vec!["no second NUMA node in a package: memory=remote left out".to_owned()],
     }
 }
@@ -415,6 +416,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         worklist: None,
         halves: None,
         long_windows: None,
+        arms: None,
         warmups: Vec::new(),
         drift: Vec::new(),
         order: None,

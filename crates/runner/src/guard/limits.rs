@@ -99,6 +99,7 @@ mod tests {
                 long_windows: None,
             },
             quota: None,
+            external: None,
             left_out: Vec::new(),
         }
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use threadwise_machine::Topology;
 use threadwise_store::Store;
 use threadwise_study::warmup::Warmup;
-use threadwise_study::{Run, Study};
+use threadwise_study::{Run, Stopping, Study};
 
 /// A study under way.
 pub(super) struct Driver<'a> {
@@ -58,11 +58,15 @@ impl<'a> Driver<'a> {
         places: Places,
     ) -> Result<Self, RunnerError> {
         store.supersede_incomplete_blocks()?;
-        let study = store.study().clone();
+        let study = settings.here.clone().unwrap_or_else(|| store.study().clone());
+        let planned = match (&settings.here, study.design.stopping) {
+            (Some(_), Stopping::Blocks { blocks }) => Some(blocks),
+            _ => store.planned_blocks()?,
+        };
         let progress = Progress {
             blocks_done: u32::try_from(store.complete_blocks()?.len()).unwrap_or(u32::MAX),
             blocks_here: 0,
-            planned: store.planned_blocks()?,
+            planned,
             elapsed_s: 0.0,
             setup_s: 0.0,
             block_s: 0.0,

@@ -142,6 +142,7 @@ pub fn study(others: &[&str], blocks: u32) -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: Vec::new(),
     }
 }

@@ -189,7 +189,7 @@ fn other_kinds_of_files() {
     let newer = refusal(&spoilt(&folder, "PRAGMA user_version = 7"));
     assert!(
         newer.to_string().ends_with(
-            "was written by a newer threadwise (schema 7, this one reads up to 5): update threadwise"
+            "was written by a newer threadwise (schema 7, this one reads up to 6): update threadwise"
         ),
         "{newer}"
     );

@@ -92,6 +92,7 @@ pub fn study() -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: vec!["one package: cross-package left out".into()],
     }
 }

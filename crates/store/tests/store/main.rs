@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod boots;
 mod hostile;
 mod kill;
 mod long_windows;

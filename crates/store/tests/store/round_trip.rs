@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
-use threadwise_machine::{CpuSet, Topology};
+use threadwise_machine::{BootFacts, CpuSet, Topology};
 use threadwise_store::{EndState, Expectation, Store, StoreError};
 use threadwise_study::{CpuTimes, CpuTimesSum, Run, RunStatus, Study};
 
@@ -353,7 +353,8 @@ fn as_version_1(path: &Path, cpus: u32) {
     let plain = rusqlite::Connection::open(path).unwrap();
     plain
         .execute_batch(
-            "DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
+            "DROP TABLE block_boots; DROP TABLE boots; DELETE FROM meta WHERE key = 'salt';
+             DROP TABLE session_pieces; DROP TABLE long_blocks; DROP TABLE look_tests; DROP TABLE look_cpus; DROP TABLE look_pairs; DROP TABLE looks;
              DROP TABLE other_cpus; DROP TABLE other_cpu_times; PRAGMA user_version = 1",
         )
         .unwrap();
@@ -391,7 +392,7 @@ fn a_file_of_version_1_is_read_and_gone_on_with() {
     drop(store);
     let both = Store::open(&path).unwrap().runs().unwrap();
     assert_eq!(both, [read[0].clone(), more]);
-    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 5]);
+    assert_eq!(fs::read(&path).unwrap()[60..64], [0, 0, 0, 6]);
 }
 
 /// The queries of docs/STORE.md work on a file as it is written.
@@ -400,6 +401,7 @@ fn documented_queries_work() {
     let folder = folder();
     let path = folder.path().join("s");
     let mut store = create(&path);
+    store.enter_boot(&BootFacts::default(), None, ("3.50.0", "2026-01-01T00:00:00Z")).unwrap();
     store.block_started(0, 0, 0.0).unwrap();
     store.append_run(&made::run(1, 0, 0, 3, 2, 4)).unwrap();
     let mut queries = made_queries::query_run(3, 0, 2, 1, 2);
@@ -420,14 +422,15 @@ fn documented_queries_work() {
         rows.push(plain.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap());
     }
     // Two valid runs; three counters; a logical CPU of theirs in 2 runs; 3, 1 and 3 others; 6 slices with a look before; queries 1 to 3; two plans of query 2;
-    // no long window; one failed run; three probed pairs.
-    assert_eq!(rows, [2, 3, 2, 7, 6, 3, 2, 0, 1, 3]);
+    // no long window; the treatments of the valid runs on their boot; one failed run; three probed pairs.
+    assert_eq!(rows, [2, 3, 2, 7, 6, 3, 2, 0, 1, 1, 3]);
     let schema = concat!(
         include_str!("../../src/schema.sql"),
         include_str!("../../src/schema_2.sql"),
         include_str!("../../src/schema_3.sql"),
         include_str!("../../src/schema_4.sql"),
-        include_str!("../../src/schema_5.sql")
+        include_str!("../../src/schema_5.sql"),
+        include_str!("../../src/schema_6.sql")
     );
     for table in schema.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")) {
         let name = table.split(' ').next().unwrap();

@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::values::{memory, pin, service, session_fault, sweep_points};
-use super::{dop, jobs};
+use super::{dop, external, jobs};
 use crate::arm::FACTORS;
 use crate::plan::long;
 use crate::{Arm, OptionValue, command, tpch, worklist};
@@ -58,6 +58,7 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     }
     dop::check(raw, source)?;
     jobs::check(raw, source)?;
+    external::check(raw, source)?;
     comparisons(raw, source)?;
     let has_points = raw.sweep.is_some() || raw.dop.is_some() || raw.jobs.is_some();
     if raw.treatments.is_empty() && !has_points {

@@ -9,12 +9,13 @@ use toml::Spanned;
 use super::check::{self, ALONE};
 use super::dop::{self, Point};
 use super::error::LoadError;
+use super::external;
 use super::file::StudyFile;
 use super::jobs;
 use super::overrides::Overrides;
 use super::policy::Policies;
 use super::quota::{self, Reached};
-use super::raw::{RawOptions, RawTreatment, option_value};
+use super::raw::{RawTreatment, converted};
 use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
@@ -46,7 +47,9 @@ pub(super) fn expand(
     let policies = Policies::new(file, topology, overrides, seed);
     policies.refuse_unused(overrides)?;
     jobs::refuse_unused(file, overrides)?;
-    let mut seats = seats(file, topology, overrides, &policies, &mut left_out)?;
+    external::check_overrides(file, overrides)?;
+    let mut absent = Vec::new();
+    let mut seats = seats(file, topology, overrides, &policies, (&mut left_out, &mut absent))?;
     let (dops, points) = dop::seats(file, topology, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(dops);
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
@@ -59,12 +62,10 @@ pub(super) fn expand(
         add_sweep(&mut groups, sweep, file, &mut left_out);
     }
     let both_threads = arms::fit(&mut groups, topology, &mut left_out);
-    something_compared(&groups, &left_out, file)?;
-    if let Some(fault) = no_service
-        && groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some())
-    {
-        return Err(LoadError::Override { option: "service".to_owned(), why: fault });
+    if absent.is_empty() {
+        something_compared(&groups, &left_out, file)?;
     }
+    no_service_placed(no_service, &groups)?;
     if runs_whole(raw.workload.get_ref()) {
         float_whole(&mut groups);
     }
@@ -74,10 +75,7 @@ pub(super) fn expand(
     if raw.workload.get_ref() == worklist::WORKLOAD {
         add_metrics(&mut groups, file)?;
     }
-    if raw.workload.get_ref() == "logical-io" {
-        let room = data::Room::new(overrides, file.is_preset);
-        left_out.extend(data::size_groups(&mut groups, topology, properties.block_bytes, &room)?);
-    }
+    left_out.extend(sized(&mut groups, file, (topology, overrides), &absent)?);
     let mut study = Study {
         name: raw.name.get_ref().clone(),
         title: title(file, overrides),
@@ -90,6 +88,7 @@ pub(super) fn expand(
         comparisons: Vec::new(),
         design: budget::design(file, overrides)?,
         quota: None,
+        external: None,
         left_out,
     };
     assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points, reached.as_ref()), file)?;
@@ -98,8 +97,35 @@ pub(super) fn expand(
     if let Some(reached) = &reached {
         quota::fit(&mut study, reached, overrides);
     }
+    external::settle(&mut study, file);
     budget::settle(&mut study, file, overrides)?;
     Ok(study)
+}
+
+/// Refuses seats that place service threads of an engine which has none; the fault says so.
+fn no_service_placed(fault: Option<String>, groups: &[Group]) -> Result<(), LoadError> {
+    let is_placed = groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some());
+    match fault.filter(|_| is_placed) {
+        Some(why) => Err(LoadError::Override { option: "service".to_owned(), why }),
+        None => Ok(()),
+    }
+}
+
+/// Gives treatments their data, and adds those that another external arm may have, with the same data. Gives what is
+/// left out for its size.
+fn sized(
+    groups: &mut [Group],
+    file: &StudyFile,
+    (topology, overrides): (&Topology, &Overrides),
+    absent: &[Seat],
+) -> Result<Vec<String>, LoadError> {
+    let mut left_out = Vec::new();
+    if file.raw.workload.get_ref() == "logical-io" {
+        let room = data::Room::new(overrides, file.is_preset);
+        left_out = data::size_groups(groups, topology, overrides.engine_properties.block_bytes, &room)?;
+    }
+    groups.iter_mut().for_each(|group| group.seats.extend(absent.to_vec()));
+    Ok(left_out)
 }
 
 /// The session sweep, unless the machine is too large for one.
@@ -179,25 +205,21 @@ fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
     options
 }
 
-fn converted(options: &RawOptions) -> Options {
-    options.iter().filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?))).collect()
-}
-
 /// How many sessions a placement has when nobody says: one per logical CPU, and two for `one-cpu`.
-fn default_sessions(text: &str, topology: &Topology) -> Result<u32, PlacementError> {
+pub(crate) fn default_sessions(text: &str, topology: &Topology) -> Result<u32, PlacementError> {
     let parsed: Placement = text.parse()?;
     let found = placement::resolve(&parsed, topology, &Draw::identity(topology), 1, Pin::Each)?;
     let is_one_cpu = parsed.expression == Expression::Named(Name::OneCpu);
     Ok(if is_one_cpu { 2 } else { found.cpus.len() as u32 })
 }
 
-/// Baseline, twin, and the treatments that this machine can do.
+/// Baseline, twin, and the treatments that this machine can do. Those that another external arm may do are `absent`.
 fn seats(
     file: &StudyFile,
     topology: &Topology,
     overrides: &Overrides,
     policies: &Policies,
-    left_out: &mut Vec<String>,
+    (left_out, absent): (&mut Vec<String>, &mut Vec<Seat>),
 ) -> Result<Vec<Seat>, LoadError> {
     let raw = &file.raw.baseline;
     let text = raw.placement.as_ref().map_or("1c1t", |text| text.get_ref());
@@ -234,9 +256,12 @@ fn seats(
         seats.extend(asked_for(placements, topology, overrides, policies)?);
         return Ok(seats);
     }
+    let is_external = file.raw.external.is_some();
     for treatment in &file.raw.treatments {
         match listed(treatment, file, (topology, overrides), policies)? {
+            Err(_) if is_external => absent.push(external::absent(treatment, file, policies)?),
             Ok(seat) => match twin_of(&seat, &seats, policies).filter(|_| treatment.optional) {
+                Some(_) if is_external => absent.push(seat),
                 Some(other) => left_out.push(format!("{}: the same as {other} on this machine", seat.name)),
                 None => seats.push(seat),
             },
@@ -263,10 +288,12 @@ fn listed(
     policies: &Policies,
 ) -> Result<Result<Seat, String>, LoadError> {
     let text = &treatment.placement;
+    // What this machine lacks, another external arm may have.
+    let is_optional = treatment.optional || file.raw.external.is_some();
     let name = treatment.name.as_ref().unwrap_or(text).get_ref().clone();
     let sessions = match default_sessions(text.get_ref(), topology) {
         Ok(sessions) => sessions,
-        Err(PlacementError::Lacking { lacks, .. }) if treatment.optional => {
+        Err(PlacementError::Lacking { lacks, .. }) if is_optional => {
             return Ok(Err(format!("{name}: {lacks}")));
         }
         Err(error) => {
@@ -277,7 +304,7 @@ fn listed(
     let memory = policies.of(treatment.memory.as_ref())?;
     match policies.lacks(&memory, text.get_ref()) {
         None => {}
-        Some(lacks) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
+        Some(lacks) if is_optional => return Ok(Err(format!("{name}: {lacks}"))),
         Some(lacks) => {
             let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
             return Err(policies.refusal(&memory, treatment.memory.as_ref(), &why));
@@ -286,7 +313,7 @@ fn listed(
     let service = policies.service(treatment.service.as_ref())?;
     match policies.service_lacks(&service, text.get_ref()) {
         None => {}
-        Some((_, lacks)) if treatment.optional => return Ok(Err(format!("{name}: {lacks}"))),
+        Some((_, lacks)) if is_optional => return Ok(Err(format!("{name}: {lacks}"))),
         Some((service, lacks)) => {
             let why = format!("{name}: {lacks}; `optional = true` would leave the treatment out");
             return Err(policies.service_refusal(&service, treatment.service.as_ref(), &why));

@@ -2,6 +2,7 @@
 
 use super::error::Source;
 use super::raw::RawStudy;
+use crate::external;
 
 /// A study definition that was read and checked, not yet bound to a machine.
 #[derive(Debug, Clone)]
@@ -35,6 +36,13 @@ impl StudyFile {
     /// Whether its user wrote a budget into it, which is then a limit; a preset's is a goal.
     pub fn has_own_budget(&self) -> bool {
         !self.is_preset && self.raw.design.budget_s.is_some()
+    }
+
+    /// Name of the external arm that begins under a seed; `None` in a study without such arms.
+    pub fn first_arm(&self, seed: u64) -> Option<&str> {
+        let arms = self.raw.external.as_ref()?.arms.get_ref();
+        let first = external::order(arms.len(), 1, seed).first().copied()?;
+        arms.get(first).map(|arm| arm.get_ref().as_str())
     }
 
     /// Seed that the file asks for.

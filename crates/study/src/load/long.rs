@@ -53,6 +53,8 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     let asked = Asked { blocks, window_s: window.unwrap_or(WINDOW_S) };
     match asked.blocks {
         Some(0) => return Ok(()),
+        // A boot has blocks of slices alone, so that all boots of an arm are alike.
+        None if study.external.is_some() => return Ok(()),
         Some(blocks) if blocks > MOST_BLOCKS => {
             return Err(refused(format!("{blocks} windows; 0 to {MOST_BLOCKS} are allowed")));
         }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
-use crate::OptionValue;
 use crate::command::METRIC_PREFIX;
 use crate::worklist::{self, RECIPE, RECIPE_STORED};
+use crate::{OptionValue, Options};
 
 /// Version of the study definition's form.
 pub const FILE_VERSION: i64 = 1;
@@ -42,6 +42,7 @@ pub(super) struct RawStudy {
     pub sweep: Option<RawSweep>,
     pub dop: Option<RawDop>,
     pub jobs: Option<RawJobs>,
+    pub external: Option<RawExternal>,
     #[serde(default, rename = "comparison")]
     pub comparisons: Vec<RawComparison>,
 }
@@ -120,6 +121,28 @@ pub(super) struct RawDop {
 pub(super) struct RawJobs {
     pub placements: Spanned<Vec<Spanned<String>>>,
     pub levels: Option<Spanned<Value>>,
+}
+
+/// `[external]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawExternal {
+    pub arms: Spanned<Vec<Spanned<String>>>,
+    pub boots: Option<Spanned<u32>>,
+    pub blocks: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub expect: BTreeMap<Spanned<String>, RawExpect>,
+    #[serde(default)]
+    pub switch: BTreeMap<Spanned<String>, Spanned<Vec<String>>>,
+}
+
+/// What is checked of an arm.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawExpect {
+    pub smt: Option<Spanned<String>>,
+    pub kernel: Option<Spanned<String>>,
+    pub cpus: Option<Spanned<u32>>,
 }
 
 /// `[[comparison]]`.
@@ -214,4 +237,9 @@ pub(super) fn option_value(value: &Value) -> Option<OptionValue> {
         Value::Boolean(flag) => Some(OptionValue::Flag(*flag)),
         Value::Datetime(_) | Value::Array(_) | Value::Table(_) => None,
     }
+}
+
+/// Options without their places.
+pub(super) fn converted(options: &RawOptions) -> Options {
+    options.iter().filter_map(|(key, value)| Some((key.clone(), option_value(value.get_ref())?))).collect()
 }

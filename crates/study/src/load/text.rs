@@ -11,6 +11,7 @@ use threadwise_machine::{Memory, Pin, PlacementError};
 use toml::{Table, Value};
 
 use super::error::{LoadError, Source};
+use super::external::{self, ExternalText};
 use crate::engine::Properties;
 use crate::study::MARGIN;
 use crate::{
@@ -37,6 +38,8 @@ struct StudyText {
     design: DesignText,
     /// Left out where slices are made for no quota.
     quota: Option<QuotaText>,
+    /// Left out in a study of one boot.
+    external: Option<ExternalText>,
     #[serde(rename = "treatment", default)]
     treatments: Vec<TreatmentText>,
     #[serde(rename = "comparison", default)]
@@ -214,6 +217,9 @@ pub fn to_toml(study: &Study) -> String {
             [("cpus", Value::Float(cpus)), ("period_ns", whole(period_ns)), ("burst_ns", whole(burst_ns))];
         written.insert("quota".to_owned(), Value::Table(table(parts)));
     }
+    if let Some(arms) = &study.external {
+        written.insert("external".to_owned(), external::to_table(arms));
+    }
     written.to_string()
 }
 
@@ -333,6 +339,8 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
     if let Some(fault) = engine_properties.as_ref().and_then(Properties::fault) {
         return Err(source.at(0..0, format!("engine_properties: {fault}")));
     }
+    let arms = read.external.map(|text| external::from_text(text, read.treatments.len()));
+    let external = arms.transpose().map_err(|why| source.at(0..0, why))?;
     Ok(Study {
         name: read.name,
         title: read.title,
@@ -349,6 +357,7 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
         comparisons: read.comparisons.into_iter().map(Comparison::from).collect(),
         design: read.design.into(),
         quota: quota(read.quota, &source)?,
+        external,
         left_out: read.left_out,
     })
 }

@@ -25,6 +25,8 @@ pub enum Purpose {
     LongWindows = 9,
     /// The order of arms, by pair of blocks.
     Arms = 10,
+    /// Which external arm begins, by study.
+    ExternalArms = 12,
 }
 
 /// The stream of a purpose for a block or a cycle.

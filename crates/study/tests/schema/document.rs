@@ -82,6 +82,7 @@ fn kind(key: &Value) -> String {
         "array" if key.pointer("/items/properties").is_some() => "list of tables".to_owned(),
         "array" => format!("list: {}", kind(&key["items"])),
         "object" if key.get("properties").is_some() => "table".to_owned(),
+        "object" if key.pointer("/additionalProperties/properties").is_some() => "table of tables".to_owned(),
         "object" if key.pointer("/additionalProperties/items").is_some() => "table of lists".to_owned(),
         "object" => "table of texts, numbers, true or false".to_owned(),
         other => panic!("no words for {other}"),

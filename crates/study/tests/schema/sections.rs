@@ -4,7 +4,8 @@ use serde_json::Value;
 use toml::Table;
 
 /// The file itself, and what stands in it as a table or a list of tables.
-pub const SECTIONS: [&str; 8] = ["", "design", "baseline", "treatment", "sweep", "dop", "jobs", "comparison"];
+pub const SECTIONS: [&str; 9] =
+    ["", "design", "baseline", "treatment", "sweep", "dop", "jobs", "external", "comparison"];
 
 /// Keys of a section with what the schema says of each, and those that are needed.
 pub fn keys<'a>(schema: &'a Value, section: &str) -> (Vec<(&'a String, &'a Value)>, Vec<&'a str>) {
@@ -26,6 +27,10 @@ pub fn smallest(section: &str) -> Table {
         "sweep" => ("logical-io", "[factors]\ndata = [\"l2\", \"memory\"]\n[sweep]\n"),
         "dop" => ("tpch", "[dop]\nplacements = [\"all\"]\n"),
         "jobs" => ("worklist", "[jobs]\nplacements = [\"all\"]\n"),
+        "external" => (
+            "logical-io",
+            "[[treatment]]\nplacement = \"all\"\n[external]\narms = [\"smt-on\", \"smt-off\"]\n",
+        ),
         "comparison" => (
             "logical-io",
             "[[treatment]]\nplacement = \"all\"\n[[treatment]]\nplacement = \"no-smt\"\n\

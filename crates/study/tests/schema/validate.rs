@@ -103,6 +103,7 @@ fn in_table(
 fn in_list(keyword: &str, rule: &Value, items: &[Value], root: &Value, path: &str) -> Result<bool, String> {
     match keyword {
         "minItems" => return Ok(items.len() as u64 >= rule.as_u64().unwrap()),
+        "maxItems" => return Ok(items.len() as u64 <= rule.as_u64().unwrap()),
         "uniqueItems" => {
             return Ok(items.iter().enumerate().all(|(index, item)| !items[..index].contains(item)));
         }
@@ -140,6 +141,7 @@ fn not_for_others(keyword: &str) {
         "minimum",
         "maximum",
         "minItems",
+        "maxItems",
         "uniqueItems",
         "items",
         "properties",

@@ -2,7 +2,9 @@
 
 mod args;
 mod arms;
+mod boots;
 mod command;
+mod external;
 mod fault;
 mod prepare;
 mod program;
@@ -67,6 +69,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
     let problem = if outcome.blocks > 0 && !is_too_short { tell(args, &job)? } else { None };
     ended(&outcome, &job, args.allow_busy)?;
+    external::next(&job.whole, outcome.blocks, &job.output, args)?;
     valid(problem, &job)
 }
 
@@ -109,6 +112,10 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     let style = output::style();
     let mut text =
         format!("{}\n\n{}\n", terminal::topology_line(topology), terminal::drawing(topology, style));
+    if job.is_complete() && job.whole.external.is_some() {
+        // Which arm this machine is in does not matter any more, and it need not be able to do every treatment.
+        return Ok(text + "\n");
+    }
     let plan = plan_block(&job.study, topology, 0).map_err(AppError::refused)?;
     let width = job.study.treatments.iter().map(|treatment| treatment.name.len()).max().unwrap_or(0);
     text.push_str("Treatments (logical CPUs of the first block; every block draws anew):\n");

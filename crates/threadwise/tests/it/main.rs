@@ -5,6 +5,7 @@
 
 mod arms;
 mod bad_input;
+mod boots;
 mod command;
 mod command_tools;
 mod connections;

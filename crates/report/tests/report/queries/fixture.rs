@@ -362,6 +362,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         worklist: None,
         halves: None,
         long_windows: None,
+        arms: None,
         warmups: Vec::new(),
         drift: Vec::new(),
         order: None,

@@ -60,6 +60,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
             long_windows: None,
         },
         quota: None,
+        external: None,
         left_out: vec![],
     }
 }

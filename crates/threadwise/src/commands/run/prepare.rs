@@ -1,5 +1,7 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
+use super::boots::{self, NOT_PROBED};
+use super::external::{self, Before, Due};
 use super::fault::runner_error;
 use super::program::{self, Program};
 use super::{arms, command, room, server, worklist};
@@ -14,19 +16,30 @@ use std::time::{Duration, SystemTime};
 use threadwise_document::numbers;
 use threadwise_engine::engines::simulated;
 use threadwise_engine::{EngineError, LoadRequest};
-use threadwise_machine::Topology;
+use threadwise_machine::{BootFacts, Topology};
 use threadwise_runner::{self as runner, guard};
-use threadwise_store::{EndState, Expectation, Store, StoreError, Versions};
+use threadwise_store::{EndState, Expectation, Store, Versions};
 use threadwise_study::command::WORKLOAD;
+use threadwise_study::external::Part;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::worklist::WORKLOAD as LIST;
-use threadwise_study::{Options, Quota, Stopping, Study, presets, tpch};
+use threadwise_study::{Options, Quota, Stopping, Study, plan_block, presets, tpch};
 use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
 pub struct Job {
-    /// What is to be measured.
+    /// What is to be measured here: of a study with external arms, up to the end of the part that is due.
     pub study: Study,
+    /// The whole study, as the result file has it.
+    pub whole: Study,
+    /// Part of a study with external arms, with what this machine leaves out.
+    pub part: Option<(Part, Vec<String>)>,
+    /// The boot that it is measured on.
+    pub boot: BootFacts,
+    /// Whether the hardware is not probed.
+    pub no_probe: bool,
+    /// Notes of a new result file.
+    pub notes: Vec<String>,
     /// The result file.
     pub output: PathBuf,
     /// The HTML report, if one is wanted.
@@ -62,6 +75,8 @@ impl Job {
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
+        let boot = boots::here();
+        let due = external::due(&study, &Before::default(), (topology, &boot), args, None)?;
         let (program, versions) = engine(&study)?;
         command::complete(&mut study, &args.commands)?;
         check_options(&study, args.study.as_deref())?;
@@ -80,30 +95,56 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
-        let mut remarks = remarks(args, &study, &program)?;
-        remarks.extend(server::remarks(&study, topology, args.plan)?);
+        let mut remarks: Vec<String> =
+            due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
         let limit = limit(args, &file, &study);
-        let state = EndState::Running;
-        Ok(Self { study, output, html, versions, program, store: None, limit, state, remarks })
+        let whole = study.clone();
+        let (study, part) = here(study, due);
+        remarks.extend(self::remarks(args, &study, &program)?);
+        remarks.extend(server::remarks(&study, topology, args.plan)?);
+        let (store, state, notes, no_probe) = (None, EndState::Running, Vec::new(), args.no_probe);
+        Ok(Self {
+            study,
+            whole,
+            part,
+            boot,
+            no_probe,
+            notes,
+            output,
+            html,
+            versions,
+            program,
+            store,
+            limit,
+            state,
+            remarks,
+        })
     }
 
     /// A study that was interrupted.
     pub fn resumed(args: &RunArgs, file: &Path, topology: &Topology) -> Result<Self, AppError> {
-        // Read-only first: a file that is no study is refused untouched.
-        let found = match Store::open(file) {
-            // Killed while a run was being stored: undo what is half there. `--resume` says that the
-            // file is the user's own, so that its journal may be believed.
-            Err(StoreError::Interrupted { .. }) => Store::recover(file).and_then(|()| Store::open(file)),
-            other => other,
-        };
-        let found = found.map_err(AppError::input)?;
-        let (mut study, state) = (found.study().clone(), found.state().map_err(AppError::input)?);
-        drop(found);
-        engines::complete(&mut study);
-        if state != EndState::Complete {
-            command::allowed(&study, args)?;
+        // Read-only first: a file that is no study is refused untouched, and one of another boot stays as it is.
+        let found = boots::peek(file)?;
+        let state = found.store.state().map_err(AppError::input)?;
+        let (stored, boot) = (before(&found.store)?, boots::here());
+        let mut whole = found.store.study().clone();
+        engines::complete(&mut whole);
+        let is_complete = state == EndState::Complete;
+        if whole.external.is_none() && !is_complete && boots::is_other(&stored.boots, &boot) {
+            return Self::on_another_boot(args, file, topology, (found, whole, boot, &stored));
         }
-        let (program, versions) = engine(&study)?;
+        let due = match is_complete {
+            true => None,
+            false => external::due(&whole, &stored, (topology, &boot), args, Some(file))?,
+        };
+        if found.is_interrupted {
+            // `--resume` says that the file is the user's own, so that its journal may be believed.
+            Store::recover(file).map_err(AppError::input)?;
+        }
+        if !is_complete {
+            command::allowed(&whole, args)?;
+        }
+        let (program, versions) = engine(&whole)?;
         let html = html_path(args, file)?;
         match &html {
             // The report that an earlier part of this study left is ours to replace.
@@ -112,15 +153,89 @@ impl Job {
             None => {}
         }
         check_data_dir(args)?;
-        let remarks = match state {
-            EndState::Complete => Vec::new(),
-            _ => [remarks(args, &study, &program)?, server::remarks(&study, topology, args.plan)?].concat(),
-        };
-        let store = (!args.plan && state != EndState::Complete)
-            .then(|| resume(file, topology, &versions))
-            .transpose()?;
+        let arm = due.as_ref().map(|due| due.part.arm.as_str());
+        let now = found.store.boot_of(&boot, arm, (&versions.engine_version, &boots::now_utc()));
+        let now = now.map_err(AppError::input)?;
+        let mut remarks: Vec<String> =
+            due.iter().flat_map(|due| external::remarks(&whole, due, &stored, Some(&now))).collect();
+        remarks.extend(boots::unknown(&stored.boots, &boot).filter(|_| !is_complete));
+        let (study, part) = here(whole.clone(), due);
+        if !is_complete {
+            remarks.extend(self::remarks(args, &study, &program)?);
+            remarks.extend(server::remarks(&study, topology, args.plan)?);
+        }
+        drop(found);
+        let store = (!args.plan && !is_complete).then(|| resume(file, topology, &versions)).transpose()?;
         let limit = args.budget.map(Duration::from_secs_f64);
-        Ok(Self { study, output: file.to_owned(), html, versions, program, store, limit, state, remarks })
+        let (output, notes, no_probe) = (file.to_owned(), Vec::new(), args.no_probe);
+        Ok(Self {
+            study,
+            whole,
+            part,
+            boot,
+            no_probe,
+            notes,
+            output,
+            html,
+            versions,
+            program,
+            store,
+            limit,
+            state,
+            remarks,
+        })
+    }
+
+    /// A study that was interrupted and goes on after another boot or on another machine: the same one in a new file.
+    fn on_another_boot(
+        args: &RunArgs,
+        file: &Path,
+        topology: &Topology,
+        (found, study, boot, stored): (boots::Peeked, Study, BootFacts, &Before),
+    ) -> Result<Self, AppError> {
+        external::due(&study, stored, (topology, &boot), args, Some(file))?;
+        command::allowed(&study, args)?;
+        let (program, versions) = engine(&study)?;
+        let output = boots::free_name(file)?;
+        let html = html_path(args, &output)?;
+        html.as_deref().map_or(Ok(()), output::check_new)?;
+        check_data_dir(args)?;
+        let now = found.store.boot_of(&boot, None, (&versions.engine_version, &boots::now_utc()));
+        let now = now.map_err(AppError::input)?;
+        let place = stored.boots.last().map_or("", |last| boots::where_it_began(last, &now));
+        let began = format!("{} was measured {place}", file.display());
+        let mut remarks = vec![format!(
+            "{began}: it stays as it is, and the same study, with the same seed, begins in {}",
+            output.display()
+        )];
+        remarks.extend(self::remarks(args, &study, &program)?);
+        remarks.extend(server::remarks(&study, topology, args.plan)?);
+        plan_block(&study, topology, 0).map_err(|error| {
+            AppError::Refused(format!(
+                "{began}, and this machine cannot do its treatments: {error}; start a new study"
+            ))
+        })?;
+        let no_probe = args.no_probe
+            || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
+        let notes = vec![format!("the same study as {}, which was measured {place}", file.display())];
+        let limit = args.budget.map(Duration::from_secs_f64);
+        let (whole, part, store, state) = (study.clone(), None, None, EndState::Running);
+        Ok(Self {
+            study,
+            whole,
+            part,
+            boot,
+            no_probe,
+            notes,
+            output,
+            html,
+            versions,
+            program,
+            store,
+            limit,
+            state,
+            remarks,
+        })
     }
 
     /// Whether a model stands in for the machine.
@@ -202,6 +317,23 @@ impl Job {
     }
 }
 
+/// What is stored of a study that goes on.
+fn before(store: &Store) -> Result<Before, AppError> {
+    Ok(Before {
+        blocks: u32::try_from(store.complete_blocks().map_err(AppError::input)?.len()).unwrap_or(u32::MAX),
+        boots: store.boots().map_err(AppError::input)?,
+        block_boots: store.block_boots().map_err(AppError::input)?,
+    })
+}
+
+/// A study as this start runs it, with the part that it is.
+fn here(study: Study, due: Option<Due>) -> (Study, Option<(Part, Vec<String>)>) {
+    match due {
+        Some(due) => (due.here, Some((due.part, due.left_out))),
+        None => (study, None),
+    }
+}
+
 /// The limit of a new study: a budget that its user named. A preset's own is a goal.
 fn limit(args: &RunArgs, file: &StudyFile, study: &Study) -> Option<Duration> {
     match study.design.stopping {
@@ -236,7 +368,7 @@ fn study_file(name: &str) -> Result<StudyFile, AppError> {
 fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Overrides, AppError> {
     let seed = match args.seed.or(file.seed()) {
         Some(seed) => seed,
-        None => commands::drawn_seed()?,
+        None => external::seed(file, args.arm.as_deref(), commands::drawn_seed)?,
     };
     let of_list = worklist::options(args, file.workload())?;
     // Of a work list it names the recipe.

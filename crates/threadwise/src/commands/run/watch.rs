@@ -1,5 +1,6 @@
 //! The measuring itself: the result file, the runner's settings, progress and looks.
 
+use super::boots::{self, NOT_PROBED};
 use super::fault::runner_error;
 use super::prepare::{Job, time};
 use super::{arms, command, worklist};
@@ -32,15 +33,18 @@ pub fn measure(
         Some(store) => store,
         None => {
             let mut store =
-                Store::create(&job.output, &job.study, topology, &job.versions).map_err(AppError::failed)?;
-            if args.no_probe {
-                store.note(NOT_PROBED).map_err(AppError::failed)?;
+                Store::create(&job.output, &job.whole, topology, &job.versions).map_err(AppError::failed)?;
+            let not_probed = job.no_probe.then_some(NOT_PROBED);
+            for note in not_probed.into_iter().chain(job.notes.iter().map(String::as_str)) {
+                store.note(note).map_err(AppError::failed)?;
             }
             store
         }
     };
-    let probe = !args.no_probe && (fresh || probed_before(&store)?);
-    let looks = if probe { Looks::All } else { Looks::None };
+    enter(&mut store, job)?;
+    let probe = !job.no_probe && (fresh || probed_before(&store)?);
+    // Looks of several boots would be judged as those of one machine.
+    let looks = if probe && job.part.is_none() { Looks::All } else { Looks::None };
     let switching = arms::switching(&job.study)?;
     let settings = Settings { probe, looks, began, limit: job.limit, switching, ..settings(job, args) };
     let progress = Progress::new(args.json);
@@ -68,6 +72,21 @@ pub fn measure(
     outcome.map_err(|error| runner_error(&error))
 }
 
+/// Says in the result file on which boot and in which arm it is measured now, and what the arm lacks.
+fn enter(store: &mut Store, job: &Job) -> Result<(), AppError> {
+    let arm = job.part.as_ref().map(|(part, _)| part.arm.as_str());
+    let known = store.boots().map_err(AppError::failed)?.len();
+    let when = (job.versions.engine_version.as_str(), &*boots::now_utc());
+    let number = store.enter_boot(&job.boot, arm, when).map_err(AppError::failed)?;
+    let Some((part, left_out)) = job.part.as_ref().filter(|_| number as usize > known) else { return Ok(()) };
+    for line in left_out {
+        store
+            .note(&format!("boot {number}, arm {}: left out: {line}", part.arm))
+            .map_err(AppError::failed)?;
+    }
+    Ok(())
+}
+
 fn settings(job: &Job, args: &RunArgs) -> Settings {
     let mut settings = Settings::new(job.program.worker.clone());
     settings.queries.clone_from(&job.program.queries);
@@ -91,12 +110,9 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     command::deadlines(&job.study, &mut settings.deadlines);
     worklist::deadlines(&job.study, &mut settings.deadlines);
     settings.allow_busy = args.allow_busy || job.is_simulated();
+    settings.here = job.part.is_some().then(|| job.study.clone());
     settings
 }
-
-/// The note of a study that was started without a probe. It is written before anything is measured, so that
-/// `--resume` knows it however early the first part ended.
-const NOT_PROBED: &str = "the hardware was not probed (--no-probe)";
 
 /// Whether a study that goes on looks at the hardware around its blocks: as its first part did, since
 /// blocks with such looks and without are not alike. One in which no run was stored has done neither, and goes

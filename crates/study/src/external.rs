@@ -1,0 +1,120 @@
+//! External arms: levels that something outside of the program switches (firmware, a boot parameter, a kernel, another
+//! machine), so that every change of them is a boot. Which there are, and which is due. Pure.
+//!
+//! Arms take turns as A B B A, so that a steady drift from boot to boot counts for all alike; which order begins is drawn
+//! (Montgomery, *Design and Analysis of Experiments*, ch. 4; Kalibera and Jones, ISMM 2013, for the boot as the unit).
+
+use crate::boot::smt_word;
+use crate::plan::stream::{Purpose, random};
+use rand::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use threadwise_machine::BootFacts;
+
+/// Fewest and most arms of a study.
+pub const ARMS: (usize, usize) = (2, 4);
+/// Most boots of a study.
+pub const MOST_BOOTS: u32 = 100;
+/// Most blocks of a boot.
+pub const MOST_BLOCKS: u32 = 1000;
+/// Longest name of an arm.
+pub const MOST_NAME: usize = 40;
+
+/// The external arms of a study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct External {
+    /// Names of the arms. The first is what others are compared with.
+    pub arms: Vec<String>,
+    /// Boots in all.
+    pub boots: u32,
+    /// Blocks of each boot.
+    pub blocks: u32,
+    /// What is checked before a boot of an arm is measured.
+    pub expect: BTreeMap<String, Expect>,
+    /// Command that switches to an arm: program and arguments.
+    pub switch: BTreeMap<String, Vec<String>>,
+    /// Treatments with one session for each logical CPU that their placement has in the arm.
+    pub session_per_cpu: BTreeSet<String>,
+    /// Treatments that are left out in arms in which they are the same as an earlier one.
+    pub optional: BTreeSet<String>,
+    /// Treatments of the whole study, of which an arm may lack some.
+    pub treatments: u32,
+}
+
+/// What the machine has to be in an arm. `None` is not checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Expect {
+    /// Whether SMT is on.
+    pub smt: Option<bool>,
+    /// Kernel release, or how it begins: `6.1` for 6.1.0-28.
+    pub kernel: Option<String>,
+    /// Number of online logical CPUs.
+    pub cpus: Option<u32>,
+}
+
+/// The part of a study that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0: as many boots are measured wholly.
+    pub number: u32,
+    /// Name of its arm.
+    pub arm: String,
+    /// Blocks that it lacks.
+    pub blocks_left: u32,
+}
+
+/// The arm of each boot, by index, of so many arms and boots: there and back again, from the first arm or from the last.
+pub(crate) fn order(arms: usize, boots: u32, seed: u64) -> Vec<usize> {
+    let forward: Vec<usize> = match random(seed, Purpose::ExternalArms, 0).next_u32() % 2 == 1 {
+        true => (0..arms).rev().collect(),
+        false => (0..arms).collect(),
+    };
+    let there_and_back: Vec<usize> = forward.iter().chain(forward.iter().rev()).copied().collect();
+    there_and_back.into_iter().cycle().take(boots as usize).collect()
+}
+
+impl External {
+    /// Blocks of all boots.
+    pub fn all_blocks(&self) -> u32 {
+        self.boots.saturating_mul(self.blocks)
+    }
+
+    /// The arm of each boot, by index.
+    pub fn order(&self, seed: u64) -> Vec<usize> {
+        order(self.arms.len(), self.boots, seed)
+    }
+
+    /// The part that is due after so many complete blocks; `None` where nothing is left.
+    pub fn due(&self, seed: u64, blocks_done: u32) -> Option<Part> {
+        let number = blocks_done.checked_div(self.blocks)?;
+        let arm = *self.order(seed).get(number as usize)?;
+        let blocks_left = self.blocks - blocks_done % self.blocks;
+        Some(Part { number, arm: self.arms.get(arm)?.clone(), blocks_left })
+    }
+
+    /// What is not as an arm asks for, one line each.
+    pub fn unmet(&self, arm: &str, facts: &BootFacts) -> Vec<String> {
+        self.expect.get(arm).map_or_else(Vec::new, |expect| expect.unmet(facts))
+    }
+}
+
+impl Expect {
+    fn unmet(&self, facts: &BootFacts) -> Vec<String> {
+        let unknown = || "unknown".to_owned();
+        let smt = self.smt.filter(|_| facts.smt_active != self.smt).map(|wanted| {
+            format!("SMT is {} and has to be {}", smt_word(facts.smt_active), smt_word(Some(wanted)))
+        });
+        let is_release = |wanted: &str| {
+            let rest = facts.kernel.as_deref().and_then(|kernel| kernel.strip_prefix(wanted));
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let kernel = self.kernel.as_deref().filter(|wanted| !is_release(wanted)).map(|wanted| {
+            let found = facts.kernel.clone().unwrap_or_else(unknown);
+            format!("the kernel is {found} and has to be {wanted}")
+        });
+        let cpus = self.cpus.filter(|wanted| facts.online_cpus != Some(*wanted)).map(|wanted| {
+            let found = facts.online_cpus.map_or_else(unknown, |count| count.to_string());
+            format!("the number of online logical CPUs is {found} and has to be {wanted}")
+        });
+        [smt, kernel, cpus].into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! A study in one of its external arms: what the machine can do of it there, and with how many sessions. Pure.
+
+use crate::external::Part;
+use crate::load::default_sessions;
+use crate::study::MIN_BLOCKS;
+use crate::{PlanError, Role, Stopping, Study, Treatment, plan_block};
+use std::collections::BTreeSet;
+use threadwise_machine::placement::{self, Resolved};
+use threadwise_machine::{CpuSet, Draw, Placement, PlacementError, Topology};
+
+/// A study as one machine runs it in one of its arms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HereStudy {
+    /// Its treatments that the machine can do, with as many sessions as they have here, up to the end of the part.
+    pub study: Study,
+    /// What is left out here, one line each.
+    pub left_out: Vec<String>,
+}
+
+/// The study as this machine runs it until the end of a part.
+///
+/// # Errors
+/// A baseline cannot be had here, or a treatment for another reason than what the machine lacks.
+pub fn on_machine(study: &Study, topology: &Topology, part: &Part) -> Result<HereStudy, PlanError> {
+    let mut here = Study { treatments: Vec::new(), ..study.clone() };
+    let mut left_out = Vec::new();
+    let draws: Vec<Draw> =
+        (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, study.seed, block)).collect();
+    for treatment in &study.treatments {
+        match placed(study, treatment, topology)? {
+            Err(lacks) => left_out.push(format!("{}: {lacks}", treatment.name)),
+            Ok(found) => match twin(study, &here.treatments, &found, (topology, &draws)) {
+                Some(other) => {
+                    left_out.push(format!("{}: the same as {other} on this machine", treatment.name));
+                }
+                None => here.treatments.push(found),
+            },
+        }
+    }
+    let names: BTreeSet<&str> = here.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+    here.comparisons.retain(|comparison| {
+        names.contains(comparison.treatment.as_str())
+            && comparison.baseline.iter().all(|name| names.contains(name.as_str()))
+    });
+    if let Some(external) = &study.external {
+        here.design.stopping = Stopping::Blocks { blocks: (part.number + 1).saturating_mul(external.blocks) };
+    }
+    here.left_out.extend(left_out.iter().cloned());
+    Ok(HereStudy { study: here, left_out })
+}
+
+/// A treatment with its sessions on this machine, or what the machine lacks for it.
+fn placed(
+    study: &Study,
+    treatment: &Treatment,
+    topology: &Topology,
+) -> Result<Result<Treatment, String>, PlanError> {
+    let follows = study.external.as_ref().is_some_and(|all| all.session_per_cpu.contains(&treatment.name));
+    let sessions = match default_sessions(&treatment.placement, topology) {
+        Ok(sessions) if follows => sessions,
+        _ => treatment.sessions,
+    };
+    let found = Treatment { sessions, ..treatment.clone() };
+    let alone = Study { treatments: vec![found.clone()], ..study.clone() };
+    match plan_block(&alone, topology, 0) {
+        Ok(_) => Ok(Ok(found)),
+        Err(PlanError::Placement { source: PlacementError::Lacking { lacks, .. }, .. })
+            if treatment.role == Role::Compared =>
+        {
+            Ok(Err(lacks))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The name of an earlier treatment that is the same here, where the treatment is optional.
+fn twin(
+    study: &Study,
+    earlier: &[Treatment],
+    found: &Treatment,
+    (topology, draws): (&Topology, &[Draw]),
+) -> Option<String> {
+    study.external.as_ref().filter(|external| external.optional.contains(&found.name))?;
+    let occupied = |treatment: &Treatment, draw: &Draw| -> Option<Vec<CpuSet>> {
+        let parsed: Placement = treatment.placement.parse().ok()?;
+        let Resolved { mut sessions, .. } =
+            placement::resolve(&parsed, topology, draw, treatment.sessions, treatment.pin).ok()?;
+        sessions.sort_unstable();
+        Some(sessions)
+    };
+    let same = |other: &&Treatment| {
+        other.role == Role::Compared
+            && (&other.group, other.sessions, &other.memory, &other.service, &other.options)
+                == (&found.group, found.sessions, &found.memory, &found.service, &found.options)
+            && draws.iter().all(|draw| {
+                let cpus = occupied(found, draw);
+                cpus.is_some() && cpus == occupied(other, draw)
+            })
+    };
+    earlier.iter().find(same).map(|other| other.name.clone())
+}
