@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod engine;
+pub mod insert;
 pub mod load;
 pub mod look;
 pub mod observation;

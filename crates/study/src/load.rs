@@ -21,6 +21,7 @@ mod parse;
 mod policy;
 mod quota;
 mod raw;
+mod rows;
 mod seat;
 mod sites;
 mod sweep;
