@@ -13,7 +13,7 @@ const LEAST_LINES: usize = 20;
 /// Commands that switch, each ended at every moment.
 const SWITCHING: [(&str, &str); 2] =
     [("off", "threadwise smt off --yes"), ("offline", "threadwise smt off --offline --yes")];
-/// The journal is there; the first logical CPU has gone; all have.
+/// The journal and the watchdog are there; the first logical CPU has gone; all have.
 const MOMENTS: [&str; 3] = ["journalled", "begun", "switched"];
 /// Who is killed; after the second nobody is left, and `threadwise smt restore` has to do it.
 const KILLED: [&str; 2] = ["runner", "both"];

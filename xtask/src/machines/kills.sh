@@ -34,9 +34,20 @@ state() {
 }
 
 # Moments of a process that switches.
-journalled() { set -- $J/smt.*; [ -s "$1" ]; }
+journalled() { set -- $J/smt.*; [ -s "$1" ] && watched; }
 begun() { read -r now < $C/online; [ "$now" != "$online" ]; }
 switched() { read -r now < $C/online; [ "$now" = 0,2,4,6 ]; }
+
+# The watchdogs that there are, in $dogs.
+watched() {
+    dogs=
+    # The pattern is no word of its own command.
+    for path in $(grep -l 'smt-watchdo[g]' /proc/[0-9]*/cmdline 2> /dev/null); do
+        path=${path#/proc/}
+        dogs="$dogs ${path%/cmdline}"
+    done
+    [ -n "$dogs" ]
+}
 
 # Stops the process $pid at a moment; fails where it has ended before. One that is waited for has no program.
 stop_at() {
@@ -55,14 +66,14 @@ ended() {
         pid=$!
         if stop_at $moment; then
             read -r at < $C/online
-            dog=$(pgrep -f smt-watchdog)
+            watched || echo "case $name: it has no watchdog"
             case $what in
                 runner) kill -9 $pid ;;
-                both) kill -9 $dog $pid ;;
+                both) kill -9 $dogs $pid ;;
                 ctrl-c) kill -INT $pid; kill -CONT $pid ;;
             esac
             wait $pid
-            while pgrep -f smt-watchdog > /dev/null; do sleep 0.1; done
+            while watched; do sleep 0.1; done
             [ $what = both ] && threadwise smt restore > log 2>&1
             compare "$name with $at online"
             return

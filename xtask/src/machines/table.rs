@@ -14,7 +14,7 @@ Each machine is a guest that QEMU emulates in software, with Debian's kernel for
 siblings, NUMA nodes and clusters of every logical CPU, what is offline, what is allowed, the quota. *placements*: every \
 placement is the logical CPUs that were worked out by hand, or cannot be had for the right reason. *smt*: what is online after \
 `threadwise smt off`, `on`, `off --offline` and `restore`. *kills*: `smt off` and `smt off --offline` are ended when their \
-journal is there, when the first logical CPU has gone and when all have: by SIGKILL of the process, by SIGKILL of the \
+journal and their watchdog are there, when the first logical CPU has gone and when all have: by SIGKILL of the process, by SIGKILL of the \
 process and its watchdog, after which `smt restore` puts back, by Ctrl-C, and by an error; after each, what is online, \
 `smt/control`, cpusets of control groups of version 1, masks of tasks, affinities of interrupts and a logical CPU that an \
 administrator has taken offline are as before. The others are small \
