@@ -18,7 +18,7 @@ use super::raw::{RawOptions, RawTreatment, option_value};
 use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
-use super::{budget, comparisons, data, rows};
+use super::{budget, comparisons, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{OptionValue, Options, Role, Study, Treatment, command, tpch, worklist};
 
@@ -96,7 +96,6 @@ pub(super) fn expand(
         quota::fit(&mut study, reached, overrides);
     }
     budget::settle(&mut study, file, overrides)?;
-    rows::fit(&mut study, overrides, file.is_preset);
     Ok(study)
 }
 
