@@ -6,6 +6,7 @@
 use super::machine::Machine;
 use crate::guest::arch::X86_64;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A study and what it is run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +31,9 @@ pub const INSERT_SQLITE: Study =
 /// The same into tables in memory.
 pub const INSERT_NATIVE: Study = Study { words: "insert-smt --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
 
-/// What `threadwise run` does by itself, in little time: of two cores without siblings A, A', one logical CPU and two
-/// cores.
-pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 8 };
+/// What `threadwise run` does by itself, in little time: of four cores without siblings, with little data and with much, A,
+/// A', two sessions on one logical CPU and on two cores; and with much data four and six sessions; two blocks.
+pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 20 };
 
 impl Study {
     /// Commands of a shell: runs it, writes its runs without their readings, and what its report begins with.
@@ -52,7 +53,14 @@ impl Study {
         let mut found: Vec<String> = runs.iter().filter_map(|run| misplaced(machine, run)).collect();
         if valid != self.runs || runs.len() != self.runs {
             let others = output.lines().filter(|line| !line.starts_with('{')).collect::<Vec<_>>().join(" / ");
-            found.push(format!("{valid} of {} runs are valid, not {}: {others}", runs.len(), self.runs));
+            let treatments: BTreeSet<String> = runs.iter().map(|run| run["treatment"].to_string()).collect();
+            let treatments: Vec<String> = treatments.into_iter().collect();
+            found.push(format!(
+                "{valid} of {} runs ({}) are valid, not {}: {others}",
+                runs.len(),
+                treatments.join(", "),
+                self.runs
+            ));
         }
         // On other processors nothing shows that they are emulated.
         let is_seen = machine.guest.arch == &X86_64;
@@ -129,7 +137,7 @@ mod tests {
     fn failed_runs_missing_ones_and_a_silent_report_are_faults() {
         let study = Study { words: "", runs: 1 };
         let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
-        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs are valid, not 1"), "{failed:?}");
+        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"), "{failed:?}");
         let none = study.judged(&MACHINES[0], "threadwise: no room\n");
         assert!(none[0].ends_with("not 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
     }
