@@ -50,7 +50,7 @@ impl Engine for Firebird {
 
     /// Its block is a page of our databases.
     fn properties(&self) -> Properties {
-        Properties { block_bytes: home::PAGE_BYTES, ..Properties::default() }
+        Properties { block_bytes: home::PAGE_BYTES, row_bytes: workload::ROW_BYTES, ..Properties::default() }
     }
 
     /// Its own sessions end with their pipes.

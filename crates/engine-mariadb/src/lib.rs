@@ -66,7 +66,7 @@ impl Engine for Mariadb {
 
     /// Its block is InnoDB's page.
     fn properties(&self) -> Properties {
-        Properties { block_bytes: 16384, ..Properties::default() }
+        Properties { block_bytes: 16384, row_bytes: workload::ROW_BYTES, ..Properties::default() }
     }
 
     fn known_by(&self) -> KnownBy {

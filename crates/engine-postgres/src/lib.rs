@@ -68,6 +68,7 @@ impl Engine for Postgres {
             block_bytes: 8192,
             dialect: Some(error::ENGINE.to_owned()),
             holds_plans: true,
+            row_bytes: workload::ROW_BYTES,
             tpch_bytes: 1_830_000_000,
             ..Properties::default()
         }

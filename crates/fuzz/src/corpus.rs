@@ -8,17 +8,20 @@ use threadwise_machine::{BootFacts, Topology};
 use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{
-    BlockPlan, CpuTimes, CpuTimesSum, OptionValue, QueryExecution, Reading, Run, RunStatus, SessionSlice,
-    Slice, Stopping, Study, Treatment, command, plan_block, presets, worklist,
+    BlockPlan, CpuTimes, CpuTimesSum, LongWindows, OptionValue, QueryExecution, Reading, Run, RunStatus,
+    SessionSlice, Slice, Stopping, Study, Treatment, command, plan_block, plan_long_block, presets, worklist,
 };
 
 const BLOCKS: u32 = 8;
 const MOST_TREATMENTS: usize = 6;
+/// Studies that are there once more with long windows.
+const WITH_LONG_WINDOWS: usize = 2;
+const LONG_WINDOWS: LongWindows = LongWindows { blocks: 3, window_ns: 10_000_000_000 };
 /// In every text of a file that another program or another machine has a say in: an escape, a CSI in one
 /// character, direction marks, nothing visible, a soft hyphen, a tag, a line's end that is none.
 const DECEPTIVE: &str = "\u{1b}[31m\u{9b}2J\u{202e}b\u{200b}\u{2066}c\u{ad}\u{e0041}\u{2028}e";
 
-/// Every preset that one of the machines can run, with few treatments and rounds.
+/// Every preset that one of the machines can run, with few treatments and rounds; some once more with long windows.
 ///
 /// # Errors
 /// A preset that comes with the program cannot be read.
@@ -47,7 +50,17 @@ pub fn studies(topologies: &[Topology]) -> Result<Vec<(Study, Topology)>, String
             resolved.filter_map(|(study, topology)| Some((cut(study.ok()?), topology.clone()))).next(),
         );
     }
-    Ok(found)
+    let timed = found.iter().filter(|(study, _)| !study.is_fixed_work() && study.quota.is_none());
+    let with_long_windows = |(study, topology): &(Study, Topology)| {
+        let mut study = study.clone();
+        study.design.long_windows = Some(LONG_WINDOWS);
+        (study, topology.clone())
+    };
+    let long: Vec<_> = timed.take(WITH_LONG_WINDOWS).map(with_long_windows).collect();
+    match long.len() {
+        WITH_LONG_WINDOWS => Ok(found.into_iter().chain(long).collect()),
+        few => Err(format!("{few} studies could have long windows")),
+    }
 }
 
 /// The first treatments and what compares them: a small file is mutated where it matters.
@@ -111,6 +124,16 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
         }
         store.block_complete(block, 0, f64::from(block) + 0.9).map_err(failed)?;
     }
+    for number in 0..study.design.long_windows.map_or(0, |long| long.blocks) {
+        let plan = plan_long_block(study, topology, number).map_err(|error| error.to_string())?;
+        let Some(plan) = plan else { return Err("a block of long windows has no plan".to_owned()) };
+        let began_s = f64::from(BLOCKS) + 100.0 * f64::from(number);
+        store.block_started(plan.block, 0, began_s).map_err(failed)?;
+        for at in 0..study.treatments.len() {
+            store.append_run(&run(random, study, &plan, at)).map_err(failed)?;
+        }
+        store.block_complete(plan.block, 0, began_s + 90.0).map_err(failed)?;
+    }
     store.note(&format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
     store.finish(EndState::Complete).map_err(failed)
 }
@@ -156,8 +179,15 @@ fn slice(random: &mut Random, study: &Study, treatment: &Treatment, plan: &Block
     let sessions = treatment.sessions as usize;
     let scripts = plan.scripts(round as u32, sessions);
     let sequence = u64::from(plan.block) * 1000 + round as u64;
-    let window_ns = if study.is_fixed_work() { 900_000_000 } else { study.design.slice_ns };
-    let one = |at: usize| session(random, window_ns, scripts.get(at).map_or(&[][..], Vec::as_slice));
+    let window_ns = if study.is_fixed_work() { 900_000_000 } else { plan.window_ns };
+    let one = |at: usize| {
+        let mut session = session(random, window_ns, scripts.get(at).map_or(&[][..], Vec::as_slice));
+        let pieces = plan.piece_ns.map_or(0, |piece_ns| window_ns.div_ceil(piece_ns));
+        // What a stall leaves of a piece, now and then.
+        session.rows_by_piece =
+            (0..pieces).map(|_| session.rows / pieces / [1, 1, 1, 8][random.below(4)]).collect();
+        session
+    };
     let sessions: Vec<SessionSlice> = (0..sessions).map(one).collect();
     let used: u64 = sessions.iter().map(|session| session.cpu_ns).sum();
     let times = |cpu: u32| CpuTimes { cpu, busy_ns: used / 16, steal_ns: 1000, total_ns: window_ns };

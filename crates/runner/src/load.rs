@@ -17,6 +17,7 @@ use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_engine::{Engine, LoadRequest};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::engine::Properties;
+use threadwise_study::insert::{self, added_bytes};
 use threadwise_study::{OptionValue, Study, Treatment, tpch};
 use threadwise_tpch::TpchOptions;
 
@@ -129,7 +130,7 @@ pub fn known_bytes(study: &Study) -> u64 {
     match study.workload.as_str() {
         _ if engine.simulated => 0,
         "logical-io" => blocks_bytes(study, &engine),
-        "insert" => seeded_bytes(study, &engine),
+        insert::WORKLOAD => seeded_bytes(study, &engine),
         tpch::WORKLOAD => query_bytes(study, &engine),
         _ => 0,
     }
@@ -144,11 +145,8 @@ fn query_bytes(study: &Study, engine: &Properties) -> u64 {
 
 /// Each treatment inserts into a copy of its own of a seeded table.
 fn seeded_bytes(study: &Study, engine: &Properties) -> u64 {
-    let rows = |treatment: &Treatment| match treatment.options.get("seed_rows") {
-        Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),
-        _ => 0,
-    };
-    let bytes = study.treatments.iter().map(|treatment| rows(treatment).saturating_mul(engine.row_bytes));
+    let rows = study.treatments.iter().map(insert::seed_rows);
+    let bytes = rows.map(|rows| rows.saturating_mul(engine.row_bytes));
     bytes.fold(0, u64::saturating_add)
 }
 
@@ -206,9 +204,10 @@ pub fn load_all(
             .map_err(|error| fail(treatment, Failure::new("protocol", error.to_string())))?;
         let loaded = load_one(&mut worker, (&wire, connections), settings, stop)
             .map_err(|why| fail(treatment, why))?;
-        // Every parked worker keeps its own cache.
+        // Every parked worker keeps its own cache, and its table in memory.
+        let cached_bytes = loaded.bytes.saturating_mul(u64::from(treatment.sessions));
         memory_bytes =
-            memory_bytes.saturating_add(loaded.bytes.saturating_mul(u64::from(treatment.sessions)));
+            memory_bytes.saturating_add(cached_bytes).saturating_add(added_bytes(study, treatment));
         guard::check_memory(memory_bytes, memory_limit)?;
         guard::check_disk(folders.data, loaded.bytes, guard::read_free_bytes(folders.data))?;
         data.notes.extend(loaded.notes.into_iter().filter(|note| notes.insert(note.clone())));
@@ -312,7 +311,7 @@ mod tests {
         assert_eq!(known_bytes(&study(vec![treatment(9, &[])])), 0);
         assert_eq!(known_bytes(&study(vec![treatment(9, &[blocks(i64::MAX)])])), u64::MAX);
         let seeded = || treatment(2, &[("seed_rows", OptionValue::Integer(1000))]);
-        let mut inserts = study(vec![seeded(), seeded(), treatment(1, &[])]);
+        let mut inserts = study(vec![seeded(), seeded()]);
         inserts.workload = "insert".into();
         assert_eq!(known_bytes(&inserts), 2000 * 165);
         inserts.engine_properties = Some(Properties { row_bytes: 0, ..Properties::default() });

@@ -37,6 +37,8 @@ pub struct Properties {
     pub holds_plans: bool,
     /// Bytes on disk of a row of the workload `insert` with its index; 0 where rows lie in memory.
     pub row_bytes: u64,
+    /// Bytes of memory of a row of `insert` where rows lie in memory and not on disk, those that are inserted included.
+    pub row_memory_bytes: u64,
     /// Bytes on disk of a data set of TPC-H of scale factor 1 that it has loaded, indexes included; 0 where
     /// it loads none, or nobody has measured it.
     pub tpch_bytes: u64,
@@ -53,6 +55,7 @@ impl Default for Properties {
             holds_plans: false,
             // SQLite's file has as many.
             row_bytes: 165,
+            row_memory_bytes: 0,
             tpch_bytes: 0,
         }
     }
@@ -71,6 +74,7 @@ impl Properties {
         };
         within("block_bytes", self.block_bytes, 1, MAX_BLOCK_BYTES)
             .or_else(|| within("row_bytes", self.row_bytes, 0, MAX_ESTIMATE_BYTES))
+            .or_else(|| within("row_memory_bytes", self.row_memory_bytes, 0, MAX_ESTIMATE_BYTES))
             .or_else(|| within("tpch_bytes", self.tpch_bytes, 0, MAX_ESTIMATE_BYTES))
             .or_else(|| {
                 let strange = self.dialect.as_ref().is_some_and(|name| !is_word(name));
@@ -93,6 +97,9 @@ mod tests {
         assert!(fault(Properties { block_bytes: 0, ..usual.clone() }).starts_with("block_bytes is 0"));
         assert!(fault(Properties { block_bytes: 1 << 40, ..usual.clone() }).contains("block_bytes"));
         assert!(fault(Properties { row_bytes: u64::MAX, ..usual.clone() }).contains("row_bytes"));
+        assert!(
+            fault(Properties { row_memory_bytes: u64::MAX, ..usual.clone() }).contains("row_memory_bytes")
+        );
         assert!(fault(Properties { tpch_bytes: u64::MAX, ..usual.clone() }).contains("tpch_bytes"));
         for name in ["two words", "a\nb", "ü", &"x".repeat(101)] {
             let strange = Properties { dialect: Some(name.to_owned()), ..usual.clone() };

@@ -23,6 +23,7 @@ mod parse;
 mod policy;
 mod quota;
 mod raw;
+mod rows;
 mod seat;
 mod sites;
 mod sweep;
@@ -49,7 +50,9 @@ impl StudyFile {
     /// An override that cannot be, a placement or memory policy that the machine lacks and that is
     /// not optional, a budget too small for 8 blocks, data over the memory limit.
     pub fn resolve(&self, topology: &Topology, overrides: &Overrides) -> Result<Study, LoadError> {
-        expand::expand(self, topology, overrides)
+        let mut study = expand::expand(self, topology, overrides)?;
+        rows::fit(&mut study, overrides, self.is_preset);
+        Ok(study)
     }
 }
 

@@ -121,26 +121,28 @@ fn any_design() -> impl Strategy<Value = Design> {
 
 fn any_properties() -> impl Strategy<Value = Properties> {
     let flags = any::<[bool; 4]>();
-    (flags, 1_u64..1 << 20, prop::option::of("[a-z_-]{1,9}"), 0_u64..1000, 0_u64..1 << 40).prop_map(
-        |(
-            [simulated, service_threads, reads_files, holds_plans],
-            block_bytes,
-            dialect,
-            row_bytes,
-            tpch_bytes,
-        )| {
-            Properties {
-                simulated,
+    (flags, 1_u64..1 << 20, prop::option::of("[a-z_-]{1,9}"), [0_u64..1000, 0_u64..1000], 0_u64..1 << 40)
+        .prop_map(
+            |(
+                [simulated, service_threads, reads_files, holds_plans],
                 block_bytes,
-                service_threads,
                 dialect,
-                reads_files,
-                holds_plans,
-                row_bytes,
+                [row_bytes, row_memory_bytes],
                 tpch_bytes,
-            }
-        },
-    )
+            )| {
+                Properties {
+                    simulated,
+                    block_bytes,
+                    service_threads,
+                    dialect,
+                    reads_files,
+                    holds_plans,
+                    row_bytes,
+                    row_memory_bytes,
+                    tpch_bytes,
+                }
+            },
+        )
 }
 
 #[test]

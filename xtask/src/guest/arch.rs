@@ -4,7 +4,7 @@
 //! system's, which are looked up in lists of their own below `target/`, so that the system's apt is left as it is.
 
 use crate::command::Task;
-use crate::packages::Package;
+use crate::packages::{self, Package};
 
 /// A kind of processor.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,6 +91,11 @@ impl Arch {
         Ok(settings.into_iter().flat_map(|setting| ["-o".to_owned(), setting]).collect())
     }
 
+    /// Whether apt's lists may be brought up to date unasked: the system's in CI, those below `target/` always.
+    pub fn may_update(&self) -> bool {
+        !self.is_host() || (packages::is_ci() && packages::is_root())
+    }
+
     /// Brings apt's lists up to date.
     ///
     /// # Errors
@@ -113,6 +118,7 @@ mod tests {
             _ => (&X86_64, &AARCH64),
         };
         assert_eq!(host.apt(), Ok(Vec::new()));
+        assert!(other.may_update());
         let options = other.apt().unwrap();
         assert!(options.contains(&format!("APT::Architectures={}", other.debian)), "{options:?}");
         assert!(options.iter().any(|option| option.starts_with("Dir::State::lists=/")), "{options:?}");

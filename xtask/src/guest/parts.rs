@@ -46,7 +46,7 @@ impl Parts {
         let (program, how) = dist::for_guest(arch.name)?;
         let threadwise = static_program(&program, &how)?;
         let busybox = fetched(arch, "busybox-static")?.join("bin/busybox");
-        let kernel = newest(arch).or_else(|why| match packages::is_ci() && packages::is_root() {
+        let kernel = newest(arch).or_else(|why| match arch.may_update() {
             // Lists that were never fetched have no kernel.
             true => arch.update().and_then(|()| newest(arch)),
             false => Err(why),
@@ -125,7 +125,7 @@ fn fetched(arch: &Arch, package: &str) -> Result<PathBuf, String> {
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let download =
         Task::new("sh", &["-c", script, &part.to_string_lossy()]).more(&options).more(&["download", package]);
-    download.run().or_else(|why| match packages::is_ci() && packages::is_root() {
+    download.run().or_else(|why| match arch.may_update() {
         true => arch.update().and_then(|()| download.run()),
         false => Err(format!("{why}; apt-get update may help")),
     })?;

@@ -2,6 +2,7 @@
 //!
 //! Each command's output stands between two lines of ours on the serial console, the second with its exit status.
 
+use super::kills;
 use super::machine::Machine;
 use super::studies::{self, Study};
 use super::switching;
@@ -14,10 +15,10 @@ use std::time::{Duration, Instant};
 const BEGIN: &str = "@begin ";
 const END: &str = "@end ";
 
-/// Most time that a guest may take; on a quiet host it boots in 5 to 11 s, and a study takes 40 s.
+/// Most time that a guest may take; on a quiet host it boots in 5 to 11 s, and what is done on it takes 40 to 120 s.
 const BOOT_LIMIT: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
-const STUDY_LIMIT: Duration = Duration::from_secs(240);
+const CHECK_LIMIT: Duration = Duration::from_secs(360);
 
 /// Something that is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,15 +31,31 @@ pub enum Check {
     Smt,
     /// Cached reads on SQLite, each run on the right logical CPUs.
     LogicalIo,
+    /// Inserts on SQLite; by `--all`.
+    InsertSqlite,
+    /// Inserts on the native engine; by `--all`.
+    InsertNative,
     /// A log writer near and far on the native engine; by `--all`.
     LogWriter,
     /// What `threadwise run` measures by itself; by `--all`.
     Main,
+    /// Processes that switch SMT are killed; all moments and ways by `--all`. It takes logical CPUs from the machine, and
+    /// comes last.
+    Kills,
 }
 
 /// All, in the order in which a machine does them.
-pub const CHECKS: [Check; 6] =
-    [Check::Topology, Check::Placements, Check::Smt, Check::LogicalIo, Check::LogWriter, Check::Main];
+pub const CHECKS: [Check; 9] = [
+    Check::Topology,
+    Check::Placements,
+    Check::Smt,
+    Check::LogicalIo,
+    Check::InsertSqlite,
+    Check::InsertNative,
+    Check::LogWriter,
+    Check::Main,
+    Check::Kills,
+];
 
 /// How a check ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,23 +81,33 @@ impl Check {
             Self::Placements => "placements",
             Self::Smt => "smt",
             Self::LogicalIo => "logical-io",
+            Self::InsertSqlite => "insert-sqlite",
+            Self::InsertNative => "insert-native",
             Self::LogWriter => "log-writer",
             Self::Main => "run",
+            Self::Kills => "kills",
         }
     }
 
     /// The study that it is.
     fn study(self) -> Option<Study> {
         match self {
-            Self::Topology | Self::Placements | Self::Smt => None,
+            Self::Topology | Self::Placements | Self::Smt | Self::Kills => None,
             Self::LogicalIo => Some(studies::LOGICAL_IO),
+            Self::InsertSqlite => Some(studies::INSERT_SQLITE),
+            Self::InsertNative => Some(studies::INSERT_NATIVE),
             Self::LogWriter => Some(studies::LOG_WRITER),
             Self::Main => Some(studies::MAIN),
         }
     }
 
+    /// Whether it is done on every machine, in a few seconds.
+    fn is_on_all(self) -> bool {
+        matches!(self, Self::Topology | Self::Placements)
+    }
+
     fn is_quick(self) -> bool {
-        !matches!(self, Self::LogWriter | Self::Main)
+        !matches!(self, Self::InsertSqlite | Self::InsertNative | Self::LogWriter | Self::Main)
     }
 
     /// The command, or `None` where it is not for this machine.
@@ -92,18 +119,23 @@ impl Check {
                 let asked = machine.placements.iter().map(|(text, _)| format!(" --placement {text}"));
                 Some(format!("threadwise topology --json{}", asked.collect::<String>()))
             }
-            Self::Smt => machine.is_switched.then(switching::command),
-            _ => self.study().filter(|_| machine.studies.contains(&self.name())).map(Study::command),
+            _ if !machine.checks.contains(&self.name()) => None,
+            Self::Smt => Some(switching::command()),
+            Self::Kills => Some(kills::command(is_all)),
+            _ => self.study().map(Study::command),
         }
     }
 
     /// What is wrong with the output of its command.
-    fn judged(self, machine: &Machine, output: &Output) -> Vec<String> {
+    fn judged(self, machine: &Machine, is_all: bool, output: &Output) -> Vec<String> {
         if let Some(study) = self.study() {
             return study.judged(machine, &output.text);
         }
         if self == Self::Smt {
             return switching::judged(machine, &output.text);
+        }
+        if self == Self::Kills {
+            return kills::judged(is_all, &output.text);
         }
         if output.status != 0 {
             let last = output.text.lines().last().unwrap_or_default();
@@ -147,8 +179,8 @@ pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome
     }));
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     let guest = Guest { commands: &commands, ..machine.guest.clone() };
-    let studies = tried.iter().filter(|(check, _)| check.study().is_some()).count() as u32;
-    let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + STUDY_LIMIT * studies;
+    let long = tried.iter().filter(|(check, _)| !check.is_on_all()).count() as u32;
+    let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + CHECK_LIMIT * long;
     let mut running = guest.boot(parts, limit)?;
     let mut outcomes: Vec<Outcome> = CHECKS.into_iter().map(|check| Outcome { check, found: None }).collect();
     for (check, _) in tried {
@@ -156,7 +188,7 @@ pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome
             &mut || Ok(running.line(Instant::now() + limit)?.map(|line| line.text)),
             check.name(),
         ) {
-            Ok(output) => check.judged(machine, &output),
+            Ok(output) => check.judged(machine, is_all, &output),
             Err(why) => vec![why],
         };
         outcomes
@@ -207,16 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn studies_of_machines_are_checks() {
-        let known = |name: &&str| CHECKS.iter().any(|check| check.name() == *name && check.study().is_some());
-        assert!(super::super::list::MACHINES.iter().flat_map(|machine| machine.studies).all(known));
+    fn checks_of_machines_are_there() {
+        let known = |name: &&str| CHECKS.iter().any(|check| check.name() == *name && !check.is_on_all());
+        assert!(super::super::list::MACHINES.iter().flat_map(|machine| machine.checks).all(known));
     }
 
     #[test]
     fn a_failed_command_and_no_json_are_faults() {
         let machine = &super::super::list::MACHINES[0];
-        let of =
-            |text: &str, status| Check::Topology.judged(machine, &Output { text: text.to_owned(), status });
+        let of = |text: &str, status| {
+            Check::Topology.judged(machine, false, &Output { text: text.to_owned(), status })
+        };
         assert_eq!(of("threadwise: no such file\n", 1), ["exit status 1: threadwise: no such file"]);
         assert!(of("x", 0)[0].starts_with("no JSON"));
         assert!(!of("{}", 0).is_empty());

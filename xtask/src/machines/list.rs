@@ -21,19 +21,27 @@ const FOUR_NODES: [Node<'_>; 4] = [
     Node { cpus: "6-7", memory_mib: 256 },
 ];
 
+/// One that is quick, with nothing special, which others differ from.
+pub const PLAIN: Machine = Machine {
+    name: "",
+    about: "",
+    is_quick: true,
+    guest: SMALLEST,
+    offline: &[],
+    allowed: None,
+    quota_cpus: None,
+    before: &[],
+    checks: &[],
+    placements: &[],
+};
+
 /// All of them. A part of a few is `quick`, which CI boots; `--all` boots each.
 pub static MACHINES: [Machine; 11] = [
     Machine {
         name: "two-packages-smt",
         about: "2 packages of 2 cores of 2 threads, a NUMA node each",
-        is_quick: true,
         guest: Guest { smp: [2, 2, 2], numa: &TWO_NODES, distances: &[[0, 1, 21], [1, 0, 21]], ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: true,
-        studies: &["logical-io", "log-writer"],
+        checks: &["smt", "logical-io", "log-writer", "insert-sqlite", "insert-native", "kills"],
         placements: &[
             ("one-cpu", Cpus("0")),
             ("same-core", Cpus("0-1")),
@@ -56,18 +64,13 @@ pub static MACHINES: [Machine; 11] = [
             ("1c4t", Lacks("4 allowed logical CPUs")),
             ("9", Lacks("9")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "one-package-smt",
         about: "1 package of 2 cores of 2 threads",
-        is_quick: true,
         guest: Guest { smp: [1, 2, 2], ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: true,
-        studies: &[],
+        checks: &["smt"],
         placements: &[
             ("same-core", Cpus("0-1")),
             ("same-package", Cpus("0,2")),
@@ -75,18 +78,13 @@ pub static MACHINES: [Machine; 11] = [
             ("half-cores", Cpus("0-1")),
             ("cross-package", Lacks("package")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "four-packages",
         about: "4 packages of 1 core of 2 threads, a NUMA node each",
-        is_quick: true,
         guest: Guest { smp: [4, 1, 2], numa: &FOUR_NODES, ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: true,
-        studies: &[],
+        checks: &["smt"],
         placements: &[
             ("cross-package", Cpus("0,2")),
             ("4s1c1t", Cpus("0,2,4,6")),
@@ -94,36 +92,24 @@ pub static MACHINES: [Machine; 11] = [
             ("1c2t@n3", Cpus("6-7")),
             ("same-package", Lacks("core")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "no-smt",
         about: "1 package of 4 cores without SMT",
-        is_quick: true,
         guest: Guest { smp: [1, 4, 1], ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("same-package", Cpus("0-1")),
             ("no-smt", Cpus("0-3")),
             ("same-core", Lacks("SMT siblings")),
             ("half-cores", Lacks("SMT siblings")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "one-cpu",
         about: "1 logical CPU",
-        is_quick: true,
         guest: SMALLEST,
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("one-cpu", Cpus("0")),
             ("all", Cpus("0")),
@@ -131,35 +117,24 @@ pub static MACHINES: [Machine; 11] = [
             ("same-package", Lacks("core")),
             ("cross-package", Lacks("package")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "memory-only-node",
         about: "1 package of 2 cores of 2 threads, and a NUMA node of memory alone",
-        is_quick: true,
         guest: Guest { smp: [1, 2, 2], numa: &MEMORY_ONLY, ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("same-core", Cpus("0-1")),
             ("2c1t@n0", Cpus("0,2")),
             ("1c1t@n1", Lacks("the most is 0")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "offline-at-boot",
         about: "1 package of 4 cores of 2 threads, of which the last 3 logical CPUs are offline from the start",
-        is_quick: true,
         guest: Guest { smp: [1, 4, 2], kernel: "maxcpus=5", ..SMALLEST },
         offline: &[5, 6, 7],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("all", Cpus("0-4")),
             ("no-smt", Cpus("0,2,4")),
@@ -167,13 +142,12 @@ pub static MACHINES: [Machine; 11] = [
             ("3c2t", Lacks("3 cores with 2")),
             ("5", Lacks("5")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "cgroup2",
         about: "1 package of 4 cores of 2 threads; in a cpuset of 5 logical CPUs and a quota of 1.5 (cgroup v2)",
-        is_quick: true,
         guest: Guest { smp: [1, 4, 2], ..SMALLEST },
-        offline: &[],
         allowed: Some("1-5"),
         quota_cpus: Some(1.5),
         before: &[
@@ -184,21 +158,18 @@ pub static MACHINES: [Machine; 11] = [
             "echo '150000 100000' > /sys/fs/cgroup/pod/cpu.max",
             "echo $$ > /sys/fs/cgroup/pod/cgroup.procs",
         ],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("all", Cpus("1-5")),
             ("same-core", Cpus("2-3")),
             ("no-smt", Cpus("1-2,4")),
             ("0", Lacks("0")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "cgroup1",
         about: "1 package of 4 cores of 2 threads; in a cpuset of 5 logical CPUs and a quota of 1.5 (cgroup v1)",
-        is_quick: true,
         guest: Guest { smp: [1, 4, 2], ..SMALLEST },
-        offline: &[],
         allowed: Some("1-5"),
         quota_cpus: Some(1.5),
         before: &[
@@ -213,48 +184,38 @@ pub static MACHINES: [Machine; 11] = [
             "echo 150000 > /sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us",
             "echo $$ > /sys/fs/cgroup/cpu/pod/tasks",
         ],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("all", Cpus("1-5")),
             ("same-core", Cpus("2-3")),
             ("no-smt", Cpus("1-2,4")),
             ("0", Lacks("0")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "64-cpus",
         about: "2 packages of 16 cores of 2 threads",
         is_quick: false,
         guest: Guest { smp: [2, 16, 2], memory_mib: 1024, ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: false,
-        studies: &[],
         placements: &[
             ("all", Cpus("0-63")),
             ("cross-package", Cpus("0,32")),
             ("2s8c2t", Cpus("0-15,32-47")),
             ("17c1t", Lacks("core")),
         ],
+        ..PLAIN
     },
     Machine {
         name: "aarch64-clusters",
         about: "aarch64: 1 package of 2 clusters of 2 cores",
         is_quick: false,
         guest: Guest { arch: &AARCH64, smp: [1, 4, 1], clusters: 2, memory_mib: 2048, ..SMALLEST },
-        offline: &[],
-        allowed: None,
-        quota_cpus: None,
-        before: &[],
-        is_switched: false,
-        studies: &["run"],
+        checks: &["run"],
         placements: &[
             ("same-package", Cpus("0-1")),
             ("no-smt", Cpus("0-3")),
             ("same-core", Lacks("SMT siblings")),
         ],
+        ..PLAIN
     },
 ];

@@ -23,10 +23,8 @@ pub struct Machine {
     pub quota_cpus: Option<f64>,
     /// Commands of a shell before all others.
     pub before: &'static [&'static str],
-    /// Whether SMT is switched on it.
-    pub is_switched: bool,
-    /// Studies that are run on it, by the names of their checks.
-    pub studies: &'static [&'static str],
+    /// Checks that are not done on every machine, by their names.
+    pub checks: &'static [&'static str],
     /// Placements and what they are here.
     pub placements: &'static [(&'static str, Wanted)],
 }
@@ -198,6 +196,7 @@ fn in_range(range: &str, number: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::list::PLAIN;
     use super::*;
     use crate::guest::{Node, SMALLEST};
     use serde_json::json;
@@ -207,16 +206,10 @@ mod tests {
             [Node { cpus: "0-1", memory_mib: 64 }, Node { cpus: "2-3", memory_mib: 64 }];
         Machine {
             name: "two",
-            about: "",
-            is_quick: true,
             guest: Guest { smp: [2, 1, 2], numa: &NODES, ..SMALLEST },
             offline: &[3],
-            allowed: None,
-            quota_cpus: None,
-            before: &[],
-            is_switched: false,
-            studies: &[],
             placements: &[("same-core", Wanted::Cpus("0-1")), ("2s1c2t", Wanted::Lacks("siblings"))],
+            ..PLAIN
         }
     }
 

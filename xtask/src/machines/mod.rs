@@ -5,6 +5,7 @@
 //! mean nothing, and none is looked at.
 
 mod checks;
+mod kills;
 mod list;
 mod machine;
 mod studies;
@@ -67,6 +68,7 @@ type Row = (&'static Machine, Vec<Outcome>);
 /// elsewhere a skip that says so.
 pub fn run(words: &[&str]) -> Result<(), String> {
     let options = Options::read(words)?;
+    let begun = Instant::now();
     let mut rows: Vec<Row> = Vec::new();
     let are_all = options.is_all && options.names.is_empty();
     for machine in MACHINES.iter().filter(|machine| options.has(machine)) {
@@ -80,6 +82,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
         }
     }
     println!("\n{}", table::of(&rows));
+    println!("{:.1} minutes", begun.elapsed().as_secs_f64() / 60.0);
     if are_all && std::env::var_os(WRITE_DOCS).is_some() {
         std::fs::write(DOCUMENT, table::document(&rows))
             .map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))?;

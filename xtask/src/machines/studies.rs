@@ -6,6 +6,7 @@
 use super::machine::Machine;
 use crate::guest::arch::X86_64;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A study and what it is run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +23,17 @@ pub const LOGICAL_IO: Study =
 /// The log writer of the native engine near and far, with memory of its own node and of the other one.
 pub const LOG_WRITER: Study = Study { words: "log-writer --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
 
-/// What `threadwise run` does by itself, in little time: of two cores without siblings A, A', one logical CPU and two
-/// cores.
-pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 8 };
+/// Inserts of every session into a file of its own, with ascending and random keys, on less memory than the usual tables
+/// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of half of the cores, one of each
+/// core, and both.
+pub const INSERT_SQLITE: Study =
+    Study { words: "insert-smt --engine sqlite --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
+/// The same into tables in memory.
+pub const INSERT_NATIVE: Study = Study { words: "insert-smt --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
+
+/// What `threadwise run` does by itself, in little time: of four cores without siblings, with little data and with much, A,
+/// A', two sessions on one logical CPU and on two cores; and with much data four and six sessions; two blocks.
+pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 20 };
 
 impl Study {
     /// Commands of a shell: runs it, writes its runs without their readings, and what its report begins with.
@@ -44,7 +53,14 @@ impl Study {
         let mut found: Vec<String> = runs.iter().filter_map(|run| misplaced(machine, run)).collect();
         if valid != self.runs || runs.len() != self.runs {
             let others = output.lines().filter(|line| !line.starts_with('{')).collect::<Vec<_>>().join(" / ");
-            found.push(format!("{valid} of {} runs are valid, not {}: {others}", runs.len(), self.runs));
+            let treatments: BTreeSet<String> = runs.iter().map(|run| run["treatment"].to_string()).collect();
+            let treatments: Vec<String> = treatments.into_iter().collect();
+            found.push(format!(
+                "{valid} of {} runs ({}) are valid, not {}: {others}",
+                runs.len(),
+                treatments.join(", "),
+                self.runs
+            ));
         }
         // On other processors nothing shows that they are emulated.
         let is_seen = machine.guest.arch == &X86_64;
@@ -60,11 +76,17 @@ fn misplaced(machine: &Machine, run: &Value) -> Option<String> {
     let cpus: Vec<u32> =
         run["cpus"].as_array()?.iter().filter_map(|cpu| cpu.as_u64()?.try_into().ok()).collect();
     let (cores, packages) = machine.spread(&cpus);
-    let wanted = match run["treatment"].as_str()? {
+    let [packages_here, cores_here, threads_here] = machine.guest.smp.map(|number| number as usize);
+    let cores_here = packages_here * cores_here;
+    // Behind a stroke are levels of factors.
+    let wanted = match run["treatment"].as_str()?.split('/').next()? {
         "one-cpu" => (1, 1, 1),
         "same-core" => (2, 1, 1),
         "same-package" => (2, 2, 1),
         "cross-package" => (2, 2, 2),
+        "half-cores" => (cores_here / 2 * threads_here, cores_here / 2, packages.min(cores_here / 2)),
+        "no-smt" => (cores_here, cores_here, packages_here),
+        "all" => (cores_here * threads_here, cores_here, packages_here),
         _ => return None,
     };
     let had = (cpus.len(), cores, packages);
@@ -91,6 +113,9 @@ mod tests {
             ("same-core", "[2,3]"),
             ("same-package", "[4,7]"),
             ("cross-package", "[1,6]"),
+            ("half-cores", "[0,1,4,5]"),
+            ("no-smt/random", "[0,3,4,6]"),
+            ("all", "[0,1,2,3,4,5,6,7]"),
             ("A", "[]"),
         ] {
             assert_eq!(judged(output(treatment, cpus, "valid")), Vec::<String>::new(), "{treatment}");
@@ -100,6 +125,9 @@ mod tests {
             ("same-core", "[1,2]"),
             ("same-package", "[4,5]"),
             ("cross-package", "[1,2]"),
+            ("half-cores", "[0,2,4,6]"),
+            ("no-smt/random", "[0,1,4,6]"),
+            ("all", "[0,1,2,3,4,5,6]"),
         ] {
             assert_eq!(judged(output(treatment, cpus, "valid")).len(), 1, "{treatment}");
         }
@@ -109,7 +137,7 @@ mod tests {
     fn failed_runs_missing_ones_and_a_silent_report_are_faults() {
         let study = Study { words: "", runs: 1 };
         let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
-        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs are valid, not 1"), "{failed:?}");
+        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"), "{failed:?}");
         let none = study.judged(&MACHINES[0], "threadwise: no room\n");
         assert!(none[0].ends_with("not 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
     }

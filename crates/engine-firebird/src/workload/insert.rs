@@ -15,7 +15,7 @@ use crate::isql::{Isql, fill};
 use crate::programs::Programs;
 
 /// Bytes of a row with its place in the index, where random order leaves leaves about 70% full.
-const ROW_BYTES: u64 = 120;
+pub(crate) const ROW_BYTES: u64 = 120;
 
 /// Bytes set aside in the cache for what a run of fixed time inserts.
 const UNKNOWN_BYTES: u64 = 256 << 20;

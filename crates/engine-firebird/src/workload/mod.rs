@@ -15,6 +15,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded};
 use crate::home::{DATABASE, Home, PAGE_BYTES};
 use crate::isql::Isql;
 use crate::programs::Programs;
+pub(crate) use insert::ROW_BYTES;
 pub(crate) use treatment::Treatment;
 
 /// Workloads of this engine.

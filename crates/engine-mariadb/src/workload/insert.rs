@@ -19,7 +19,7 @@ use super::statements::{Names, fill, run};
 use crate::error::{failed, query};
 
 /// Bytes of a row in a page that inserts in random order have filled to about 70%.
-const ROW_BYTES: u64 = 270;
+pub(crate) const ROW_BYTES: u64 = 270;
 
 /// Bytes set aside for what a run of fixed time inserts.
 const UNKNOWN_BYTES: u64 = 512 << 20;

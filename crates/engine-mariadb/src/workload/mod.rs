@@ -17,6 +17,7 @@ use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
+pub(crate) use insert::ROW_BYTES;
 use statements::Names;
 pub(crate) use thread::{Backend, locate};
 pub(crate) use treatment::Treatment;

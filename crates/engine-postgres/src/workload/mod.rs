@@ -23,6 +23,7 @@ use threadwise_engine::workloads::{
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
+pub(crate) use insert::ROW_BYTES;
 pub(crate) use shared::lock;
 use tables::procedure;
 pub(crate) use tpch::QuerySession;

@@ -8,13 +8,14 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use threadwise_study::insert::USUAL_SEED_ROWS;
 use threadwise_study::{OptionValue, Options};
 
 use super::options::{only, refuse, whole, word};
 use crate::EngineError;
 
 /// Name of the workload.
-pub const NAME: &str = "insert";
+pub const NAME: &str = threadwise_study::insert::WORKLOAD;
 
 /// Options that the workload has on every engine.
 pub const OPTIONS: [&str; 7] =
@@ -93,7 +94,7 @@ impl Insert {
             durability: [Durability::Full, Durability::Relaxed]
                 [word(options, "durability", &["full", "relaxed"])?],
             table: [Table::Durable, Table::Unlogged][word(options, "table", &["durable", "unlogged"])?],
-            seed_rows: whole(options, "seed_rows", 0, MAX_ROWS)?.unwrap_or(200_000),
+            seed_rows: whole(options, "seed_rows", 0, MAX_ROWS)?.unwrap_or(USUAL_SEED_ROWS),
             rows_per_session: whole(options, "rows_per_session", 1, MAX_ROWS)?,
         };
         spec.check()?;

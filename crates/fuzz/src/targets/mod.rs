@@ -8,6 +8,7 @@ mod placements;
 mod plans;
 mod reload;
 mod results;
+mod smt_journal;
 mod studies;
 mod target;
 mod tool_output;
@@ -27,7 +28,7 @@ pub struct Kind {
 }
 
 /// All targets.
-pub const TARGETS: [Kind; 12] = [
+pub const TARGETS: [Kind; 13] = [
     Kind { name: "result-file", about: "a result file, up to every form of report", make: results::make },
     Kind {
         name: "study-definition",
@@ -38,6 +39,11 @@ pub const TARGETS: [Kind; 12] = [
     Kind { name: "proc", about: "doctor and samplers on a tree of /proc and /sys", make: trees::proc },
     Kind { name: "worker-message", about: "lines of the worker protocol", make: messages::make },
     Kind { name: "mask-journal", about: "the journal of masks that were changed", make: journal::make },
+    Kind {
+        name: "smt-journal",
+        about: "the journal of SMT, logical CPUs and clocks that were switched",
+        make: smt_journal::make,
+    },
     Kind { name: "reload-state", about: "state and marker of a killed reload", make: reload::state },
     Kind {
         name: "database-header",

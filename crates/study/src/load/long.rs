@@ -5,6 +5,7 @@ use toml::Spanned;
 use super::error::LoadError;
 use super::file::StudyFile;
 use super::overrides::Overrides;
+use super::rows;
 use crate::plan::long::MOST_BLOCKS;
 use crate::study::LongWindows;
 use crate::{Stopping, Study};
@@ -66,6 +67,9 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
         (Some(_), None) => Ok(()),
         (None, _) => {
             give(study, &asked, window_ns);
+            if asked.blocks.is_none() {
+                rows::without_long_windows(study, overrides);
+            }
             Ok(())
         }
     }

@@ -57,6 +57,7 @@ struct PropertiesText {
     reads_files: Option<bool>,
     holds_plans: Option<bool>,
     row_bytes: Option<u64>,
+    row_memory_bytes: Option<u64>,
     tpch_bytes: Option<u64>,
 }
 
@@ -235,6 +236,7 @@ fn properties_table(properties: &Properties) -> Value {
         flag("reads_files", properties.reads_files, usual.reads_files),
         flag("holds_plans", properties.holds_plans, usual.holds_plans),
         bytes("row_bytes", properties.row_bytes, usual.row_bytes),
+        bytes("row_memory_bytes", properties.row_memory_bytes, usual.row_memory_bytes),
         bytes("tpch_bytes", properties.tpch_bytes, usual.tpch_bytes),
     ];
     Value::Table(entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
@@ -392,6 +394,7 @@ impl From<PropertiesText> for Properties {
             reads_files: text.reads_files.unwrap_or(usual.reads_files),
             holds_plans: text.holds_plans.unwrap_or(usual.holds_plans),
             row_bytes: text.row_bytes.unwrap_or(usual.row_bytes),
+            row_memory_bytes: text.row_memory_bytes.unwrap_or(usual.row_memory_bytes),
             tpch_bytes: text.tpch_bytes.unwrap_or(usual.tpch_bytes),
         }
     }

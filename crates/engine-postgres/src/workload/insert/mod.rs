@@ -21,7 +21,7 @@ pub(super) use session::InsertSession;
 
 /// Bytes of a row with its item pointer (header 24, c1 and c2 8 each, c3 112 with its length, c4 and
 /// c5, c6, pointer 4), and of its index entry on leaves that splits left half full.
-const ROW_BYTES: u64 = 176 + 40;
+pub(crate) const ROW_BYTES: u64 = 176 + 40;
 
 /// Rows that a run for a fixed time is given room for; more than these would be written out meanwhile.
 const ROOM_ROWS: u64 = 1_000_000;

@@ -54,9 +54,6 @@ pub use options::LOG_BUFFER;
 /// What a row needs in memory and, about, in the log: 152 bytes, a flag, and its place in a vector.
 const ROW_BYTES_IN_MEMORY: u64 = 160;
 
-/// Rows that a session is taken to insert in one slice of a fixed time.
-const ROWS_PER_SLICE: u64 = 1 << 18;
-
 /// Log files of this process so far.
 static FILES: AtomicU64 = AtomicU64::new(0);
 
@@ -83,7 +80,7 @@ impl Engine for Native {
 
     /// Its rows lie in memory.
     fn properties(&self) -> Properties {
-        Properties { row_bytes: 0, ..Properties::default() }
+        Properties { row_bytes: 0, row_memory_bytes: ROW_BYTES_IN_MEMORY, ..Properties::default() }
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
@@ -99,12 +96,12 @@ impl Engine for Native {
     }
 }
 
-/// Memory of one session, and notes.
+/// Memory of one session, without rows that it adds in a fixed time
+/// ([`threadwise_study::insert::added_bytes`] has those), and notes.
 fn size(spec: &Spec, sessions: u64) -> Loaded {
     match spec {
         Spec::Insert(InsertSpec { insert, buckets, log, .. }) => {
-            let inserted = insert.rows_per_session.unwrap_or(ROWS_PER_SLICE);
-            let rows = inserted + insert.seed_rows / sessions;
+            let rows = insert.rows_per_session.unwrap_or(0) + insert.seed_rows / sessions;
             let ring = log.map_or(0, |log| log.ring_bytes as u64);
             let bytes_per_session = rows * ROW_BYTES_IN_MEMORY + (*buckets as u64 * 8 + ring) / sessions;
             let note = match (log, insert.durability) {
