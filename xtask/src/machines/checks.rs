@@ -29,6 +29,8 @@ pub enum Check {
     Placements,
     /// SMT switched off, on, off by single logical CPUs, and put back.
     Smt,
+    /// A study whose arms are SMT on and off.
+    Arms,
     /// Cached reads on SQLite, each run on the right logical CPUs.
     LogicalIo,
     /// Inserts on SQLite; by `--all`.
@@ -45,10 +47,11 @@ pub enum Check {
 }
 
 /// All, in the order in which a machine does them.
-pub const CHECKS: [Check; 9] = [
+pub const CHECKS: [Check; 10] = [
     Check::Topology,
     Check::Placements,
     Check::Smt,
+    Check::Arms,
     Check::LogicalIo,
     Check::InsertSqlite,
     Check::InsertNative,
@@ -80,6 +83,7 @@ impl Check {
             Self::Topology => "topology",
             Self::Placements => "placements",
             Self::Smt => "smt",
+            Self::Arms => "smt-off",
             Self::LogicalIo => "logical-io",
             Self::InsertSqlite => "insert-sqlite",
             Self::InsertNative => "insert-native",
@@ -93,6 +97,7 @@ impl Check {
     fn study(self) -> Option<Study> {
         match self {
             Self::Topology | Self::Placements | Self::Smt | Self::Kills => None,
+            Self::Arms => Some(studies::ARMS),
             Self::LogicalIo => Some(studies::LOGICAL_IO),
             Self::InsertSqlite => Some(studies::INSERT_SQLITE),
             Self::InsertNative => Some(studies::INSERT_NATIVE),

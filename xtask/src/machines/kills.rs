@@ -13,6 +13,9 @@ const LEAST_LINES: usize = 20;
 /// Commands that switch, each ended at every moment.
 const SWITCHING: [(&str, &str); 2] =
     [("off", "threadwise smt off --yes"), ("offline", "threadwise smt off --offline --yes")];
+/// A study whose arms take siblings offline.
+const STUDY: &str = "threadwise run smt-off --smt mask,offline --placement no-smt --yes --allow-busy --no-probe --no-html \
+     --blocks 1 --rounds 2 --slice 200ms --output killed.threadwise";
 /// The journal and the watchdog are there; the first logical CPU has gone; all have.
 const MOMENTS: [&str; 3] = ["journalled", "begun", "switched"];
 /// Who is killed; after the second nobody is left, and `threadwise smt restore` has to do it.
@@ -32,6 +35,8 @@ fn cases(is_all: bool) -> Vec<String> {
         cases.extend(kills.map(|(moment, what)| case(switching, moment, what)));
         cases.push(case(switching, "begun", "ctrl-c"));
     }
+    let of_study = [("begun", "runner"), ("begun", "both"), ("switched", "both"), ("begun", "ctrl-c")];
+    cases.extend(of_study.map(|(moment, what)| case(("run", STUDY), moment, what)));
     cases.push("failed 'offline, an error' threadwise smt off --offline --yes".to_owned());
     cases
 }
@@ -68,11 +73,14 @@ mod tests {
         let all = cases(true);
         for moment in MOMENTS {
             for what in KILLED {
-                let of_both = all.iter().filter(|case| case.contains(&format!("' {moment} {what} ")));
+                let is_one = |case: &&String| {
+                    case.contains(&format!("' {moment} {what} ")) && case.contains(" smt off ")
+                };
+                let of_both = all.iter().filter(is_one);
                 assert_eq!(of_both.count(), SWITCHING.len(), "{moment} {what}");
             }
         }
-        assert_eq!(all.iter().filter(|case| case.contains(" ctrl-c ")).count(), SWITCHING.len());
+        assert_eq!(all.iter().filter(|case| case.contains(" ctrl-c ")).count(), SWITCHING.len() + 1);
         assert!(command(true).contains("\nprepare\nended "));
     }
 

@@ -62,6 +62,8 @@ ended() {
     name=$1 moment=$2 what=$3
     shift 3
     for try in 1 2 3 4 5; do
+        # Of a study that was ended before.
+        rm -f killed.threadwise*
         "$@" > log 2>&1 &
         pid=$!
         if stop_at $moment; then

@@ -31,6 +31,10 @@ pub const INSERT_SQLITE: Study =
 /// The same into tables in memory.
 pub const INSERT_NATIVE: Study = Study { words: "insert-smt --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
 
+/// One thread of every core, its sibling idle and gone, and both threads, in the arms of one study: A, A', one core, one
+/// thread of every core and both with SMT; A, A' and one thread of every core without; two blocks.
+pub const ARMS: Study = Study { words: "smt-off --yes --blocks 2 --rounds 2 --slice 200ms", runs: 16 };
+
 /// What `threadwise run` does by itself, in little time: of four cores without siblings, with little data and with much, A,
 /// A', two sessions on one logical CPU and on two cores; and with much data four and six sessions; two blocks.
 pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 20 };
@@ -137,7 +141,10 @@ mod tests {
     fn failed_runs_missing_ones_and_a_silent_report_are_faults() {
         let study = Study { words: "", runs: 1 };
         let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
-        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"), "{failed:?}");
+        assert!(
+            failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"),
+            "{failed:?}"
+        );
         let none = study.judged(&MACHINES[0], "threadwise: no room\n");
         assert!(none[0].ends_with("not 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
     }

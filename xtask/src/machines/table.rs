@@ -17,8 +17,10 @@ placement is the logical CPUs that were worked out by hand, or cannot be had for
 journal and their watchdog are there, when the first logical CPU has gone and when all have: by SIGKILL of the process, by SIGKILL of the \
 process and its watchdog, after which `smt restore` puts back, by Ctrl-C, and by an error; after each, what is online, \
 `smt/control`, cpusets of control groups of version 1, masks of tasks, affinities of interrupts and a logical CPU that an \
-administrator has taken offline are as before. The others are small \
-studies, each run of which was on the logical CPUs of its placement: `logical-io-placement` on SQLite, `insert-smt` on SQLite \
+administrator has taken offline are as before. A study with arms is ended in the \
+same way, in the arm that takes siblings offline. The others are small \
+studies, each run of which was on the logical CPUs of its placement: `smt-off`, whose arms switch the machine, \
+`logical-io-placement` on SQLite, `insert-smt` on SQLite \
 and on the native engine with the tables that 4 GiB hold, `log-writer` on the native engine, and `threadwise run` by \
 itself. Times in an emulator mean nothing, and reports from there say so first. CI boots the quick machines and does the \
 quick checks, of the kills one.
