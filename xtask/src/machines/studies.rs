@@ -137,7 +137,10 @@ mod tests {
     fn failed_runs_missing_ones_and_a_silent_report_are_faults() {
         let study = Study { words: "", runs: 1 };
         let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
-        assert!(failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"), "{failed:?}");
+        assert!(
+            failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"),
+            "{failed:?}"
+        );
         let none = study.judged(&MACHINES[0], "threadwise: no room\n");
         assert!(none[0].ends_with("not 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
     }
