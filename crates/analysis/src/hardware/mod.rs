@@ -68,7 +68,8 @@ fn emulated(cores: Cores, pairs: PairCounts, probe: &Probe) -> Hardware {
         measured_cores: Vec::new(),
         undecided: probe.cpus.clone(),
         declared_cores: cores.declared,
-        pairs,
+        // Whatever was measured, nothing follows from it.
+        pairs: PairCounts { unknown: pairs.all(), ..PairCounts::default() },
         differences: Vec::new(),
         verdict,
     }

@@ -96,6 +96,11 @@ fn two_logical_cpus() {
 fn of_an_emulated_machine_nothing_is_concluded() {
     let mut topology = machine(1, 2, 1);
     topology.identity.hypervisor = Some("QEMU TCG".to_owned());
+    for answer in [Sharing::Masked, Sharing::SameCore] {
+        let hardware = compare(&topology, &probe("0-1", &[(0, 1, answer)]));
+        assert!(!hardware.is_declared_wrongly(), "{answer:?}");
+        assert_eq!(hardware.pairs, PairCounts { unknown: 1, ..PairCounts::default() });
+    }
     let hardware = compare(&topology, &probe("0-1", &[(0, 1, Sharing::Masked)]));
     let kinds: Vec<&str> = hardware.verdict.iter().map(|finding| finding.kind.as_str()).collect();
     assert_eq!(kinds, ["probe-emulated"]);

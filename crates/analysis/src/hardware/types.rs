@@ -52,6 +52,14 @@ pub struct PairCounts {
     pub unknown: u64,
 }
 
+impl PairCounts {
+    /// All pairs.
+    pub fn all(&self) -> u64 {
+        let Self { agree, differ, masked, moving, unclear, unknown } = self;
+        agree + differ + masked + moving + unclear + unknown
+    }
+}
+
 /// Logical CPUs of which declaration and measurement say different things.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Difference {
