@@ -6,8 +6,10 @@
 use super::input::Input;
 use super::lane::Lane;
 use super::slice::{self, Around, Turn};
-use super::{binding, command, first_sequence, looking, pids};
+use super::workers::{self, first_sequence, pids};
+use super::{binding, command};
 use crate::guard::BlockUse;
+use crate::looks::{Looking, no_looks};
 use crate::switch::{self, Switch};
 use crate::watch::{self, Watch};
 use std::sync::atomic::Ordering;
@@ -140,16 +142,28 @@ fn run_slices(
         }
         let Some(lane) = lanes.get_mut(treatment) else { continue };
         if alone {
-            super::start(input, treatment, lane);
-            super::await_ready(input, lane);
+            workers::start(input, treatment, lane);
+            workers::await_ready(input, lane);
         }
-        let taken = super::prepare_slice(input, treatment, lane)
+        let taken = workers::prepare_slice(input, treatment, lane)
             && slice::take(input, lane, around, Turn { sequence: first + number, number, round });
         if alone {
-            super::finish_all(input, std::slice::from_mut(lane), false);
+            workers::finish_all(input, std::slice::from_mut(lane), false);
             command::clear_up(lane.status.is_valid(), input.folders);
         }
         on_slice(number, lane.name, taken.then(|| lane.slices.last()).flatten());
     }
     true
+}
+
+/// What looks around a phase's slices, or why nothing does.
+fn looking(input: &Input<'_>, online: Option<&CpuSet>) -> (Option<Looking>, Option<String>) {
+    // States are those of slices: many short moments, spread over the block.
+    if input.plan.is_long() {
+        return (None, None);
+    }
+    match Looking::new(input.settings.looks, input.study, input.plan, online) {
+        Ok(looking) => (looking, None),
+        Err(error) => (None, Some(no_looks(&error))),
+    }
 }

@@ -55,8 +55,6 @@ pub(super) fn expand(
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(of_jobs);
     let sweep = swept(file, (topology, overrides), &policies, &seats, &mut left_out)?;
-    set_twice(overrides, &seats)?;
-    one_stream(file, overrides, &seats)?;
     let mut groups = groups(file, overrides, &seats)?;
     if let Some(sweep) = &sweep {
         add_sweep(&mut groups, sweep, file, &mut left_out);
@@ -409,6 +407,8 @@ fn one_stream(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result
 
 /// One group for each combination of factor levels, the first factor changing slowest.
 fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec<Group>, LoadError> {
+    set_twice(overrides, seats)?;
+    one_stream(file, overrides, seats)?;
     let workload = file.raw.workload.get_ref();
     for (key, value) in &overrides.options {
         if let Some(why) = check::option_fault(workload, key, value) {

@@ -1,0 +1,234 @@
+//! Workers of a block: started and warmed before its slices, looked at and ended after them.
+
+use super::input::Input;
+use super::lane::Lane;
+use super::{binding, command, leftovers};
+use crate::watch;
+use crate::worker_process::{Failure, Place, WorkerProcess};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use threadwise_engine::Placed;
+use threadwise_engine::protocol::{Reply, Request, VERSION, WireSession};
+use threadwise_machine::CpuSet;
+use threadwise_study::{Slice, Study};
+
+/// Most physical reads per logical read of a run that counts as cached.
+const MOST_PHYSICAL_SHARE: f64 = 0.001;
+/// Failures that a worker tells of itself when it is asked to stop.
+const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
+
+/// Every process that works for the block, each once.
+pub(super) fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
+    let mut all: Vec<u32> =
+        lanes.iter().filter(|lane| lane.worker.is_some()).flat_map(|lane| lane.pids.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Starts all workers and has them open and warm their sessions, a few at once, in the shuffled order
+/// of the block's first round: whatever a fixed order does to a worker (the physical memory that is
+/// left for it, for one) would be the same in every block, and so part of the ratio and not of the
+/// noise. Figures: docs/METHODOLOGY.md.
+pub(super) fn prepare_all(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
+    let mut busy = VecDeque::new();
+    for at in preparation_order(&input.plan.rounds, lanes.len()) {
+        if busy.len() >= input.concurrent.max(1)
+            && let Some(first) = busy.pop_front()
+        {
+            await_ready(input, &mut lanes[first]);
+        }
+        start(input, at, &mut lanes[at]);
+        busy.push_back(at);
+    }
+    for at in busy {
+        await_ready(input, &mut lanes[at]);
+    }
+}
+
+/// Every treatment once: those of the first round in its order, then any that it lacks.
+fn preparation_order(rounds: &[Vec<usize>], treatments: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = rounds.first().cloned().unwrap_or_default();
+    order.retain(|&at| at < treatments);
+    order.extend((0..treatments).filter(|at| !rounds.first().is_some_and(|round| round.contains(at))));
+    order
+}
+
+pub(super) fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
+    lane.started_ns = input.clock.now_ns();
+    let log = input.folders.logs.join(format!("block-{}-treatment-{at}.log", input.plan.block));
+    let cpus = mask(lane.placement.set(), input.allowed);
+    let mark = leftovers::mark(input.folders, input.plan.block);
+    let place =
+        Place { cpus: &cpus, memory: lane.memory, folder: input.folders.data, log: &log, mark: &mark };
+    let sessions = lane.placement.sessions.iter();
+    let prepare = Request::Prepare {
+        protocol: VERSION,
+        load: command::load_of_block(input.study, lane.load, input.plan.block),
+        sessions: sessions.map(|cpus| WireSession { cpus: cpus.to_string() }).collect(),
+        seed: input.plan.seed,
+        service: lane.service.map(CpuSet::to_string),
+        journal: input.folders.journal.map(|journal| journal.display().to_string()),
+    };
+    let started = WorkerProcess::start(&input.settings.worker, place, input.settings.deadlines);
+    // `prepare` waits in the pipe while the worker starts, so that workers start side by side.
+    match started.and_then(|mut worker| worker.send(&prepare, input.stop).map(|()| worker)) {
+        Ok(worker) => lane.worker = Some(worker),
+        Err(failure) => lane.fail(failure),
+    }
+}
+
+/// Logical CPUs of a worker's process.
+fn mask(placement: CpuSet, allowed: &CpuSet) -> CpuSet {
+    if placement.is_empty() { allowed.clone() } else { placement }
+}
+
+pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
+    let Some(worker) = &mut lane.worker else { return };
+    let deadline = input.settings.deadlines.prepare;
+    let pid = worker.pid();
+    let ready = worker.hello(input.stop).and_then(|hello| {
+        match worker.receive("prepare", deadline, Some(input.stop))? {
+            Reply::Ready { tids, placed, notes } if tids.len() == lane.placement.sessions.len() => {
+                let placed: Result<Vec<Placed>, _> = placed.into_iter().map(Placed::try_from).collect();
+                let placed = placed.map_err(|error| Failure::new("protocol", error.to_string()))?;
+                Ok((tids, placed, notes, hello.pieces))
+            }
+            other => Err(worker.unexpected("ready with a thread id per session", &other)),
+        }
+    });
+    match ready {
+        Ok((tids, placed, notes, counts_pieces)) => {
+            lane.counts_pieces = counts_pieces;
+            lane.tids = tids;
+            lane.pids = [pid].into_iter().chain(placed.iter().map(|thread| thread.pid)).collect();
+            lane.pids.sort_unstable();
+            lane.pids.dedup();
+            lane.placed = placed;
+            lane.notes.extend(notes);
+            lane.prepare_ns = input.clock.now_ns().saturating_sub(lane.started_ns);
+            binding::check(lane);
+            (input.on_ready)(lane.prepare_ns as f64 / 1e9);
+        }
+        Err(failure) => lane.fail(failure),
+    }
+}
+
+/// Number of a block's first slice: its place in the plan, so that a block that is done again has
+/// the same numbers.
+pub fn first_sequence(study: &Study, block: u32) -> u64 {
+    u64::from(block) * study.slices_of_round() * u64::from(study.design.rounds)
+}
+
+/// What has to be done before a slice, outside of it. `false` where it cannot be.
+pub(super) fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bool {
+    if let Some(quota) = input.study.quota.filter(|_| lane.worker.is_some()) {
+        wait(Duration::from_nanos(quota.idle_ns()), input.stop);
+    }
+    let Some(queries) = input.queries.filter(|_| lane.worker.is_some()) else { return true };
+    let prepared = queries.before(treatment);
+    if let Err(why) = &prepared {
+        lane.fail(Failure::new("engine", why.clone()));
+    }
+    prepared.is_ok()
+}
+
+/// Sleeps, in pieces short enough for Ctrl-C.
+fn wait(time: Duration, stop: &AtomicBool) {
+    const PIECE: Duration = Duration::from_millis(100);
+    let mut left = time;
+    while !left.is_zero() && !stop.load(Ordering::Relaxed) {
+        let piece = left.min(PIECE);
+        std::thread::sleep(piece);
+        left -= piece;
+    }
+}
+
+/// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.
+pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cached: bool) {
+    for lane in lanes.iter_mut() {
+        binding::check(lane);
+        if let Some(worker) = &mut lane.worker {
+            worker.ask_to_stop();
+        }
+    }
+    for lane in lanes.iter_mut() {
+        if let Some(worker) = lane.worker.take()
+            && let Err(failure) = worker.stopped(input.stop)
+            && SAID_AT_THE_END.contains(&failure.kind.as_str())
+        {
+            // It found its data wrong, or could not put it back. One that cannot stop for another
+            // reason is killed, which takes nothing from slices that are whole.
+            lane.fail(failure);
+        }
+        if lane.status.is_valid() {
+            if let Some(message) = not_cached(&lane.slices).filter(|_| must_be_cached) {
+                lane.invalidate("not-cached", message);
+            } else if watch::throttled_periods(&lane.readings) > 0.0 && !is_beyond_quota(input.study, lane) {
+                let periods = watch::throttled_periods(&lane.readings);
+                lane.invalidate("throttled", format!("a CPU quota stopped it, periods: {periods}"));
+            }
+        }
+    }
+}
+
+/// Whether the treatment uses up a quota that the study is made for: then being stopped is its result.
+fn is_beyond_quota(study: &Study, lane: &Lane<'_>) -> bool {
+    let treatment = study.treatment(lane.name).map(|(_, treatment)| treatment);
+    treatment.is_some_and(|treatment| study.is_beyond_quota(treatment, lane.placement.set().len()))
+}
+
+/// Why the run's data was not cached; `None` if it was.
+fn not_cached(slices: &[Slice]) -> Option<String> {
+    let sum = |name: &str| slices.iter().map(|slice| slice.counter(name)).sum::<u64>();
+    let (physical, logical) = (sum("physical_reads"), sum("logical_reads"));
+    (physical as f64 > MOST_PHYSICAL_SHARE * logical as f64)
+        .then(|| format!("{physical} physical reads to {logical} logical reads: the data was not all cached"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use threadwise_study::SessionSlice;
+
+    #[test]
+    fn workers_are_prepared_in_a_drawn_order_each_once() {
+        assert_eq!(preparation_order(&[vec![2, 0, 1], vec![0, 1, 2]], 3), [2, 0, 1]);
+        assert_eq!(preparation_order(&[vec![2]], 3), [2, 0, 1]);
+        assert_eq!(preparation_order(&[], 2), [0, 1]);
+    }
+
+    #[test]
+    fn a_worker_without_a_placement_may_run_anywhere() {
+        let set = |text: &str| CpuSet::parse_list(text).unwrap();
+        assert_eq!(mask(set("2"), &set("0-3")), set("2"));
+        assert_eq!(mask(CpuSet::new(), &set("0-3")), set("0-3"));
+    }
+
+    #[test]
+    fn a_run_that_read_from_the_disk_is_not_cached() {
+        let slice = |physical: u64, logical: u64| Slice {
+            sequence: 0,
+            round: 0,
+            start_ns: 0,
+            window_ns: 1,
+            sessions: vec![SessionSlice {
+                counters: BTreeMap::from([
+                    ("physical_reads".to_owned(), physical),
+                    ("logical_reads".to_owned(), logical),
+                ]),
+                ..SessionSlice::default()
+            }],
+            counters: BTreeMap::new(),
+            cpu_times: Vec::new(),
+            other_cpus: Default::default(),
+            looks: Vec::new(),
+        };
+        assert_eq!(not_cached(&[slice(1, 1000), slice(0, 0)]), None);
+        assert!(not_cached(&[slice(1, 999)]).unwrap().contains("1 physical reads to 999"));
+        assert!(not_cached(&[slice(1, 0)]).is_some());
+        assert_eq!(not_cached(&[]), None);
+    }
+}
