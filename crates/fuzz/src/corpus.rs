@@ -135,7 +135,29 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
         store.block_complete(plan.block, 0, began_s + 90.0).map_err(failed)?;
     }
     store.note(&format!("the data is in the cache {DECEPTIVE}")).map_err(failed)?;
-    store.finish(EndState::Complete).map_err(failed)
+    let hashes: Vec<String> =
+        store.boots().map_err(failed)?.into_iter().filter_map(|boot| boot.machine_hash).collect();
+    store.finish(EndState::Complete).map_err(failed)?;
+    drop(store);
+    without_draws(path, hashes)
+}
+
+/// Puts zeros in place of the salt and of what follows from it, which are drawn: an input has to be the same again.
+fn without_draws(path: &Path, hashes: Vec<String>) -> Result<(), String> {
+    const KEY: &[u8] = b"salt";
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut bytes = std::fs::read(path).map_err(failed)?;
+    let salts = bytes.windows(KEY.len() + 64).filter_map(|window| {
+        let salt = window.strip_prefix(KEY)?;
+        salt.iter().all(u8::is_ascii_hexdigit).then(|| String::from_utf8_lossy(salt).into_owned())
+    });
+    let drawn: Vec<String> = salts.chain(hashes).collect();
+    for text in &drawn {
+        let places: Vec<usize> =
+            (0..bytes.len()).filter(|at| bytes[*at..].starts_with(text.as_bytes())).collect();
+        places.into_iter().for_each(|at| bytes[at..at + text.len()].fill(b'0'));
+    }
+    std::fs::write(path, bytes).map_err(failed)
 }
 
 /// A study with external arms has a boot for each part, the others have one.
