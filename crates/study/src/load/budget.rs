@@ -20,7 +20,7 @@ const ROOMY: (f64, f64) = (1.15, 10.0);
 /// What to name to a user whose budget is too small: room for the probe too.
 const ENOUGH: (f64, f64) = (1.25, 15.0);
 /// The same for the rounds that a budget holds: room for the probe, and for what passes between slices and blocks.
-const HELD: (f64, f64) = (1.4, 8.0);
+const HELD: (f64, f64) = (1.25, 8.0);
 /// Fewest rounds that blocks are cut down to for a budget: with 8 blocks their intervals cover as those of more rounds do
 /// (docs/METHODOLOGY.md, "Rounds of a block").
 const FEWEST_ROUNDS: u32 = 4;
