@@ -84,6 +84,19 @@ fn check(place: &Place, path: &Path, writer: &Writer, when: &str) {
     assert!(rows.iter().all(|&row| row < writer.next), "{when}: {rows:?}");
 }
 
+/// Waits until more rows than so many are committed; gives their number.
+fn more_rows(writer: &Mutex<Writer>, than: usize) -> usize {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let rows = writer.lock().unwrap().committed.len();
+        if rows > than {
+            return rows;
+        }
+        assert!(Instant::now() < until, "no row after {than} within a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn no_committed_row_is_lost_when_killed_at_random_moments() {
     let Some(place) = place("a writer against killed reloads of Firebird") else { return };
@@ -109,7 +122,10 @@ fn no_committed_row_is_lost_when_killed_at_random_moments() {
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(6);
     let kills = std::env::var("THREADWISE_TEST_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let (mut killed, mut done) = (0, 0);
+    let mut rows = 0;
     while killed < kills {
+        // Where a reload is over sooner than a session of the writer, most kills would have no row between them.
+        rows = more_rows(&writer, rows);
         let mut child = child(&path);
         std::thread::sleep(whole.mul_f64(random.random_range(0.0..1.1)));
         child.kill().unwrap();
@@ -121,6 +137,7 @@ fn no_committed_row_is_lost_when_killed_at_random_moments() {
         let writer = writer.lock().unwrap();
         check(&place, &path, &writer, &format!("kill {killed}, {recovered:?}"));
     }
+    more_rows(&writer, rows);
     stop.store(true, Ordering::Relaxed);
     writing.join().unwrap();
     let writer = writer.lock().unwrap();
