@@ -32,7 +32,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let arms = arms::findings(facts);
     if arms.iter().any(|found| found.kind == arms::SMT_ARMS) {
         parts.lead = Some(arms::SMT_ARMS);
-        // What the two threads of a core add is told there.
+        // That finding says what the two threads of a core add.
         parts.found.retain(|found| found.kind != "not-measurable");
     }
     parts.found.extend(arms);

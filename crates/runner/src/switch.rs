@@ -177,10 +177,10 @@ mod tests {
         let switched = Switched { took_ns: 30, is_new: true, online: set("0-3") };
         add(&mut readings, &switched, 5);
         add(&mut readings, &Switched { took_ns: 0, is_new: false, online: set("0-1") }, 9);
-        let of = |metric: &str| readings.iter().find(|one| one.metric == metric).unwrap().clone();
-        assert_eq!(of("switch_ns").value, Some(30.0));
-        assert_eq!(of("switches").value, Some(1.0));
-        assert_eq!(of("online_logical_cpus").value, Some(2.0));
-        assert_eq!((of("switches").start_ns, of("switches").end_ns, readings.len()), (5, 9, 3));
+        let metric = |metric: &str| readings.iter().find(|one| one.metric == metric).unwrap().clone();
+        assert_eq!(metric("switch_ns").value, Some(30.0));
+        assert_eq!(metric("switches").value, Some(1.0));
+        assert_eq!(metric("online_logical_cpus").value, Some(2.0));
+        assert_eq!((metric("switches").start_ns, metric("switches").end_ns, readings.len()), (5, 9, 3));
     }
 }

@@ -24,8 +24,17 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let text = match facts.is_simulated() {
         true => prose!("Results are from a model: nothing was switched."),
         false => prose!(
-            "Each block has every arm twice, in a drawn order and its reverse; treatments with one thread of a core use \
-             the first one in all arms. Logical CPUs, interrupts and masks were put back afterwards (docs/SMT.md)."
+            "Each block has every arm {}. The machine is put back as it was found when the study ends; what could not be \
+             is in the notes (docs/SMT.md).{}",
+            // A round that is whole runs cannot be divided.
+            match facts.study.design.rounds {
+                1 => "once, in a drawn order, and the next block in its reverse",
+                _ => "twice, in a drawn order and its reverse",
+            },
+            match facts.study.takes_siblings() {
+                true => " Treatments with one thread of a core use the first one in all arms.",
+                false => "",
+            }
         ),
     };
     Some(Section::new("switched", "Arms", vec![Block::Text(text, Shown::Everywhere), Block::Table(table)]))
