@@ -9,6 +9,7 @@ use crate::looks::Looks;
 use crate::looks::claim::Effects;
 use crate::order::Order;
 use crate::queries::Queries;
+use crate::settling::Settling;
 use crate::warmups::TreatmentWarmup;
 use crate::worklist::Worklist;
 use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
@@ -44,6 +45,9 @@ pub struct Analysis {
     pub order: Option<Order>,
     /// Whether slices are faster in one half than in the other; `None` where runs are whole commands, lists or queries.
     pub halves: Option<Halves>,
+    /// What switches of the machine left behind, an arm each; empty in a study without arms inside of blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settling: Vec<Settling>,
     /// The baseline's rate over time and its changes, a group each.
     pub drift: Vec<Drift>,
     /// Warm-ups that were measured, in study order; empty where the re-warm is fixed.

@@ -25,6 +25,7 @@ pub mod parts;
 pub mod queries;
 mod sections;
 mod setting;
+pub mod settling;
 pub mod statistics;
 pub mod validity;
 mod verdict;

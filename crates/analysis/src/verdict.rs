@@ -47,7 +47,8 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let scope = scope.unwrap_or(parts.limits.len());
     let lost = lost_cpu::finding_of(facts).into_iter();
     let found = lost.chain(drift::finding_of(facts)).chain(order::finding_of(facts));
-    let found = found.chain(halves::finding_of(facts)).chain(long_windows::findings(facts));
+    let found = found.chain(halves::finding_of(facts)).chain(arms::settling(facts));
+    let found = found.chain(long_windows::findings(facts));
     parts.limits.splice(scope..scope, found);
     parts.in_order()
 }

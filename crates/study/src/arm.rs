@@ -8,6 +8,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// How long the treatments of an arm run unmeasured after a switch, nanoseconds, in turns: clocks and caches settle in
+/// that time. What a package may draw beyond its lasting power settles over tens of seconds (Intel SDM vol. 3B, "RAPL",
+/// PL1's time window) and is not waited for; the analysis holds first rounds against later ones.
+pub const SETTLE_NS: u64 = 1_000_000_000;
+
 /// How SMT is taken away from treatments that use one logical CPU of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum SmtWay {

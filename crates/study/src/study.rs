@@ -6,7 +6,7 @@ use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin};
 
 use crate::engine::{Properties, URL};
-use crate::{Arm, External, Options, Quota, SmtWay, command, tpch, warmup, worklist};
+use crate::{Arm, External, Options, Quota, SmtWay, arm, command, tpch, warmup, worklist};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -233,6 +233,21 @@ impl Study {
             [self.design.slice_ns, rewarm_ns, idle_ns].map(|ns| ns as f64 / 1e9).iter().sum::<f64>()
         };
         f64::from(self.design.rounds) * (0..self.treatments.len()).map(slice_s).sum::<f64>()
+            + self.settling_s()
+    }
+
+    /// Seconds of a block in which its treatments run unmeasured after switches: an arm's two phases each begin with one,
+    /// but for the two in the middle, which are of one arm.
+    pub fn settling_s(&self) -> f64 {
+        match self.settles() {
+            true => (2 * self.arms().len() - 1) as f64 * arm::SETTLE_NS as f64 / 1e9,
+            false => 0.0,
+        }
+    }
+
+    /// Whether treatments run for a while after each switch: not where runs are whole.
+    pub fn settles(&self) -> bool {
+        self.switches() && self.design.rounds > 1 && !self.is_fixed_work() && self.quota.is_none()
     }
 
     /// Seconds of the windows in which warm-ups are measured, once a study.

@@ -2,6 +2,7 @@
 //!
 //! Each command's output stands between two lines of ours on the serial console, the second with its exit status.
 
+use super::boots;
 use super::kills;
 use super::machine::Machine;
 use super::studies::{self, Study};
@@ -41,13 +42,15 @@ pub enum Check {
     LogWriter,
     /// What `threadwise run` measures by itself; by `--all`.
     Main,
+    /// A study over four boots of the machine, with SMT and without; by `--all`.
+    Boots,
     /// Processes that switch SMT are killed; all moments and ways by `--all`. It takes logical CPUs from the machine, and
     /// comes last.
     Kills,
 }
 
 /// All, in the order in which a machine does them.
-pub const CHECKS: [Check; 10] = [
+pub const CHECKS: [Check; 11] = [
     Check::Topology,
     Check::Placements,
     Check::Smt,
@@ -57,6 +60,7 @@ pub const CHECKS: [Check; 10] = [
     Check::InsertNative,
     Check::LogWriter,
     Check::Main,
+    Check::Boots,
     Check::Kills,
 ];
 
@@ -89,6 +93,7 @@ impl Check {
             Self::InsertNative => "insert-native",
             Self::LogWriter => "log-writer",
             Self::Main => "run",
+            Self::Boots => "smt-boots",
             Self::Kills => "kills",
         }
     }
@@ -96,7 +101,7 @@ impl Check {
     /// The study that it is.
     fn study(self) -> Option<Study> {
         match self {
-            Self::Topology | Self::Placements | Self::Smt | Self::Kills => None,
+            Self::Topology | Self::Placements | Self::Smt | Self::Boots | Self::Kills => None,
             Self::Arms => Some(studies::ARMS),
             Self::LogicalIo => Some(studies::LOGICAL_IO),
             Self::InsertSqlite => Some(studies::INSERT_SQLITE),
@@ -112,10 +117,10 @@ impl Check {
     }
 
     fn is_quick(self) -> bool {
-        !matches!(self, Self::InsertSqlite | Self::InsertNative | Self::LogWriter | Self::Main)
+        !matches!(self, Self::InsertSqlite | Self::InsertNative | Self::LogWriter | Self::Main | Self::Boots)
     }
 
-    /// The command, or `None` where it is not for this machine.
+    /// The command, or `None` where it is not for this machine, or not one command of one boot.
     fn command(self, machine: &Machine, is_all: bool) -> Option<String> {
         match self {
             _ if !is_all && !self.is_quick() => None,
@@ -159,9 +164,11 @@ impl Check {
 
 /// What a command wrote and its exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Output {
-    text: String,
-    status: i32,
+pub struct Output {
+    /// Standard output and standard error.
+    pub text: String,
+    /// Exit status.
+    pub status: i32,
 }
 
 /// What there is of a machine on which nothing was tried.
@@ -177,31 +184,51 @@ pub fn none() -> Vec<Outcome> {
 pub fn run(machine: &Machine, is_all: bool, parts: &Parts) -> Result<Vec<Outcome>, String> {
     let tried: Vec<(Check, String)> =
         CHECKS.into_iter().filter_map(|check| Some((check, check.command(machine, is_all)?))).collect();
-    let mut commands: Vec<String> = machine.before.iter().map(|line| (*line).to_owned()).collect();
-    commands.extend(tried.iter().map(|(check, command)| {
-        let name = check.name();
-        format!("echo '{BEGIN}{name}'; {{ {command}; }} 2>&1; echo '{END}'$?")
-    }));
-    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
-    let guest = Guest { commands: &commands, ..machine.guest.clone() };
     let long = tried.iter().filter(|(check, _)| !check.is_on_all()).count() as u32;
-    let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + CHECK_LIMIT * long;
-    let mut running = guest.boot(parts, limit)?;
-    let mut outcomes: Vec<Outcome> = CHECKS.into_iter().map(|check| Outcome { check, found: None }).collect();
-    for (check, _) in tried {
-        let found = match output(
-            &mut || Ok(running.line(Instant::now() + limit)?.map(|line| line.text)),
-            check.name(),
-        ) {
-            Ok(output) => check.judged(machine, is_all, &output),
-            Err(why) => vec![why],
-        };
+    let commands: Vec<(&str, &str)> =
+        tried.iter().map(|(check, command)| (check.name(), command.as_str())).collect();
+    let outputs = outputs(machine, parts, &commands, CHECK_LIMIT * long)?;
+    let mut outcomes = none();
+    let mut record = |check: Check, found: Vec<String>| {
         outcomes
             .iter_mut()
             .filter(|outcome| outcome.check == check)
             .for_each(|outcome| outcome.found = Some(found.clone()));
+    };
+    for ((check, _), output) in tried.iter().zip(outputs) {
+        match output {
+            Ok(output) => record(*check, check.judged(machine, is_all, &output)),
+            Err(why) => record(*check, vec![why]),
+        }
+    }
+    if is_all && machine.checks.contains(&Check::Boots.name()) {
+        record(Check::Boots, boots::run(machine, parts)?);
     }
     Ok(outcomes)
+}
+
+/// Boots the machine and runs commands of a shell, each under a name, in at most `limit` besides the time to boot. A
+/// guest that ends early leaves the rest with that as their error.
+///
+/// # Errors
+/// QEMU cannot be started.
+pub fn outputs(
+    machine: &Machine,
+    parts: &Parts,
+    commands: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Vec<Result<Output, String>>, String> {
+    let mut lines: Vec<String> = machine.before.iter().map(|line| (*line).to_owned()).collect();
+    let line = |(name, command): &(&str, &str)| {
+        format!("echo '{BEGIN}{name}'; {{ {command}\n}} 2>&1; echo '{END}'$?")
+    };
+    lines.extend(commands.iter().map(line));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let guest = Guest { commands: &lines, ..machine.guest.clone() };
+    let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + limit;
+    let mut running = guest.boot(parts, limit)?;
+    let mut next = || Ok(running.line(Instant::now() + limit)?.map(|line| line.text));
+    Ok(commands.iter().map(|(name, _)| output(&mut next, name)).collect())
 }
 
 /// The next command's output, which has to be that of the check of this name.

@@ -41,7 +41,16 @@ pub static MACHINES: [Machine; 11] = [
         name: "two-packages-smt",
         about: "2 packages of 2 cores of 2 threads, a NUMA node each",
         guest: Guest { smp: [2, 2, 2], numa: &TWO_NODES, distances: &[[0, 1, 21], [1, 0, 21]], ..SMALLEST },
-        checks: &["smt", "smt-off", "logical-io", "log-writer", "insert-sqlite", "insert-native", "kills"],
+        checks: &[
+            "smt",
+            "smt-off",
+            "logical-io",
+            "log-writer",
+            "insert-sqlite",
+            "insert-native",
+            "smt-boots",
+            "kills",
+        ],
         placements: &[
             ("one-cpu", Cpus("0")),
             ("same-core", Cpus("0-1")),

@@ -4,6 +4,7 @@
 //! dist`. Its topology, and each placement, is held against what it was built as ([`machine`]). Timings in an emulator
 //! mean nothing, and none is looked at.
 
+mod boots;
 mod checks;
 mod kills;
 mod list;

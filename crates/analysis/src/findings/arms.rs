@@ -3,7 +3,7 @@
 //! Each ratio is one within blocks (docs/METHODOLOGY.md, "Arms"), judged as all others are.
 
 use crate::words::{finding, judged, names};
-use crate::{Estimate, Facts, Finding};
+use crate::{Estimate, Facts, Finding, Interval};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
@@ -67,6 +67,26 @@ fn clocks(facts: &Facts<'_>) -> Option<Finding> {
     let found = of_kind(facts, &["turbo", "governor"]);
     let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found, |one| &one.treatment));
     (!found.is_empty()).then(|| finding("clock-arms", text, &names(&found)))
+}
+
+/// That something is left of switches, where it is shown: the arm with the most.
+pub fn settling(facts: &Facts<'_>) -> Option<Finding> {
+    let shown = facts.analysis.settling.iter().filter(|one| one.shown);
+    let most = shown.max_by(|one, other| one.value.ln().abs().total_cmp(&other.value.ln().abs()))?;
+    let ratio = Interval {
+        mean: most.value,
+        low: most.adjusted_low,
+        high: most.adjusted_high,
+        unit: "ratio".to_owned(),
+    };
+    let text = prose!(
+        "A switch leaves something behind: rates in first rounds after a switch to {} are {} times those of later rounds. \
+         Ratios of arms have a part of it; with more rounds a block it is smaller ({}).",
+        &most.arm,
+        &ratio,
+        Prose::command(format!("--rounds {}", 2 * facts.study.design.rounds))
+    );
+    Some(finding("settling", text, &[]))
 }
 
 fn clauses(found: &[&Estimate], name: impl Fn(&Estimate) -> &str) -> Prose {

@@ -1,7 +1,8 @@
 //! How the machine was switched for each arm, as it was read back.
 
-use crate::Facts;
+use crate::{Facts, Interval};
 use threadwise_document::{Block, Cell, Column, Row, Section, Shown, Table, numbers, prose};
+use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Arm, Run};
 
 /// The section; `None` in a study that switches nothing.
@@ -17,6 +18,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
             Column::figure("logical CPUs online"),
             Column::figure("switches"),
             Column::figure("a switch took").drop_at(1),
+            Column::figure("first rounds after it over later ones"),
         ],
         [],
     );
@@ -25,12 +27,14 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         true => prose!("Results are from a model: nothing was switched."),
         false => prose!(
             "Each block has every arm {}. The machine is put back as it was found when the study ends; what could not be \
-             is in the notes (docs/SMT.md).{}",
+             is in the notes (docs/SMT.md). After each switch the treatments of the arm run unmeasured for {} in turns, where a \
+             block has several rounds.{}",
             // A round that is whole runs cannot be divided.
             match facts.study.design.rounds {
                 1 => "once, in a drawn order, and the next block in its reverse",
                 _ => "twice, in a drawn order and its reverse",
             },
+            numbers::nanoseconds(SETTLE_NS as f64),
             match facts.study.takes_siblings() {
                 true => " Treatments with one thread of a core use the first one in all arms.",
                 false => "",
@@ -60,7 +64,16 @@ fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
         online,
         Cell::Count(switches as u64),
         if switches > 0.0 { Cell::text(numbers::nanoseconds(took_ns)) } else { Cell::none() },
+        left(facts, arm),
     ])
+}
+
+/// What a switch leaves, as the ratio of rates.
+fn left(facts: &Facts<'_>, arm: &Arm) -> Cell {
+    let mut all = facts.analysis.settling.iter();
+    all.find(|one| one.arm == arm.to_string()).map_or_else(Cell::none, |one| {
+        Cell::Interval(Interval { mean: one.value, low: one.low, high: one.high, unit: "ratio".to_owned() })
+    })
 }
 
 fn reading(run: &Run, metric: &str) -> Option<f64> {

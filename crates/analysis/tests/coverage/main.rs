@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod activity;
+mod arms;
 mod best;
 mod drift;
 mod external_arms;
@@ -113,7 +114,7 @@ fn intervals_cover_the_long_run_with_its_disturbances() {
 }
 
 /// Share of studies in which something is so of at least one comparison.
-fn share(all: &[bool]) -> f64 {
+pub fn share(all: &[bool]) -> f64 {
     all.iter().filter(|is_so| **is_so).count() as f64 / all.len() as f64
 }
 

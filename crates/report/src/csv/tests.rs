@@ -87,6 +87,7 @@ fn exported(runs: &[Run]) -> String {
         commands: None,
         worklist: None,
         halves: None,
+        settling: Vec::new(),
         long_windows: None,
         arms: None,
         warmups: Vec::new(),

@@ -415,6 +415,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         commands: None,
         worklist: None,
         halves: None,
+        settling: Vec::new(),
         long_windows: None,
         arms: None,
         warmups: Vec::new(),

@@ -7,13 +7,14 @@ use super::input::Input;
 use super::lane::Lane;
 use super::slice::{self, Around, Turn};
 use super::workers::{self, first_sequence, pids};
-use super::{binding, command};
+use super::{binding, command, warm};
 use crate::guard::BlockUse;
 use crate::looks::{Looking, no_looks};
-use crate::switch::{self, Switch};
+use crate::switch::{self, Switch, Switched};
 use crate::watch::{self, Watch};
 use std::sync::atomic::Ordering;
 use threadwise_machine::CpuSet;
+use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Phase, RunStatus, Slice};
 
 /// Hears of every slice: its number in the block, the treatment, and itself.
@@ -55,6 +56,11 @@ pub(super) fn run(
             number += phase.slices.len() as u64;
             continue;
         };
+        let is_new = online.as_ref().is_some_and(|switched| switched.is_new);
+        if is_new && input.study.settles() {
+            settle(input, lanes, (phase, number));
+        }
+        let online = online.map(|switched| switched.online);
         let used =
             run_phase(input, lanes, (phase, number), (watch, online.as_ref()), (&mut done, &mut *on_slice));
         done.used = match (at, done.used.take(), used) {
@@ -76,14 +82,23 @@ pub(super) fn run(
     done
 }
 
-/// Switches the machine for a phase. Gives the logical CPUs that are online where it is switched at all; an error where
-/// it could not be, and its runs have failed.
+/// Has the treatments of a phase run unmeasured after a switch, in the order of its first round.
+fn settle(input: &Input<'_>, lanes: &mut [Lane<'_>], (phase, first_number): (&Phase, u64)) {
+    let round = phase.slices.first().map(|(round, _)| *round);
+    let first = phase.slices.iter().filter(|(of_round, _)| Some(*of_round) == round);
+    let treatments: Vec<usize> = first.map(|(_, treatment)| *treatment).collect();
+    let sequence = first_sequence(input.study, input.plan.block) + first_number;
+    warm::settle(input, lanes, (&treatments, sequence), SETTLE_NS);
+}
+
+/// Switches the machine for a phase. Gives what was done where it is switched at all; an error where it could not be, and
+/// its runs have failed.
 fn enter(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
     phase: &Phase,
     (watch, switch): (&mut Watch, Option<&mut Switch<'_>>),
-) -> Result<Option<CpuSet>, ()> {
+) -> Result<Option<Switched>, ()> {
     let Some(switch) = switch else { return Ok(None) };
     let is_of_phase = |at: usize| phase.slices.iter().any(|(_, treatment)| *treatment == at);
     let lanes = lanes.iter_mut().enumerate().filter(|(at, _)| is_of_phase(*at)).map(|(_, lane)| lane);
@@ -98,7 +113,7 @@ fn enter(
                 binding::check(lane);
             }
             watch.reopen(input.topology);
-            Ok(Some(switched.online))
+            Ok(Some(switched))
         }
     }
 }

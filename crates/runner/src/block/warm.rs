@@ -74,6 +74,29 @@ fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     }
 }
 
+/// Has the treatments of a phase take turns unmeasured, after a switch of the machine, for at least so long.
+pub(super) fn settle(
+    input: &Input<'_>,
+    lanes: &mut [Lane<'_>],
+    (treatments, sequence): (&[usize], u64),
+    settle_ns: u64,
+) {
+    let until_ns = input.clock.now_ns().saturating_add(settle_ns);
+    while input.clock.now_ns() < until_ns && !input.stop.load(Ordering::Relaxed) {
+        let mut is_alive = false;
+        for at in treatments {
+            let Some(lane) = lanes.get_mut(*at).filter(|lane| lane.worker.is_some()) else { continue };
+            match window(input, lane, sequence) {
+                Ok(_) => is_alive = true,
+                Err(failure) => lane.fail(failure),
+            }
+        }
+        if !is_alive {
+            return;
+        }
+    }
+}
+
 /// One window, from the moment in which the sessions are released.
 fn window(input: &Input<'_>, lane: &mut Lane<'_>, sequence: u64) -> Result<Window, Failure> {
     let Some(worker) = &mut lane.worker else {

@@ -234,8 +234,9 @@ fn cut_rounds(study: &mut Study, budget_s: f64) {
     if study.is_fixed_work() || study.quota.is_some() {
         return;
     }
-    let blocks_s = (budget_s - once_s) / factor - study.warmup_windows_s();
-    let round_s = study.block_floor_s() / f64::from(rounds);
+    let fixed_s = study.warmup_windows_s() + f64::from(MIN_BLOCKS) * study.settling_s();
+    let blocks_s = (budget_s - once_s) / factor - fixed_s;
+    let round_s = (study.block_floor_s() - study.settling_s()) / f64::from(rounds);
     // A float that is too large, or none, becomes a bound of the integer.
     let held = (blocks_s / f64::from(MIN_BLOCKS) / round_s) as u32;
     study.design.rounds = rounds.min(held.max(FEWEST_ROUNDS));

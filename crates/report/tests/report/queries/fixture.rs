@@ -361,6 +361,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         commands: None,
         worklist: None,
         halves: None,
+        settling: Vec::new(),
         long_windows: None,
         arms: None,
         warmups: Vec::new(),

@@ -1,0 +1,203 @@
+//! What a switch of the machine leaves behind: the first rounds after it against the later ones of the same phase.
+//!
+//! Clocks and caches settle after logical CPUs came or went. The runner has the treatments of an arm run for a while
+//! before the first slice ([`threadwise_study::arm::SETTLE_NS`]); what is still left then would be a part of the ratios of
+//! arms. In each block d of an arm is the mean, over its phases that begin with a switch and its treatments, of the
+//! logarithm of the rate in the phase's first round less that of the rate in its other rounds. Student's t over blocks,
+//! one family for all arms (`estimate::paired`; docs/METHODOLOGY.md, "Arms").
+
+use crate::estimate::{Paired, Work, paired};
+use crate::statistics::mean;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use threadwise_study::{Arm, Run, Study};
+
+/// What is left of a switch into an arm: the rate in first rounds over that in the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Settling {
+    /// The arm.
+    pub arm: String,
+    /// The ratio: below 1 first rounds are slower.
+    pub value: f64,
+    /// Lower end of its interval; 0 with one block.
+    pub low: f64,
+    /// Upper end; infinite with one block.
+    pub high: f64,
+    /// Lower end of the interval adjusted for the arms, which decides.
+    pub adjusted_low: f64,
+    /// Its upper end.
+    pub adjusted_high: f64,
+    /// Blocks that it is from.
+    pub blocks: u32,
+    /// p of the t test adjusted for the arms.
+    pub adjusted_p: f64,
+    /// Whether something is left: the adjusted interval leaves out 1.
+    pub shown: bool,
+}
+
+impl Settling {
+    fn new(arm: &Arm, paired: &Paired) -> Self {
+        Self {
+            arm: arm.to_string(),
+            value: paired.mean.mean.exp(),
+            low: paired.low.exp(),
+            high: paired.high.exp(),
+            adjusted_low: paired.adjusted_low.exp(),
+            adjusted_high: paired.adjusted_high.exp(),
+            blocks: paired.mean.n as u32,
+            adjusted_p: paired.adjusted_p,
+            shown: paired.is_shown(),
+        }
+    }
+}
+
+/// A phase that began with a switch: for each treatment the first round's work and that of the others.
+pub type Phase = BTreeMap<usize, (Work, Work)>;
+
+/// A slice of a block: number in the study, round, treatment and what was done.
+type Taken = (u64, u32, usize, Work);
+
+/// Of each arm into which the machine was switched in slices of some rounds.
+pub fn settling(study: &Study, runs: &[Run], alpha: f64) -> Vec<Settling> {
+    if !study.switches() || study.design.rounds < 2 {
+        return Vec::new();
+    }
+    let blocks = blocks(study, runs);
+    let arms = study.arms();
+    let of_arm = |arm: usize| -> Vec<f64> {
+        let of_block = |slices: &Vec<Taken>| {
+            let phases = phases(study, slices);
+            difference(phases.iter().filter(|(at, _)| *at == arm).map(|(_, phase)| phase))
+        };
+        blocks.values().filter_map(of_block).collect()
+    };
+    let series: Vec<Vec<f64>> = (0..arms.len()).map(of_arm).collect();
+    let judged = paired(&series, &[], alpha);
+    arms.iter().zip(judged).filter_map(|(arm, change)| Some(Settling::new(arm, &change?))).collect()
+}
+
+/// d of a block; `None` where no phase has a treatment with rows in its first round and later ones.
+pub fn difference<'a>(phases: impl Iterator<Item = &'a Phase>) -> Option<f64> {
+    let of_treatment = |(first, rest): &(Work, Work)| {
+        let d = (first.rows_per_s()? / rest.rows_per_s()?).ln();
+        d.is_finite().then_some(d)
+    };
+    mean(phases.flat_map(|phase| phase.values().filter_map(of_treatment).collect::<Vec<_>>()))
+}
+
+/// Slices of valid runs by block, in time order.
+fn blocks(study: &Study, runs: &[Run]) -> BTreeMap<u32, Vec<Taken>> {
+    let mut blocks: BTreeMap<u32, Vec<Taken>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.status.is_valid()) {
+        let Some((treatment, _)) = study.treatment(&run.treatment) else { continue };
+        let slices = run.slices.iter().map(|slice| {
+            let rows = slice.sessions.iter().map(|session| session.rows as f64).sum();
+            let work = Work { slices: 1, rows, window_ns: slice.window_ns as f64, ..Work::default() };
+            (slice.sequence, slice.round, treatment, work)
+        });
+        blocks.entry(run.block).or_default().extend(slices);
+    }
+    blocks.values_mut().for_each(|slices| slices.sort_by_key(|(sequence, ..)| *sequence));
+    blocks
+}
+
+/// The phases of a block that begin with a switch, each with its arm.
+fn phases(study: &Study, slices: &[Taken]) -> Vec<(usize, Phase)> {
+    let arms = study.arms();
+    let arm_of = |treatment: usize| arms.iter().position(|arm| **arm == study.treatments[treatment].arm);
+    let mut phases = Vec::new();
+    let mut before = arms.iter().position(|arm| arm.is_as_found());
+    for phase in slices.chunk_by(|one, next| arm_of(one.2) == arm_of(next.2)) {
+        let arm = arm_of(phase[0].2);
+        if let Some(at) = arm.filter(|_| arm != before) {
+            phases.push((at, summed(phase)));
+        }
+        before = arm;
+    }
+    phases
+}
+
+fn summed(slices: &[Taken]) -> Phase {
+    let first = slices.iter().map(|(_, round, ..)| *round).min();
+    let mut phase = Phase::new();
+    for (_, round, treatment, work) in slices {
+        let sides = phase.entry(*treatment).or_default();
+        let side = if Some(*round) == first { &mut sides.0 } else { &mut sides.1 };
+        side.slices += work.slices;
+        side.rows += work.rows;
+        side.window_ns += work.window_ns;
+    }
+    phase
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use threadwise_study::SmtWay;
+
+    /// A, A′ and a treatment, which alone is in an arm that is switched to.
+    fn study() -> Study {
+        let mut study = fixtures::study(&[""], &["off one-cpu 1"]);
+        study.treatments[2].arm = Arm { smt: SmtWay::System, ..Arm::default() };
+        study.design.rounds = 10;
+        study
+    }
+
+    /// On, off, off, on: five rounds in each phase; the rate in the first round after a switch is `left` of the others'.
+    fn runs(study: &Study, left: f64, blocks: u32) -> Vec<Run> {
+        let of_block = |block: u32| {
+            let scatter = 1.0 + 0.002 * f64::from(block % 3);
+            study.treatments.iter().enumerate().map(move |(at, treatment)| {
+                let is_off = at == 2;
+                let is_first = |round: usize| if is_off { round == 0 } else { round == 5 };
+                let rows = |round| if is_first(round) { 1e6 * left * scatter } else { 1e6 };
+                let rows: Vec<u64> = (0..10).map(|round| rows(round) as u64).collect();
+                let mut run = fixtures::run(block, &treatment.name, &rows);
+                for slice in &mut run.slices {
+                    let place = match (is_off, slice.round) {
+                        (false, 0..5) => slice.round,
+                        (false, _) => slice.round + 10,
+                        (true, _) => slice.round + 5,
+                    };
+                    slice.sequence = u64::from(60 * block + 3 * place) + at as u64;
+                }
+                run
+            })
+        };
+        (0..blocks).flat_map(of_block).collect()
+    }
+
+    #[test]
+    fn first_rounds_after_a_switch_are_held_against_later_ones() {
+        let study = study();
+        let found = settling(&study, &runs(&study, 0.9, 8), 0.05);
+        assert_eq!(found.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["as found", "smt=system"]);
+        for one in &found {
+            assert!((one.value - 0.9).abs() < 0.003 && one.shown && one.blocks == 8, "{one:?}");
+            assert!(one.adjusted_low < one.low && one.adjusted_high > one.high, "{one:?}");
+        }
+        let none = settling(&study, &runs(&study, 1.0, 8), 0.05);
+        assert!(none.iter().all(|one| (one.value - 1.0).abs() < 0.01), "{none:?}");
+    }
+
+    #[test]
+    fn the_first_phase_in_the_state_that_was_found_begins_without_a_switch() {
+        let study = study();
+        let runs = runs(&study, 0.9, 1);
+        let blocks = blocks(&study, &runs);
+        let arms: Vec<usize> = phases(&study, &blocks[&0]).into_iter().map(|(arm, _)| arm).collect();
+        assert_eq!(arms, [1, 0]);
+    }
+
+    #[test]
+    fn a_study_that_switches_nothing_has_none() {
+        let mut study = study();
+        let runs = runs(&study, 0.9, 8);
+        study.treatments[2].arm = Arm::default();
+        assert_eq!(settling(&study, &runs, 0.05), []);
+        study.treatments[2].arm = Arm { smt: SmtWay::System, ..Arm::default() };
+        study.design.rounds = 1;
+        assert_eq!(settling(&study, &runs, 0.05), []);
+    }
+}

@@ -1,0 +1,229 @@
+//! A study over four real boots of one machine: SMT on, off (`nosmt` on the kernel's command line), off, on.
+//!
+//! A guest keeps nothing: its result file goes out over the serial console in base64, and comes back with the next
+//! boot's commands.
+
+use super::checks;
+use super::machine::Machine;
+use crate::guest::Guest;
+use crate::guest::parts::Parts;
+use serde_json::Value;
+use std::time::Duration;
+
+/// The preset, made small by [`definition`].
+const PRESET: &str = include_str!("../../../studies/smt-boots.toml");
+/// What is made smaller, and to what: an emulator is slow, and its times mean nothing.
+const SMALLER: [(&str, &str); 4] = [
+    ("data = [\"l2\", \"memory\"]", "data = [\"l2\"]"),
+    ("rounds = 10", "rounds = 2"),
+    ("slice_ms = 50", "slice_ms = 200"),
+    ("\nblocks = 8", "\nblocks = 2"),
+];
+/// Arms in the order of their boots, where the first is one with SMT and no seed was given.
+const ORDER: [&str; 4] = ["on", "off", "off", "on"];
+/// A machine that is booted again is the same one.
+const IDENTITY: &str = "mkdir -p /etc; echo 0123456789abcdef0123456789abcdef > /etc/machine-id";
+const FIRST: &str = "threadwise run study.toml --output s.threadwise";
+const NEXT: &str = "threadwise run --resume s.threadwise";
+const OPTIONS: &str = "--no-probe --allow-busy --no-html";
+/// Exit status of a part that is refused (docs/EXIT-CODES.md).
+const REFUSED: i32 = 3;
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A command of a boot and what has to come of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Step {
+    name: &'static str,
+    command: String,
+    status: i32,
+    /// A word of its output.
+    says: &'static str,
+}
+
+impl Step {
+    fn done(name: &'static str, command: String) -> Self {
+        Self { name, command, status: 0, says: "" }
+    }
+
+    fn refused(name: &'static str, command: String, says: &'static str) -> Self {
+        Self { name, command, status: REFUSED, says }
+    }
+}
+
+/// Boots the machine for each part, and once more with the wrong arm; says what was wrong.
+///
+/// # Errors
+/// QEMU cannot be started.
+pub fn run(machine: &Machine, parts: &Parts) -> Result<Vec<String>, String> {
+    let mut file = String::new();
+    let mut report = String::new();
+    for number in 1..=ORDER.len() {
+        if number == 2 {
+            let wrong = Step::refused("wrong", part(2), "SMT is on and has to be off");
+            if let Err(why) = boot(machine, parts, "on", &file, &[wrong])? {
+                return Ok(vec![format!("boot 2 with the arm of boot 1: {why}")]);
+            }
+        }
+        match boot(machine, parts, ORDER[number - 1], &file, &steps(number))? {
+            Ok(texts) => {
+                [file, report] = [texts[texts.len() - 2].clone(), texts[texts.len() - 1].clone()];
+            }
+            Err(why) => return Ok(vec![format!("boot {number}: {why}")]),
+        }
+    }
+    Ok(judged(machine, &report))
+}
+
+/// Measures the part of a boot.
+fn part(number: usize) -> String {
+    let begun = if number == 1 { FIRST } else { NEXT };
+    format!("{begun} --arm smt-{} {OPTIONS}", ORDER[number - 1])
+}
+
+/// What is done on a boot; the last two are the file and the report.
+fn steps(number: usize) -> Vec<Step> {
+    let mut steps =
+        vec![Step::done("part", format!("{} > log 2>&1 || {{ tail -n 3 log; false; }}", part(number)))];
+    if number == 2 {
+        // The next part is of the same arm, and yet needs a boot.
+        steps.push(Step::refused("twice", part(3), "every part needs a boot of its own"));
+    }
+    steps.push(Step::done("file", "gzip -9 < s.threadwise | base64".to_owned()));
+    steps.push(Step::done("report", "threadwise report s.threadwise --json".to_owned()));
+    steps
+}
+
+/// Boots with an arm and does the steps; gives the output of each, or what was wrong.
+fn boot(
+    machine: &Machine,
+    parts: &Parts,
+    smt: &str,
+    file: &str,
+    steps: &[Step],
+) -> Result<Result<Vec<String>, String>, String> {
+    let kernel = if smt == "off" { "nosmt" } else { "" };
+    let machine = Machine { guest: Guest { kernel, ..machine.guest.clone() }, ..machine.clone() };
+    let files = files(file);
+    let mut commands = vec![("files", files.as_str())];
+    commands.extend(steps.iter().map(|step| (step.name, step.command.as_str())));
+    let outputs = checks::outputs(&machine, parts, &commands, LIMIT)?;
+    let judged = |(step, output): (&Step, Result<checks::Output, String>)| {
+        let output = output.map_err(|why| format!("{}: {why}", step.name))?;
+        match output.status == step.status && output.text.contains(step.says) {
+            true => Ok(output.text),
+            false => Err(format!(
+                "{}: exit status {}, not {} with '{}': {}",
+                step.name,
+                output.status,
+                step.status,
+                step.says,
+                output.text.trim()
+            )),
+        }
+    };
+    Ok(steps.iter().zip(outputs.into_iter().skip(1)).map(judged).collect())
+}
+
+/// Commands that write the definition and, after the first boot, the result file.
+fn files(file: &str) -> String {
+    let definition = definition();
+    let mut text = format!("{IDENTITY}\ncat > study.toml <<'END'\n{definition}END\n");
+    if !file.is_empty() {
+        text.push_str(&format!("base64 -d <<'END' | gunzip > s.threadwise\n{file}END\n"));
+    }
+    text
+}
+
+fn definition() -> String {
+    SMALLER.iter().fold(PRESET.to_owned(), |text, (from, to)| text.replacen(from, to, 1))
+}
+
+/// What is wrong with the last report.
+fn judged(machine: &Machine, report: &str) -> Vec<String> {
+    let Ok(report) = serde_json::from_str::<Value>(report) else {
+        return vec![format!("the report is no JSON: {}", report.trim())];
+    };
+    let external = &report["external"];
+    let empty = Vec::new();
+    let boots = external["boots"].as_array().unwrap_or(&empty);
+    let had: Vec<(&str, u64, u64)> = boots
+        .iter()
+        .map(|boot| {
+            let number = |key: &str| boot[key].as_u64().unwrap_or_default();
+            (boot["arm"].as_str().unwrap_or_default(), number("online_cpus"), number("blocks"))
+        })
+        .collect();
+    let [packages, cores, threads] = machine.guest.smp.map(u64::from);
+    let wanted: Vec<(&str, u64, u64)> = ORDER
+        .iter()
+        .map(|smt| match *smt {
+            "on" => ("smt-on", packages * cores * threads, 2),
+            _ => ("smt-off", packages * cores, 2),
+        })
+        .collect();
+    let mut found = Vec::new();
+    if had != wanted {
+        found.push(format!("boots are {had:?}, not {wanted:?}"));
+    }
+    let ids: std::collections::BTreeSet<&str> =
+        boots.iter().filter_map(|boot| boot["boot_id"].as_str()).collect();
+    let machines: std::collections::BTreeSet<&str> =
+        boots.iter().filter_map(|boot| boot["machine_hash"].as_str()).collect();
+    if (ids.len(), machines.len()) != (ORDER.len(), 1) {
+        found.push(format!("{} boots of {} machines, not {} of 1", ids.len(), machines.len(), ORDER.len()));
+    }
+    let ratios = external["ratios"].as_array().unwrap_or(&empty);
+    let has_interval = |ratio: &&Value| ratio["ratio"]["high"].is_number() && ratio["boots"] == 2;
+    if ratios.is_empty() || !ratios.iter().all(|ratio| has_interval(&ratio)) {
+        found.push(format!("ratios of arms lack intervals over 2 boots each: {}", external["ratios"]));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::MACHINES;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_preset_is_made_smaller() {
+        let definition = definition();
+        for (from, to) in SMALLER {
+            assert!(!definition.contains(from) && definition.contains(to), "{from}");
+        }
+        assert!(definition.contains("boots = 4"));
+    }
+
+    #[test]
+    fn files_come_back_and_the_second_boot_refuses_a_third_part() {
+        assert!(!files("").contains("base64"));
+        assert!(files("QQ==\n").contains("<<'END' | gunzip > s.threadwise\nQQ==\nEND\n"));
+        let [first, second] = [1, 2].map(|number| steps(number));
+        assert!(first[0].command.starts_with(FIRST) && second[0].command.contains("--resume"));
+        assert_eq!((first.len(), second.len(), second[1].status), (3, 4, REFUSED));
+        assert!(second[1].command.contains("--arm smt-off"));
+    }
+
+    fn report(arms: [(&str, u64); 4], high: Value) -> String {
+        let boots: Vec<Value> = arms
+            .iter()
+            .enumerate()
+            .map(|(at, (arm, online))| {
+                json!({"arm": arm, "online_cpus": online, "blocks": 2, "boot_id": at.to_string(), "machine_hash": "a"})
+            })
+            .collect();
+        let ratios = json!([{"boots": 2, "ratio": {"high": high}}]);
+        json!({"external": {"boots": boots, "ratios": ratios}}).to_string()
+    }
+
+    #[test]
+    fn boots_have_their_arms_and_ratios_their_intervals() {
+        let (on, off) = (("smt-on", 8), ("smt-off", 4));
+        let judged = |arms, high| judged(&MACHINES[0], &report(arms, high));
+        assert_eq!(judged([on, off, off, on], json!(1.2)), Vec::<String>::new());
+        assert_eq!(judged([on, off, off, ("smt-on", 7)], json!(1.2)).len(), 1);
+        assert_eq!(judged([off, on, on, off], json!(null)).len(), 2);
+        assert!(super::judged(&MACHINES[0], "threadwise: no")[0].contains("no JSON"));
+    }
+}
