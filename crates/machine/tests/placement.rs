@@ -69,7 +69,7 @@ fn what_a_server_lacks() {
     );
     assert_eq!(
         lacks("1c1t@p2", &topology),
-        "'1c1t@p2' names package 2, and this machine has 2 packages, counted from 0"
+        "it names package 2, and this machine has 2 packages, counted from 0"
     );
     assert_eq!(lacks("4c1t+4c1t+1c1t", &topology), "the 3 terms together need more cores than are allowed");
     assert_eq!(lacks("0,99", &topology), "there is no logical CPU 99");

@@ -13,14 +13,14 @@ const PRESETS: [(&str, &str, &str); 13] = [
         include_str!("../../../studies/session-sweep.toml"),
     ),
     (
-        "logical-io-placement",
+        "cached-reads",
         "Cached reads of two sessions, up to 80 MiB each: one logical CPU, one core, two cores, two packages",
-        include_str!("../../../studies/logical-io-placement.toml"),
+        include_str!("../../../studies/cached-reads.toml"),
     ),
     (
-        "insert-smt",
+        "concurrent-inserts",
         "Concurrent inserts: one thread of every core, both threads, half of the cores",
-        include_str!("../../../studies/insert-smt.toml"),
+        include_str!("../../../studies/concurrent-inserts.toml"),
     ),
     (
         "smt-boots",
@@ -38,14 +38,14 @@ const PRESETS: [(&str, &str, &str); 13] = [
         include_str!("../../../studies/smt-off.toml"),
     ),
     (
-        "log-writer",
+        "log-buffer",
         "The log writer near the sessions, far from them, and in their way",
-        include_str!("../../../studies/log-writer.toml"),
+        include_str!("../../../studies/log-buffer.toml"),
     ),
     (
-        "tpch",
+        "parallel-queries",
         "TPC-H: 22 queries, degree of parallelism, one thread of every core and both",
-        include_str!("../../../studies/tpch.toml"),
+        include_str!("../../../studies/parallel-queries.toml"),
     ),
     (
         "tpch-streams",
@@ -58,9 +58,9 @@ const PRESETS: [(&str, &str, &str); 13] = [
         include_str!("../../../studies/command.toml"),
     ),
     (
-        "reload",
+        "work-list",
         "Backup and restore of a list: 1, 2, 4, ... jobs, one thread of every core and both",
-        include_str!("../../../studies/reload.toml"),
+        include_str!("../../../studies/work-list.toml"),
     ),
     (
         "reload-schedule",

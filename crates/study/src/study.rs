@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use threadwise_machine::placement::Service;
-use threadwise_machine::{Memory, Pin};
+use threadwise_machine::placement::{self, Service};
+use threadwise_machine::{Memory, Pin, Placement, Topology};
 
 use crate::engine::{Properties, URL};
 use crate::{Arm, External, Options, Quota, SmtWay, arm, command, tpch, warmup, worklist};
@@ -201,6 +201,25 @@ impl Study {
     /// Numbers of slices that a round has, with those of treatments that only another external arm has.
     pub fn slices_of_round(&self) -> u64 {
         self.external.as_ref().map_or(self.treatments.len() as u64, |external| u64::from(external.treatments))
+    }
+
+    /// What a reader has to know of its placements on a machine, one line each, such as which of unlike packages is
+    /// taken ([`placement::remark`]).
+    pub fn placement_remarks(&self, topology: &Topology) -> Vec<String> {
+        let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
+        for treatment in &self.treatments {
+            let text = treatment.placement.as_str();
+            let parsed: Option<Placement> = text.parse().ok();
+            let Some(remark) = parsed.and_then(|parsed| placement::remark(&parsed, topology)) else {
+                continue;
+            };
+            match remarks.iter_mut().find(|(earlier, _)| *earlier == remark) {
+                Some((_, texts)) if texts.contains(&text) => {}
+                Some((_, texts)) => texts.push(text),
+                None => remarks.push((remark, vec![text])),
+            }
+        }
+        remarks.into_iter().map(|(remark, texts)| format!("{}: {remark}", texts.join(", "))).collect()
     }
 
     /// Group names in order of first appearance.

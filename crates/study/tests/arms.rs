@@ -141,7 +141,7 @@ fn one_thread_of_a_core_is_the_first_one_in_all_arms() {
 fn clock_arms_cross_with_everything_and_are_compared_with_the_first() {
     let topology = eight();
     let arms = [("turbo", "on,off"), ("governor", "performance")];
-    let study = resolved("insert-smt", &topology, &arms).unwrap();
+    let study = resolved("concurrent-inserts", &topology, &arms).unwrap();
     let (_, treatment) = study.treatment("all/random,turbo=off").unwrap();
     assert_eq!(treatment.arm.to_string(), "turbo=off, governor=performance");
     assert_eq!(treatment.factors["turbo"], "off");

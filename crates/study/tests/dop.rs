@@ -14,7 +14,7 @@ fn resolve(preset: &str, topology: &Topology, overrides: &Overrides) -> Result<S
 }
 
 fn tpch(topology: &Topology, overrides: &Overrides) -> Study {
-    resolve("tpch", topology, overrides).unwrap()
+    resolve("parallel-queries", topology, overrides).unwrap()
 }
 
 fn set(pairs: &[(&str, &str)]) -> Overrides {
@@ -113,7 +113,7 @@ fn streams_are_sessions() {
 
 #[test]
 fn what_cannot_be_is_refused_with_the_way_out() {
-    let why = |overrides: &Overrides| resolve("tpch", &small_guest(), overrides).unwrap_err();
+    let why = |overrides: &Overrides| resolve("parallel-queries", &small_guest(), overrides).unwrap_err();
     assert!(why(&set(&[("dop", "4")])).contains("--dop LIST"));
     assert!(why(&Overrides { dops: Some(vec![0]), ..Overrides::default() }).contains("1 to 4096"));
     let streams = Overrides { sessions: Some(vec![2]), ..Overrides::default() };
@@ -193,7 +193,7 @@ fn repeated_and_too_many_streams_are_no_more_work_than_a_study_may_be() {
 
 #[test]
 fn a_placement_that_is_repeated_is_one() {
-    let preset = include_str!("../../../studies/tpch.toml");
+    let preset = include_str!("../../../studies/parallel-queries.toml");
     let placements = preset.lines().find(|line| line.starts_with("placements = ")).unwrap();
     let inside = placements.trim_start_matches("placements = [").trim_end_matches(']');
     let repeated = format!("placements = [{}]", vec![inside; 2_000].join(", "));

@@ -26,7 +26,7 @@ fn asked(study: &Study, kind: &str) -> Vec<String> {
 
 #[test]
 fn a_guest_without_siblings_has_one_placement() {
-    let study = resolve("reload", &small_guest(), &Overrides::default()).unwrap();
+    let study = resolve("work-list", &small_guest(), &Overrides::default()).unwrap();
     assert_eq!(names(&study), ["all j1", "all j1'", "all j2", "all j4"]);
     assert_eq!(study.left_out, ["no-smt: the same as all on this machine"]);
     let four = treatment(&study, "all j4");
@@ -41,7 +41,7 @@ fn a_guest_without_siblings_has_one_placement() {
 
 #[test]
 fn a_server_has_both_placements_and_their_ratios() {
-    let study = resolve("reload", &server(), &jobs(&[8, 2, 2, 1])).unwrap();
+    let study = resolve("work-list", &server(), &jobs(&[8, 2, 2, 1])).unwrap();
     let expected = ["all j1", "all j1'", "all j2", "all j8", "no-smt j1", "no-smt j2", "no-smt j8"];
     assert_eq!(names(&study), expected);
     let steps = [
@@ -55,7 +55,7 @@ fn a_server_has_both_placements_and_their_ratios() {
     assert!(
         asked(&study, "baseline").contains(&"no-smt j1 : all j1: no-smt j1 / all j1 & all j1'".to_owned())
     );
-    let automatic = resolve("reload", &server(), &Overrides::default()).unwrap();
+    let automatic = resolve("work-list", &server(), &Overrides::default()).unwrap();
     let most = |placement: &str| {
         automatic
             .treatments
@@ -73,10 +73,10 @@ fn the_command_line_names_placements() {
         placements: Some(texts.iter().map(|text| (*text).to_owned()).collect()),
         ..jobs(numbers)
     };
-    let study = resolve("reload", &server(), &placed(&["1c2t"], &[1, 2])).unwrap();
+    let study = resolve("work-list", &server(), &placed(&["1c2t"], &[1, 2])).unwrap();
     assert_eq!(names(&study), ["all j1", "all j1'", "1c2t j1", "1c2t j2"]);
     // Where it is what the baseline has, it is one line of points and not two.
-    let study = resolve("reload", &small_guest(), &placed(&["no-smt"], &[1, 2])).unwrap();
+    let study = resolve("work-list", &small_guest(), &placed(&["no-smt"], &[1, 2])).unwrap();
     assert_eq!(names(&study), ["all j1", "all j1'", "all j2"]);
     assert_eq!(study.left_out, ["no-smt: the same as all on this machine"]);
 }
@@ -84,7 +84,7 @@ fn the_command_line_names_placements() {
 #[test]
 fn every_work_list_has_the_metrics_of_its_own_output() {
     let text = |text: &str| OptionValue::Text(text.to_owned());
-    for preset in ["reload", "reload-schedule"] {
+    for preset in ["work-list", "reload-schedule"] {
         let study = resolve(preset, &small_guest(), &Overrides::default()).unwrap();
         for treatment in &study.treatments {
             assert_eq!(treatment.options["metric.item_s"], text("s/item lower json:/item_s"));
@@ -94,7 +94,7 @@ fn every_work_list_has_the_metrics_of_its_own_output() {
     }
     let given = [("metric.tail", "s lower json:/tail_s"), ("headline", "tail")];
     let options = given.map(|(key, value)| (key.to_owned(), option_value(value))).into_iter().collect();
-    let study = resolve("reload", &small_guest(), &Overrides { options, ..Overrides::default() }).unwrap();
+    let study = resolve("work-list", &small_guest(), &Overrides { options, ..Overrides::default() }).unwrap();
     assert_eq!(study.treatments[0].options["headline"], text("tail"));
     assert!(study.treatments[2].options.contains_key("metric.item_s"));
 }
@@ -140,29 +140,29 @@ fn until_has_time_for_more_than_the_fewest_blocks() {
     let until = Overrides { until: Some(0.05), ..Overrides::default() };
     let stopping = |preset: &str| resolve(preset, &small_guest(), &until).unwrap().design.stopping;
     // Runs have no windows from which a budget could be reckoned: eight times the preset's own.
-    assert_eq!(stopping("reload"), Stopping::Until { half_width: 0.05, budget_s: 2400.0 });
+    assert_eq!(stopping("work-list"), Stopping::Until { half_width: 0.05, budget_s: 2400.0 });
     let asked = Overrides { budget_s: Some(60.0), ..until.clone() };
-    let study = resolve("reload", &small_guest(), &asked).unwrap();
+    let study = resolve("work-list", &small_guest(), &asked).unwrap();
     assert_eq!(study.design.stopping, Stopping::Until { half_width: 0.05, budget_s: 60.0 });
 }
 
 #[test]
 fn what_cannot_be_is_refused_with_the_way_out() {
     let why = |preset: &str, overrides: &Overrides| resolve(preset, &server(), overrides).unwrap_err();
-    assert!(why("reload", &jobs(&[0])).contains("--jobs: 0; 1 to 1024"));
-    assert!(why("reload", &jobs(&[])).contains("no number"));
-    assert!(why("reload-schedule", &jobs(&[1, 2])).contains("the preset reload"));
-    assert!(why("placement", &jobs(&[2])).contains("workload is logical-io: threadwise run reload"));
+    assert!(why("work-list", &jobs(&[0])).contains("--jobs: 0; 1 to 1024"));
+    assert!(why("work-list", &jobs(&[])).contains("no number"));
+    assert!(why("reload-schedule", &jobs(&[1, 2])).contains("the preset work-list"));
+    assert!(why("placement", &jobs(&[2])).contains("workload is logical-io: threadwise run work-list"));
     let sessions = Overrides { sessions: Some(vec![2]), ..Overrides::default() };
-    assert!(why("reload", &sessions).contains("--jobs LIST"));
+    assert!(why("work-list", &sessions).contains("--jobs LIST"));
     let set = |key: &str| Overrides {
         options: [(key.to_owned(), option_value("given"))].into(),
         ..Overrides::default()
     };
     assert!(why("reload-schedule", &set("order")).contains("take it out there"));
-    assert!(why("reload", &set("feed")).contains("queue, split"));
+    assert!(why("work-list", &set("feed")).contains("queue, split"));
     assert!(
-        why("reload", &Overrides { rounds: Some(2), ..Overrides::default() })
+        why("work-list", &Overrides { rounds: Some(2), ..Overrides::default() })
             .contains("a work list runs once")
     );
     let near = Overrides {
@@ -170,7 +170,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         engine_properties: Properties { service_threads: false, ..Properties::default() },
         ..Overrides::default()
     };
-    assert!(why("reload", &near).contains("no service threads"));
+    assert!(why("work-list", &near).contains("no service threads"));
     let parse = |workload: &str, lines: &str| {
         let head = format!("version = 1\nname = \"x\"\nengine = \"worklist\"\nworkload = \"{workload}\"\n");
         StudyFile::parse(&format!("{head}{lines}"), "x.toml").unwrap_err().to_string()

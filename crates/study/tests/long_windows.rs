@@ -15,7 +15,7 @@ const TEN_S: LongWindows = LongWindows { blocks: 3, window_ns: 10 * SECOND_NS };
 fn asked(overrides: Overrides) -> Result<Study, String> {
     let of_one_level =
         Overrides { options: [("data".to_owned(), OptionValue::Text("l2".to_owned()))].into(), ..overrides };
-    let file = StudyFile::preset("logical-io-placement").unwrap();
+    let file = StudyFile::preset("cached-reads").unwrap();
     file.resolve(&small_guest(), &of_one_level).map_err(|error| error.to_string())
 }
 
@@ -94,7 +94,7 @@ fn a_fixed_amount_of_work_has_none() {
         long_windows: Some(3),
         ..Overrides::default()
     };
-    let file = StudyFile::preset("insert-smt").unwrap();
+    let file = StudyFile::preset("concurrent-inserts").unwrap();
     let error = file.resolve(&small_guest(), &fixed).unwrap_err().to_string();
     assert!(error.starts_with("--long-windows: sessions do a fixed amount of work"), "{error}");
     let silent = Overrides { long_windows: None, budget_s: Some(3600.0), ..fixed };

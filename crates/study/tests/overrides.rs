@@ -35,7 +35,7 @@ fn a_study_whose_treatments_all_have_a_place_takes_no_other() {
         (service("near"), "--service near"),
         (Overrides { memory: Some(Memory::Interleave), ..Overrides::default() }, "--memory interleave"),
     ] {
-        let why = preset("log-writer", &overrides).unwrap_err();
+        let why = preset("log-buffer", &overrides).unwrap_err();
         assert!(why.starts_with(&format!("{option}: all treatments of this study have their own")), "{why}");
         assert!(why.contains("--placement"), "the way out: {why}");
     }
@@ -43,7 +43,7 @@ fn a_study_whose_treatments_all_have_a_place_takes_no_other() {
 
 #[test]
 fn treatments_keep_the_place_that_they_name() {
-    let study = preset("log-writer", &placed(&["2c1t"], service("far"))).unwrap();
+    let study = preset("log-buffer", &placed(&["2c1t"], service("far"))).unwrap();
     assert_eq!(service_of(&study, "near").as_deref(), Some("near"), "the baseline is called so");
     assert_eq!(service_of(&study, "2c1t").as_deref(), Some("far"));
     let lines = "[[treatment]]\nplacement = \"2c1t\"\n\
@@ -57,7 +57,7 @@ fn treatments_keep_the_place_that_they_name() {
 
 #[test]
 fn a_preset_without_places_takes_one_for_all() {
-    let study = preset("insert-smt", &service("near")).unwrap();
+    let study = preset("concurrent-inserts", &service("near")).unwrap();
     assert!(study.treatments.iter().all(|treatment| treatment.service == Some("near".parse().unwrap())));
 }
 
@@ -87,7 +87,7 @@ fn numbers_of_sessions_and_degrees_of_parallelism_rename_no_treatment() {
     assert_eq!(treatment(&study, "two").sessions, 2);
     assert_eq!(treatment(&study, "sessions-4").sessions, 4);
     let dop = Overrides { dops: Some(vec![2]), ..Overrides::default() };
-    let study = preset("tpch", &dop).unwrap();
+    let study = preset("parallel-queries", &dop).unwrap();
     let compared = &study.treatments[2..];
     assert!(!compared.is_empty());
     assert!(

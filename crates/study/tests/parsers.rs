@@ -14,7 +14,7 @@ fn every_parser_is_whole() {
         assert!(parser.tested.starts_with("with ") || parser.tested == "on text of that form only");
         if parser.name == worklist::PARSER {
             // Work lists have their own study, which reads it unasked.
-            assert_eq!(parser.example, "threadwise run reload");
+            assert_eq!(parser.example, "threadwise run work-list");
             continue;
         }
         assert!(parser.example.contains(&format!("--parse {} ", parser.name)), "{}", parser.example);
@@ -37,7 +37,7 @@ fn every_metric_and_example_is_of_the_form_that_commands_take() {
             true => words.len() - 2,
             false => words.iter().position(|word| word == "--").unwrap(),
         };
-        let study = if parser.name == worklist::PARSER { "reload" } else { "command" };
+        let study = if parser.name == worklist::PARSER { "work-list" } else { "command" };
         assert_eq!(&words[..3], ["threadwise", "run", study]);
         let mut options = parser.options.clone();
         options.insert("command".to_owned(), OptionValue::Text(command::quote(&words[at + 1..])));

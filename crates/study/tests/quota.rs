@@ -93,8 +93,8 @@ fn less_than_one_cpu_has_no_whole_one_and_is_measured() {
 
 #[test]
 fn whole_runs_keep_their_time_and_idle_before_it() {
-    let study = preset("tpch").resolve(&small_guest(), &under(1.5)).unwrap();
-    let free = preset("tpch").resolve(&small_guest(), &Overrides::default()).unwrap();
+    let study = preset("parallel-queries").resolve(&small_guest(), &under(1.5)).unwrap();
+    let free = preset("parallel-queries").resolve(&small_guest(), &Overrides::default()).unwrap();
     assert_eq!(study.design, free.design);
     assert_eq!((study.quota.unwrap().cpus, free.quota), (1.5, None));
 }

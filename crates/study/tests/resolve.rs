@@ -285,7 +285,7 @@ fn a_preset_has_smaller_data_where_memory_is_small_and_a_user_is_refused() {
         memory_rule: "a quarter of this control group's memory limit of 2 GiB".to_owned(),
         ..overrides
     };
-    let published = StudyFile::preset("logical-io-placement").unwrap();
+    let published = StudyFile::preset("cached-reads").unwrap();
     // Baseline, its twin, one-cpu and same-package: 6 sessions in 256 MiB.
     let study = published.resolve(&topology, &limited(Overrides::default())).unwrap();
     assert_eq!(blocks(&study, "alone"), 42 * 256);

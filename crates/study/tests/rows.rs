@@ -12,7 +12,7 @@ use threadwise_study::{Options, Study};
 
 /// A quarter of what is available where 4 GiB are built in and the system has taken a tenth.
 const QUARTER_OF_4_GIB: u64 = 1024 * MIB / 10 * 9;
-const INSERTS: [&str; 3] = ["insert-smt", "insert-locks", "log-writer"];
+const INSERTS: [&str; 3] = ["concurrent-inserts", "insert-locks", "log-buffer"];
 
 fn native() -> Properties {
     Properties { row_bytes: 0, row_memory_bytes: 160, ..Properties::default() }
@@ -78,7 +78,7 @@ fn presets_fit_into_4_gib_on_8_logical_cpus() {
 fn a_table_is_made_smaller_only_where_it_has_to_be_and_nobody_asked_for_it() {
     let topology = machine(2, 2, 2, Some(MIB), Some(32 * MIB));
     let rows = |limit, options| {
-        let study = StudyFile::preset("insert-smt").unwrap();
+        let study = StudyFile::preset("concurrent-inserts").unwrap();
         let study = study.resolve(&topology, &limited(&of_disk(165), limit, options)).unwrap();
         (seed_rows(&study.treatments[0]), study.left_out)
     };
@@ -109,8 +109,9 @@ fn a_definition_of_a_users_is_left_as_it_is() {
 #[test]
 fn rows_that_are_added_count_by_the_longest_window_where_they_lie_in_memory() {
     let topology = machine(1, 2, 1, None, None);
-    let study =
-        |overrides: Overrides| StudyFile::preset("insert-smt").unwrap().resolve(&topology, &overrides);
+    let study = |overrides: Overrides| {
+        StudyFile::preset("concurrent-inserts").unwrap().resolve(&topology, &overrides)
+    };
     let with = |slice_ms, engine_properties| Overrides {
         slice_ms: Some(slice_ms),
         engine_properties,
@@ -132,7 +133,7 @@ fn long_windows_whose_rows_memory_would_not_hold_are_left_out_unless_they_are_as
     let study = |limit, long_windows| {
         let overrides =
             Overrides { budget_s: Some(3600.0), long_windows, ..limited(&native(), limit, Options::new()) };
-        StudyFile::preset("insert-smt").unwrap().resolve(&topology, &overrides).unwrap()
+        StudyFile::preset("concurrent-inserts").unwrap().resolve(&topology, &overrides).unwrap()
     };
     let small = study(1024 * MIB, None);
     assert_eq!(small.design.long_windows, None);

@@ -99,17 +99,17 @@ Examples:
   threadwise run --placement 2c1t --placement 1c2t --sessions 2
   threadwise run --set data_mib=1024 --set work_unit=16
   threadwise run --memory interleave
-  threadwise run logical-io-placement --engine postgres                 also firebird, mariadb
-  threadwise run insert-smt --engine postgres://app@db.example/shop     password: PGPASSWORD, ~/.pgpass
-  threadwise run insert-smt --engine mariadb --set rows_per_session=2000000
-  threadwise run insert-smt --service near
+  threadwise run cached-reads --engine postgres                 also firebird, mariadb
+  threadwise run concurrent-inserts --engine postgres://app@db.example/shop  password: PGPASSWORD, ~/.pgpass
+  threadwise run concurrent-inserts --engine mariadb --set rows_per_session=2000000
+  threadwise run concurrent-inserts --service near
   threadwise run smt-off --smt mask,offline --yes                       as root
-  threadwise run tpch --set scale=10 --dop 1,2,4 --placement no-smt --placement all
-  threadwise run tpch --engine postgres --set scale=0.1
+  threadwise run parallel-queries --set scale=10 --dop 1,2,4 --placement no-smt --placement all
+  threadwise run parallel-queries --engine postgres --set scale=0.1
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
-  threadwise run reload --engine firebird --set files=100 --set total_mib=500
-  threadwise run reload --engine sqlite --list dbs.txt --jobs 1,2,4
-  threadwise run reload --list names.txt -- psql -d {item} -f patch.sql
+  threadwise run work-list --engine firebird --set files=100 --set total_mib=500
+  threadwise run work-list --engine sqlite --list dbs.txt --jobs 1,2,4
+  threadwise run work-list --list names.txt -- psql -d {item} -f patch.sql
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
   threadwise run smt-boots --arm smt-on        a study over several boots: the words at its end say what is next

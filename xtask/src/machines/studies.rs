@@ -19,17 +19,18 @@ pub struct Study {
 
 /// Cached reads of two sessions on SQLite: A, A', one logical CPU, one core, two cores, two packages; two blocks.
 pub const LOGICAL_IO: Study =
-    Study { words: "logical-io-placement --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
+    Study { words: "cached-reads --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
 /// The log writer of the native engine near and far, with memory of its own node and of the other one.
-pub const LOG_WRITER: Study = Study { words: "log-writer --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
+pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
 
 /// Inserts of every session into a file of its own, with ascending and random keys, on less memory than the usual tables
 /// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of half of the cores, one of each
 /// core, and both.
 pub const INSERT_SQLITE: Study =
-    Study { words: "insert-smt --engine sqlite --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
+    Study { words: "concurrent-inserts --engine sqlite --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
 /// The same into tables in memory.
-pub const INSERT_NATIVE: Study = Study { words: "insert-smt --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
+pub const INSERT_NATIVE: Study =
+    Study { words: "concurrent-inserts --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
 
 /// One thread of every core, its sibling idle and gone, and both threads, in the arms of one study: A, A', one core, one
 /// thread of every core and both with SMT; A, A' and one thread of every core without; two blocks.

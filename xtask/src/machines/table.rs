@@ -20,8 +20,8 @@ process and its watchdog, after which `smt restore` puts back, by Ctrl-C, and by
 administrator has taken offline are as before. A study with arms is ended in the \
 same way, in the arm that takes siblings offline. The others are small \
 studies, each run of which was on the logical CPUs of its placement: `smt-off`, whose arms switch the machine, \
-`logical-io-placement` on SQLite, `insert-smt` on SQLite \
-and on the native engine with the tables that 4 GiB hold, `log-writer` on the native engine, and `threadwise run` by \
+`cached-reads` on SQLite, `concurrent-inserts` on SQLite \
+and on the native engine with the tables that 4 GiB hold, `log-buffer` on the native engine, and `threadwise run` by \
 itself. `smt-boots` is a study over four boots of the machine, two of them with `nosmt` on the kernel's command line; a \
 part is refused on a boot that has the other arm's SMT, and on one that has measured a part already. Times in an emulator mean nothing, and reports from there say so first. CI boots the quick machines and does the \
 quick checks, of the kills one.

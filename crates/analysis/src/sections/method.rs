@@ -60,6 +60,10 @@ fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
     if !study.left_out.is_empty() {
         lines.push(prose!("Not measured on this machine: {}.", study.left_out.join("; ")));
     }
+    let remarks = study.placement_remarks(facts.topology);
+    if !remarks.is_empty() {
+        lines.push(prose!("Placements: {}.", remarks.join("; ")));
+    }
     lines
 }
 

@@ -20,7 +20,7 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Placements { machines: drawn.collect() }))
 }
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 27] = [
     "one-cpu",
     "same-core",
     "same-package",
@@ -28,6 +28,13 @@ const NAMES: [&str; 20] = [
     "all",
     "no-smt",
     "half-cores",
+    "package",
+    "package-no-smt",
+    "package-half-cores",
+    "package-but-one",
+    "node",
+    "node-no-smt",
+    "node-half-cores",
     "near",
     "far",
     "0-3,8",
@@ -55,10 +62,16 @@ fn shape(random: &mut Random) -> String {
 }
 
 fn valid(random: &mut Random) -> String {
-    match random.below(4) {
+    match random.below(5) {
         0 => (*random.pick(&NAMES)).to_owned(),
-        1 => format!("{}:{}", random.pick(&["spread", "packed"]), 1 + random.below(20)),
+        1 => format!("{}:{}", random.pick(&["spread", "packed", "all-but"]), 1 + random.below(20)),
         2 => shape(random),
+        3 => format!(
+            "{}@{}{}",
+            random.pick(&["all", "no-smt", "half-cores"]),
+            random.pick(&["n", "p", "l", "k"]),
+            random.below(3)
+        ),
         _ => [shape(random), shape(random)].join("+"),
     }
 }

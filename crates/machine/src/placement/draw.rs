@@ -42,11 +42,25 @@ pub(super) fn package_of(topology: &Topology, core: u32) -> u32 {
     topology.cores[core as usize].package.unwrap_or(0)
 }
 
-fn arrange(topology: &Topology, mut turn: Option<Turn>) -> Draw {
-    let all: Vec<u32> = (0..topology.cores.len() as u32).collect();
-    let mut packages: Vec<u32> = all.iter().map(|&core| package_of(topology, core)).collect();
+/// The packages that can be first in a draw: those that can do as much as any other.
+pub(super) fn first_packages(topology: &Topology) -> Vec<u32> {
+    let packages = packages(topology);
+    let alike = classes(packages, |&package| std::cmp::Reverse(capability(topology, package)));
+    alike.into_iter().next().unwrap_or_default()
+}
+
+/// The packages that have cores, in the order of their ids.
+fn packages(topology: &Topology) -> Vec<u32> {
+    let cores = 0..topology.cores.len() as u32;
+    let mut packages: Vec<u32> = cores.map(|core| package_of(topology, core)).collect();
     packages.sort_unstable();
     packages.dedup();
+    packages
+}
+
+fn arrange(topology: &Topology, mut turn: Option<Turn>) -> Draw {
+    let all: Vec<u32> = (0..topology.cores.len() as u32).collect();
+    let packages = packages(topology);
     let mut draw = Draw { siblings: vec![Vec::new(); all.len()], ..Draw::default() };
     let mut by_package: Vec<(u32, Vec<u32>)> = Vec::new();
     for peers in classes(packages, |&package| std::cmp::Reverse(capability(topology, package))) {

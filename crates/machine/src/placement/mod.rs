@@ -5,6 +5,7 @@
 //! published measurements, paths follow hwloc's `package:0.core:1-3.pu:0` (hwloc(7)).
 
 mod draw;
+mod fill;
 pub(crate) mod parse;
 mod paths;
 mod resolve;
@@ -12,6 +13,7 @@ mod service;
 
 use crate::CpuSet;
 
+pub use fill::{Fill, Part, remark};
 pub use resolve::resolve;
 pub use service::{Service, resolve_service};
 
@@ -29,8 +31,12 @@ pub struct Placement {
 pub enum Expression {
     /// Sum of shapes: `3c1t+1c2t`, `2s8c2t`, `6c1t@n0`.
     Shapes(Vec<Shape>),
-    /// A name.
+    /// A name of one or two logical CPUs.
     Named(Name),
+    /// A whole part of the machine, or half of it: `all`, `package-no-smt`, `half-cores@p0`.
+    Fill(Fill, Part),
+    /// Every allowed logical CPU but `n` (`all-but:N`).
+    AllBut(u32),
     /// The first `n` logical CPUs, cores first over all packages (`spread:N`).
     Spread(u32),
     /// The first `n` logical CPUs, siblings first, one package after the other (`packed:N`).
@@ -54,7 +60,7 @@ pub struct Shape {
     pub within: Option<(Level, u32)>,
 }
 
-/// Names of DESIGN's grammar.
+/// Names of one or two logical CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     /// 1 logical CPU.
@@ -65,15 +71,6 @@ pub enum Name {
     SamePackage,
     /// 1 core on each of 2 packages.
     CrossPackage,
-    /// Every allowed logical CPU.
-    All,
-    /// First sibling of every allowed core.
-    NoSmt,
-    /// First sibling of every allowed core of one package but one core, which stays free for service
-    /// threads; of a package with one core, that one.
-    PackageButOne,
-    /// All siblings of half of the cores that have siblings, rounded down, one package after the other.
-    HalfCores,
 }
 
 /// Levels of the machine that a restriction or a path can name.
@@ -91,6 +88,20 @@ pub enum Level {
     Core,
     /// Logical CPU (`pu:`, paths only).
     Pu,
+}
+
+impl Level {
+    /// What it is called in messages.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Package => "package",
+            Self::Node => "NUMA node",
+            Self::Llc => "LLC domain",
+            Self::Kind => "core kind",
+            Self::Core => "core",
+            Self::Pu => "logical CPU",
+        }
+    }
 }
 
 /// How sessions are bound inside a placement.

@@ -3,21 +3,34 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Expression, Level, Name, Placement, PlacementError, Shape};
+use super::{Expression, Fill, Level, Name, Part, Placement, PlacementError, Shape};
 use crate::CpuSet;
 use crate::cpuset::MAX_CPUS;
 
 /// The names of the grammar and what they mean.
-const NAMES: [(&str, Name); 8] = [
-    ("one-cpu", Name::OneCpu),
-    ("same-core", Name::SameCore),
-    ("same-package", Name::SamePackage),
-    ("cross-package", Name::CrossPackage),
-    ("all", Name::All),
-    ("no-smt", Name::NoSmt),
-    ("package-but-one", Name::PackageButOne),
-    ("half-cores", Name::HalfCores),
+const NAMES: [(&str, Expression); 14] = [
+    ("one-cpu", Expression::Named(Name::OneCpu)),
+    ("same-core", Expression::Named(Name::SameCore)),
+    ("same-package", Expression::Named(Name::SamePackage)),
+    ("cross-package", Expression::Named(Name::CrossPackage)),
+    ("all", Expression::Fill(Fill::All, Part::Machine)),
+    ("no-smt", Expression::Fill(Fill::NoSmt, Part::Machine)),
+    ("half-cores", Expression::Fill(Fill::HalfCores, Part::Machine)),
+    ("package", Expression::Fill(Fill::All, Part::Package)),
+    ("package-no-smt", Expression::Fill(Fill::NoSmt, Part::Package)),
+    ("package-half-cores", Expression::Fill(Fill::HalfCores, Part::Package)),
+    ("package-but-one", Expression::Fill(Fill::ButOneCore, Part::Package)),
+    ("node", Expression::Fill(Fill::All, Part::Node)),
+    ("node-no-smt", Expression::Fill(Fill::NoSmt, Part::Node)),
+    ("node-half-cores", Expression::Fill(Fill::HalfCores, Part::Node)),
 ];
+
+/// What a name means with the number that follows it.
+type Counted = fn(u32) -> Expression;
+
+/// Names with a number behind a colon.
+const COUNTED: [(&str, Counted); 3] =
+    [("spread:", Expression::Spread), ("packed:", Expression::Packed), ("all-but:", Expression::AllBut)];
 
 /// Level names that a path accepts; hwloc's own come first.
 const PATH_LEVELS: [(&str, Level); 7] = [
@@ -48,26 +61,44 @@ fn parse(text: &str) -> Result<Expression, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());
     }
-    if let Some((_, name)) = NAMES.iter().find(|(word, _)| *word == text) {
-        return Ok(Expression::Named(*name));
+    if let Some((_, meaning)) = NAMES.iter().find(|(word, _)| *word == text) {
+        return Ok(meaning.clone());
     }
-    if let Some(count) = text.strip_prefix("spread:") {
-        return Ok(Expression::Spread(positive(count, "the number of logical CPUs after 'spread:'")?));
-    }
-    if let Some(count) = text.strip_prefix("packed:") {
-        return Ok(Expression::Packed(positive(count, "the number of logical CPUs after 'packed:'")?));
+    for (word, meaning) in COUNTED {
+        if let Some(count) = text.strip_prefix(word) {
+            return Ok(meaning(positive(count, &format!("the number of logical CPUs after '{word}'"))?));
+        }
     }
     if text.contains(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | ':' | ' ')) {
         return if text.starts_with(|c: char| c.is_ascii_digit()) {
             text.split('+').map(|term| shape(term.trim())).collect::<Result<_, _>>().map(Expression::Shapes)
+        } else if let Some((word, restriction)) = text.split_once('@') {
+            restricted(word, restriction, text)
         } else if text.contains(':') {
             path(text).map(Expression::Path)
         } else {
-            let names: Vec<&str> = NAMES.iter().map(|(word, _)| *word).collect();
-            Err(format!("no such name; names are {}, spread:N, packed:N", names.join(", ")))
+            Err(no_such_name())
         };
     }
     indices(text, "logical CPU").map(Expression::List)
+}
+
+fn no_such_name() -> String {
+    let names: Vec<&str> = NAMES.iter().map(|(word, _)| *word).collect();
+    format!("no such name; names are {}, all-but:N, spread:N, packed:N", names.join(", "))
+}
+
+/// `all@p0`: a name that takes the whole machine, in one group of it.
+fn restricted(word: &str, restriction: &str, text: &str) -> Result<Expression, String> {
+    let named = NAMES.iter().find(|(name, _)| *name == word).map(|(_, meaning)| meaning);
+    match named {
+        Some(Expression::Fill(fill, Part::Machine)) => {
+            let (level, index) = within(restriction, text)?;
+            Ok(Expression::Fill(*fill, Part::Group(level, index)))
+        }
+        Some(_) => Err(format!("'{word}' takes no '@'; all, no-smt and half-cores do, and shapes")),
+        None => Err(no_such_name()),
+    }
 }
 
 /// `[Ns]NcNt[@xN]`.
@@ -235,7 +266,13 @@ mod tests {
     #[test]
     fn names_sweeps_lists_and_paths() {
         assert_eq!(meaning("same-core"), Expression::Named(Name::SameCore));
-        assert_eq!(meaning("no-smt"), Expression::Named(Name::NoSmt));
+        assert_eq!(meaning("no-smt"), Expression::Fill(Fill::NoSmt, Part::Machine));
+        assert_eq!(meaning("package"), Expression::Fill(Fill::All, Part::Package));
+        assert_eq!(
+            meaning("half-cores@p1"),
+            Expression::Fill(Fill::HalfCores, Part::Group(Level::Package, 1))
+        );
+        assert_eq!(meaning("all-but:2"), Expression::AllBut(2));
         assert_eq!(meaning("spread:5"), Expression::Spread(5));
         assert_eq!(meaning("packed:1"), Expression::Packed(1));
         assert_eq!(meaning("8,0-3"), Expression::List(vec![8, 0, 1, 2, 3]));
@@ -268,16 +305,22 @@ mod tests {
             ("3c1t+", "'' is not of the form NcNt or NsNcNt"),
             (
                 "c1t",
-                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, package-but-one, half-cores, spread:N, packed:N",
+                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, half-cores, package, package-no-smt, package-half-cores, package-but-one, node, node-no-smt, node-half-cores, all-but:N, spread:N, packed:N",
             ),
             (
                 "same_core",
-                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, package-but-one, half-cores, spread:N, packed:N",
+                "no such name; names are one-cpu, same-core, same-package, cross-package, all, no-smt, half-cores, package, package-no-smt, package-half-cores, package-but-one, node, node-no-smt, node-half-cores, all-but:N, spread:N, packed:N",
             ),
             ("2c1tx", "'2c1tx' is not of the form NcNt or NsNcNt"),
             (
                 "2c1t@x3",
                 "'@x3' in '2c1t@x3' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
+            ),
+            ("all-but:0", "the number of logical CPUs after 'all-but:' is 0; at least 1 is needed"),
+            ("package@p1", "'package' takes no '@'; all, no-smt and half-cores do, and shapes"),
+            (
+                "all@x0",
+                "'@x0' in 'all@x0' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
             ),
             ("2c1t@n", "the number after '@' in '2c1t@n' is '', not a number"),
             ("99999c1t", "the number of cores in '99999c1t' is 99999, above 65535"),

@@ -17,13 +17,13 @@ pub(super) fn logical_cpus(levels: &[(Level, Vec<u32>)], topology: &Topology) ->
         for (parent, cpus) in &parents {
             let there = groups(*level, cpus, depth == 0, topology);
             for &index in indices {
-                let name = format!("{} {index}", name(*level));
+                let name = format!("{} {index}", level.noun());
                 let Some(group) = there.get(index as usize) else {
                     let plural = if there.len() == 1 { "" } else { "s" };
                     return Err(format!(
                         "there is no {name}, counted from 0: {parent} has {} {}{plural}",
                         there.len(),
-                        self::name(*level)
+                        level.noun()
                     ));
                 };
                 if group.is_empty() {
@@ -59,15 +59,4 @@ fn in_core_order<'a>(cpus: &'a CpuSet, topology: &'a Topology) -> impl Iterator<
     let mut ordered: Vec<u32> = cpus.iter().collect();
     ordered.sort_by_key(|&cpu| (topology.cpu(cpu).and_then(|found| found.core), cpu));
     ordered.into_iter()
-}
-
-fn name(level: Level) -> &'static str {
-    match level {
-        Level::Package => "package",
-        Level::Node => "NUMA node",
-        Level::Llc => "LLC domain",
-        Level::Kind => "core kind",
-        Level::Core => "core",
-        Level::Pu => "logical CPU",
-    }
 }

@@ -4,8 +4,9 @@
 //! error that says what it lacks.
 
 use super::draw::package_of;
-use super::paths;
-use super::{Draw, Expression, Level, Name, Pin, Placement, PlacementError, Resolved, Shape};
+use super::{
+    Draw, Expression, Fill, Level, Name, Part, Pin, Placement, PlacementError, Resolved, Shape, fill, paths,
+};
 use crate::{CpuSet, Topology};
 
 /// Binds a placement to a machine and a block's draw.
@@ -40,9 +41,9 @@ pub fn resolve(
 }
 
 /// What the helpers of this module look at.
-struct Machine<'a> {
-    topology: &'a Topology,
-    draw: &'a Draw,
+pub(super) struct Machine<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) draw: &'a Draw,
 }
 
 /// A core with the logical CPUs of it that a term may use, in the draw's order.
@@ -56,7 +57,9 @@ fn logical_cpus(expression: &Expression, machine: &Machine) -> Result<Vec<u32>, 
     match expression {
         Expression::Shapes(terms) => sum(terms, machine),
         Expression::Named(name) => named(*name, machine),
-        Expression::Spread(count) => prefix(spread(machine), *count),
+        Expression::Fill(fill, part) => fill::logical_cpus(*fill, *part, machine),
+        Expression::AllBut(free) => fill::all_but(*free, machine),
+        Expression::Spread(count) => prefix(spread(machine)?, *count),
         Expression::Packed(count) => prefix(packed(machine), *count),
         Expression::List(listed) => {
             listed.iter().try_for_each(|&cpu| usable(cpu, machine.topology))?;
@@ -69,7 +72,7 @@ fn logical_cpus(expression: &Expression, machine: &Machine) -> Result<Vec<u32>, 
 fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
     let shape = |packages, cores, threads| Shape { packages, cores, threads, within: None };
     match name {
-        Name::OneCpu => prefix(spread(machine), 1),
+        Name::OneCpu => prefix(spread(machine)?, 1),
         Name::SameCore => {
             sum(&[shape(1, 1, 2)], machine).map_err(|_| "no core here has 2 allowed SMT siblings".to_owned())
         }
@@ -85,24 +88,12 @@ fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
                 "no 2 packages here have allowed cores of one kind".to_owned()
             }
         }),
-        Name::All => Ok(spread(machine)),
-        Name::NoSmt => {
-            let first = |&core: &u32| machine.draw.siblings[core as usize].first().copied();
-            Ok(machine.draw.cores.iter().filter_map(first).collect())
-        }
-        Name::PackageButOne => Ok(package_but_one(machine)),
-        Name::HalfCores => half_of_the_cores(machine),
     }
 }
 
 /// Cores first, over all packages in turn; the next siblings only when every core has one.
-fn spread(machine: &Machine) -> Vec<u32> {
-    let threads = machine.draw.siblings.iter().map(Vec::len).max().unwrap_or(0);
-    let at = |thread: usize| {
-        let pick = move |&core: &u32| machine.draw.siblings[core as usize].get(thread).copied();
-        machine.draw.cores.iter().filter_map(pick)
-    };
-    (0..threads).flat_map(at).collect()
+fn spread(machine: &Machine) -> Result<Vec<u32>, String> {
+    fill::logical_cpus(Fill::All, Part::Machine, machine)
 }
 
 /// All siblings of a core, core after core, package after package.
@@ -116,34 +107,6 @@ fn packed(machine: &Machine) -> Vec<u32> {
         }
     }
     cpus
-}
-
-/// The package with the most cores that we may use, the first in the draw among equals.
-fn package_but_one(machine: &Machine) -> Vec<u32> {
-    let cores = |package: u32| -> Vec<u32> {
-        let all = machine.draw.cores.iter().copied();
-        all.filter(|&core| package_of(machine.topology, core) == package).collect()
-    };
-    let mut packages: Vec<Vec<u32>> = machine.draw.packages.iter().map(|&package| cores(package)).collect();
-    // A stable sort: the draw decides among equals.
-    packages.sort_by_key(|cores| std::cmp::Reverse(cores.len()));
-    let cores = packages.into_iter().next().unwrap_or_default();
-    let used = if cores.len() > 1 { &cores[..cores.len() - 1] } else { &cores[..] };
-    used.iter().filter_map(|&core| machine.draw.siblings[core as usize].first().copied()).collect()
-}
-
-/// As many sessions as `no-smt` has, doubled up on half of its cores: the published 3c2t beside 6c1t.
-fn half_of_the_cores(machine: &Machine) -> Result<Vec<u32>, String> {
-    let siblings = |core: u32| &machine.draw.siblings[core as usize];
-    let on = |package: u32| {
-        let cores = machine.draw.cores.iter().copied();
-        cores.filter(move |&core| package_of(machine.topology, core) == package && siblings(core).len() > 1)
-    };
-    let doubled: Vec<u32> = machine.draw.packages.iter().flat_map(|&package| on(package)).collect();
-    match doubled.len() / 2 {
-        0 => Err(format!("it needs 2 cores with allowed SMT siblings, and {} have them", doubled.len())),
-        half => Ok(doubled[..half].iter().flat_map(|&core| siblings(core).iter().copied()).collect()),
-    }
 }
 
 fn prefix(mut cpus: Vec<u32>, count: u32) -> Result<Vec<u32>, String> {
@@ -255,7 +218,8 @@ fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Ve
 
 /// What keeps a shape from being had, for a person.
 fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
-    if let Some(absent) = absent_group(shape, machine.topology) {
+    let absent = shape.within.and_then(|(level, index)| absent_group(level, index, machine.topology));
+    if let Some(absent) = absent {
         return absent;
     }
     let kinds = machine.topology.kinds.len().max(1) as u32;
@@ -289,24 +253,22 @@ fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
     }
 }
 
-fn plural(count: usize, thing: &str) -> String {
+pub(super) fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-fn absent_group(shape: &Shape, topology: &Topology) -> Option<String> {
-    let (level, index) = shape.within?;
-    let (there, thing) = match level {
-        Level::Package => (topology.packages.len().max(1), "package"),
-        Level::Node => (topology.numa_nodes.len(), "NUMA node"),
-        Level::Llc => (topology.llc_domains.len(), "LLC domain"),
-        Level::Kind => (topology.kinds.len().max(1), "core kind"),
+/// Why a group that a text names is not there, for a person; `None` where it is.
+pub(super) fn absent_group(level: Level, index: u32, topology: &Topology) -> Option<String> {
+    let there = match level {
+        Level::Package => topology.packages.len().max(1),
+        Level::Node => topology.numa_nodes.len(),
+        Level::Llc => topology.llc_domains.len(),
+        Level::Kind => topology.kinds.len().max(1),
         Level::Core | Level::Pu => return None,
     };
     (index as usize >= there).then(|| {
-        format!(
-            "'{shape}' names {thing} {index}, and this machine has {}, counted from 0",
-            plural(there, thing)
-        )
+        let noun = level.noun();
+        format!("it names {noun} {index}, and this machine has {}, counted from 0", plural(there, noun))
     })
 }
 

@@ -116,7 +116,7 @@ fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadErr
         };
     };
     if workload != WORKLOAD {
-        let way = "threadwise run reload";
+        let way = "threadwise run work-list";
         return refused(
             "--jobs",
             format!("it is for work lists, and this study's workload is {workload}: {way}"),
@@ -128,7 +128,7 @@ fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadErr
     match (jobs.len(), &file.raw.jobs) {
         (0, _) => refused("--jobs", "no number is given".to_owned()),
         (2.., None) => {
-            let way = "give one number, or take the preset reload";
+            let way = "give one number, or take the preset work-list";
             refused("--jobs", format!("all treatments of this study have the same number of jobs: {way}"))
         }
         _ => Ok(()),

@@ -75,10 +75,17 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         "same-core",
         "same-package",
         "cross-package",
-        "no-smt",
-        "package-but-one",
-        "half-cores",
         "all",
+        "no-smt",
+        "half-cores",
+        "package",
+        "package-no-smt",
+        "package-half-cores",
+        "package-but-one",
+        "node",
+        "node-no-smt",
+        "node-half-cores",
+        "all-but:1",
     ] {
         entries.push(entry("placement", name, here(name, topology)?));
     }

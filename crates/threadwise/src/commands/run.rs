@@ -141,6 +141,9 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     for line in &job.study.left_out {
         text.push_str(&format!("  left out: {line}\n"));
     }
+    for line in job.study.placement_remarks(topology) {
+        text.push_str(&format!("  {line}\n"));
+    }
     text.push_str(&worklist::shown(&job.study));
     text.push_str(&command::shown(&job.study));
     text.push_str(&format!("{}\n", job.price()));

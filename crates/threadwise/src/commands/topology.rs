@@ -42,11 +42,13 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
     if !placements.is_empty() {
         text.push_str("\nplacements, where no block draws other cores\n");
     }
-    for PlacementHere { placement, cpus } in &placements {
+    for (PlacementHere { placement, cpus }, parsed) in placements.iter().zip(&asked) {
+        let remark = placement::remark(parsed, &topology).filter(|_| cpus.is_ok());
+        let remark = remark.map_or(String::new(), |remark| format!("; {remark}"));
         let cpus = cpus
             .as_ref()
             .map_or_else(|lacks| format!("not here: {lacks}"), |cpus| format!("logical CPUs {cpus}"));
-        text.push_str(&format!("  {placement:<16} {cpus}\n"));
+        text.push_str(&format!("  {placement:<18} {cpus}{remark}\n"));
     }
     output::print(&text)
 }

@@ -37,7 +37,7 @@ fn unknown_names_are_refused_with_the_known_ones() {
         let words = format!("did you mean {meant}?");
         refused(&lab, &["run", "--engine", typed, "--allow-busy"], &[typed, &words]);
     }
-    refused(&lab, &["run", "reload", "--engine", "mysql"], &["did you mean mariadb?"]);
+    refused(&lab, &["run", "work-list", "--engine", "mysql"], &["did you mean mariadb?"]);
     refused(&lab, &["run", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
     refused(&lab, &["run", "--set", "wrk_unit=4", "--allow-busy"], &["wrk_unit", "work_unit"]);
     refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
@@ -77,12 +77,12 @@ fn impossible_numbers_are_refused() {
     refused(&lab, &["run", "--rounds", "0", "--allow-busy"], &["round"]);
     refused(&lab, &["run", "--budget", "90"], &["90s", "--help"]);
     refused(&lab, &["run", "--sessions", "two"], &["--sessions", "'two' is not a whole number", "1,2,4"]);
-    refused(&lab, &["run", "tpch", "--dop", "1,x"], &["--dop", "'x' is not a whole number"]);
+    refused(&lab, &["run", "parallel-queries", "--dop", "1,x"], &["--dop", "'x' is not a whole number"]);
     refused(&lab, &["run", "--slice", "1ns"], &["--slice", "'1ns' is out of range", "1ms to 1h"]);
     refused(
         &lab,
         &["run", "--jobs", "3"],
-        &["--jobs is for work lists", "threadwise run reload --jobs 3", "--sessions 3"],
+        &["--jobs is for work lists", "threadwise run work-list --jobs 3", "--sessions 3"],
     );
     refused(&lab, &["run", "--until", "200%"], &["200%", "50%"]);
     refused(&lab, &["run", "--memory", "far"], &["far", "interleave"]);

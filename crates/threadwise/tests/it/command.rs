@@ -266,7 +266,7 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
         (&["run", "command", "--parse=oracle", "--", "true"], "parsers are pgbench"),
         (&["run", "command", "--rounds=3", "--", "true"], "once in every block"),
         (&["run", "command", "--slice=1s", "--", "true"], "timeout_s"),
-        (&["run", "insert-smt", "--", "true"], "studies of commands"),
+        (&["run", "concurrent-inserts", "--", "true"], "studies of commands"),
     ];
     for (args, part) in cases {
         let said = lab.run(args);

@@ -15,7 +15,7 @@ fn plan(lab: &Lab, args: &[&str]) -> String {
 #[test]
 fn a_plan_shows_recipe_list_and_jobs() {
     let lab = Lab::new();
-    let text = plan(&lab, &["reload", "--jobs", "1,3"]);
+    let text = plan(&lab, &["work-list", "--jobs", "1,3"]);
     for part in
         ["all j1'", "all j3", "  3 jobs", "  1 job ", "Work list:\n", "items: 2 made for the study, 1 MiB"]
     {
@@ -24,7 +24,7 @@ fn a_plan_shows_recipe_list_and_jobs() {
     assert!(text.contains("recipe sqlite: ") && text.contains("the largest first, from one queue"), "{text}");
     assert!(text.contains("does the whole list once in a block"), "{text}");
     assert!(!text.contains("Commands:") && !text.contains("all j2"), "{text}");
-    let other = plan(&lab, &["reload", "--set", "order=given", "--set", "cold=no", "--set", "settle_s=0"]);
+    let other = plan(&lab, &["work-list", "--set", "order=given", "--set", "cold=no", "--set", "settle_s=0"]);
     assert!(other.contains("in the order of the list") && other.contains("pause 0 s"), "{other}");
     assert!(lab.files().is_empty(), "{:?}", lab.files());
 }
@@ -77,19 +77,19 @@ fn a_command_for_each_item_is_shown_and_needs_no_permission_of_its_own_words() {
 fn what_cannot_be_is_refused_before_a_file_is_made() {
     let lab = Lab::new();
     let cases: [(&[&str], &str); 14] = [
-        (&["reload", "--engine", "oracle"], "recipes are sqlite, firebird"),
-        (&["reload", "--engine", "postgres://me@db/x"], "private server"),
-        (&["reload", "--list", "no-such-list"], "--list no-such-list: "),
-        (&["reload", "--list", "tmp"], "not a file"),
-        (&["placement", "--list", "tmp"], "threadwise run reload --list FILE"),
+        (&["work-list", "--engine", "oracle"], "recipes are sqlite, firebird"),
+        (&["work-list", "--engine", "postgres://me@db/x"], "private server"),
+        (&["work-list", "--list", "no-such-list"], "--list no-such-list: "),
+        (&["work-list", "--list", "tmp"], "not a file"),
+        (&["placement", "--list", "tmp"], "threadwise run work-list --list FILE"),
         (&["placement", "--jobs", "2"], "--jobs: it is for work lists"),
-        (&["reload", "--jobs", "0"], "1 to 1024"),
-        (&["reload", "--sessions", "2"], "--jobs LIST"),
-        (&["reload", "--dop", "2"], "[dop]"),
-        (&["reload", "--set", "files=0"], "from 1 to 100000"),
-        (&["reload", "--setup", "true"], "'setup' is for studies of commands"),
-        (&["reload", "--", "true"], "'list': it is missing"),
-        (&["reload-schedule", "--jobs", "1,2"], "the preset reload"),
+        (&["work-list", "--jobs", "0"], "1 to 1024"),
+        (&["work-list", "--sessions", "2"], "--jobs LIST"),
+        (&["work-list", "--dop", "2"], "[dop]"),
+        (&["work-list", "--set", "files=0"], "from 1 to 100000"),
+        (&["work-list", "--setup", "true"], "'setup' is for studies of commands"),
+        (&["work-list", "--", "true"], "'list': it is missing"),
+        (&["reload-schedule", "--jobs", "1,2"], "the preset work-list"),
         (&["reload-schedule", "--set", "order=given"], "take it out there"),
     ];
     for (args, part) in cases {

@@ -269,7 +269,7 @@ fn a_data_set_that_was_damaged_is_made_anew() {
 fn what_cannot_be_is_refused_in_one_line() {
     let Some(bench) = Bench::new() else { return };
     let refused = |args: &[&str], code: i32, words: &[&str]| {
-        let all: Vec<&str> = ["run", "tpch", "--allow-busy", "--no-probe", "-o", "x.threadwise"]
+        let all: Vec<&str> = ["run", "parallel-queries", "--allow-busy", "--no-probe", "-o", "x.threadwise"]
             .into_iter()
             .chain(args.iter().copied())
             .collect();
@@ -300,12 +300,12 @@ fn what_cannot_be_is_refused_in_one_line() {
     assert!(!bench.cache().exists(), "the engine is asked before its data is made");
     refused(&["--engine-option", "python=/nowhere/python"], 2, &["/nowhere/python"]);
     let nowhere = bench.lab.path().join("empty");
-    let args = ["run", "tpch", "--allow-busy"];
+    let args = ["run", "parallel-queries", "--allow-busy"];
     let said = said(bench.command(&args).env("XDG_DATA_HOME", &nowhere).output().unwrap());
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(said.stderr.contains("threadwise engine add duckdb"), "{}", said.stderr);
     // The same for an engine that only needs the other's answers.
-    let args = ["run", "tpch", "--allow-busy", "--engine", "sqlite", "--set", "scale=0.01"];
+    let args = ["run", "parallel-queries", "--allow-busy", "--engine", "sqlite", "--set", "scale=0.01"];
     let said = self::said(bench.command(&args).env("XDG_DATA_HOME", &nowhere).output().unwrap());
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(said.stderr.contains("threadwise engine add duckdb"), "{}", said.stderr);
@@ -316,7 +316,8 @@ fn what_cannot_be_is_refused_in_one_line() {
 fn a_plan_asks_the_disk_and_the_engine() {
     let Some(bench) = Bench::new() else { return };
     let plan = |args: &[&str]| {
-        let all: Vec<&str> = ["run", "tpch", "--plan"].into_iter().chain(args.iter().copied()).collect();
+        let all: Vec<&str> =
+            ["run", "parallel-queries", "--plan"].into_iter().chain(args.iter().copied()).collect();
         said(bench.command(&all).output().unwrap())
     };
     let refused = |args: &[&str], code: i32, words: &[&str]| {

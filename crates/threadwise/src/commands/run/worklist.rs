@@ -1,4 +1,4 @@
-//! `threadwise run reload`: recipe and list from the command line, and what is shown of a work list before it
+//! `threadwise run work-list`: recipe and list from the command line, and what is shown of a work list before it
 //! is done.
 
 use super::command;
@@ -15,7 +15,7 @@ use threadwise_study::{OptionValue, Options, Study};
 use threadwise_worklist::recipe;
 
 /// Preset that is meant where a list or numbers of jobs are given and no study.
-pub const PRESET: &str = "reload";
+pub const PRESET: &str = "work-list";
 
 /// Bytes a second at which a list can be made at least: the time to wait for it.
 const MADE_BYTES_PER_S: u64 = 5 << 20;
@@ -230,7 +230,7 @@ mod tests {
         assert!(why(Some("postgres://me@db/x"), None, WORKLOAD).contains("private server"));
         assert!(why(None, Some(Path::new("/no/such/list")), WORKLOAD).contains("--list /no/such/list: "));
         assert!(why(None, Some(folder.path()), WORKLOAD).contains("not a file"));
-        assert!(why(None, Some(folder.path()), "insert").contains("threadwise run reload --list FILE"));
+        assert!(why(None, Some(folder.path()), "insert").contains("threadwise run work-list --list FILE"));
     }
 
     #[test]
