@@ -1,0 +1,131 @@
+//! Reads the files of `published/`, which are part of the program.
+
+use crate::types::Published;
+use std::collections::BTreeSet;
+
+/// Version of the form of the files.
+const VERSION: u32 = 1;
+
+/// Name and text of each study, in the order in which they are shown.
+const STUDIES: [(&str, &str); 5] = [
+    ("parallel-queries", include_str!("../../../published/parallel-queries.toml")),
+    ("log-buffer", include_str!("../../../published/log-buffer.toml")),
+    ("concurrent-inserts", include_str!("../../../published/concurrent-inserts.toml")),
+    ("work-list", include_str!("../../../published/work-list.toml")),
+    ("cached-reads", include_str!("../../../published/cached-reads.toml")),
+];
+
+/// Why a published study cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PublishedError {
+    /// There is none of this name.
+    #[error("there is no published study '{name}': there are {known}; `threadwise published` lists them")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// Its file, which is part of the program, is not of the form that it has to be.
+    #[error(
+        "the published study '{name}' that comes with threadwise is broken: {message}; this is a fault of \
+         the program, please report it"
+    )]
+    Broken {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Names of all published studies, in the order in which they are shown.
+pub fn names() -> Vec<&'static str> {
+    STUDIES.iter().map(|(name, _)| *name).collect()
+}
+
+/// All published studies, in the order in which they are shown.
+///
+/// # Errors
+/// [`PublishedError::Broken`].
+pub fn all() -> Result<Vec<Published>, PublishedError> {
+    STUDIES.iter().map(|(name, text)| read(name, text)).collect()
+}
+
+/// The published study of this name.
+///
+/// # Errors
+/// [`PublishedError`]: there is none, or it is broken.
+pub fn find(name: &str) -> Result<Published, PublishedError> {
+    let known = STUDIES.iter().find(|(known, _)| *known == name);
+    let unknown = || PublishedError::Unknown { name: name.to_owned(), known: names().join(", ") };
+    let (name, text) = known.ok_or_else(unknown)?;
+    read(name, text)
+}
+
+fn read(name: &str, text: &str) -> Result<Published, PublishedError> {
+    let broken = |message: String| PublishedError::Broken { name: name.to_owned(), message };
+    let published: Published = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
+    match fault(&published, name) {
+        Some(message) => Err(broken(message)),
+        None => Ok(published),
+    }
+}
+
+/// The first thing that is wrong with a file beyond its form.
+fn fault(published: &Published, name: &str) -> Option<String> {
+    if (published.version, published.name.as_str()) != (VERSION, name) {
+        return Some(format!("it says version {} and name '{}'", published.version, published.name));
+    }
+    let ids: Vec<&str> = published.figures.iter().map(|figure| figure.id.as_str()).collect();
+    if ids.iter().collect::<BTreeSet<_>>().len() != ids.len() {
+        return Some("two figures have the same name".to_owned());
+    }
+    let arms: BTreeSet<&str> = published.arms.iter().map(|arm| arm.id.as_str()).collect();
+    if arms.len() != published.arms.len() {
+        return Some("two arms have the same name".to_owned());
+    }
+    if let Some(lost) =
+        published.figures.iter().filter_map(|figure| figure.arm.as_deref()).find(|arm| !arms.contains(arm))
+    {
+        return Some(format!("a figure names the arm '{lost}', which is not there"));
+    }
+    let named = published.slips.iter().map(|slip| &slip.figure);
+    let named = named.chain(published.comparisons.iter().map(|comparison| &comparison.figure));
+    let mut named = named.chain(published.charts.iter().flat_map(|chart| &chart.figures));
+    if let Some(lost) = named.find(|id| !ids.contains(&id.as_str())) {
+        return Some(format!("it names the figure '{lost}', which is not there"));
+    }
+    let without = ids.iter().find(|id| published.computed(id).is_none());
+    without
+        .map(|id| format!("the figure '{id}' has no number, or does not follow from figures that are there"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with something exchanged, and what is said of it.
+    fn said(from: &str, to: &str) -> String {
+        let (name, text) = STUDIES[4];
+        assert!(text.contains(from), "{from}");
+        read(name, &text.replacen(from, to, 1)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn broken_files_are_refused_with_what_is_wrong() {
+        assert!(said("version = 1", "version = 2").contains("version 2"));
+        assert!(said("section = 5", "chapter = 5").contains("unknown field `chapter`"));
+        assert!(said("id = \"two-cores\"", "id = \"two-sockets\"").contains("two arms"));
+        assert!(said("arm = \"two-cores\"", "arm = \"three\"").contains("the arm 'three'"));
+        assert!(said("figure = \"smt-yield\"", "figure = \"x\"").contains("the figure 'x'"));
+        assert!(
+            said("value = \"955,750\"", "value = \"many\"").contains("'reads-two-sockets' has no number")
+        );
+        assert!(
+            said("denominator = [\"reads-one-cpu\"]", "denominator = [\"smt-yield\"]")
+                .contains("'smt-yield'")
+        );
+        assert!(matches!(find("x"), Err(PublishedError::Unknown { .. })));
+    }
+}

@@ -1,0 +1,322 @@
+//! One published study. The fields are those of its file in `published/`; docs/JSON.md has them as JSON.
+
+use crate::figure::{Figure, Formula};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A published study.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Version of the form, 1.
+    pub version: u32,
+    /// Name; the preset that redoes the study has the same.
+    pub name: String,
+    /// Its section in docs/PUBLISHED.md.
+    pub section: u32,
+    /// One line: what was measured.
+    pub about: String,
+    /// Workload of the studies that redo it.
+    pub workload: String,
+    /// Command that redoes it, for each part that names no other one.
+    pub command: String,
+    /// How it was measured, one sentence each.
+    pub setup: Vec<String>,
+    /// Where it was published.
+    pub source: Source,
+    /// Machine that it was measured on.
+    pub machine: Machine,
+    /// Database engine.
+    pub engine: Engine,
+    /// Size of the data or of the work.
+    pub size: Size,
+    /// What was run, in the article's order.
+    #[serde(rename(deserialize = "arm"))]
+    pub arms: Vec<Arm>,
+    /// All figures, printed and recomputed.
+    #[serde(rename(deserialize = "figure"))]
+    pub figures: Vec<Figure>,
+    /// Printed figures that do not follow from the others.
+    #[serde(rename(deserialize = "slip"), default)]
+    pub slips: Vec<Slip>,
+    /// What was said, asked, or shown without a figure.
+    #[serde(rename(deserialize = "statement"), default)]
+    pub statements: Vec<Statement>,
+    /// Ratios that a study can be put beside.
+    #[serde(rename(deserialize = "comparison"))]
+    pub comparisons: Vec<Comparison>,
+    /// Which figures are drawn.
+    #[serde(rename(deserialize = "chart"), skip_serializing)]
+    pub charts: Vec<Chart>,
+}
+
+/// Where a study was published; what its text does not say is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Author.
+    pub author: Option<String>,
+    /// Title.
+    pub title: Option<String>,
+    /// Year.
+    pub year: Option<u32>,
+    /// Address.
+    pub url: Option<String>,
+    /// What it is about, in other words than its own.
+    pub subject: String,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Processor or machine model.
+    pub model: String,
+    /// Packages.
+    pub packages: u32,
+    /// Cores of each package.
+    pub cores_per_package: u32,
+    /// Threads of each core.
+    pub threads_per_core: u32,
+}
+
+/// An engine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Engine {
+    /// Name and version.
+    pub name: String,
+}
+
+/// A size.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// In words.
+    pub about: String,
+}
+
+/// One thing that was run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Name inside the file.
+    pub id: String,
+    /// Its name as published.
+    pub name: String,
+    /// Our placement.
+    pub placement: String,
+    /// Sessions.
+    pub sessions: Option<u32>,
+    /// Degree of parallelism.
+    pub dop: Option<u32>,
+    /// Jobs.
+    pub jobs: Option<u32>,
+    /// Whether SMT was on, and how it was taken away.
+    pub smt: String,
+    /// Command that redoes it, where it is another than the study's.
+    pub command: Option<String>,
+    /// Why no command can redo it.
+    pub missing: Option<String>,
+}
+
+/// A printed figure that does not follow from others of the same article.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slip {
+    /// The printed figure; its formula gives what follows from the others.
+    pub figure: String,
+    /// What does not agree.
+    pub text: String,
+}
+
+/// What a statement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Said and not measured.
+    Claim,
+    /// Asked, and open.
+    Question,
+    /// Measured, with figures in a picture alone.
+    Picture,
+}
+
+/// Something that was said, asked or drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// What it is.
+    pub kind: Kind,
+    /// A sentence.
+    pub text: String,
+    /// Command that measures it.
+    pub command: Option<String>,
+    /// Why no command can measure it.
+    pub missing: Option<String>,
+}
+
+/// A published ratio of rates that a measured one can stand beside.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// Name of the comparison in the preset, or what is compared where presets make names of their own.
+    pub name: String,
+    /// What tells it from others of the same name.
+    pub says: Option<String>,
+    /// Figure with the ratio, treatment over baseline.
+    pub figure: String,
+    /// Workload options that a treatment must not contradict.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// What the treatment is, where a comparison of another name is meant too.
+    pub treatment: Option<Side>,
+    /// What the baseline is.
+    pub baseline: Option<Side>,
+}
+
+/// What one side of a comparison is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Side {
+    /// Placement text.
+    pub placement: String,
+    /// Sessions or jobs; as the placement gives where it is not said.
+    pub sessions: Option<u32>,
+    /// Degree of parallelism.
+    pub dop: Option<Dop>,
+}
+
+/// A degree of parallelism: a number below the number of cores, or what it was on the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dop {
+    /// As many as there are cores.
+    Cores,
+    /// As many as there are logical CPUs.
+    LogicalCpus,
+    /// This number, on machines with more cores.
+    #[serde(untagged)]
+    Number(u32),
+}
+
+/// Figures that are drawn together.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// Heading.
+    pub title: String,
+    /// Quantity with its unit, for the axis.
+    pub what: String,
+    /// Figures, from above.
+    pub figures: Vec<String>,
+}
+
+impl Published {
+    /// A figure by its name inside the file.
+    pub fn figure(&self, id: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.id == id)
+    }
+
+    /// An arm by its name inside the file.
+    pub fn arm(&self, id: &str) -> Option<&Arm> {
+        self.arms.iter().find(|arm| arm.id == id)
+    }
+
+    /// The slip of a figure.
+    pub fn slip(&self, figure: &str) -> Option<&Slip> {
+        self.slips.iter().find(|slip| slip.figure == figure)
+    }
+
+    /// A figure's number in its base unit, as it is given; of a range its lower end.
+    pub fn given(&self, id: &str) -> Option<f64> {
+        self.figure(id)?.number()
+    }
+
+    /// What follows for a figure from others, unrounded; a figure without formula is what it is. `None` where a part
+    /// is missing, divides by 0 or refers to itself.
+    pub fn computed(&self, id: &str) -> Option<f64> {
+        self.followed(id, self.figures.len())
+    }
+
+    /// The same over so many steps at the most. A printed figure is taken as it is printed where another one refers
+    /// to it.
+    fn followed(&self, id: &str, steps: usize) -> Option<f64> {
+        let figure = self.figure(id)?;
+        let part = |name: &str| {
+            let figure = self.figure(name)?;
+            match figure.is_printed() {
+                true => figure.number(),
+                false => self.followed(name, steps.checked_sub(1)?),
+            }
+        };
+        figure.formula.as_ref().map_or_else(|| figure.number(), |formula| formula.value(&part))
+    }
+
+    /// How a figure follows from others, with their numbers: `(22.41 - 22.95) / 22.41`.
+    pub fn formula_words(&self, formula: &Formula) -> String {
+        formula.words(&|name| self.figure(name).map_or_else(String::new, Figure::text))
+    }
+
+    /// The command that redoes an arm.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn redo_arm<'a>(&'a self, arm: &'a Arm) -> Result<&'a str, &'a str> {
+        redo(arm.command.as_deref(), arm.missing.as_deref(), Ok(&self.command))
+    }
+
+    /// The command that redoes a figure: its own, that of its arm, or the study's.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn redo_figure<'a>(&'a self, figure: &'a Figure) -> Result<&'a str, &'a str> {
+        let arm = figure.arm.as_deref().and_then(|arm| self.arm(arm));
+        let usual = arm.map_or(Ok(self.command.as_str()), |arm| self.redo_arm(arm));
+        redo(figure.command.as_deref(), figure.missing.as_deref(), usual)
+    }
+
+    /// The command that measures what a statement says.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn redo_statement<'a>(&'a self, statement: &'a Statement) -> Result<&'a str, &'a str> {
+        redo(statement.command.as_deref(), statement.missing.as_deref(), Ok(&self.command))
+    }
+
+    /// What no command can redo, with the reason, once each.
+    pub fn cannot_redo(&self) -> Vec<(String, &str)> {
+        let arms = self.arms.iter().filter_map(|arm| Some((arm.name.clone(), self.redo_arm(arm).err()?)));
+        let figures = self
+            .figures
+            .iter()
+            .filter_map(|figure| Some((self.name_of(figure), self.redo_figure(figure).err()?)));
+        let said = self
+            .statements
+            .iter()
+            .filter_map(|said| Some((said.text.clone(), self.redo_statement(said).err()?)));
+        let mut all: Vec<(String, &str)> = arms.chain(figures).chain(said).collect();
+        all.dedup();
+        all
+    }
+
+    /// A figure in words: arm, query, what it is.
+    pub fn name_of(&self, figure: &Figure) -> String {
+        let arm = figure.arm.as_deref().and_then(|id| self.arm(id)).map(|arm| arm.name.clone());
+        let query = figure.query.map(|query| format!("Q{query}"));
+        let parts: Vec<String> = arm.into_iter().chain(query).chain([figure.what.clone()]).collect();
+        parts.join(": ")
+    }
+}
+
+fn redo<'a>(
+    command: Option<&'a str>,
+    missing: Option<&'a str>,
+    usual: Result<&'a str, &'a str>,
+) -> Result<&'a str, &'a str> {
+    match (missing, command) {
+        (Some(why), _) => Err(why),
+        (None, Some(command)) => Ok(command),
+        (None, None) => usual,
+    }
+}
