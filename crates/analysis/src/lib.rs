@@ -26,6 +26,7 @@ pub mod queries;
 mod sections;
 mod setting;
 pub mod settling;
+pub mod spins;
 pub mod statistics;
 pub mod validity;
 mod verdict;

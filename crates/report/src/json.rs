@@ -11,6 +11,7 @@ pub(crate) mod lines;
 mod lists;
 mod machine;
 mod old_names;
+mod spins;
 mod watched;
 
 pub use compare::compare;
@@ -18,6 +19,7 @@ pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{PlacementHere, probe, topology};
+pub use spins::{spins_counted, spins_sampled};
 pub use watched::{WatchedCpu, WatchedLine, watched};
 
 use crate::{Document, Facts};

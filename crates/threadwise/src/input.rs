@@ -78,6 +78,30 @@ pub fn share(text: &str) -> Result<f64, String> {
     Ok(value)
 }
 
+/// A number above 0, such as `1106`, `113,246,628` or `1.1e8`.
+///
+/// # Errors
+/// A text that is no such number.
+pub fn positive(text: &str) -> Result<f64, String> {
+    let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
+    let value = digits.trim().parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
+    value.ok_or_else(|| format!("'{text}' is not a number above 0"))
+}
+
+/// A share of a whole from `0.26%` or `0.0026`, above 0 and at most 100%.
+///
+/// # Errors
+/// A text that is no such share.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
+    let value =
+        positive(digits).map_err(|_| format!("'{text}' is not a share: write 0.26% or 0.0026"))? * scale;
+    match value <= 1.0 {
+        true => Ok(value),
+        false => Err(format!("'{text}' is more than all of it: write 0.26% or 0.0026")),
+    }
+}
+
 /// A list of logical CPUs such as `0-3,8`.
 ///
 /// # Errors
@@ -132,6 +156,14 @@ mod tests {
         assert_eq!(share("2%"), Ok(0.02));
         assert_eq!(share("0.02"), Ok(0.02));
         assert!(share("2").is_err() && share("0%").is_err() && share("x%").is_err() && share("NaN").is_err());
+    }
+
+    #[test]
+    fn numbers_may_have_groups_and_shares_a_sign() {
+        assert_eq!((positive("113,246,628"), positive("1e6")), (Ok(113_246_628.0), Ok(1e6)));
+        assert!(["0", "-1", "inf", "NaN", "x", ""].into_iter().all(|text| positive(text).is_err()));
+        assert!((percent("0.26%").unwrap() - 0.0026).abs() < 1e-12 && percent("1") == Ok(1.0));
+        assert!(percent("26").is_err() && percent("0%").is_err() && percent("120%").is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod reload;
 pub mod report;
 pub mod run;
 pub mod smt;
+pub mod spins;
 pub mod topology;
 pub mod watch;
 pub mod worker;

@@ -1,0 +1,236 @@
+//! `threadwise spins`: what spins can have cost, from counts of anybody's server, and how much of a running server's CPU
+//! time lies in spinning.
+//!
+//! A server is sampled by `perf`, whose event `cpu-clock` is a timer of the kernel and needs no counter of the processor,
+//! so that it works in virtual machines too (perf-record(1), perf-script(1)).
+
+use crate::cli::SpinsArgs;
+use crate::error::AppError;
+use crate::output;
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+use threadwise_analysis::spins::{Cost, Counted, Kind, Samples, read};
+use threadwise_document::numbers;
+use threadwise_machine::text::one_line;
+use threadwise_process::{proc, programs};
+use threadwise_report::json;
+
+/// How many functions are shown.
+const SHOWN: usize = 10;
+/// Longest name of a function, and longest message of perf.
+const MAX_NAME: usize = 80;
+/// How long a server is sampled, seconds, where nobody says.
+const SAMPLED_S: f64 = 10.0;
+/// Samples a second of each logical CPU: no divisor of the kernel's tick, so that samples do not keep step with it.
+const FREQUENCY_HZ: u32 = 199;
+/// Most processes that perf is given.
+const MOST_PROCESSES: usize = 2000;
+
+/// Computes or samples, as asked.
+pub fn spins(args: &SpinsArgs) -> Result<(), AppError> {
+    match args.pid {
+        Some(pid) => of_process(pid, args),
+        None => of_counts(args),
+    }
+}
+
+fn of_counts(args: &SpinsArgs) -> Result<(), AppError> {
+    let (Some(spins), Some(seconds), Some(ghz), Some(cores)) =
+        (args.spins, args.seconds, args.ghz, args.cpus)
+    else {
+        return Err(AppError::Input(
+            "--spins, --seconds, --ghz and --cpus are needed together, or --pid of a running server"
+                .to_owned(),
+        ));
+    };
+    let counted = Counted { spins, backoffs: args.backoffs, seconds, ghz, cores, spinning_share: args.share };
+    let cost = counted.cost().ok_or_else(|| {
+        AppError::Input("these numbers are too large or too small to compute with".to_owned())
+    })?;
+    match args.json {
+        true => output::print(&json::spins_counted(&counted, &cost)),
+        false => output::print(&text_of_counts(&counted, &cost)),
+    }
+}
+
+fn text_of_counts(counted: &Counted, cost: &Cost) -> String {
+    let mut lines = vec![format!(
+        "{} cycles a spin at most: {} s of {} at {} GHz are {} cycles, as if nothing but spinning had been done, for {} spins",
+        cycles(cost.cycles_per_spin_bound),
+        numbers::set_number(counted.seconds),
+        numbers::counted(counted.cores.round() as usize, "core"),
+        numbers::set_number(counted.ghz),
+        numbers::compact(cost.cycles, 4),
+        numbers::compact(counted.spins, 4)
+    )];
+    if let (Some(each), Some(share)) = (cost.cycles_per_spin, counted.spinning_share) {
+        lines.push(format!(
+            "{} cycles a spin where {} of the time was spent spinning; without any spin no more than that share is gained",
+            cycles(each),
+            numbers::percent(share)
+        ));
+    }
+    lines.extend(cost.spins_per_backoff.map(|spins| format!("{} spins a backoff", cycles(spins))));
+    let share = |share: f64| match share > 1.0 {
+        true => "more than all of the time (they are shorter than that)".to_owned(),
+        false => format!("{} of the time", numbers::percent(share)),
+    };
+    lines.push(format!(
+        "with a PAUSE of 10 cycles a spin (Intel before Skylake) spins take {}, of 140 cycles (since then) {}",
+        share(cost.share_at_10_cycles),
+        share(cost.share_at_140_cycles)
+    ));
+    lines.push("the clock is the one given: a turbo clock may be half again the nominal one".to_owned());
+    lines.join("\n") + "\n"
+}
+
+fn cycles(value: f64) -> String {
+    match value < 10.0 {
+        true => numbers::significant(value, 2),
+        false => numbers::grouped(value.round() as u64),
+    }
+}
+
+fn of_process(pid: u32, args: &SpinsArgs) -> Result<(), AppError> {
+    let seconds = args.seconds.unwrap_or(SAMPLED_S).ceil() as u64;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if proc::comm(pid).is_none() {
+        return Err(AppError::Input(format!("--pid {pid}: no such process")));
+    }
+    output::tell(&format!("sampling process {pid} and its children for {seconds} s"));
+    let samples = read(&perf(pid, seconds, &path)?);
+    if samples.total() == 0 {
+        return Err(AppError::Failed(format!(
+            "process {pid} used no CPU time in {seconds} s, so that nothing was sampled; sample it under load"
+        )));
+    }
+    match args.json {
+        true => output::print(&json::spins_sampled(pid, seconds, &samples)),
+        false => output::print(&text_of_samples(&samples)),
+    }
+}
+
+/// Samples a process and all that descend from it: what `perf script` writes.
+fn perf(pid: u32, seconds: u64, path: &OsStr) -> Result<String, AppError> {
+    let perf = programs::find(&["perf"], &[], path).ok_or_else(|| {
+        AppError::Failed(
+            "perf is not installed: it is in the package linux-perf (Debian), linux-tools-generic (Ubuntu) or perf (Red Hat, SUSE)"
+                .to_owned(),
+        )
+    })?;
+    let failed =
+        |cause: std::io::Error| AppError::Failed(format!("{} cannot be run: {cause}", perf.display()));
+    let pids: Vec<String> = family(pid).iter().map(ToString::to_string).collect();
+    let mut record = Command::new(&perf)
+        .args(["record", "--quiet", "-e", "cpu-clock", "-F", &FREQUENCY_HZ.to_string(), "-o", "-"])
+        .args(["-p", &pids.join(","), "--", "sleep", &seconds.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let data = record.stdout.take().map_or_else(Stdio::null, Stdio::from);
+    let script = Command::new(&perf)
+        .args(["script", "-F", "time,ip,sym", "-i", "-"])
+        .stdin(data)
+        .output()
+        .map_err(failed);
+    let recorded = record.wait_with_output().map_err(failed)?;
+    let script = script?;
+    for (ended, message) in [(recorded.status, &recorded.stderr), (script.status, &script.stderr)] {
+        if !ended.success() {
+            return Err(AppError::Failed(refusal(&String::from_utf8_lossy(message))));
+        }
+    }
+    Ok(String::from_utf8_lossy(&script.stdout).into_owned())
+}
+
+/// A process and its descendants.
+fn family(pid: u32) -> Vec<u32> {
+    let mut family = vec![pid];
+    let mut at = 0;
+    while at < family.len() && family.len() < MOST_PROCESSES {
+        let children = proc::children(family[at]);
+        family.extend(children.into_iter().filter(|child| !family.contains(child)).collect::<Vec<_>>());
+        at += 1;
+    }
+    family.truncate(MOST_PROCESSES);
+    family
+}
+
+/// perf's own message in one line, and what permits it.
+fn refusal(message: &str) -> String {
+    let first = message.lines().map(str::trim).find(|line| !line.is_empty() && *line != "Error:");
+    format!(
+        "perf cannot sample the process: {}: be the same user with kernel.perf_event_paranoid of 2 or less, or have CAP_PERFMON",
+        one_line(first.unwrap_or("it says nothing").trim_end_matches('.'), MAX_NAME)
+    )
+}
+
+fn text_of_samples(samples: &Samples) -> String {
+    let share = |kind: Kind| {
+        samples.share(kind).map_or_else(
+            || "unknown (too few samples a second)".to_owned(),
+            |share| match numbers::interval(&share) {
+                (value, Some(ends)) => format!("{value} {ends}"),
+                (value, None) => value,
+            },
+        )
+    };
+    let all = samples.total();
+    let mut text = format!(
+        "CPU samples in functions that spin: {}; that take locks or wait for them: {} (of {} samples; 95% intervals over seconds)\n",
+        share(Kind::Spin),
+        share(Kind::Wait),
+        numbers::grouped(all)
+    );
+    let mut functions: Vec<(&(Kind, String), &u64)> = samples.by_function.iter().collect();
+    functions.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for ((kind, function), count) in functions.iter().take(SHOWN) {
+        let part = numbers::percent(**count as f64 / all as f64);
+        text.push_str(&format!("  {part:>8}  {}  {}\n", kind.word(), one_line(function, MAX_NAME)));
+    }
+    if samples.unnamed > 0 {
+        text.push_str(&format!(
+            "{} of the samples have no function's name and may spin too: install the server's debug symbols, and be root for the \
+             kernel's names\n",
+            numbers::percent(samples.unnamed as f64 / all as f64)
+        ));
+    }
+    text.push_str("Without any spin no more than the share that spins would be gained.\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_said_in_one_line_each() {
+        let counted = Counted {
+            spins: 6_692_284_057.0,
+            backoffs: Some(1e6),
+            seconds: 18.388,
+            ghz: 2.4,
+            cores: 5.0,
+            spinning_share: Some(0.0026),
+        };
+        let text = text_of_counts(&counted, &counted.cost().unwrap());
+        assert!(text.starts_with("33 cycles a spin at most: "), "{text}");
+        assert!(text.contains("\n0.086 cycles a spin where 0.26% of the time"), "{text}");
+        assert!(
+            text.contains("\n6,692 spins a backoff\n") && text.contains("more than all of the time"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_missing_perf_and_its_refusal_are_said() {
+        let missing = perf(std::process::id(), 1, OsStr::new("/nowhere")).unwrap_err();
+        assert!(missing.to_string().contains("perf is not installed"), "{missing}");
+        assert!(
+            refusal("Error:\nNo permission.\n")
+                .contains("sample the process: No permission: be the same user")
+        );
+    }
+}
