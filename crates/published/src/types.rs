@@ -14,7 +14,9 @@ pub struct Published {
     pub name: String,
     /// Its section in docs/PUBLISHED.md.
     pub section: u32,
-    /// One line: what was measured.
+    /// What was measured, in a few words.
+    pub short: String,
+    /// The same in one line.
     pub about: String,
     /// Workload of the studies that redo it.
     pub workload: String,
@@ -210,6 +212,9 @@ pub struct Chart {
     pub what: String,
     /// Figures, from above.
     pub figures: Vec<String>,
+    /// What stands beside each; the arm's name, or what it is, where none are given.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 impl Published {

@@ -11,6 +11,7 @@ pub(crate) mod lines;
 mod lists;
 mod machine;
 mod old_names;
+mod published;
 mod watched;
 
 pub use compare::compare;
@@ -18,10 +19,12 @@ pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{PlacementHere, probe, topology};
+pub use published::{published, published_beside, published_list};
 pub use watched::{WatchedCpu, WatchedLine, watched};
 
 use crate::{Document, Facts};
 use serde_json::{Map, Value, json};
+use threadwise_analysis::published::beside_same;
 use threadwise_analysis::{NoiseFloor, kinds};
 use threadwise_study::Study;
 
@@ -44,6 +47,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "failures": failed.map(lines::ended).collect::<Value>(),
         "findings": old_names::findings(&document.verdict),
         "notes": facts.notes,
+        "published": beside_same(facts),
     });
     pretty(&merged(report, analysis(facts)))
 }
