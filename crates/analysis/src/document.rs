@@ -38,7 +38,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
         method::configuration(facts),
         failures::section(facts, kind),
     ]);
-    sections.extend(published::beside(facts, &data).map(|beside| published::section(facts, &beside)));
+    sections.extend(published::beside_same(facts).map(|beside| published::section(facts, &beside)));
     Document {
         title: kind.title(study),
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),

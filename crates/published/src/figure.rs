@@ -87,6 +87,7 @@ impl Figure {
         match self.unit.as_str() {
             "" => ends,
             "min:s" => format!("{ends} min"),
+            "node" => format!("node {ends}"),
             unit if unit.starts_with(['%', 'x']) => format!("{ends}{unit}"),
             unit => format!("{ends} {unit}"),
         }

@@ -18,6 +18,8 @@ pub struct Published {
     pub short: String,
     /// The same in one line.
     pub about: String,
+    /// What its ratios are of; they are turned into ratios of rates.
+    pub ratios_of: String,
     /// Workload of the studies that redo it.
     pub workload: String,
     /// Command that redoes it, for each part that names no other one.

@@ -48,10 +48,19 @@ pub struct Row {
     pub reason: Option<String>,
 }
 
+/// What a report says of a study, as far as only its kind knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Here {
+    /// Size of the data; empty where it says nothing.
+    pub size: String,
+    /// What its ratios are of.
+    pub ratios_of: String,
+}
+
 /// One thing in which the published study and this one differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Differs {
-    /// `machine`, `engine`, `size`, `when`.
+    /// `machine`, `engine`, `size`, `when`, `ratios of`.
     pub what: &'static str,
     /// There.
     pub published: String,
@@ -69,16 +78,16 @@ pub struct NotRedone {
 }
 
 /// The published study of the same name beside a study; `None` where there is none, or where nothing is compared in
-/// both. `size` is what the report says of the size of the study's data, empty where it says nothing.
-pub fn beside(facts: &Facts<'_>, size: &str) -> Option<Beside> {
+/// both.
+pub fn beside(facts: &Facts<'_>, here: &Here) -> Option<Beside> {
     let published = find(&facts.study.name).ok()?;
     (published.workload == facts.study.workload)
-        .then(|| with(facts, &published, size))
+        .then(|| with(facts, &published, here))
         .filter(|found| !found.rows.is_empty())
 }
 
 /// A published study beside any other one, whatever its name.
-pub fn with(facts: &Facts<'_>, published: &Published, size: &str) -> Beside {
+pub fn with(facts: &Facts<'_>, published: &Published, here: &Here) -> Beside {
     let (mut rows, mut only_published) = (Vec::new(), Vec::new());
     let mut matched: Vec<&str> = Vec::new();
     for theirs in &published.comparisons {
@@ -104,7 +113,7 @@ pub fn with(facts: &Facts<'_>, published: &Published, size: &str) -> Beside {
         rows,
         only_published,
         only_here: ours.map(|one| one.name.clone()).collect(),
-        differs: differs(facts, published, size),
+        differs: differs(facts, published, here),
         cannot_redo: cannot_redo.map(|(what, why)| NotRedone { what, why: why.to_owned() }).collect(),
     }
 }
@@ -160,7 +169,7 @@ pub(super) fn counts(packages: usize, cores: usize, threads: usize) -> String {
     [counted(packages, "package"), counted(cores, "core"), counted(threads, "thread")].join(" × ")
 }
 
-fn differs(facts: &Facts<'_>, published: &Published, size: &str) -> Vec<Differs> {
+fn differs(facts: &Facts<'_>, published: &Published, here: &Here) -> Vec<Differs> {
     let theirs = &published.machine;
     let there = [
         format!(
@@ -175,16 +184,18 @@ fn differs(facts: &Facts<'_>, published: &Published, size: &str) -> Vec<Differs>
         published.engine.name.clone(),
         published.size.about.clone(),
         published.source.year.map_or("year not given".to_owned(), |year| format!("published in {year}")),
+        published.ratios_of.clone(),
     ];
-    let here = [
+    let ours = [
         machine(facts.topology),
         format!("{} {}", facts.study.engine, facts.engine_version).trim().to_owned(),
-        if size.is_empty() { options(facts) } else { size.to_owned() },
+        if here.size.is_empty() { options(facts) } else { here.size.clone() },
         // RFC 3339: the date.
         facts.created_utc.get(..10).map_or("not known".to_owned(), |date| format!("measured on {date}")),
+        here.ratios_of.clone(),
     ];
-    let names = ["machine", "engine", "size", "when"];
-    let pairs = names.into_iter().zip(there).zip(here);
+    let names = ["machine", "engine", "size", "when", "ratios of"];
+    let pairs = names.into_iter().zip(there).zip(ours);
     pairs.map(|((what, published), here)| Differs { what, published, here }).collect()
 }
 

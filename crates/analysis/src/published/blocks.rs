@@ -1,7 +1,8 @@
 //! The section "Theirs beside yours".
 
-use super::beside::{Beside, NotRedone, Row};
+use super::beside::{Beside, Differs, NotRedone, Row};
 use crate::Facts;
+use threadwise_document::numbers::set_percent;
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
 
 /// Names of one reason that a line lists.
@@ -15,8 +16,8 @@ pub fn section(facts: &Facts<'_>, beside: &Beside) -> Section {
     let emulated = facts.topology.identity.is_emulated();
     let mut blocks = vec![Block::Table(ratios(facts, &beside.rows))];
     blocks.extend(emulated.then(|| Block::Text(EMULATED.into(), Shown::Everywhere)));
-    blocks.push(Block::Text(foot(beside), Shown::Everywhere));
-    blocks.push(Block::Table(differences(beside)));
+    blocks.push(Block::Text(foot(facts, beside), Shown::Everywhere));
+    blocks.push(differences(beside));
     blocks.extend(unmatched(beside));
     blocks.extend(cannot(&beside.cannot_redo));
     Section::new("theirs", "Theirs beside yours", blocks)
@@ -28,7 +29,7 @@ fn ratios(facts: &Facts<'_>, rows: &[Row]) -> Table {
         Column::text("what was published").drop_at(1),
         Column::figure("published"),
         Column::text("measured here").shorten_at(2),
-        Column::text("published number in the interval"),
+        Column::text("in interval"),
     ];
     let cells = rows.iter().map(|row| {
         vec![
@@ -49,21 +50,21 @@ fn ratios(facts: &Facts<'_>, rows: &[Row]) -> Table {
     Table::new(facts.titled("Theirs beside yours: ratios of rates", ""), columns, cells)
 }
 
-fn foot(beside: &Beside) -> Prose {
+fn foot(facts: &Facts<'_>, beside: &Beside) -> Prose {
+    let level = facts.level();
     prose!(
-        "Published ratios have no interval. Whether one lies in an interval of this study says nothing of why: all of what \
-         follows differs at once. All figures: `threadwise published {}`.",
+        "Published ratios have no interval. A measured interval, of a level of {}, leaves out an equal ratio by chance in {} of \
+         studies. Whether a published number lies in it says nothing of why: all of what follows differs at once. All \
+         figures: `threadwise published {}`.",
+        set_percent(level),
+        set_percent(1.0 - level),
         &beside.name
     )
 }
 
-fn differences(beside: &Beside) -> Table {
-    let columns = ["what differs", "published", "here"].map(Column::text);
-    let rows = beside
-        .differs
-        .iter()
-        .map(|one| vec![Cell::text(one.what), Cell::text(&one.published), Cell::text(&one.here)]);
-    Table::new("", columns.into(), rows)
+fn differences(beside: &Beside) -> Block {
+    let line = |one: &Differs| prose!("{}: published {}; here {}.", one.what, &one.published, &one.here);
+    Block::List(beside.differs.iter().map(line).collect(), Shown::Everywhere)
 }
 
 fn unmatched(beside: &Beside) -> Vec<Block> {

@@ -1,6 +1,6 @@
 //! Published studies as documents of their own.
 
-use super::beside::{Beside, NotRedone, beside, counts, with};
+use super::beside::{Beside, Here, NotRedone, beside, counts, with};
 use super::blocks::{cannot, section};
 use crate::{Facts, kinds};
 use threadwise_document::chart::{ValueChart, ValueRow};
@@ -51,12 +51,20 @@ pub fn document(published: &Published, program_version: &str) -> Document {
 
 /// A published study beside a study, whatever its name.
 pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
-    with(facts, published, &kinds::of(facts.study).about(facts).unwrap_or_default())
+    with(facts, published, &here(facts))
+}
+
+fn here(facts: &Facts<'_>) -> Here {
+    let kind = kinds::of(facts.study);
+    Here {
+        size: kind.about(facts).unwrap_or_default(),
+        ratios_of: kind.metric_name(facts.study, facts.analysis.headline()),
+    }
 }
 
 /// The published study of the same name beside a study, as its report has it.
 pub fn beside_same(facts: &Facts<'_>) -> Option<Beside> {
-    beside(facts, &kinds::of(facts.study).about(facts).unwrap_or_default())
+    beside(facts, &here(facts))
 }
 
 /// The table of a published study beside a result file, alone.

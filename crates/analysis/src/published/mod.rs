@@ -10,6 +10,6 @@ mod sides;
 #[cfg(test)]
 mod tests;
 
-pub use beside::{Beside, Differs, NotRedone, Row, beside};
+pub use beside::{Beside, Differs, Here, NotRedone, Row, beside};
 pub use blocks::section;
 pub use document::{beside_any, beside_document, beside_same, document, list_document};
