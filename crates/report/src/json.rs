@@ -47,9 +47,9 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "failures": failed.map(lines::ended).collect::<Value>(),
         "findings": old_names::findings(&document.verdict),
         "notes": facts.notes,
-        "published": beside_same(facts),
     });
-    pretty(&merged(report, analysis(facts)))
+    let beside = beside_same(facts).map_or_else(|| json!({}), |beside| json!({"published": beside}));
+    pretty(&merged(merged(report, beside), analysis(facts)))
 }
 
 /// What was estimated, under the names that people and programs read.

@@ -114,8 +114,8 @@ fn arms(published: &Published) -> Section {
         Column::text("arm as published"),
         Column::text("placement here"),
         Column::text("sessions, DOP or jobs"),
-        Column::text("SMT").shorten_at(1),
-        Column::text("redone by").drop_at(2),
+        Column::text("SMT"),
+        Column::text("redone by").drop_at(1),
     ];
     let rows = published.arms.iter().map(|arm| {
         vec![
