@@ -10,6 +10,9 @@ use threadwise_machine::Topology;
 use threadwise_published::{Published, find};
 use threadwise_study::Comparison;
 
+/// Longest option, with its value, that is shown.
+const LONGEST: usize = 32;
+
 /// Published ratios beside measured ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
@@ -183,7 +186,7 @@ fn differs(facts: &Facts<'_>, published: &Published, here: &Here) -> Vec<Differs
         ),
         published.engine.name.clone(),
         published.size.about.clone(),
-        published.source.year.map_or("year not given".to_owned(), |year| format!("published in {year}")),
+        published.source.year.map_or("year not given".to_owned(), |year| format!("in {year}")),
         published.ratios_of.clone(),
     ];
     let ours = [
@@ -191,7 +194,7 @@ fn differs(facts: &Facts<'_>, published: &Published, here: &Here) -> Vec<Differs
         format!("{} {}", facts.study.engine, facts.engine_version).trim().to_owned(),
         if here.size.is_empty() { options(facts) } else { here.size.clone() },
         // RFC 3339: the date.
-        facts.created_utc.get(..10).map_or("not known".to_owned(), |date| format!("measured on {date}")),
+        facts.created_utc.get(..10).map_or("not known".to_owned(), |date| format!("on {date}")),
         here.ratios_of.clone(),
     ];
     let names = ["machine", "engine", "size", "when", "ratios of"];
@@ -214,7 +217,7 @@ fn machine(topology: &Topology) -> String {
     format!("{words}, {}", model.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Options of the workload that all treatments share.
+/// Options of the workload that all treatments share, but for long ones.
 fn options(facts: &Facts<'_>) -> String {
     let Some((first, rest)) = facts.study.treatments.split_first() else { return String::new() };
     let shared = first
@@ -222,8 +225,9 @@ fn options(facts: &Facts<'_>) -> String {
         .iter()
         .filter(|(name, value)| rest.iter().all(|one| one.options.get(*name) == Some(value)));
     let parts: Vec<String> = shared.map(|(name, value)| format!("{name}={value}")).collect();
-    match parts.is_empty() {
+    let short: Vec<&str> = parts.iter().map(String::as_str).filter(|part| part.len() <= LONGEST).collect();
+    match short.is_empty() {
         true => format!("defaults of {}", facts.study.workload),
-        false => parts.join(", "),
+        false => short.join(", "),
     }
 }

@@ -4,6 +4,7 @@ use super::beside::{Beside, Here, NotRedone, beside, counts, with};
 use super::blocks::{cannot, section};
 use crate::{Facts, kinds};
 use threadwise_document::chart::{ValueChart, ValueRow};
+use threadwise_document::numbers::counted;
 use threadwise_document::{Block, Cell, Chart, Column, Document, Prose, Row, Section, Shown, Table, prose};
 use threadwise_published::{Arm, Figure, Kind, Published};
 
@@ -56,8 +57,13 @@ pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
 
 fn here(facts: &Facts<'_>) -> Here {
     let kind = kinds::of(facts.study);
+    let list = || {
+        let list = facts.analysis.worklist.as_ref()?;
+        let items = counted(list.items? as usize, "item");
+        Some(if list.recipe.is_empty() { items } else { format!("{items}, recipe {}", list.recipe) })
+    };
     Here {
-        size: kind.about(facts).unwrap_or_default(),
+        size: kind.about(facts).or_else(list).unwrap_or_default(),
         ratios_of: kind.metric_name(facts.study, facts.analysis.headline()),
     }
 }
