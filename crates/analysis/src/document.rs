@@ -7,7 +7,7 @@ use crate::sections::{
     readings, time, usage,
 };
 use crate::validity::Counts;
-use crate::{Facts, verdict};
+use crate::{Facts, published, verdict};
 use threadwise_document::chart::Shared;
 use threadwise_document::{Document, Fact, numbers};
 
@@ -38,6 +38,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
         method::configuration(facts),
         failures::section(facts, kind),
     ]);
+    sections.extend(published::beside_same(facts).map(|beside| published::section(facts, &beside)));
     Document {
         title: kind.title(study),
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),

@@ -22,6 +22,7 @@ pub mod long_windows;
 pub mod looks;
 pub mod order;
 pub mod parts;
+pub mod published;
 pub mod queries;
 mod sections;
 mod setting;

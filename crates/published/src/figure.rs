@@ -14,6 +14,8 @@ pub struct Figure {
     pub query: Option<u8>,
     /// What it is.
     pub what: String,
+    /// What is to be known of it beside that.
+    pub note: Option<String>,
     /// The number with the digits that are given, commas between groups of three; `15:07` is minutes and seconds.
     pub value: String,
     /// Upper end, where it is a range.
@@ -85,6 +87,7 @@ impl Figure {
         match self.unit.as_str() {
             "" => ends,
             "min:s" => format!("{ends} min"),
+            "node" => format!("node {ends}"),
             unit if unit.starts_with(['%', 'x']) => format!("{ends}{unit}"),
             unit => format!("{ends} {unit}"),
         }

@@ -14,8 +14,12 @@ pub struct Published {
     pub name: String,
     /// Its section in docs/PUBLISHED.md.
     pub section: u32,
-    /// One line: what was measured.
+    /// What was measured, in a few words.
+    pub short: String,
+    /// The same in one line.
     pub about: String,
+    /// What its ratios are of; they are turned into ratios of rates.
+    pub ratios_of: String,
     /// Workload of the studies that redo it.
     pub workload: String,
     /// Command that redoes it, for each part that names no other one.
@@ -210,6 +214,9 @@ pub struct Chart {
     pub what: String,
     /// Figures, from above.
     pub figures: Vec<String>,
+    /// What stands beside each; the arm's name, or what it is, where none are given.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 impl Published {

@@ -116,7 +116,7 @@ const TABLES: [(&str, &str, &[&str]); 31] = [
     (
         "log-buffer",
         "",
-        &["5 cores", "16.7 million keys", "2,097,152 buckets", "8 rows", "20 rows", "1 node", "0 node"],
+        &["5 cores", "16.7 million keys", "2,097,152 buckets", "8 rows", "20 rows", "node 1", "node 0"],
     ),
     ("concurrent-inserts", "3c2t", &["6 sessions", "99 s", "121,200 rows/s"]),
     ("concurrent-inserts", "6c1t", &["6 sessions", "62 s", "193,500 rows/s"]),

@@ -11,6 +11,7 @@ pub(crate) mod lines;
 mod lists;
 mod machine;
 mod old_names;
+mod published;
 mod spins;
 mod watched;
 
@@ -19,11 +20,13 @@ pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{PlacementHere, probe, topology};
+pub use published::{published, published_beside, published_list};
 pub use spins::{spins_counted, spins_sampled};
 pub use watched::{WatchedCpu, WatchedLine, watched};
 
 use crate::{Document, Facts};
 use serde_json::{Map, Value, json};
+use threadwise_analysis::published::beside_same;
 use threadwise_analysis::{NoiseFloor, kinds};
 use threadwise_study::Study;
 
@@ -47,7 +50,8 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "findings": old_names::findings(&document.verdict),
         "notes": facts.notes,
     });
-    pretty(&merged(report, analysis(facts)))
+    let beside = beside_same(facts).map_or_else(|| json!({}), |beside| json!({"published": beside}));
+    pretty(&merged(merged(report, beside), analysis(facts)))
 }
 
 /// What was estimated, under the names that people and programs read.

@@ -44,6 +44,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Put the ratios of several studies side by side, such as one study on several engines
     Compare(CompareArgs),
+    /// Show published measurements, figure by figure, and the command that redoes each
+    Published(PublishedArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
     /// Measure the machine: who shares a core, co-runners on siblings, latencies, clocks
@@ -305,11 +307,12 @@ Examples:
   threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
   threadwise compare *.threadwise --json
   threadwise compare a.threadwise b.threadwise --html side-by-side.html
+  threadwise compare published:cached-reads FILE     published ratios beside those of a result file
 
 Ratios stand side by side by the names of their comparisons. Rows a second of two engines are not
 compared: a row is not the same work in both.")]
 pub struct CompareArgs {
-    /// Two or more result files
+    /// Two or more result files; or published:NAME (`threadwise published`) and one
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub files: Vec<PathBuf>,
     /// Write a self-contained HTML page there
@@ -357,6 +360,31 @@ pub struct SpinsArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `published`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise published                               the list, each with the command that redoes it
+  threadwise published cached-reads                  its arms, figures, slips and charts
+  threadwise published work-list --html work.html
+  threadwise published log-buffer --json | jq '.figures[] | select(.slip)'
+  threadwise run cached-reads                        redo it: the report ends with theirs beside yours
+  threadwise compare published:cached-reads FILE     the same for any result file
+
+Figures are given as they were printed, or as they follow from printed ones, with the formula. A printed
+figure that does not follow from the others is marked as a slip.")]
+pub struct PublishedArgs {
+    /// Name of a published study [default: a list of all]
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Write a self-contained HTML page with the charts there
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub html: Option<PathBuf>,
 }
 
 /// Arguments of `probe`.

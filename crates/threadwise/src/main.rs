@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Spins(args) => commands::spins::spins(args),
+        Command::Published(args) => commands::published::published(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Probe(args) => commands::probe::probe(args),
         Command::Watch(args) => commands::watch::watch(args),

@@ -1,15 +1,35 @@
-//! `threadwise compare`: the ratios of several studies side by side.
+//! `threadwise compare`: the ratios of several studies side by side, or published ones beside those of a study.
 
+use super::published;
 use crate::cli::CompareArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
+use std::path::{Path, PathBuf};
+use threadwise_analysis::published::{beside_any, beside_document};
 use threadwise_analysis::{Facts, compare};
 use threadwise_report::{html, json, terminal};
+
+/// What stands before the name of a published study; a file of such a name is `./published:…`.
+const PUBLISHED: &str = "published:";
 
 /// Prints the table, and writes the page.
 pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
+    let name = |file: &PathBuf| file.to_str()?.strip_prefix(PUBLISHED).map(str::to_owned);
+    let names: Vec<String> = args.files.iter().filter_map(name).collect();
+    let files: Vec<&PathBuf> = args.files.iter().filter(|file| name(file).is_none()).collect();
+    match (names.as_slice(), files.as_slice()) {
+        ([], _) => side_by_side(args),
+        ([name], [file]) => beside(args, name, file),
+        _ => Err(AppError::Input(
+            "a published study is compared with one result file: threadwise compare published:NAME FILE"
+                .to_owned(),
+        )),
+    }
+}
+
+fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let opened: Vec<Opened> = args.files.iter().map(|file| Opened::open(file)).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     let studies: Vec<Facts<'_>> =
@@ -21,6 +41,36 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
         false => {
             format!("{}\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
         }
+    };
+    let path = args.html.as_deref();
+    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::name_page(path.filter(|_| !args.json))
+}
+
+/// Published ratios beside those of a result file.
+fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
+    let theirs = published::named(name)?;
+    let opened = Opened::open(file)?;
+    let source = file.display().to_string();
+    let facts = Facts { source: &source, ..opened.facts() };
+    if facts.study.workload != theirs.workload {
+        return Err(AppError::Input(format!(
+            "{source} has the workload {}, and published:{name} is of {}: redo it by `{}`",
+            facts.study.workload, theirs.workload, theirs.command
+        )));
+    }
+    let found = beside_any(&facts, &theirs);
+    if found.rows.is_empty() {
+        return Err(AppError::Input(format!(
+            "{source} has no comparison of published:{name} ({}): redo it by `{}`",
+            found.only_published.join("; "),
+            theirs.command
+        )));
+    }
+    let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
+    let text = match args.json {
+        true => format!("{}\n", json::published_beside(&facts, &theirs)),
+        false => published::text(&document),
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;

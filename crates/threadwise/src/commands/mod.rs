@@ -8,6 +8,7 @@ pub mod export;
 pub mod left;
 pub mod list;
 pub mod probe;
+pub mod published;
 pub mod reload;
 pub mod report;
 pub mod run;

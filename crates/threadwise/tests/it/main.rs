@@ -20,6 +20,7 @@ mod outputs;
 mod pin_server;
 mod probe;
 mod properties;
+mod published;
 mod quota;
 mod real;
 mod reload;

@@ -1,0 +1,90 @@
+//! `threadwise published`: what was published, figure by figure, and the command that redoes it.
+
+use crate::cli::PublishedArgs;
+use crate::error::AppError;
+use crate::{output, suggest};
+use threadwise_analysis::published::{document, list_document};
+use threadwise_published::{Published, PublishedError, all, find, names};
+use threadwise_report::{Document, html, json, terminal};
+
+/// Prints the list, or one study with its page.
+pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
+    args.html.as_deref().map_or(Ok(()), output::check_new)?;
+    let (document, json) = match &args.name {
+        None => {
+            let all = all().map_err(AppError::failed)?;
+            (list_document(&all), json::published_list(&all))
+        }
+        Some(name) => {
+            let one = named(name)?;
+            (document(&one, env!("CARGO_PKG_VERSION")), json::published(&one))
+        }
+    };
+    let text = if args.json { format!("{json}\n") } else { text(&document) };
+    let path = args.html.as_deref();
+    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::name_page(path.filter(|_| !args.json))
+}
+
+/// The published study of a name.
+///
+/// # Errors
+/// There is none, with the nearest name.
+pub fn named(name: &str) -> Result<Published, AppError> {
+    find(name).map_err(|error| match (&error, suggest::nearest(name, &names())) {
+        (PublishedError::Unknown { .. }, Some(meant)) => {
+            AppError::Input(format!("there is no published study '{name}': did you mean {meant}?"))
+        }
+        (PublishedError::Unknown { .. }, None) => AppError::input(error),
+        (PublishedError::Broken { .. }, _) => AppError::failed(error),
+    })
+}
+
+/// A document without a verdict.
+pub fn text(document: &Document) -> String {
+    let style = output::style();
+    let about = match document.about.is_empty() {
+        true => String::new(),
+        false => format!("{}\n", document.about.join(" · ")),
+    };
+    format!("{}\n{about}\n{}\n", terminal::verdict(document, style), terminal::sections(document, style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    use threadwise_machine::Placement;
+    use threadwise_study::load::StudyFile;
+
+    #[test]
+    fn every_command_that_redoes_something_can_be_typed() {
+        let mut count = 0;
+        for published in all().unwrap() {
+            let arms = published.arms.iter().map(|arm| published.redo_arm(arm));
+            let figures = published.figures.iter().map(|figure| published.redo_figure(figure));
+            let said = published.statements.iter().map(|said| published.redo_statement(said));
+            let commands = arms.chain(figures).chain(said).filter_map(Result::ok);
+            for command in commands.chain([published.command.as_str()]) {
+                let cli = Cli::try_parse_from(command.split(' '))
+                    .unwrap_or_else(|error| panic!("{command}: {error}"));
+                let Command::Run(args) = cli.command else { panic!("{command}") };
+                StudyFile::preset(args.study.as_deref().unwrap()).unwrap();
+                args.placement
+                    .iter()
+                    .flatten()
+                    .for_each(|one| assert!(one.parse::<Placement>().is_ok(), "{command}"));
+                count += 1;
+            }
+        }
+        assert!(count > 100, "{count}");
+    }
+
+    #[test]
+    fn an_unknown_name_suggests_the_nearest() {
+        let said = |name: &str| named(name).unwrap_err().to_string();
+        assert!(said("cached-read").ends_with("did you mean cached-reads?"));
+        assert!(said("zzz").contains("parallel-queries, log-buffer"));
+    }
+}
