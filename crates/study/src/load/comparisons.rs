@@ -4,7 +4,7 @@
 use super::error::LoadError;
 use super::file::StudyFile;
 use super::seat::{Group, Seat};
-use super::sweep::Sweep;
+use super::sweep::{Line, Point, Sweep};
 use crate::{Comparison, Role};
 
 /// Comparisons that any study has where both sides are there with equal numbers of sessions: the
@@ -60,19 +60,40 @@ pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
     PAIRS.into_iter().filter_map(pair).collect()
 }
 
-/// Each sweep point against the one before it; the first step is a comparison with the baseline
-/// already.
+/// Each sweep point against the one before it, of every order; the first step is a comparison with the baseline
+/// already. And what more sessions than cores add at last, where that is no step.
 pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Comparison> {
-    let step = |pair: &[(u32, String)]| {
-        let ((fewer, under), (more, top)) = (&pair[0], &pair[1]);
-        (*under != group.seats[0].name).then(|| Comparison {
-            name: format!("sweep-step {fewer}-{more}{suffix}"),
+    let mut all: Vec<Comparison> = Vec::new();
+    for line in &sweep.lines {
+        let order = line.order.map_or(String::new(), |order| format!("{order} "));
+        let against = |kind: &str, (fewer, under): &Point, (more, top): &Point| Comparison {
+            name: format!("{kind} {order}{fewer}-{more}{suffix}"),
             treatment: format!("{top}{suffix}"),
             baseline: below(under, group, suffix),
-            kind: "sweep-step".to_owned(),
-        })
-    };
-    sweep.points.windows(2).filter_map(step).collect()
+            kind: kind.to_owned(),
+        };
+        let steps = line.points.windows(2).map(|pair| against("sweep-step", &pair[0], &pair[1]));
+        let beyond = beyond_cores(sweep, line).map(|(cores, last)| against("beyond-cores", cores, last));
+        for comparison in steps.chain(beyond) {
+            let is_first = comparison.baseline.first() == Some(&format!("{}{suffix}", group.seats[0].name));
+            let is_there = all.iter().any(|other| {
+                other.treatment == comparison.treatment && other.baseline == comparison.baseline
+            });
+            if !is_first && !is_there {
+                all.push(comparison);
+            }
+        }
+    }
+    all
+}
+
+/// The point at the number of cores, and the last one beyond it that no session shares a logical CPU in; without SMT
+/// the last of all.
+fn beyond_cores<'a>(sweep: &Sweep, line: &'a Line) -> Option<(&'a Point, &'a Point)> {
+    let at = line.points.iter().find(|(sessions, _)| *sessions == sweep.cores)?;
+    let beyond = || line.points.iter().filter(|(sessions, _)| *sessions > sweep.cores);
+    let last = beyond().rfind(|(sessions, _)| *sessions <= sweep.allowed).or_else(|| beyond().next_back())?;
+    Some((at, last))
 }
 
 /// The file's own comparisons, where both sides are there.
