@@ -3,6 +3,7 @@
 
 use super::error::LoadError;
 use super::file::StudyFile;
+use super::raw::RawComparison;
 use super::seat::{Group, Seat};
 use super::sweep::{Line, Point, Sweep};
 use crate::{Comparison, Role};
@@ -16,7 +17,7 @@ const PAIRS: [(&str, &str, &str); 3] = [
 ];
 
 /// Names below: A and A′ where the baseline is meant, otherwise one treatment.
-fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
+pub(super) fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
     let alone = &group.seats[0].name;
     if name == alone {
         return vec![format!("{alone}{suffix}"), format!("{}{suffix}", group.seats[1].name)];
@@ -96,7 +97,8 @@ fn beyond_cores<'a>(sweep: &Sweep, line: &'a Line) -> Option<(&'a Point, &'a Poi
     Some((at, last))
 }
 
-/// The file's own comparisons, where both sides are there.
+/// The file's own comparisons, where both sides are there. One of the known pairs gets the name that the file gives it,
+/// and keeps its kind where the file gives none.
 pub(super) fn own_comparisons(
     named: &mut Vec<Comparison>,
     file: &StudyFile,
@@ -112,20 +114,42 @@ pub(super) fn own_comparisons(
             name: format!("{}{suffix}", raw.name.get_ref()),
             treatment: format!("{}{suffix}", raw.treatment.get_ref()),
             baseline: below(raw.baseline.get_ref(), group, suffix),
-            kind: raw.kind.clone().unwrap_or_else(|| "named".to_owned()),
+            kind: raw.kind.clone().unwrap_or_else(|| NAMED.to_owned()),
         };
-        let same = |other: &&Comparison| {
-            other.treatment == comparison.treatment && other.baseline == comparison.baseline
-        };
-        if named.iter().any(|other| same(&other)) {
-            continue;
+        add(named, comparison, file, raw)?;
+    }
+    Ok(())
+}
+
+/// Kind of a comparison for which its file has no word.
+pub(super) const NAMED: &str = "named";
+
+/// Adds a comparison of the file, or gives its name, and its kind where it has one, to the one with the same sides.
+///
+/// # Errors
+/// Another one has the name.
+pub(super) fn add(
+    named: &mut Vec<Comparison>,
+    comparison: Comparison,
+    file: &StudyFile,
+    raw: &RawComparison,
+) -> Result<(), LoadError> {
+    let is_same =
+        |other: &Comparison| other.treatment == comparison.treatment && other.baseline == comparison.baseline;
+    let same = named.iter().position(is_same);
+    let is_taken = |(at, other): (usize, &Comparison)| other.name == comparison.name && Some(at) != same;
+    if named.iter().enumerate().any(is_taken) {
+        let message = format!("comparison '{}' has the name of one that every study has", raw.name.get_ref());
+        return Err(file.source.at(raw.name.span(), message));
+    }
+    match same {
+        None => named.push(comparison),
+        Some(at) => {
+            named[at].name = comparison.name;
+            if comparison.kind != NAMED {
+                named[at].kind = comparison.kind;
+            }
         }
-        if named.iter().any(|other| other.name == comparison.name) {
-            let message =
-                format!("comparison '{}' has the name of one that every study has", raw.name.get_ref());
-            return Err(file.source.at(raw.name.span(), message));
-        }
-        named.push(comparison);
     }
     Ok(())
 }

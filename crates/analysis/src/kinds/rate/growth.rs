@@ -29,7 +29,7 @@ fn slopes(facts: &Facts<'_>) -> Option<Table> {
             let words = facts.group_words(group);
             let place = if words.is_empty() { String::new() } else { format!(" {words}") };
             let mut row = |range: String, slope: Option<Interval>| {
-                rows.push(vec![Cell::text(range), slope.map_or_else(Cell::none, Cell::Share)]);
+                rows.extend(slope.map(|slope| vec![Cell::text(range), Cell::Share(slope)]));
             };
             row(format!("up to {name}{place}"), before);
             let (last, sessions) = (facts.label(&beyond.treatment, group), below.sessions);
