@@ -7,6 +7,8 @@
 //! This module and its children are the only ones of this crate that use serde.
 
 mod arms;
+mod asked;
+mod assemble;
 mod budget;
 mod check;
 mod comparisons;

@@ -165,7 +165,7 @@ pub struct RunArgs {
     /// Go on with this interrupted study, after a boot or on another machine in a new result file beside it; its own
     /// settings apply, and the hardware is probed if its first part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// External arm that the machine is in now, for a study over several boots (`[external]` in docs/STUDY.md); it must
     /// be the one that is due
@@ -177,6 +177,10 @@ pub struct RunArgs {
     /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub sessions: Option<Vec<u32>>,
+    /// Sweep sessions in these orders of logical CPUs: spread (cores first), packed (siblings first), or both,
+    /// also where the study has no sweep; with --sessions at these points
+    #[arg(long, value_name = "ORDERS", value_delimiter = ',', conflicts_with = "placement")]
+    pub sweep: Option<Vec<String>>,
     /// The same for streams of queries: another name of --sessions
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, conflicts_with = "sessions")]
     pub streams: Option<Vec<u32>>,
@@ -198,6 +202,9 @@ pub struct RunArgs {
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY")]
     pub memory: Option<Memory>,
+    /// Compare two treatments of the study by name, such as all:no-smt; may be given several times
+    #[arg(long, value_name = "A:B")]
+    pub compare: Vec<String>,
     /// Where the engine's service threads run (log writer, checkpointer): near or far from the sessions,
     /// or a placement; treatments that name a place keep it [default: the study's own, which is the sessions' logical CPUs in most presets]
     #[arg(long, value_name = "near|far|PLACEMENT")]

@@ -10,6 +10,7 @@ pub(crate) mod drift;
 pub(crate) mod external_arms;
 mod facts;
 pub(crate) mod halves;
+pub(crate) mod lines;
 pub(crate) mod long_windows;
 pub(crate) mod looks;
 pub(crate) mod lost_cpu;

@@ -153,12 +153,13 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings tell of.
-const KNOWN_KINDS: [&str; 13] = [
+const KNOWN_KINDS: [&str; 14] = [
     "baseline",
     "smt-yield",
     "cores",
     "packages",
     "sweep-step",
+    "beyond-cores",
     "dop-step",
     "smt-dop",
     "both-threads",

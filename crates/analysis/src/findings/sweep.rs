@@ -1,6 +1,7 @@
 //! Throughput against sessions: where it stops growing, what more sessions cost, how many to use.
 
 use super::facts::Shape;
+use super::lines;
 use crate::Facts;
 use crate::estimate::{Guess, THROUGHPUT};
 use crate::groups::group_words;
@@ -14,9 +15,14 @@ use threadwise_study::{Role, Treatment};
 pub struct Sweep<'a> {
     /// Group name.
     pub group: &'a str,
+    /// How it takes logical CPUs, where the group has a sweep in each of two orders.
+    order: Option<&'static str>,
     /// At least two.
     points: Vec<Point<'a>>,
 }
+
+/// How placements of a sweep begin that takes siblings first.
+const PACKED: &str = "packed:";
 
 /// One number of sessions.
 struct Point<'a> {
@@ -82,7 +88,31 @@ impl<'a> Sweep<'a> {
 
 /// The sweeps of all groups that have one, of at least two points beside the baseline.
 pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
-    facts.study.groups().into_iter().filter_map(|group| sweep(facts, group)).collect()
+    facts.study.groups().into_iter().flat_map(|group| of_group(facts, group)).collect()
+}
+
+fn of_group<'a>(facts: &Facts<'a>, group: &'a str) -> Vec<Sweep<'a>> {
+    let lines = lines::lines(facts.study, group);
+    if lines.is_empty() {
+        return sweep(facts, group).into_iter().collect();
+    }
+    lines.into_iter().filter_map(|line| ordered(facts, group, &line)).collect()
+}
+
+/// The sweep of one order of two, with the baseline as its first point where that is one session.
+fn ordered<'a>(facts: &Facts<'a>, group: &'a str, line: &[&'a str]) -> Option<Sweep<'a>> {
+    let of_line = line.iter().filter_map(|name| facts.study.treatment(name)).map(|(_, treatment)| treatment);
+    let treatments: Vec<&Treatment> = of_line.collect();
+    let is_packed = treatments.iter().any(|treatment| treatment.placement.trim().starts_with(PACKED));
+    let first = treatments.first().map_or(0, |treatment| treatment.sessions);
+    let mut all = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
+    let alone = all.find(|treatment| treatment.role == Role::Baseline && treatment.sessions < first);
+    let mut points: Vec<Point<'a>> = Vec::new();
+    for treatment in alone.into_iter().chain(treatments) {
+        points.extend(point(facts, treatment, points.last()));
+    }
+    let order = Some(if is_packed { " packed" } else { " spread" });
+    (points.len() >= 3).then_some(Sweep { group, order, points })
 }
 
 /// Whether a study asks for nothing but how throughput grows: all that it compares are points of sweeps.
@@ -117,7 +147,7 @@ fn sweep<'a>(facts: &Facts<'a>, group: &'a str) -> Option<Sweep<'a>> {
             points.push(point);
         }
     }
-    (points.len() >= 3).then_some(Sweep { group, points })
+    (points.len() >= 3).then_some(Sweep { group, order: None, points })
 }
 
 /// A point, unless it was not measured.
@@ -166,10 +196,10 @@ pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let mut evidence: Vec<&str> = Vec::new();
     let mut sentences: Vec<Prose> = Vec::new();
     for sweep in sweeps {
-        let place = match named {
-            true => format!(" {}", group_words(facts.study, sweep.group)),
-            false => String::new(),
-        };
+        let mut place = sweep.order.unwrap_or_default().to_owned();
+        if named {
+            place.push_str(&format!(" {}", group_words(facts.study, sweep.group)));
+        }
         sentences.push(sentence(facts, sweep, &place));
         evidence.extend(sweep.points.iter().filter_map(|point| Some(point.alone?.name.as_str())));
         evidence.extend(sweep.points.iter().filter_map(|point| Some(point.step?.name.as_str())));
@@ -255,7 +285,9 @@ fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
 pub fn advice(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let named = facts.study.groups().len() > 1;
     let part = |sweep: &Sweep<'_>| Some((sweep.group.to_owned(), advised(sweep, sweep.decisive()?)));
-    let parts: Vec<(String, Prose)> = sweeps.iter().filter_map(part).collect();
+    // Of two orders the one that takes cores first is the one to use them in.
+    let first = |sweep: &&Sweep<'_>| sweep.order.is_none_or(|order| order.trim() != "packed");
+    let parts: Vec<(String, Prose)> = sweeps.iter().filter(first).filter_map(part).collect();
     let (_, first) = parts.first()?;
     let is_same = parts.iter().all(|(_, text)| text == first) && parts.len() == facts.study.groups().len();
     let each = |(group, text): &(String, Prose)| match named {

@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
-use super::values::{memory, pin, service, session_fault, sweep_points};
+use super::values::{memory, pin, service, session_fault, sweep_orders, sweep_points};
 use super::{dop, external, jobs};
 use crate::arm::FACTORS;
 use crate::plan::long;
@@ -299,15 +299,7 @@ pub(super) fn no_service(raw: &RawStudy, source: &Source, fault: &str) -> Result
 }
 
 fn sweep(sweep: &RawSweep, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
-    if let Some(order) = &sweep.order
-        && !["spread", "packed"].contains(&order.get_ref().as_str())
-    {
-        let message = format!(
-            "order is '{}'; spread (cores first) and packed (siblings first) are allowed",
-            order.get_ref()
-        );
-        return Err(source.at(order.span(), message));
-    }
+    sweep_orders(sweep, source)?;
     if let Some(past) = &sweep.past
         && !(1.0..=16.0).contains(past.get_ref())
     {

@@ -3,8 +3,9 @@
 
 use super::error::LoadError;
 use super::file::StudyFile;
+use super::raw::RawComparison;
 use super::seat::{Group, Seat};
-use super::sweep::Sweep;
+use super::sweep::{Line, Point, Sweep};
 use crate::{Comparison, Role};
 
 /// Comparisons that any study has where both sides are there with equal numbers of sessions: the
@@ -16,7 +17,7 @@ const PAIRS: [(&str, &str, &str); 3] = [
 ];
 
 /// Names below: A and A′ where the baseline is meant, otherwise one treatment.
-fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
+pub(super) fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
     let alone = &group.seats[0].name;
     if name == alone {
         return vec![format!("{alone}{suffix}"), format!("{}{suffix}", group.seats[1].name)];
@@ -60,22 +61,44 @@ pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
     PAIRS.into_iter().filter_map(pair).collect()
 }
 
-/// Each sweep point against the one before it; the first step is a comparison with the baseline
-/// already.
+/// Each sweep point against the one before it, of every order; the first step is a comparison with the baseline
+/// already. And what more sessions than cores add at last, where that is no step.
 pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Comparison> {
-    let step = |pair: &[(u32, String)]| {
-        let ((fewer, under), (more, top)) = (&pair[0], &pair[1]);
-        (*under != group.seats[0].name).then(|| Comparison {
-            name: format!("sweep-step {fewer}-{more}{suffix}"),
+    let mut all: Vec<Comparison> = Vec::new();
+    for line in &sweep.lines {
+        let order = line.order.map_or(String::new(), |order| format!("{order} "));
+        let against = |kind: &str, (fewer, under): &Point, (more, top): &Point| Comparison {
+            name: format!("{kind} {order}{fewer}-{more}{suffix}"),
             treatment: format!("{top}{suffix}"),
             baseline: below(under, group, suffix),
-            kind: "sweep-step".to_owned(),
-        })
-    };
-    sweep.points.windows(2).filter_map(step).collect()
+            kind: kind.to_owned(),
+        };
+        let steps = line.points.windows(2).map(|pair| against("sweep-step", &pair[0], &pair[1]));
+        let beyond = beyond_cores(sweep, line).map(|(cores, last)| against("beyond-cores", cores, last));
+        for comparison in steps.chain(beyond) {
+            let is_first = comparison.baseline.first() == Some(&format!("{}{suffix}", group.seats[0].name));
+            let is_there = all.iter().any(|other| {
+                other.treatment == comparison.treatment && other.baseline == comparison.baseline
+            });
+            if !is_first && !is_there {
+                all.push(comparison);
+            }
+        }
+    }
+    all
 }
 
-/// The file's own comparisons, where both sides are there.
+/// The point at the number of cores, and the last one beyond it that no session shares a logical CPU in; without SMT
+/// the last of all.
+fn beyond_cores<'a>(sweep: &Sweep, line: &'a Line) -> Option<(&'a Point, &'a Point)> {
+    let at = line.points.iter().find(|(sessions, _)| *sessions == sweep.cores)?;
+    let beyond = || line.points.iter().filter(|(sessions, _)| *sessions > sweep.cores);
+    let last = beyond().rfind(|(sessions, _)| *sessions <= sweep.allowed).or_else(|| beyond().next_back())?;
+    Some((at, last))
+}
+
+/// The file's own comparisons, where both sides are there. One of the known pairs gets the name that the file gives it,
+/// and keeps its kind where the file gives none.
 pub(super) fn own_comparisons(
     named: &mut Vec<Comparison>,
     file: &StudyFile,
@@ -91,20 +114,42 @@ pub(super) fn own_comparisons(
             name: format!("{}{suffix}", raw.name.get_ref()),
             treatment: format!("{}{suffix}", raw.treatment.get_ref()),
             baseline: below(raw.baseline.get_ref(), group, suffix),
-            kind: raw.kind.clone().unwrap_or_else(|| "named".to_owned()),
+            kind: raw.kind.clone().unwrap_or_else(|| NAMED.to_owned()),
         };
-        let same = |other: &&Comparison| {
-            other.treatment == comparison.treatment && other.baseline == comparison.baseline
-        };
-        if named.iter().any(|other| same(&other)) {
-            continue;
+        add(named, comparison, file, raw)?;
+    }
+    Ok(())
+}
+
+/// Kind of a comparison for which its file has no word.
+pub(super) const NAMED: &str = "named";
+
+/// Adds a comparison of the file, or gives its name, and its kind where it has one, to the one with the same sides.
+///
+/// # Errors
+/// Another one has the name.
+pub(super) fn add(
+    named: &mut Vec<Comparison>,
+    comparison: Comparison,
+    file: &StudyFile,
+    raw: &RawComparison,
+) -> Result<(), LoadError> {
+    let is_same =
+        |other: &Comparison| other.treatment == comparison.treatment && other.baseline == comparison.baseline;
+    let same = named.iter().position(is_same);
+    let is_taken = |(at, other): (usize, &Comparison)| other.name == comparison.name && Some(at) != same;
+    if named.iter().enumerate().any(is_taken) {
+        let message = format!("comparison '{}' has the name of one that every study has", raw.name.get_ref());
+        return Err(file.source.at(raw.name.span(), message));
+    }
+    match same {
+        None => named.push(comparison),
+        Some(at) => {
+            named[at].name = comparison.name;
+            if comparison.kind != NAMED {
+                named[at].kind = comparison.kind;
+            }
         }
-        if named.iter().any(|other| other.name == comparison.name) {
-            let message =
-                format!("comparison '{}' has the name of one that every study has", raw.name.get_ref());
-            return Err(file.source.at(raw.name.span(), message));
-        }
-        named.push(comparison);
     }
     Ok(())
 }

@@ -1,27 +1,26 @@
 //! A study definition, a topology and the command line's settings to a resolved study.
 
-use std::collections::BTreeMap;
-
 use threadwise_machine::placement::{self, Expression, Name};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology};
 use toml::Spanned;
 
+use super::assemble::{self, Parts};
 use super::check::{self, ALONE};
-use super::dop::{self, Point};
+use super::dop;
 use super::error::LoadError;
 use super::external;
 use super::file::StudyFile;
 use super::jobs;
 use super::overrides::Overrides;
 use super::policy::Policies;
-use super::quota::{self, Reached};
+use super::quota;
 use super::raw::{RawTreatment, converted};
 use super::seat::{Group, Seat, is_same};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
-use super::{arms, budget, comparisons, data};
+use super::{arms, asked, budget, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
-use crate::{OptionValue, Options, Role, Study, Treatment, command, tpch, worklist};
+use crate::{OptionValue, Options, Role, Study, command, tpch, worklist};
 
 /// A study with more treatments than this is refused: its workers would not fit a machine.
 pub const MAX_TREATMENTS: usize = 500;
@@ -89,9 +88,12 @@ pub(super) fn expand(
         external: None,
         left_out,
     };
-    assemble(&mut study, &groups, (sweep.as_ref(), &points, &job_points, reached.as_ref()), file)?;
-    let between = arms::comparisons(&groups, &both_threads, &|group| suffix(group, &varying(&groups)));
-    study.comparisons.extend(between);
+    let parts = Parts { sweep: sweep.as_ref(), dops: &points, jobs: &job_points, reached: reached.as_ref() };
+    assemble::assemble(&mut study, &groups, &parts, file, (topology, overrides))?;
+    study
+        .comparisons
+        .extend(arms::comparisons(&groups, &both_threads, &|group| assemble::suffix(group, &groups)));
+    asked::add(&mut study, &groups, &overrides.compares)?;
     if let Some(reached) = &reached {
         quota::fit(&mut study, reached, overrides);
     }
@@ -441,7 +443,7 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
     Ok(combinations.into_iter().map(group).collect())
 }
 
-fn too_many(file: &StudyFile) -> LoadError {
+pub(super) fn too_many(file: &StudyFile) -> LoadError {
     let message = format!("more than {MAX_TREATMENTS} treatments; take factors, levels or sweep points out");
     file.source.at(0..0, message)
 }
@@ -460,82 +462,6 @@ fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &m
     }
 }
 
-/// Treatments and comparisons of all groups.
-fn assemble(
-    study: &mut Study,
-    groups: &[Group],
-    (sweep, points, job_points, reached): (Option<&Sweep>, &[Point], &[jobs::Point], Option<&Reached<'_>>),
-    file: &StudyFile,
-) -> Result<(), LoadError> {
-    let varying = varying(groups);
-    let mut named = Vec::new();
-    for group in groups {
-        let suffix = suffix(group, &varying);
-        let label = |factor: &&String| Some(format!("{factor}={}", group.labels.get(*factor)?));
-        let name: Vec<String> = varying.iter().filter_map(label).collect();
-        for seat in &group.seats {
-            study.treatments.push(Treatment {
-                name: format!("{}{suffix}", seat.name),
-                group: name.join(","),
-                role: seat.role,
-                placement: seat.placement.clone(),
-                sessions: seat.sessions,
-                pin: seat.pin,
-                memory: seat.memory.clone(),
-                service: seat.service.clone(),
-                arm: group.arm.clone(),
-                options: group.options.clone().into_iter().chain(seat.set.clone()).collect(),
-                factors: factors(group, seat),
-            });
-        }
-        study.comparisons.extend(comparisons::against_baseline(group, &suffix));
-        named.extend(comparisons::pairs(group, &suffix));
-        if let Some(sweep) = sweep.filter(|_| group.has_sweep) {
-            named.extend(comparisons::steps(sweep, group, &suffix));
-        }
-        if let Some(reached) = reached {
-            named.extend(quota::comparisons(reached, group, &suffix));
-        }
-        named.extend(dop::comparisons(points, &group.seats, &suffix));
-        named.extend(jobs::comparisons(job_points, &group.seats, &suffix));
-        comparisons::own_comparisons(&mut named, file, group, &suffix)?;
-    }
-    study.comparisons.extend(named);
-    unique(study, file)
-}
-
-/// The levels of a treatment as tables show them: its group's, and its memory policy if it has one.
-fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
-    let mut factors = group.labels.clone();
-    if seat.memory != Memory::Local {
-        factors.entry("memory".to_owned()).or_insert_with(|| seat.memory.to_string());
-    }
-    factors.extend(seat.set.iter().map(|(key, value)| (key.clone(), value.to_string())));
-    if let Some(service) = &seat.service {
-        factors.entry("service".to_owned()).or_insert_with(|| service.to_string());
-    }
-    factors
-}
-
-/// Factors that have more than one level.
-fn varying(groups: &[Group]) -> Vec<&String> {
-    let varies = |factor: &&String| {
-        groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
-    };
-    groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
-}
-
-/// What tells a group's names from another's: the level alone where it is a word that says enough.
-fn suffix(group: &Group, varying: &[&String]) -> String {
-    let part = |factor: &&String| {
-        let label = group.labels.get(*factor)?;
-        let is_word = *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
-        Some(if is_word { label.clone() } else { format!("{factor}={label}") })
-    };
-    let parts: Vec<String> = varying.iter().filter_map(part).collect();
-    if parts.is_empty() { String::new() } else { format!("/{}", parts.join(",")) }
-}
-
 /// A study of A and A′ alone would run for its whole budget and say nothing.
 fn something_compared(groups: &[Group], left_out: &[String], file: &StudyFile) -> Result<(), LoadError> {
     if groups.iter().flat_map(|group| &group.seats).any(|seat| seat.role == Role::Compared) {
@@ -549,18 +475,4 @@ fn something_compared(groups: &[Group], left_out: &[String], file: &StudyFile) -
         "nothing to compare: no treatment and no sweep point differs from the baseline{left_out}; add a placement or more sessions"
     );
     Err(file.source.at(0..0, message))
-}
-
-fn unique(study: &Study, file: &StudyFile) -> Result<(), LoadError> {
-    if study.treatments.len() > MAX_TREATMENTS {
-        return Err(too_many(file));
-    }
-    let mut names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            Err(file.source.at(0..0, format!("two treatments are called '{}'; rename one", pair[0])))
-        }
-        None => Ok(()),
-    }
 }

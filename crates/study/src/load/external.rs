@@ -159,6 +159,7 @@ pub(super) fn check_overrides(file: &StudyFile, overrides: &Overrides) -> Result
         ("--long-windows", overrides.long_windows.is_some_and(|count| count > 0)),
         ("--placement", overrides.placements.is_some()),
         ("--sessions", overrides.sessions.is_some()),
+        ("--sweep", overrides.orders.is_some()),
         ("--smt, --turbo and --governor", !overrides.arms.is_empty()),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };

@@ -35,6 +35,10 @@ pub struct Overrides {
     /// With `placements`: the numbers of sessions for each of them. Without: the points of the
     /// session sweep, in place of the file's.
     pub sessions: Option<Vec<u32>>,
+    /// Orders of the session sweep, in place of the file's; a study gets a sweep by them, however large the machine is.
+    pub orders: Option<Vec<String>>,
+    /// Comparisons beside the file's: two names of treatments each, with a colon between them.
+    pub compares: Vec<String>,
     /// Degrees of parallelism of every placement, in place of the file's.
     pub dops: Option<Vec<u32>>,
     /// Numbers of jobs of a work list, in place of the file's.

@@ -97,7 +97,7 @@ pub(super) struct RawTreatment {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSweep {
-    pub order: Option<Spanned<String>>,
+    pub order: Option<Spanned<Value>>,
     pub sessions: Option<Spanned<Value>>,
     pub past: Option<Spanned<f64>>,
     pub pin: Option<Spanned<String>>,

@@ -1,12 +1,13 @@
-//! The session sweep: 1, 2, 4, … up to the allowed logical CPUs, and a little past them.
+//! The session sweep: 1, 2, 4, … up to the allowed logical CPUs, and a little past them, in one order of logical CPUs
+//! or in both: spread over the cores first, or packed onto siblings first.
 
 use threadwise_machine::{Draw, Pin, Topology};
 
 use super::error::LoadError;
+use super::expand::default_sessions;
 use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::policy::Policies;
-use super::raw::RawSweep;
 use super::seat::{Seat, is_same};
 use super::values::{self, session_list};
 use crate::Role;
@@ -15,12 +16,33 @@ use crate::study::MIN_BLOCKS;
 /// How far past the allowed logical CPUs a sweep goes where the file does not say.
 const PAST: f64 = 1.5;
 
-/// The points of a sweep.
+/// Orders in which a sweep takes logical CPUs.
+pub(super) const ORDERS: [&str; 2] = ["spread", "packed"];
+
+/// Placements whose logical CPUs are the cores of a package, of a node and of the machine, which `auto` has points at.
+const CORES: [&str; 3] = ["package-no-smt", "node-no-smt", "no-smt"];
+
+/// A sweep.
 pub(super) struct Sweep {
-    /// Those that no other treatment stands for.
+    /// Points that no other treatment stands for.
     pub seats: Vec<Seat>,
-    /// All points in order: sessions, and the name of the treatment that stands for them.
-    pub points: Vec<(u32, String)>,
+    /// One for each order.
+    pub lines: Vec<Line>,
+    /// Physical cores that sessions may use.
+    pub cores: u32,
+    /// Logical CPUs that they may use.
+    pub allowed: u32,
+}
+
+/// A point: sessions, and the name of the treatment that stands for them.
+pub(super) type Point = (u32, String);
+
+/// The points of a sweep in one order.
+pub(super) struct Line {
+    /// Its order where the sweep has several.
+    pub order: Option<&'static str>,
+    /// All points, in the order of the list.
+    pub points: Vec<Point>,
 }
 
 /// The sweep of a study, if it has one here; what is left out is added to `left_out`.
@@ -33,11 +55,18 @@ pub(super) fn sweep(
     left_out: &mut Vec<String>,
 ) -> Result<Option<Sweep>, LoadError> {
     // With [dop], numbers of sessions are those of streams, and with [jobs] those of jobs.
-    if file.raw.dop.is_some() || file.raw.jobs.is_some() {
-        return Ok(None);
+    let sections = [("[dop]", file.raw.dop.is_some()), ("[jobs]", file.raw.jobs.is_some())];
+    if let Some((section, _)) = sections.into_iter().find(|(_, is_there)| *is_there) {
+        return match overrides.orders {
+            None => Ok(None),
+            Some(_) => Err(refused(format!(
+                "the treatments of this study are those of {section}, which no sweep can have"
+            ))),
+        };
     }
     let asked_for = overrides.sessions.as_deref().map(session_list).transpose()?;
-    if overrides.placements.is_some() || (file.raw.sweep.is_none() && asked_for.is_none()) {
+    let is_asked_for = asked_for.is_some() || overrides.orders.is_some();
+    if overrides.placements.is_some() || (file.raw.sweep.is_none() && !is_asked_for) {
         return Ok(None);
     }
     let raw = file.raw.sweep.clone().unwrap_or_default();
@@ -47,64 +76,136 @@ pub(super) fn sweep(
         None => values::sweep_points(&raw, &file.source)?.as_deref().map(session_list).transpose()?,
     };
     let past = raw.past.as_ref().map_or(PAST, |past| *past.get_ref());
-    let points = listed.unwrap_or_else(|| automatic(allowed, past));
+    let counts = CORES.map(|text| default_sessions(text, topology).unwrap_or(allowed));
+    let points = listed.unwrap_or_else(|| automatic(allowed, counts, past));
     let pin = values::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?;
-    Ok(Some(place(&points, &raw, pin, policies, seats, left_out)))
+    let orders = match &overrides.orders {
+        Some(asked) => orders(asked.iter().map(String::as_str))
+            .map_err(|why| LoadError::Override { option: "--sweep".to_owned(), why })?,
+        None => values::sweep_orders(&raw, &file.source)?,
+    };
+    let maker = Maker { orders: &orders, pin, policies, seats };
+    Ok(Some(maker.place(&points, counts[2], left_out)))
+}
+
+fn refused(why: String) -> LoadError {
+    LoadError::Override { option: "--sweep".to_owned(), why }
 }
 
 /// The number of logical CPUs that the file's sweep is for at most, where this machine has more. One that the
 /// command line asks for, or that other sections replace, has no such limit.
 pub(super) fn exceeded(file: &StudyFile, topology: &Topology, overrides: &Overrides) -> Option<u32> {
     let is_replaced = file.raw.dop.is_some() || file.raw.jobs.is_some() || overrides.placements.is_some();
-    let sweep = file.raw.sweep.as_ref().filter(|_| !is_replaced && overrides.sessions.is_none())?;
+    let sweep = file
+        .raw
+        .sweep
+        .as_ref()
+        .filter(|_| !is_replaced && overrides.sessions.is_none() && overrides.orders.is_none())?;
     sweep.max_logical_cpus.filter(|&most| topology.allowed().len() as u32 > most)
 }
 
-/// 1, 2, 4, … below the allowed logical CPUs, their number, and `past` times it.
-fn automatic(allowed: u32, past: f64) -> Vec<u32> {
+/// The orders of a list, each once.
+///
+/// # Errors
+/// One is no order, one appears twice, or there is none.
+pub(super) fn orders<'a>(asked: impl Iterator<Item = &'a str>) -> Result<Vec<&'static str>, String> {
+    let mut found: Vec<&'static str> = Vec::new();
+    for word in asked {
+        match ORDERS.into_iter().find(|order| *order == word) {
+            None => {
+                return Err(format!(
+                    "order is '{word}'; spread (cores first) and packed (siblings first) are allowed"
+                ));
+            }
+            Some(order) if found.contains(&order) => return Err(format!("order '{word}' appears twice")),
+            Some(order) => found.push(order),
+        }
+    }
+    if found.is_empty() {
+        Err("no order is given; spread and packed are allowed".to_owned())
+    } else {
+        Ok(found)
+    }
+}
+
+/// 1, 2, 4, … below the allowed logical CPUs, the numbers of cores, the logical CPUs, and `past` times their number.
+fn automatic(allowed: u32, cores: [u32; 3], past: f64) -> Vec<u32> {
     let powers = (0..32).map(|power| 1_u32 << power).take_while(|&point| point < allowed);
-    let mut points: Vec<u32> = powers.collect();
+    let mut points: Vec<u32> = powers.chain(cores).collect();
     points.extend([allowed, (f64::from(allowed) * past).ceil() as u32]);
+    points.sort_unstable();
     points.dedup();
     points
 }
 
-/// Finds for each point the treatment that stands for it, or makes one, with the baseline's memory
-/// policy. A point that leaves no memory for it (`remote` when all nodes work) is left out.
-fn place(
-    points: &[u32],
-    raw: &RawSweep,
+/// What makes points.
+struct Maker<'a> {
+    orders: &'a [&'static str],
     pin: Pin,
-    policies: &Policies,
-    seats: &[Seat],
-    left_out: &mut Vec<String>,
-) -> Sweep {
-    let (topology, seed) = (policies.topology, policies.seed);
-    let order = raw.order.as_ref().map_or("spread", |order| order.get_ref());
-    let allowed = topology.allowed().len() as u32;
-    let draws: Vec<Draw> = (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, seed, block)).collect();
-    let mut sweep = Sweep { seats: Vec::new(), points: Vec::new() };
-    for &sessions in points {
-        let seat = Seat {
-            name: format!("sessions-{sessions}"),
+    policies: &'a Policies<'a>,
+    seats: &'a [Seat],
+}
+
+impl Maker<'_> {
+    /// Finds for each point of each order the treatment that stands for it, or makes one, with the baseline's memory
+    /// policy. A point that leaves no memory for it (`remote` when all nodes work) is left out.
+    fn place(&self, points: &[u32], cores: u32, left_out: &mut Vec<String>) -> Sweep {
+        let (topology, seed) = (self.policies.topology, self.policies.seed);
+        let allowed = topology.allowed().len() as u32;
+        let draws: Vec<Draw> = (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, seed, block)).collect();
+        let several = self.orders.len() > 1;
+        let line = |order: &&'static str| Line { order: several.then_some(*order), points: Vec::new() };
+        let mut sweep =
+            Sweep { seats: Vec::new(), lines: self.orders.iter().map(line).collect(), cores, allowed };
+        let mut shared: Vec<String> = Vec::new();
+        for &sessions in points {
+            let all: Vec<Seat> =
+                self.orders.iter().map(|order| self.seat(order, sessions, allowed)).collect();
+            // A point that is one set in every order is one treatment, named by its sessions.
+            let is_one = all.iter().skip(1).all(|seat| is_same(&all[0], seat, topology, &draws));
+            if several && is_one {
+                shared.push(sessions.to_string());
+            }
+            for (at, mut seat) in all.into_iter().enumerate() {
+                if is_one {
+                    seat.name = format!("sessions-{sessions}");
+                }
+                if is_one && at > 0 {
+                    let point = sweep.lines[0].points.iter().rfind(|(count, _)| *count == sessions).cloned();
+                    sweep.lines[at].points.extend(point);
+                    continue;
+                }
+                if let Some(lacks) = self.policies.lacks(&seat.memory, &seat.placement) {
+                    left_out.push(format!("{}: {lacks}", seat.name));
+                    continue;
+                }
+                let twin = self.seats.iter().find(|other| is_same(other, &seat, topology, &draws));
+                sweep.lines[at].points.push((sessions, twin.map_or(&seat.name, |other| &other.name).clone()));
+                if twin.is_none() {
+                    sweep.seats.push(seat);
+                }
+            }
+        }
+        if !shared.is_empty() {
+            let orders = self.orders.join(" and ");
+            left_out
+                .push(format!("{orders} are the same logical CPUs here at {} sessions", shared.join(", ")));
+        }
+        sweep
+    }
+
+    fn seat(&self, order: &str, sessions: u32, allowed: u32) -> Seat {
+        let alone = &self.seats[0];
+        let word = if self.orders.len() > 1 { order } else { "sessions" };
+        Seat {
+            name: format!("{word}-{sessions}"),
             placement: format!("{order}:{}", sessions.min(allowed)),
             sessions,
-            pin,
-            memory: seats[0].memory.clone(),
-            service: seats[0].service.clone(),
-            set: seats[0].set.clone(),
+            pin: self.pin,
+            memory: alone.memory.clone(),
+            service: alone.service.clone(),
+            set: alone.set.clone(),
             role: Role::Compared,
-        };
-        if let Some(lacks) = policies.lacks(&seat.memory, &seat.placement) {
-            left_out.push(format!("{}: {lacks}", seat.name));
-            continue;
         }
-        let twin = seats.iter().find(|other| is_same(other, &seat, topology, &draws));
-        let name = twin.map_or(&seat.name, |other| &other.name).clone();
-        if twin.is_none() {
-            sweep.seats.push(seat);
-        }
-        sweep.points.push((sessions, name));
     }
-    sweep
 }

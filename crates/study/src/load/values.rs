@@ -6,6 +6,7 @@ use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
 use super::raw::RawSweep;
+use super::sweep;
 use crate::{tpch, worklist};
 
 /// More sessions than this in one treatment are taken for a slip of the keyboard.
@@ -62,6 +63,21 @@ pub(super) fn service(text: Option<&Spanned<String>>, source: &Source) -> Result
         text.get_ref().parse().map_err(|error: PlacementError| source.at(text.span(), error.to_string()))
     };
     text.map(read).transpose()
+}
+
+/// The orders of a sweep: one word, or a list of them.
+pub(super) fn sweep_orders(sweep: &RawSweep, source: &Source) -> Result<Vec<&'static str>, LoadError> {
+    let Some(value) = &sweep.order else { return Ok(vec!["spread"]) };
+    let wrong = |why: String| source.at(value.span(), why);
+    let words = match value.get_ref() {
+        Value::String(word) => vec![word.as_str()],
+        Value::Array(words) => words
+            .iter()
+            .map(|word| word.as_str().ok_or_else(|| wrong(format!("order is {word}; a word is needed"))))
+            .collect::<Result<_, _>>()?,
+        other => return Err(wrong(format!("order is {other}; spread, packed or a list of both is allowed"))),
+    };
+    sweep::orders(words.into_iter()).map_err(wrong)
 }
 
 /// The listed points of a sweep; `None` for `auto`.

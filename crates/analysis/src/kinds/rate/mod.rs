@@ -1,6 +1,7 @@
 //! Work at a rate: cached reads, inserts, sweeps of sessions, and whatever no other kind takes.
 
 mod findings;
+mod growth;
 pub mod sections;
 
 use crate::Facts;

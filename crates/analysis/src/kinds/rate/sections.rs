@@ -1,7 +1,9 @@
 //! Throughput against sessions, placements compared, and the table of treatments.
 
+use super::growth;
 use crate::estimate::THROUGHPUT;
 use crate::facts::runs_words;
+use crate::findings::lines;
 use crate::kind::Kind;
 use crate::sections::activity::latency_gap;
 use crate::sections::ratios;
@@ -16,12 +18,17 @@ use threadwise_document::{
 };
 use threadwise_study::Comparison;
 
+/// Logical reads a second, and the place of their column, behind that of the rate.
+const READS: &str = "logical_reads_per_s";
+const READS_AT: usize = 3;
+
 /// The sections that answer the question.
 pub fn answers(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Section> {
     let nouns = kind.nouns(facts.study);
     let mut first = vec![Block::Table(treatments(facts, &nouns, Shown::Terminal))];
     first.extend(other_ratios(facts).map(Block::Table));
     first.extend(throughput(facts, &nouns));
+    first.extend(growth::blocks(facts));
     first.push(Block::Legend(legend(facts), Shown::Terminal));
     vec![
         Section::new("throughput", "Throughput against sessions", first),
@@ -34,7 +41,9 @@ pub fn answers(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Section> {
 fn treatments(facts: &Facts<'_>, nouns: &Nouns, shown: Shown) -> Table {
     let reads = if nouns.row == "row" { "reads/row" } else { "reads/query" };
     let on_page = |name: &str| Column::figure(name).shown(Shown::Page);
-    let columns = vec![
+    // Not every engine counts them.
+    let is_counted = facts.analysis.treatments.iter().any(|summary| summary.metrics.contains_key(READS));
+    let mut columns = vec![
         Column::text("treatment").shorten_at(4),
         Column::figure(nouns.sessions),
         Column::figure(nouns.rate).shorten_at(1),
@@ -47,13 +56,16 @@ fn treatments(facts: &Facts<'_>, nouns: &Nouns, shown: Shown) -> Table {
         on_page("steal"),
         Column::figure("runs"),
     ];
+    if is_counted {
+        columns.insert(READS_AT, Column::figure("logical reads/s").drop_at(1));
+    }
     let mut table = Table::new("", columns, []).shown(shown);
     for (group, members) in facts.groups() {
         let words = facts.group_words(group);
         table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
         table.rows.extend(members.into_iter().map(|summary| {
             let metric = |name: &str| Cell::mean(summary.metrics.get(name));
-            Row::Cells(vec![
+            let mut cells = vec![
                 Cell::named(facts.label(&summary.name, group), summary.placement.trim()),
                 Cell::Count(summary.sessions.into()),
                 Cell::interval(summary.metrics.get(THROUGHPUT)),
@@ -65,7 +77,11 @@ fn treatments(facts: &Facts<'_>, nouns: &Nouns, shown: Shown) -> Table {
                 metric("busy_share"),
                 metric("steal_share"),
                 Cell::text(runs_words(&[summary])),
-            ])
+            ];
+            if is_counted {
+                cells.insert(READS_AT, metric(READS));
+            }
+            Row::Cells(cells)
         }));
     }
     table
@@ -90,7 +106,8 @@ fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
 /// Ratios that stand in no column of the table of treatments: the known pairs and the study's own comparisons. Steps
 /// of a sweep are drawn as its line.
 pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
-    let is_other = |estimate: &&Estimate| estimate.kind != "sweep-step" && estimate.kind != "baseline";
+    let is_other =
+        |estimate: &&Estimate| !["sweep-step", "beyond-cores", "baseline"].contains(&estimate.kind.as_str());
     let rows: Vec<Vec<Cell>> = facts
         .throughput()
         .filter(is_other)
@@ -150,8 +167,8 @@ fn rate_chart(facts: &Facts<'_>, group: &str, members: &[&TreatmentSummary]) -> 
             high: rate.high,
         });
     }
-    let steps = steps(facts, &points, &names);
-    let lines = if steps.is_empty() { sweeps(&points) } else { vec![steps] };
+    let steps = steps(facts, group, &points, &names);
+    let lines = if steps.is_empty() { sweeps(&points) } else { steps };
     RateChart { group: group.to_owned(), lines, points }
 }
 
@@ -203,22 +220,28 @@ pub fn all_treatments(facts: &Facts<'_>, nouns: &Nouns) -> Section {
     Section::new("table", "All treatments", vec![Block::Table(treatments(facts, nouns, Shown::Page))])
 }
 
-/// The points of the study's own session sweep, the baseline first. A point of it may be a named
-/// placement: two sessions on a machine of two cores are `same-package`.
-fn steps(facts: &Facts<'_>, points: &[RatePoint], names: &[&str]) -> Vec<usize> {
+/// The points of the study's own session sweep, a line for each order of it, the baseline first. A point of it may be a
+/// named placement: two sessions on a machine of two cores are `same-package`.
+fn steps(facts: &Facts<'_>, group: &str, points: &[RatePoint], names: &[&str]) -> Vec<Vec<usize>> {
     let steps = || facts.study.comparisons.iter().filter(|comparison| comparison.kind == "sweep-step");
     let in_a_step = |name: &str| {
         let one_of =
             |step: &Comparison| step.treatment == name || step.baseline.iter().any(|below| below == name);
         steps().any(one_of)
     };
-    let mut line: Vec<usize> = (0..points.len()).filter(|&at| in_a_step(names[at])).collect();
-    if !line.is_empty() {
+    let orders = lines::lines(facts.study, group);
+    let ordered = orders.iter().map(|line| {
+        line.iter().filter_map(|name| names.iter().position(|known| known == name)).collect::<Vec<usize>>()
+    });
+    let all = || vec![(0..points.len()).filter(|&at| in_a_step(names[at])).collect()];
+    let found: Vec<Vec<usize>> = if orders.is_empty() { all() } else { ordered.collect() };
+    let with_baseline = |mut line: Vec<usize>| {
         line.insert(0, 0);
-    }
-    line.sort_by_key(|&at| points[at].sessions);
-    line.dedup_by_key(|at| points[*at].sessions);
-    line
+        line.sort_by_key(|&at| points[at].sessions);
+        line.dedup_by_key(|at| points[*at].sessions);
+        line
+    };
+    found.into_iter().filter(|line| !line.is_empty()).map(with_baseline).collect()
 }
 
 /// Points that belong on one line: the same family of placements with different numbers of

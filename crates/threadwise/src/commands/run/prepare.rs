@@ -393,6 +393,8 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         rounds: args.rounds,
         slice_ms: args.slice.map(|seconds| seconds * 1e3),
         rewarm_ms: args.rewarm.map(|seconds| seconds * 1e3),
+        orders: args.sweep.clone(),
+        compares: args.compare.clone(),
         sessions: args.sessions.clone().or_else(|| args.streams.clone()),
         dops: args.dop.clone(),
         jobs: args.jobs.clone(),

@@ -1,0 +1,128 @@
+//! Treatments and comparisons of a study from its groups: their names, levels and sides.
+
+use std::collections::BTreeMap;
+
+use threadwise_machine::{Memory, Topology};
+
+use super::dop::{self, Point};
+use super::error::LoadError;
+use super::expand::{MAX_TREATMENTS, too_many};
+use super::file::StudyFile;
+use super::jobs;
+use super::overrides::Overrides;
+use super::quota::{self, Reached};
+use super::seat::{Group, Seat};
+use super::sweep::Sweep;
+use super::{asked, comparisons};
+use crate::{OptionValue, Study, Treatment};
+
+/// What gives a study comparisons beside its treatments.
+pub(super) struct Parts<'a> {
+    pub sweep: Option<&'a Sweep>,
+    pub dops: &'a [Point],
+    pub jobs: &'a [jobs::Point],
+    pub reached: Option<&'a Reached<'a>>,
+}
+
+/// Treatments and comparisons of all groups.
+///
+/// # Errors
+/// A name that two treatments or comparisons have, or more treatments than a study may have.
+pub(super) fn assemble(
+    study: &mut Study,
+    groups: &[Group],
+    parts: &Parts<'_>,
+    file: &StudyFile,
+    (topology, overrides): (&Topology, &Overrides),
+) -> Result<(), LoadError> {
+    let varying = varying(groups);
+    let has_placements = overrides.placements.is_some() && file.raw.dop.is_none() && file.raw.jobs.is_none();
+    let mut named = Vec::new();
+    for group in groups {
+        let suffix = suffix(group, groups);
+        let label = |factor: &&String| Some(format!("{factor}={}", group.labels.get(*factor)?));
+        let name: Vec<String> = varying.iter().filter_map(label).collect();
+        for seat in &group.seats {
+            study.treatments.push(Treatment {
+                name: format!("{}{suffix}", seat.name),
+                group: name.join(","),
+                role: seat.role,
+                placement: seat.placement.clone(),
+                sessions: seat.sessions,
+                pin: seat.pin,
+                memory: seat.memory.clone(),
+                service: seat.service.clone(),
+                arm: group.arm.clone(),
+                options: group.options.clone().into_iter().chain(seat.set.clone()).collect(),
+                factors: factors(group, seat),
+            });
+        }
+        study.comparisons.extend(comparisons::against_baseline(group, &suffix));
+        named.extend(comparisons::pairs(group, &suffix));
+        if let Some(sweep) = parts.sweep.filter(|_| group.has_sweep) {
+            named.extend(comparisons::steps(sweep, group, &suffix));
+        }
+        if let Some(reached) = parts.reached {
+            named.extend(quota::comparisons(reached, group, &suffix));
+        }
+        named.extend(dop::comparisons(parts.dops, &group.seats, &suffix));
+        named.extend(jobs::comparisons(parts.jobs, &group.seats, &suffix));
+        if has_placements {
+            let dropped = asked::kept(&mut named, file, topology, group, &suffix)?;
+            // The same for every group.
+            study.left_out.extend(
+                dropped.into_iter().filter(|line| !study.left_out.contains(line)).collect::<Vec<_>>(),
+            );
+        } else {
+            comparisons::own_comparisons(&mut named, file, group, &suffix)?;
+        }
+    }
+    study.comparisons.extend(named);
+    unique(study, file)
+}
+
+/// The levels of a treatment as tables show them: its group's, and its memory policy if it has one.
+fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
+    let mut factors = group.labels.clone();
+    if seat.memory != Memory::Local {
+        factors.entry("memory".to_owned()).or_insert_with(|| seat.memory.to_string());
+    }
+    factors.extend(seat.set.iter().map(|(key, value)| (key.clone(), value.to_string())));
+    if let Some(service) = &seat.service {
+        factors.entry("service".to_owned()).or_insert_with(|| service.to_string());
+    }
+    factors
+}
+
+/// Factors that have more than one level.
+fn varying(groups: &[Group]) -> Vec<&String> {
+    let varies = |factor: &&String| {
+        groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
+    };
+    groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
+}
+
+/// What tells a group's names from another's: the level alone where it is a word that says enough.
+pub(super) fn suffix(group: &Group, groups: &[Group]) -> String {
+    let part = |factor: &&String| {
+        let label = group.labels.get(*factor)?;
+        let is_word = *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
+        Some(if is_word { label.clone() } else { format!("{factor}={label}") })
+    };
+    let parts: Vec<String> = varying(groups).iter().filter_map(part).collect();
+    if parts.is_empty() { String::new() } else { format!("/{}", parts.join(",")) }
+}
+
+fn unique(study: &Study, file: &StudyFile) -> Result<(), LoadError> {
+    if study.treatments.len() > MAX_TREATMENTS {
+        return Err(too_many(file));
+    }
+    let mut names: Vec<&str> = study.treatments.iter().map(|treatment| treatment.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            Err(file.source.at(0..0, format!("two treatments are called '{}'; rename one", pair[0])))
+        }
+        None => Ok(()),
+    }
+}
