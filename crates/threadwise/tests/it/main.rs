@@ -30,6 +30,7 @@ mod reload_study;
 mod resumed;
 mod servers;
 mod smt;
+mod spins;
 mod tpch;
 mod validity;
 mod warmup;
