@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 13] = [
+const PRESETS: [(&str, &str, &str); 14] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -41,6 +41,11 @@ const PRESETS: [(&str, &str, &str); 13] = [
         "log-buffer",
         "The log writer near the sessions, far from them, and in their way",
         include_str!("../../../studies/log-buffer.toml"),
+    ),
+    (
+        "log-buffer-memory",
+        "The log writer near the sessions and far from them: a lock-free table in memory, one transaction a session",
+        include_str!("../../../studies/log-buffer-memory.toml"),
     ),
     (
         "parallel-queries",

@@ -80,7 +80,9 @@ fn a_table_is_made_smaller_only_where_it_has_to_be_and_nobody_asked_for_it() {
     let rows = |limit, options| {
         let study = StudyFile::preset("concurrent-inserts").unwrap();
         let study = study.resolve(&topology, &limited(&of_disk(165), limit, options)).unwrap();
-        (seed_rows(&study.treatments[0]), study.left_out)
+        // Two cores a package: half of one is one core, one thread of each is two cores.
+        let others = study.left_out.into_iter().filter(|line| !line.contains("the same as same-"));
+        (seed_rows(&study.treatments[0]), others.collect::<Vec<String>>())
     };
     // 48 sessions with a copy each: 165 bytes times 200,000 rows are 1,511 MiB.
     assert_eq!(rows(3100 * MIB, Options::new()), (200_000, Vec::new()));

@@ -21,10 +21,10 @@ pub struct Study {
 pub const LOGICAL_IO: Study =
     Study { words: "cached-reads --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
 /// The log writer of the native engine near and far, with memory of its own node and of the other one.
-pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
+pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 200ms", runs: 26 };
 
 /// Inserts of every session into a file of its own, with ascending and random keys, on less memory than the usual tables
-/// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of half of the cores, one of each
+/// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of one package, one of each
 /// core, and both.
 pub const INSERT_SQLITE: Study =
     Study { words: "concurrent-inserts --engine sqlite --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
@@ -89,7 +89,7 @@ fn misplaced(machine: &Machine, run: &Value) -> Option<String> {
         "same-core" => (2, 1, 1),
         "same-package" => (2, 2, 1),
         "cross-package" => (2, 2, 2),
-        "half-cores" => (cores_here / 2 * threads_here, cores_here / 2, packages.min(cores_here / 2)),
+        "package" => (cores_here / packages_here * threads_here, cores_here / packages_here, 1),
         "no-smt" => (cores_here, cores_here, packages_here),
         "all" => (cores_here * threads_here, cores_here, packages_here),
         _ => return None,
@@ -118,7 +118,7 @@ mod tests {
             ("same-core", "[2,3]"),
             ("same-package", "[4,7]"),
             ("cross-package", "[1,6]"),
-            ("half-cores", "[0,1,4,5]"),
+            ("package", "[4,5,6,7]"),
             ("no-smt/random", "[0,3,4,6]"),
             ("all", "[0,1,2,3,4,5,6,7]"),
             ("A", "[]"),
@@ -130,7 +130,7 @@ mod tests {
             ("same-core", "[1,2]"),
             ("same-package", "[4,5]"),
             ("cross-package", "[1,2]"),
-            ("half-cores", "[0,2,4,6]"),
+            ("package", "[0,1,4,5]"),
             ("no-smt/random", "[0,1,4,6]"),
             ("all", "[0,1,2,3,4,5,6]"),
         ] {

@@ -1,6 +1,8 @@
 //! What is compared with what: each treatment with its baseline, known pairs of placements, sweep
 //! steps, and the file's own comparisons.
 
+use toml::Spanned;
+
 use super::error::LoadError;
 use super::file::StudyFile;
 use super::raw::RawComparison;
@@ -107,13 +109,16 @@ pub(super) fn own_comparisons(
 ) -> Result<(), LoadError> {
     let is_there = |name: &str| group.seats.iter().any(|seat| seat.name == name);
     for raw in &file.raw.comparisons {
-        if !is_there(raw.treatment.get_ref()) || !is_there(raw.baseline.get_ref()) {
+        let here =
+            |name: &'_ Spanned<String>| group.aliases.get(name.get_ref()).unwrap_or(name.get_ref()).clone();
+        let (top, under) = (here(&raw.treatment), here(&raw.baseline));
+        if !is_there(&top) || !is_there(&under) || top == under {
             continue;
         }
         let comparison = Comparison {
             name: format!("{}{suffix}", raw.name.get_ref()),
-            treatment: format!("{}{suffix}", raw.treatment.get_ref()),
-            baseline: below(raw.baseline.get_ref(), group, suffix),
+            treatment: format!("{top}{suffix}"),
+            baseline: below(&under, group, suffix),
             kind: raw.kind.clone().unwrap_or_else(|| NAMED.to_owned()),
         };
         add(named, comparison, file, raw)?;

@@ -1,5 +1,7 @@
 //! A study definition, a topology and the command line's settings to a resolved study.
 
+use std::collections::BTreeMap;
+
 use threadwise_machine::placement::{self, Expression, Name};
 use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology};
 use toml::Spanned;
@@ -47,14 +49,16 @@ pub(super) fn expand(
     policies.refuse_unused(overrides)?;
     jobs::refuse_unused(file, overrides)?;
     external::check_overrides(file, overrides)?;
-    let mut absent = Vec::new();
-    let mut seats = seats(file, topology, overrides, &policies, (&mut left_out, &mut absent))?;
+    let (mut absent, mut aliases) = (Vec::new(), BTreeMap::new());
+    let aside = (&mut left_out, &mut absent, &mut aliases);
+    let mut seats = seats(file, topology, overrides, &policies, aside)?;
     let (dops, points) = dop::seats(file, topology, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(dops);
     let (of_jobs, job_points) = jobs::seats(file, overrides, &policies, &seats[0], &mut left_out)?;
     seats.extend(of_jobs);
     let sweep = swept(file, (topology, overrides), &policies, &seats, &mut left_out)?;
     let mut groups = groups(file, overrides, &seats)?;
+    groups.iter_mut().for_each(|group| group.aliases.clone_from(&aliases));
     if let Some(sweep) = &sweep {
         add_sweep(&mut groups, sweep, file, &mut left_out);
     }
@@ -219,7 +223,7 @@ fn seats(
     topology: &Topology,
     overrides: &Overrides,
     policies: &Policies,
-    (left_out, absent): (&mut Vec<String>, &mut Vec<Seat>),
+    (left_out, absent, aliases): (&mut Vec<String>, &mut Vec<Seat>, &mut BTreeMap<String, String>),
 ) -> Result<Vec<Seat>, LoadError> {
     let raw = &file.raw.baseline;
     let text = raw.placement.as_ref().map_or("1c1t", |text| text.get_ref());
@@ -262,7 +266,10 @@ fn seats(
             Err(_) if is_external => absent.push(external::absent(treatment, file, policies)?),
             Ok(seat) => match twin_of(&seat, &seats, policies).filter(|_| treatment.optional) {
                 Some(_) if is_external => absent.push(seat),
-                Some(other) => left_out.push(format!("{}: the same as {other} on this machine", seat.name)),
+                Some(other) => {
+                    left_out.push(format!("{}: the same as {other} on this machine", seat.name));
+                    aliases.insert(seat.name, other);
+                }
                 None => seats.push(seat),
             },
             Err(line) => left_out.push(line),
@@ -438,6 +445,7 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
         labels: levels.iter().map(|(factor, level)| (factor.clone(), level.to_string())).collect(),
         levels,
         seats: seats.to_vec(),
+        aliases: BTreeMap::new(),
         has_sweep: false,
     };
     Ok(combinations.into_iter().map(group).collect())

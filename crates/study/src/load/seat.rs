@@ -34,6 +34,8 @@ pub(super) struct Group {
     pub labels: BTreeMap<String, String>,
     /// Baseline, twin, treatments, sweep points.
     pub seats: Vec<Seat>,
+    /// Treatments that are another one on this machine, and its name: comparisons of the first are its.
+    pub aliases: BTreeMap<String, String>,
     /// Whether the sweep runs under these levels.
     pub has_sweep: bool,
 }
