@@ -101,7 +101,7 @@ fn the_command_line_asks_for_orders() {
     let doubled = study
         .comparisons
         .iter()
-        .any(|one| one.name.starts_with("sweep-step 4-8") && one.treatment.starts_with("sessions-8"));
+        .any(|one| one.name.starts_with("sweep-step 8-16") && one.treatment.starts_with("package/"));
     assert!(doubled, "{:?}", study.comparisons);
     assert!(asked(&["sprad"]).unwrap_err().to_string().contains("--sweep: order is 'sprad'; spread"));
     assert!(asked(&[]).unwrap_err().to_string().contains("no order is given"));

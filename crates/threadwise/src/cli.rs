@@ -39,6 +39,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure: run a preset or a study definition and print its verdict
+    #[command(visible_alias = "study")]
     Run(Box<RunArgs>),
     /// Print the verdict of a study again, or write its other forms
     Report(ReportArgs),

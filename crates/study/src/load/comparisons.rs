@@ -129,7 +129,8 @@ pub(super) fn own_comparisons(
 /// Kind of a comparison for which its file has no word.
 pub(super) const NAMED: &str = "named";
 
-/// Adds a comparison of the file, or gives its name, and its kind where it has one, to the one with the same sides.
+/// Adds a comparison of the file, or gives its name, and its kind where it has one, to the known pair with the same
+/// sides.
 ///
 /// # Errors
 /// Another one has the name.
@@ -139,8 +140,12 @@ pub(super) fn add(
     file: &StudyFile,
     raw: &RawComparison,
 ) -> Result<(), LoadError> {
-    let is_same =
-        |other: &Comparison| other.treatment == comparison.treatment && other.baseline == comparison.baseline;
+    // A step of a sweep stays one: its line would have a gap.
+    let is_same = |other: &Comparison| {
+        other.treatment == comparison.treatment
+            && other.baseline == comparison.baseline
+            && PAIRS.iter().any(|(kind, ..)| *kind == other.kind)
+    };
     let same = named.iter().position(is_same);
     let is_taken = |(at, other): (usize, &Comparison)| other.name == comparison.name && Some(at) != same;
     if named.iter().enumerate().any(is_taken) {
