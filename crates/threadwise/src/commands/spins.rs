@@ -65,9 +65,9 @@ fn text_of_counts(counted: &Counted, cost: &Cost) -> String {
     )];
     if let (Some(each), Some(share)) = (cost.cycles_per_spin, counted.spinning_share) {
         lines.push(format!(
-            "{} cycles a spin where {} of the time was spent spinning; without any spin no more than that share is gained",
+            "{} cycles a spin where {}% of the time was spent spinning; without any spin no more than that share is gained",
             cycles(each),
-            numbers::percent(share)
+            numbers::significant(100.0 * share, 2)
         ));
     }
     lines.extend(cost.spins_per_backoff.map(|spins| format!("{} spins a backoff", cycles(spins))));
