@@ -36,12 +36,12 @@ use threadwise_machine::Topology;
 
 use crate::{OptionValue, Study};
 
+pub use assemble::MAX_TREATMENTS;
 pub use error::LoadError;
-pub use expand::MAX_TREATMENTS;
-pub(crate) use expand::default_sessions;
 pub use file::StudyFile;
 pub use overrides::Overrides;
 pub use raw::FILE_VERSION;
+pub(crate) use seat::default_sessions;
 pub use text::{from_toml, to_toml};
 pub use values::MAX_SESSIONS;
 

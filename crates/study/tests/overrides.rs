@@ -44,7 +44,7 @@ fn a_study_whose_treatments_all_have_a_place_takes_no_other() {
 #[test]
 fn treatments_keep_the_place_that_they_name() {
     let study = preset("log-buffer", &placed(&["2c1t"], service("far"))).unwrap();
-    assert_eq!(service_of(&study, "near").as_deref(), Some("near"), "the baseline is called so");
+    assert_eq!(service_of(&study, "alone").as_deref(), Some("near"), "the baseline names its own");
     assert_eq!(service_of(&study, "2c1t").as_deref(), Some("far"));
     let lines = "[[treatment]]\nplacement = \"2c1t\"\n\
         [[treatment]]\nname = \"far\"\nplacement = \"2c1t\"\nservice = \"far\"\n";

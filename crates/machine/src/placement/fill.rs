@@ -5,7 +5,7 @@
 //! block share it. One package of six cores is what the published insert measurement compared: 3c2t, 6c1t, 6c2t.
 
 use super::draw::package_of;
-use super::resolve::{Machine, absent_group, plural};
+use super::view::{Machine, absent_group, plural};
 use super::{Draw, Level, Placement};
 use crate::{CpuSet, Topology};
 

@@ -10,6 +10,7 @@ pub(crate) mod parse;
 mod paths;
 mod resolve;
 mod service;
+mod view;
 
 use crate::CpuSet;
 

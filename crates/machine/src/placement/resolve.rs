@@ -4,6 +4,7 @@
 //! error that says what it lacks.
 
 use super::draw::package_of;
+use super::view::{Machine, absent_group, plural};
 use super::{
     Draw, Expression, Fill, Level, Name, Part, Pin, Placement, PlacementError, Resolved, Shape, fill, paths,
 };
@@ -38,12 +39,6 @@ pub fn resolve(
         .collect();
     let left_over = left_over(topology, &seats);
     Ok(Resolved { cpus, sessions: seats, left_over })
-}
-
-/// What the helpers of this module look at.
-pub(super) struct Machine<'a> {
-    pub(super) topology: &'a Topology,
-    pub(super) draw: &'a Draw,
 }
 
 /// A core with the logical CPUs of it that a term may use, in the draw's order.
@@ -251,25 +246,6 @@ fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
             shape.packages
         )
     }
-}
-
-pub(super) fn plural(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
-}
-
-/// Why a group that a text names is not there, for a person; `None` where it is.
-pub(super) fn absent_group(level: Level, index: u32, topology: &Topology) -> Option<String> {
-    let there = match level {
-        Level::Package => topology.packages.len().max(1),
-        Level::Node => topology.numa_nodes.len(),
-        Level::Llc => topology.llc_domains.len(),
-        Level::Kind => topology.kinds.len().max(1),
-        Level::Core | Level::Pu => return None,
-    };
-    (index as usize >= there).then(|| {
-        let noun = level.noun();
-        format!("it names {noun} {index}, and this machine has {}, counted from 0", plural(there, noun))
-    })
 }
 
 /// Online siblings of the cores that sessions sit on, less the logical CPUs of the sessions.

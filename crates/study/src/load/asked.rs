@@ -2,14 +2,12 @@
 
 use threadwise_machine::Topology;
 
-use super::assemble::suffix;
 use super::check::ALONE;
 use super::comparisons::{self, NAMED, below};
 use super::error::LoadError;
-use super::expand::default_sessions;
 use super::file::StudyFile;
 use super::raw::{RawComparison, RawTreatment};
-use super::seat::{Group, Seat};
+use super::seat::{Group, Seat, default_sessions, suffix};
 use crate::{Comparison, Role, Study};
 
 /// How many names an error offers.

@@ -6,15 +6,17 @@ use threadwise_machine::{Memory, Topology};
 
 use super::dop::{self, Point};
 use super::error::LoadError;
-use super::expand::{MAX_TREATMENTS, too_many};
 use super::file::StudyFile;
 use super::jobs;
 use super::overrides::Overrides;
 use super::quota::{self, Reached};
-use super::seat::{Group, Seat};
+use super::seat::{Group, Seat, suffix, varying};
 use super::sweep::Sweep;
 use super::{asked, comparisons};
-use crate::{OptionValue, Study, Treatment};
+use crate::{Study, Treatment};
+
+/// A study with more treatments than this is refused: its workers would not fit a machine.
+pub const MAX_TREATMENTS: usize = 500;
 
 /// What gives a study comparisons beside its treatments.
 pub(super) struct Parts<'a> {
@@ -94,23 +96,9 @@ fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
     factors
 }
 
-/// Factors that have more than one level.
-fn varying(groups: &[Group]) -> Vec<&String> {
-    let varies = |factor: &&String| {
-        groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
-    };
-    groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
-}
-
-/// What tells a group's names from another's: the level alone where it is a word that says enough.
-pub(super) fn suffix(group: &Group, groups: &[Group]) -> String {
-    let part = |factor: &&String| {
-        let label = group.labels.get(*factor)?;
-        let is_word = *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
-        Some(if is_word { label.clone() } else { format!("{factor}={label}") })
-    };
-    let parts: Vec<String> = varying(groups).iter().filter_map(part).collect();
-    if parts.is_empty() { String::new() } else { format!("/{}", parts.join(",")) }
+pub(super) fn too_many(file: &StudyFile) -> LoadError {
+    let message = format!("more than {MAX_TREATMENTS} treatments; take factors, levels or sweep points out");
+    file.source.at(0..0, message)
 }
 
 fn unique(study: &Study, file: &StudyFile) -> Result<(), LoadError> {

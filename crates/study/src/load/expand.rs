@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use threadwise_machine::placement::{self, Expression, Name};
-use threadwise_machine::{Draw, Memory, Pin, Placement, PlacementError, Topology};
+use threadwise_machine::{Draw, Memory, Pin, PlacementError, Topology};
 use toml::Spanned;
 
-use super::assemble::{self, Parts};
+use super::assemble::{self, MAX_TREATMENTS, Parts, too_many};
 use super::check::{self, ALONE};
 use super::dop;
 use super::error::LoadError;
@@ -15,17 +14,14 @@ use super::file::StudyFile;
 use super::jobs;
 use super::overrides::Overrides;
 use super::policy::Policies;
-use super::quota;
+use super::quota::{self, Reached};
 use super::raw::{RawTreatment, converted};
-use super::seat::{Group, Seat, is_same};
+use super::seat::{Group, Seat, default_sessions, is_same, suffix};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
 use super::{arms, asked, budget, data};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{OptionValue, Options, Role, Study, command, tpch, worklist};
-
-/// A study with more treatments than this is refused: its workers would not fit a machine.
-pub const MAX_TREATMENTS: usize = 500;
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -73,9 +69,7 @@ pub(super) fn expand(
     let engine_options = engine_options(file, overrides);
     let quota = quota::of_engine(overrides, &engine_options);
     let reached = quota.and_then(|quota| quota::prepare(&mut groups, quota, file, (topology, properties)));
-    if raw.workload.get_ref() == worklist::WORKLOAD {
-        add_metrics(&mut groups, file)?;
-    }
+    add_metrics(&mut groups, file)?;
     left_out.extend(sized(&mut groups, file, (topology, overrides), &absent)?);
     let mut study = Study {
         name: raw.name.get_ref().clone(),
@@ -94,16 +88,24 @@ pub(super) fn expand(
     };
     let parts = Parts { sweep: sweep.as_ref(), dops: &points, jobs: &job_points, reached: reached.as_ref() };
     assemble::assemble(&mut study, &groups, &parts, file, (topology, overrides))?;
-    study
-        .comparisons
-        .extend(arms::comparisons(&groups, &both_threads, &|group| assemble::suffix(group, &groups)));
+    study.comparisons.extend(arms::comparisons(&groups, &both_threads, &|group| suffix(group, &groups)));
     asked::add(&mut study, &groups, &overrides.compares)?;
-    if let Some(reached) = &reached {
-        quota::fit(&mut study, reached, overrides);
-    }
-    external::settle(&mut study, file);
-    budget::settle(&mut study, file, overrides)?;
+    settle(&mut study, reached.as_ref(), file, overrides)?;
     Ok(study)
+}
+
+/// What follows from all treatments together: slices under a quota, external arms, rounds that a budget holds.
+fn settle(
+    study: &mut Study,
+    reached: Option<&Reached<'_>>,
+    file: &StudyFile,
+    overrides: &Overrides,
+) -> Result<(), LoadError> {
+    if let Some(reached) = reached {
+        quota::fit(study, reached, overrides);
+    }
+    external::settle(study, file);
+    budget::settle(study, file, overrides)
 }
 
 /// Refuses seats that place service threads of an engine which has none; the fault says so.
@@ -178,6 +180,9 @@ fn float_whole(groups: &mut [Group]) {
 
 /// What every work list says at its end, beside what the study reads from it by itself.
 fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> {
+    if file.raw.workload.get_ref() != worklist::WORKLOAD {
+        return Ok(());
+    }
     let parser = command::parsers::find(worklist::PARSER)
         .map_err(|error| file.source.at(file.raw.workload.span(), error.to_string()))?;
     for group in groups {
@@ -207,14 +212,6 @@ fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
     let mut options = if is_own { converted(&file.raw.engine_options) } else { Options::new() };
     options.extend(overrides.engine_options.clone());
     options
-}
-
-/// How many sessions a placement has when nobody says: one per logical CPU, and two for `one-cpu`.
-pub(crate) fn default_sessions(text: &str, topology: &Topology) -> Result<u32, PlacementError> {
-    let parsed: Placement = text.parse()?;
-    let found = placement::resolve(&parsed, topology, &Draw::identity(topology), 1, Pin::Each)?;
-    let is_one_cpu = parsed.expression == Expression::Named(Name::OneCpu);
-    Ok(if is_one_cpu { 2 } else { found.cpus.len() as u32 })
 }
 
 /// Baseline, twin, and the treatments that this machine can do. Those that another external arm may do are `absent`.
@@ -449,11 +446,6 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
         has_sweep: false,
     };
     Ok(combinations.into_iter().map(group).collect())
-}
-
-pub(super) fn too_many(file: &StudyFile) -> LoadError {
-    let message = format!("more than {MAX_TREATMENTS} treatments; take factors, levels or sweep points out");
-    file.source.at(0..0, message)
 }
 
 fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &mut Vec<String>) {

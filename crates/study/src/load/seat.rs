@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use threadwise_machine::placement::{self, Resolved, Service};
-use threadwise_machine::{CpuSet, Draw, Memory, Pin, Placement, Topology};
+use threadwise_machine::placement::{self, Expression, Name, Resolved, Service};
+use threadwise_machine::{CpuSet, Draw, Memory, Pin, Placement, PlacementError, Topology};
 
-use crate::{Arm, Options, Role};
+use crate::{Arm, OptionValue, Options, Role};
 
 /// A treatment before its factor levels are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,4 +57,31 @@ pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Dr
             let found = occupied(one, draw);
             found.is_some() && found == occupied(other, draw)
         })
+}
+
+/// How many sessions a placement has when nobody says: one per logical CPU, and two for `one-cpu`.
+pub(crate) fn default_sessions(text: &str, topology: &Topology) -> Result<u32, PlacementError> {
+    let parsed: Placement = text.parse()?;
+    let found = placement::resolve(&parsed, topology, &Draw::identity(topology), 1, Pin::Each)?;
+    let is_one_cpu = parsed.expression == Expression::Named(Name::OneCpu);
+    Ok(if is_one_cpu { 2 } else { found.cpus.len() as u32 })
+}
+
+/// Factors that have more than one level.
+pub(super) fn varying(groups: &[Group]) -> Vec<&String> {
+    let varies = |factor: &&String| {
+        groups.iter().any(|group| group.levels.get(*factor) != groups[0].levels.get(*factor))
+    };
+    groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
+}
+
+/// What tells a group's names from another's: the level alone where it is a word that says enough.
+pub(super) fn suffix(group: &Group, groups: &[Group]) -> String {
+    let part = |factor: &&String| {
+        let label = group.labels.get(*factor)?;
+        let is_word = *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
+        Some(if is_word { label.clone() } else { format!("{factor}={label}") })
+    };
+    let parts: Vec<String> = varying(groups).iter().filter_map(part).collect();
+    if parts.is_empty() { String::new() } else { format!("/{}", parts.join(",")) }
 }

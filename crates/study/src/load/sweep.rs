@@ -4,20 +4,16 @@
 use threadwise_machine::{Draw, Pin, Topology};
 
 use super::error::LoadError;
-use super::expand::default_sessions;
 use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::policy::Policies;
-use super::seat::{Seat, is_same};
+use super::seat::{Seat, default_sessions, is_same};
 use super::values::{self, session_list};
 use crate::Role;
 use crate::study::MIN_BLOCKS;
 
 /// How far past the allowed logical CPUs a sweep goes where the file does not say.
 const PAST: f64 = 1.5;
-
-/// Orders in which a sweep takes logical CPUs.
-pub(super) const ORDERS: [&str; 2] = ["spread", "packed"];
 
 /// Placements whose logical CPUs are the cores of a package, of a node and of the machine, which `auto` has points at.
 const CORES: [&str; 3] = ["package-no-smt", "node-no-smt", "no-smt"];
@@ -80,7 +76,7 @@ pub(super) fn sweep(
     let points = listed.unwrap_or_else(|| automatic(allowed, counts, past));
     let pin = values::pin(raw.pin.as_ref(), file.raw.workload.get_ref(), &file.source)?;
     let orders = match &overrides.orders {
-        Some(asked) => orders(asked.iter().map(String::as_str))
+        Some(asked) => values::orders(asked.iter().map(String::as_str))
             .map_err(|why| LoadError::Override { option: "--sweep".to_owned(), why })?,
         None => values::sweep_orders(&raw, &file.source)?,
     };
@@ -102,30 +98,6 @@ pub(super) fn exceeded(file: &StudyFile, topology: &Topology, overrides: &Overri
         .as_ref()
         .filter(|_| !is_replaced && overrides.sessions.is_none() && overrides.orders.is_none())?;
     sweep.max_logical_cpus.filter(|&most| topology.allowed().len() as u32 > most)
-}
-
-/// The orders of a list, each once.
-///
-/// # Errors
-/// One is no order, one appears twice, or there is none.
-pub(super) fn orders<'a>(asked: impl Iterator<Item = &'a str>) -> Result<Vec<&'static str>, String> {
-    let mut found: Vec<&'static str> = Vec::new();
-    for word in asked {
-        match ORDERS.into_iter().find(|order| *order == word) {
-            None => {
-                return Err(format!(
-                    "order is '{word}'; spread (cores first) and packed (siblings first) are allowed"
-                ));
-            }
-            Some(order) if found.contains(&order) => return Err(format!("order '{word}' appears twice")),
-            Some(order) => found.push(order),
-        }
-    }
-    if found.is_empty() {
-        Err("no order is given; spread and packed are allowed".to_owned())
-    } else {
-        Ok(found)
-    }
 }
 
 /// 1, 2, 4, … below the allowed logical CPUs, the numbers of cores, the logical CPUs, and `past` times their number.

@@ -6,8 +6,10 @@ use toml::{Spanned, Value};
 
 use super::error::{LoadError, Source};
 use super::raw::RawSweep;
-use super::sweep;
 use crate::{tpch, worklist};
+
+/// Orders in which a sweep takes logical CPUs.
+const ORDERS: [&str; 2] = ["spread", "packed"];
 
 /// More sessions than this in one treatment are taken for a slip of the keyboard.
 pub const MAX_SESSIONS: u32 = 4096;
@@ -65,6 +67,30 @@ pub(super) fn service(text: Option<&Spanned<String>>, source: &Source) -> Result
     text.map(read).transpose()
 }
 
+/// The orders of a list, each once.
+///
+/// # Errors
+/// One is no order, one appears twice, or there is none.
+pub(super) fn orders<'a>(asked: impl Iterator<Item = &'a str>) -> Result<Vec<&'static str>, String> {
+    let mut found: Vec<&'static str> = Vec::new();
+    for word in asked {
+        match ORDERS.into_iter().find(|order| *order == word) {
+            None => {
+                return Err(format!(
+                    "order is '{word}'; spread (cores first) and packed (siblings first) are allowed"
+                ));
+            }
+            Some(order) if found.contains(&order) => return Err(format!("order '{word}' appears twice")),
+            Some(order) => found.push(order),
+        }
+    }
+    if found.is_empty() {
+        Err("no order is given; spread and packed are allowed".to_owned())
+    } else {
+        Ok(found)
+    }
+}
+
 /// The orders of a sweep: one word, or a list of them.
 pub(super) fn sweep_orders(sweep: &RawSweep, source: &Source) -> Result<Vec<&'static str>, LoadError> {
     let Some(value) = &sweep.order else { return Ok(vec!["spread"]) };
@@ -77,7 +103,7 @@ pub(super) fn sweep_orders(sweep: &RawSweep, source: &Source) -> Result<Vec<&'st
             .collect::<Result<_, _>>()?,
         other => return Err(wrong(format!("order is {other}; spread, packed or a list of both is allowed"))),
     };
-    sweep::orders(words.into_iter()).map_err(wrong)
+    orders(words.into_iter()).map_err(wrong)
 }
 
 /// The listed points of a sweep; `None` for `auto`.

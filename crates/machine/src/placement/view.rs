@@ -1,0 +1,30 @@
+//! What resolvers of placements look at, and their words for what is not there.
+
+use super::{Draw, Level};
+use crate::Topology;
+
+/// A machine and the draw of a block.
+pub(super) struct Machine<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) draw: &'a Draw,
+}
+
+/// `1 core`, `2 cores`.
+pub(super) fn plural(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// Why a group that a text names is not there, for a person; `None` where it is.
+pub(super) fn absent_group(level: Level, index: u32, topology: &Topology) -> Option<String> {
+    let there = match level {
+        Level::Package => topology.packages.len().max(1),
+        Level::Node => topology.numa_nodes.len(),
+        Level::Llc => topology.llc_domains.len(),
+        Level::Kind => topology.kinds.len().max(1),
+        Level::Core | Level::Pu => return None,
+    };
+    (index as usize >= there).then(|| {
+        let noun = level.noun();
+        format!("it names {noun} {index}, and this machine has {}, counted from 0", plural(there, noun))
+    })
+}
