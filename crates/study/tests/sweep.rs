@@ -57,7 +57,7 @@ fn both_orders_are_arms_of_one_sweep() {
     assert_eq!(treatment(&study, "packed-4").placement, "packed:4");
     assert_eq!(
         study.left_out,
-        ["spread and packed are the same logical CPUs here at 1, 8 sessions"],
+        ["packed at 1, 8 sessions: the same logical CPUs as spread on this machine"],
         "once for all; of 12 sessions the last four share other logical CPUs"
     );
     assert_eq!(

@@ -159,9 +159,10 @@ impl Maker<'_> {
             }
         }
         if !shared.is_empty() {
-            let orders = self.orders.join(" and ");
+            let others = self.orders[1..].join(" and ");
+            let (first, at) = (self.orders[0], shared.join(", "));
             left_out
-                .push(format!("{orders} are the same logical CPUs here at {} sessions", shared.join(", ")));
+                .push(format!("{others} at {at} sessions: the same logical CPUs as {first} on this machine"));
         }
         sweep
     }
