@@ -92,8 +92,8 @@ fn blocks(study: &Study, runs: &[Run]) -> BTreeMap<u32, Vec<Taken>> {
         let Some((treatment, _)) = study.treatment(&run.treatment) else { continue };
         let slices = run.slices.iter().map(|slice| {
             let rows = slice.sessions.iter().map(|session| session.rows as f64).sum();
-            let work = Work { slices: 1, rows, window_ns: slice.window_ns as f64, ..Work::default() };
-            (slice.sequence, slice.round, treatment, work)
+            let done = Work { slices: 1, rows, window_ns: slice.window_ns as f64, ..Work::default() };
+            (slice.sequence, slice.round, treatment, done)
         });
         blocks.entry(run.block).or_default().extend(slices);
     }
@@ -120,12 +120,12 @@ fn phases(study: &Study, slices: &[Taken]) -> Vec<(usize, Phase)> {
 fn summed(slices: &[Taken]) -> Phase {
     let first = slices.iter().map(|(_, round, ..)| *round).min();
     let mut phase = Phase::new();
-    for (_, round, treatment, work) in slices {
+    for (_, round, treatment, done) in slices {
         let sides = phase.entry(*treatment).or_default();
         let side = if Some(*round) == first { &mut sides.0 } else { &mut sides.1 };
-        side.slices += work.slices;
-        side.rows += work.rows;
-        side.window_ns += work.window_ns;
+        side.slices += done.slices;
+        side.rows += done.rows;
+        side.window_ns += done.window_ns;
     }
     phase
 }

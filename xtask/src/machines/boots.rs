@@ -3,7 +3,7 @@
 //! A guest keeps nothing: its result file goes out over the serial console in base64, and comes back with the next
 //! boot's commands.
 
-use super::checks;
+use super::console::{Output, outputs};
 use super::machine::Machine;
 use crate::guest::Guest;
 use crate::guest::parts::Parts;
@@ -106,8 +106,8 @@ fn boot(
     let files = files(file);
     let mut commands = vec![("files", files.as_str())];
     commands.extend(steps.iter().map(|step| (step.name, step.command.as_str())));
-    let outputs = checks::outputs(&machine, parts, &commands, LIMIT)?;
-    let judged = |(step, output): (&Step, Result<checks::Output, String>)| {
+    let said = outputs(&machine, parts, &commands, LIMIT)?;
+    let judged = |(step, output): (&Step, Result<Output, String>)| {
         let output = output.map_err(|why| format!("{}: {why}", step.name))?;
         match output.status == step.status && output.text.contains(step.says) {
             true => Ok(output.text),
@@ -121,7 +121,7 @@ fn boot(
             )),
         }
     };
-    Ok(steps.iter().zip(outputs.into_iter().skip(1)).map(judged).collect())
+    Ok(steps.iter().zip(said.into_iter().skip(1)).map(judged).collect())
 }
 
 /// Commands that write the definition and, after the first boot, the result file.
@@ -199,7 +199,7 @@ mod tests {
     fn files_come_back_and_the_second_boot_refuses_a_third_part() {
         assert!(!files("").contains("base64"));
         assert!(files("QQ==\n").contains("<<'END' | gunzip > s.threadwise\nQQ==\nEND\n"));
-        let [first, second] = [1, 2].map(|number| steps(number));
+        let [first, second] = [1, 2].map(steps);
         assert!(first[0].command.starts_with(FIRST) && second[0].command.contains("--resume"));
         assert_eq!((first.len(), second.len(), second[1].status), (3, 4, REFUSED));
         assert!(second[1].command.contains("--arm smt-off"));

@@ -6,6 +6,7 @@
 
 mod boots;
 mod checks;
+mod console;
 mod kills;
 mod list;
 mod machine;

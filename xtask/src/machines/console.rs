@@ -1,0 +1,88 @@
+//! Commands of a shell on a machine, and what each wrote.
+//!
+//! Each command's output stands between two lines on the serial console, the second with its exit status.
+
+use super::machine::Machine;
+use crate::guest::Guest;
+use crate::guest::parts::Parts;
+use std::time::{Duration, Instant};
+
+/// Begins and ends the output of a command.
+const BEGIN: &str = "@begin ";
+const END: &str = "@end ";
+
+/// Most time that a guest may take; on a quiet host it boots in 5 to 11 s, and what is done on it takes 40 to 120 s.
+const BOOT_LIMIT: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+/// What a command wrote and its exit status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output and standard error.
+    pub text: String,
+    /// Exit status.
+    pub status: i32,
+}
+
+/// Boots the machine and runs commands of a shell, each under a name, in at most `limit` besides the time to boot. A
+/// guest that ends early leaves the rest with that as their error.
+///
+/// # Errors
+/// QEMU cannot be started.
+pub fn outputs(
+    machine: &Machine,
+    parts: &Parts,
+    commands: &[(&str, &str)],
+    limit: Duration,
+) -> Result<Vec<Result<Output, String>>, String> {
+    let mut lines: Vec<String> = machine.before.iter().map(|line| (*line).to_owned()).collect();
+    let line = |(name, command): &(&str, &str)| {
+        format!("echo '{BEGIN}{name}'; {{ {command}\n}} 2>&1; echo '{END}'$?")
+    };
+    lines.extend(commands.iter().map(line));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let guest = Guest { commands: &lines, ..machine.guest.clone() };
+    let limit = BOOT_LIMIT + 2 * guest.cpus() * SECOND + limit;
+    let mut running = guest.boot(parts, limit)?;
+    let mut next = || Ok(running.line(Instant::now() + limit)?.map(|line| line.text));
+    Ok(commands.iter().map(|(name, _)| output(&mut next, name)).collect())
+}
+
+/// The next command's output, which has to be that of the check of this name.
+fn output(line: &mut dyn FnMut() -> Result<Option<String>, String>, name: &str) -> Result<Output, String> {
+    let mut text: Option<String> = None;
+    loop {
+        let Some(line) = line()? else { return Err("no answer in time".to_owned()) };
+        match (&mut text, line.strip_prefix(BEGIN), line.strip_prefix(END)) {
+            (None, Some(begun), _) if begun.trim() == name => text = Some(String::new()),
+            (None, Some(begun), _) => return Err(format!("{} came instead", begun.trim())),
+            (Some(text), _, Some(status)) => {
+                let status = status.trim().parse().map_err(|_| format!("no exit status: {status}"))?;
+                return Ok(Output { text: std::mem::take(text), status });
+            }
+            (Some(text), _, None) => {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            (None, None, _) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(lines: &[&str], name: &str) -> Result<Output, String> {
+        let mut lines = lines.iter();
+        output(&mut || Ok(lines.next().map(|line| (*line).to_owned())), name)
+    }
+
+    #[test]
+    fn output_stands_between_its_lines() {
+        let lines = ["boot", "@begin topology", "{", "}", "@end 3"];
+        assert_eq!(said(&lines, "topology"), Ok(Output { text: "{\n}\n".to_owned(), status: 3 }));
+        assert!(said(&lines, "placements").is_err_and(|why| why.contains("topology came instead")));
+        assert!(said(&lines[..4], "topology").is_err_and(|why| why.contains("in time")));
+        assert!(said(&["@begin topology", "@end x"], "topology").is_err());
+    }
+}
