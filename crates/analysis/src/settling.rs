@@ -6,7 +6,7 @@
 //! logarithm of the rate in the phase's first round less that of the rate in its other rounds. Student's t over blocks,
 //! one family for all arms (`estimate::paired`; docs/METHODOLOGY.md, "Arms").
 
-use crate::estimate::{Paired, Work, paired};
+use crate::estimate::{Paired, PairedRatio, Work, paired};
 use crate::statistics::mean;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,37 +17,16 @@ use threadwise_study::{Arm, Run, Study};
 pub struct Settling {
     /// The arm.
     pub arm: String,
-    /// The ratio: below 1 first rounds are slower.
-    pub value: f64,
-    /// Lower end of its interval; 0 with one block.
-    pub low: f64,
-    /// Upper end; infinite with one block.
-    pub high: f64,
-    /// Lower end of the interval adjusted for the arms, which decides.
-    pub adjusted_low: f64,
-    /// Its upper end.
-    pub adjusted_high: f64,
-    /// Blocks that it is from.
-    pub blocks: u32,
-    /// p of the t test adjusted for the arms.
-    pub adjusted_p: f64,
+    /// Below 1 first rounds are slower; adjusted for the arms.
+    #[serde(flatten)]
+    pub ratio: PairedRatio,
     /// Whether something is left: the adjusted interval leaves out 1.
     pub shown: bool,
 }
 
 impl Settling {
     fn new(arm: &Arm, paired: &Paired) -> Self {
-        Self {
-            arm: arm.to_string(),
-            value: paired.mean.mean.exp(),
-            low: paired.low.exp(),
-            high: paired.high.exp(),
-            adjusted_low: paired.adjusted_low.exp(),
-            adjusted_high: paired.adjusted_high.exp(),
-            blocks: paired.mean.n as u32,
-            adjusted_p: paired.adjusted_p,
-            shown: paired.is_shown(),
-        }
+        Self { arm: arm.to_string(), ratio: paired.into(), shown: paired.is_shown() }
     }
 }
 
@@ -174,11 +153,12 @@ mod tests {
         let found = settling(&study, &runs(&study, 0.9, 8), 0.05);
         assert_eq!(found.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["as found", "smt=system"]);
         for one in &found {
-            assert!((one.value - 0.9).abs() < 0.003 && one.shown && one.blocks == 8, "{one:?}");
-            assert!(one.adjusted_low < one.low && one.adjusted_high > one.high, "{one:?}");
+            assert!((one.ratio.value - 0.9).abs() < 0.003 && one.shown && one.ratio.blocks == 8, "{one:?}");
+            let ratio = one.ratio;
+            assert!(ratio.adjusted_low < ratio.low && ratio.adjusted_high > ratio.high, "{one:?}");
         }
         let none = settling(&study, &runs(&study, 1.0, 8), 0.05);
-        assert!(none.iter().all(|one| (one.value - 1.0).abs() < 0.01), "{none:?}");
+        assert!(none.iter().all(|one| (one.ratio.value - 1.0).abs() < 0.01), "{none:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! docs/PUBLISHED.md against `published/*.toml`: a row for every arm, figure and statement, with its command. What was
-//! run is written there by hand, and is kept when the rest is written anew:
+//! run is written there by hand, and is kept when the rest is written again:
 //! `THREADWISE_WRITE_DOCS=1 cargo test -p threadwise-published --test document`.
 #![allow(clippy::unwrap_used)]
 
@@ -101,7 +101,10 @@ fn the_document_has_every_arm_figure_and_statement_with_its_command() {
         return;
     }
     for (ours, theirs) in made.lines().zip(text.lines()) {
-        assert_eq!(theirs, ours, "docs/PUBLISHED.md; write it anew as this test's header says");
+        assert_eq!(
+            theirs, ours,
+            "docs/PUBLISHED.md is not what its data say: write it as this test's header says"
+        );
     }
     assert_eq!(text.lines().count(), made.lines().count());
 }

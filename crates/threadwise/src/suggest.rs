@@ -41,7 +41,7 @@ pub fn instead_of_preset(typed: &str, rest: &[String]) -> Option<String> {
 pub fn for_command_line(args: &[String]) -> Option<String> {
     let [_, run, name, rest @ ..] = args else { return None };
     let is_study = presets::get(name).is_some() || name.ends_with(".toml") || name.starts_with('-');
-    if run != "run" || is_study || args.iter().any(|word| word == "--") {
+    if !["run", "study"].contains(&run.as_str()) || is_study || args.iter().any(|word| word == "--") {
         return None;
     }
     instead_of_preset(name, rest)
@@ -98,6 +98,10 @@ mod tests {
         for other in ["threadwise run placement -c 4", "threadwise run my.toml -c 4", "threadwise run -c 4"] {
             assert_eq!(for_command_line(&words(other)), None, "{other}");
         }
+        assert_eq!(
+            for_command_line(&words("threadwise study pgbench -c 4")),
+            for_command_line(&words("threadwise run pgbench -c 4"))
+        );
         assert_eq!(for_command_line(&words("threadwise run command -- pgbench -c 4")), None);
     }
 }

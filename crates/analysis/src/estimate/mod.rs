@@ -39,7 +39,7 @@ pub(crate) use judge::family_alpha;
 pub use judge::{Rule, equivalence_p, judge, judge_many};
 pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
-pub use paired::{Paired, paired, paired_difference};
+pub use paired::{Paired, PairedRatio, paired, paired_difference};
 pub use power::Power;
 pub use stopped::level_at_worst;
 pub use types::{

@@ -6,6 +6,7 @@
 
 use super::judge::FAMILY_SHARE;
 use crate::statistics::{MeanEstimate, correlation, holm};
+use serde::Serialize;
 
 /// One change of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +31,39 @@ impl Paired {
     /// Whether a change is shown: the adjusted interval leaves out 0.
     pub fn is_shown(&self) -> bool {
         self.adjusted_low > 0.0 || self.adjusted_high < 0.0
+    }
+}
+
+/// A change of logarithms as a ratio, as JSON has it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PairedRatio {
+    /// The ratio.
+    pub value: f64,
+    /// Lower end of its interval; 0 with one block.
+    pub low: f64,
+    /// Upper end; infinite with one block.
+    pub high: f64,
+    /// Lower end of the interval adjusted for the family, which decides.
+    pub adjusted_low: f64,
+    /// Its upper end.
+    pub adjusted_high: f64,
+    /// Blocks that it is from.
+    pub blocks: u32,
+    /// p of the t test adjusted for the family.
+    pub adjusted_p: f64,
+}
+
+impl From<&Paired> for PairedRatio {
+    fn from(paired: &Paired) -> Self {
+        Self {
+            value: paired.mean.mean.exp(),
+            low: paired.low.exp(),
+            high: paired.high.exp(),
+            adjusted_low: paired.adjusted_low.exp(),
+            adjusted_high: paired.adjusted_high.exp(),
+            blocks: paired.mean.n as u32,
+            adjusted_p: paired.adjusted_p,
+        }
     }
 }
 

@@ -72,11 +72,12 @@ fn clocks(facts: &Facts<'_>) -> Option<Finding> {
 /// That something is left of switches, where it is shown: the arm with the most.
 pub fn settling(facts: &Facts<'_>) -> Option<Finding> {
     let shown = facts.analysis.settling.iter().filter(|one| one.shown);
-    let most = shown.max_by(|one, other| one.value.ln().abs().total_cmp(&other.value.ln().abs()))?;
+    let most =
+        shown.max_by(|one, other| one.ratio.value.ln().abs().total_cmp(&other.ratio.value.ln().abs()))?;
     let ratio = Interval {
-        mean: most.value,
-        low: most.adjusted_low,
-        high: most.adjusted_high,
+        mean: most.ratio.value,
+        low: most.ratio.adjusted_low,
+        high: most.ratio.adjusted_high,
         unit: "ratio".to_owned(),
     };
     let text = prose!(

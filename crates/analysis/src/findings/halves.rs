@@ -16,7 +16,7 @@ const LONGER: u64 = 4;
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let halves = facts.analysis.halves.as_ref()?;
     let largest = halves.largest().filter(|shift| shift.too_short)?;
-    let is_low = largest.value > 1.0;
+    let is_low = largest.ratio.value > 1.0;
     let mut text = prose!(
         "Warm-up is too short for {}: second halves of its slices are {} than first ones, relative to the baseline; its \
          ratio is too {} by about half of that",
@@ -47,14 +47,14 @@ fn advised(facts: &Facts<'_>) -> String {
 /// `13.6% [12.9, 14.3] faster`, with the interval that allows for having been chosen.
 fn change(shift: &Shift) -> Prose {
     let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
-    match shift.value < 1.0 {
+    match shift.ratio.value < 1.0 {
         true => prose!(
             "{} slower",
-            &shares(1.0 - shift.value, 1.0 - shift.adjusted_high, 1.0 - shift.adjusted_low)
+            &shares(1.0 - shift.ratio.value, 1.0 - shift.ratio.adjusted_high, 1.0 - shift.ratio.adjusted_low)
         ),
         false => prose!(
             "{} faster",
-            &shares(shift.value - 1.0, shift.adjusted_low - 1.0, shift.adjusted_high - 1.0)
+            &shares(shift.ratio.value - 1.0, shift.ratio.adjusted_low - 1.0, shift.ratio.adjusted_high - 1.0)
         ),
     }
 }

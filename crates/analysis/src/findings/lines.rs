@@ -1,4 +1,4 @@
-//! The lines of a session sweep: one for each order in which it takes logical CPUs, told apart by its steps.
+//! The lines of a session sweep: one for each order in which it takes logical CPUs, known by its steps.
 //!
 //! A sweep in two orders has points of each, and points that are one treatment since both orders take the same logical
 //! CPUs there. Its steps say which treatment follows which.
@@ -42,4 +42,39 @@ fn line<'a>(firsts: &[&'a str], steps: &[(&'a str, &'a str)], order: usize) -> V
         next = tops.get(order).or(tops.first()).copied();
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    /// Two cores of two threads: 1, 2, 3 and 4 sessions, of which 4 are the same logical CPUs in both orders.
+    fn study(orders: &[&str]) -> Study {
+        let treatments: Vec<String> = orders
+            .iter()
+            .flat_map(|order| {
+                [2, 3].map(|sessions| format!("{order}-{sessions} {order}:{sessions} {sessions}"))
+            })
+            .chain(["sessions-4 spread:4 4".to_owned()])
+            .collect();
+        let treatments: Vec<&str> = treatments.iter().map(String::as_str).collect();
+        let mut study = fixtures::study(&[""], &treatments);
+        for order in orders {
+            let points = [format!("{order}-2"), format!("{order}-3"), "sessions-4".to_owned()];
+            let steps =
+                points.windows(2).map(|pair| fixtures::comparison(&pair[1], &[&pair[0]], "sweep-step"));
+            study.comparisons.extend(steps);
+        }
+        study
+    }
+
+    #[test]
+    fn each_order_has_its_line_through_the_points_of_both() {
+        let both = study(&["spread", "packed"]);
+        let found = lines(&both, "");
+        assert_eq!(found, [["spread-2", "spread-3", "sessions-4"], ["packed-2", "packed-3", "sessions-4"]]);
+        assert!(lines(&study(&["spread"]), "").is_empty(), "one order is no two");
+        assert!(lines(&both, "data=l2").is_empty(), "another group has none");
+    }
 }

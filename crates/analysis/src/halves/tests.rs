@@ -50,8 +50,14 @@ fn a_slow_first_half_is_a_finding() {
     let analysis = analyse(&study, &runs(&study, 0.88), 1.0);
     let halves = analysis.halves.clone().unwrap();
     let [b, c] = halves.treatments.as_slice() else { panic!("{halves:?}") };
-    assert!(b.too_short && b.low < 1.0 / 0.88 && 1.0 / 0.88 < b.high && b.blocks == 8, "{b:?}");
-    assert!(!c.too_short && c.low < 1.0 && 1.0 < c.high && c.adjusted_low < c.low, "{c:?}");
+    assert!(
+        b.too_short && b.ratio.low < 1.0 / 0.88 && 1.0 / 0.88 < b.ratio.high && b.ratio.blocks == 8,
+        "{b:?}"
+    );
+    assert!(
+        !c.too_short && c.ratio.low < 1.0 && 1.0 < c.ratio.high && c.ratio.adjusted_low < c.ratio.low,
+        "{c:?}"
+    );
     let (paragraph, finding) = said(&study, &analysis);
     let finding = finding.unwrap();
     assert!(
@@ -85,7 +91,12 @@ fn what_slows_all_alike_is_no_difference() {
         (session.rows, *first) = (session.rows - *first / 2, *first / 2);
     }
     let halves = analyse(&study, &all, 1.0).halves.unwrap();
-    assert!(halves.treatments.iter().all(|shift| !shift.too_short && shift.low < 1.0 && shift.high > 1.0));
+    assert!(
+        halves
+            .treatments
+            .iter()
+            .all(|shift| !shift.too_short && shift.ratio.low < 1.0 && shift.ratio.high > 1.0)
+    );
 }
 
 #[test]

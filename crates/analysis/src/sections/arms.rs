@@ -72,7 +72,13 @@ fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
 fn left(facts: &Facts<'_>, arm: &Arm) -> Cell {
     let mut all = facts.analysis.settling.iter();
     all.find(|one| one.arm == arm.to_string()).map_or_else(Cell::none, |one| {
-        Cell::Interval(Interval { mean: one.value, low: one.low, high: one.high, unit: "ratio".to_owned() })
+        let ratio = one.ratio;
+        Cell::Interval(Interval {
+            mean: ratio.value,
+            low: ratio.low,
+            high: ratio.high,
+            unit: "ratio".to_owned(),
+        })
     })
 }
 

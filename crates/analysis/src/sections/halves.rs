@@ -67,14 +67,14 @@ fn compared(facts: &Facts<'_>, halves: &Halves, largest: &Shift) -> Prose {
 
 /// `+2.0% [1.6, 2.4]`, with the interval that allows for having been chosen.
 fn change(shift: &Shift) -> Prose {
-    let mut text = Prose::figure(numbers::change(shift.value));
-    match shift.blocks < 2 {
+    let mut text = Prose::figure(numbers::change(shift.ratio.value));
+    match shift.ratio.blocks < 2 {
         true => text.push(" (1 block, no interval)"),
         false => {
             text.push(" ");
             text.push(Prose::of(
                 Class::Interval,
-                numbers::change_ends(shift.adjusted_low, shift.adjusted_high, shift.value),
+                numbers::change_ends(shift.ratio.adjusted_low, shift.ratio.adjusted_high, shift.ratio.value),
             ));
         }
     }

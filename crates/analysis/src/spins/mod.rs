@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Cycles of a spin with a PAUSE, on older Intel processors and since Skylake.
 const PAUSE_CYCLES: [f64; 2] = [10.0, 140.0];
 
-/// What was counted, on somebody's own server.
+/// What was counted on a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counted {
     /// Spins.

@@ -3,11 +3,13 @@
 //! Samples are lines of perf-script(1). Shares are taken second by second, and the interval is Student's t over seconds.
 
 use crate::Interval;
-use crate::statistics::arithmetic;
+use crate::statistics::{MeanEstimate, correlation};
 use std::collections::BTreeMap;
 
 /// Functions, a line each: kind, name, where it is.
 const FUNCTIONS: &str = include_str!("functions.txt");
+/// Intervals are at 95%.
+const ALPHA: f64 = 0.05;
 /// Fewest samples of a second that counts.
 const FEWEST_SAMPLES: u64 = 10;
 
@@ -50,14 +52,17 @@ impl Samples {
         self.by_second.values().flatten().sum()
     }
 
-    /// Share of a kind, over seconds with enough samples; `None` without such.
+    /// Share of a kind, over seconds with enough samples; `None` without such. Neighbouring seconds of a server are alike:
+    /// their correlation widens the interval where there are enough of them to tell (`statistics::correlation`).
     pub fn share(&self, kind: Kind) -> Option<Interval> {
         let share = |counts: &[u64; 3]| {
             let all: u64 = counts.iter().sum();
             (all >= FEWEST_SAMPLES).then(|| counts[kind as usize] as f64 / all as f64)
         };
         let shares: Vec<f64> = self.by_second.values().filter_map(share).collect();
-        arithmetic(&shares, "share", 0.05)
+        let mean = MeanEstimate::correlated(&shares, correlation::common(&[&shares]))?;
+        let (low, high) = mean.interval(ALPHA);
+        Some(Interval { mean: mean.mean, low: low.max(0.0), high: high.min(1.0), unit: "share".to_owned() })
     }
 }
 
@@ -135,6 +140,19 @@ mod tests {
             let words: Vec<&str> = line.splitn(3, ' ').collect();
             assert!(words.len() == 3 && ["spin", "wait"].contains(&words[0]), "{line}");
         }
+    }
+
+    #[test]
+    fn seconds_that_are_like_their_neighbours_widen_the_interval() {
+        let shares = |spinning: &dyn Fn(u64) -> bool| {
+            let counts = |second: u64| (second, if spinning(second) { [20, 0, 80] } else { [0, 0, 100] });
+            let samples = Samples { by_second: (0..40).map(counts).collect(), ..Samples::default() };
+            let share = samples.share(Kind::Spin).unwrap();
+            assert!((share.mean - 0.1).abs() < 1e-12, "{share:?}");
+            share.high - share.low
+        };
+        let (apart, in_runs) = (shares(&|second| second % 2 == 0), shares(&|second| second / 10 % 2 == 0));
+        assert!(in_runs > 2.0 * apart, "{in_runs} {apart}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Arms inside of blocks, with the noise that a switch leaves: clocks, caches and page tables that settle after it, and
-//! a host that places a guest's logical CPUs anew when some come and go.
+//! a host that moves a guest's logical CPUs when some come and go.
 //!
 //! A block has each of two arms twice, in an order and its reverse (`study::plan::phases`), four treatments in each, and
 //! the machine is switched only between phases that differ. What a switch leaves fades with the slices after it.
@@ -70,14 +70,14 @@ fn series(switch: Switch, effect: f64, blocks: usize, seed: u64) -> Series {
                         + if is_compared { 0.02 } else { 0.014 } * levels[at]
                         + 0.03 * random.draw()
                         + if is_compared && arm == 1 { effect } else { 0.0 };
-                    let work = Work { slices: 1, rows: 1e6 * log.exp(), window_ns: 5e7, ..Work::default() };
+                    let taken = Work { slices: 1, rows: 1e6 * log.exp(), window_ns: 5e7, ..Work::default() };
                     if let Some(phase) = switched[arm].last_mut() {
                         let sides = phase.entry(at).or_default();
                         let side = if round == 0 && is_switch { &mut sides.0 } else { &mut sides.1 };
                         *side =
-                            Work { rows: side.rows + work.rows, window_ns: side.window_ns + 5e7, ..*side };
+                            Work { rows: side.rows + taken.rows, window_ns: side.window_ns + 5e7, ..*side };
                     }
-                    slices[at].push(work);
+                    slices[at].push(taken);
                     since += 1.0;
                 }
             }

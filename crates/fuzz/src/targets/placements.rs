@@ -3,7 +3,7 @@
 use super::{Target, hold, machines};
 use crate::mutate;
 use crate::random::Random;
-use threadwise_machine::placement::{Service, resolve, resolve_service};
+use threadwise_machine::placement::{self, Service, resolve, resolve_service};
 use threadwise_machine::{Draw, Memory, Pin, Placement, Topology, memory};
 
 struct Placements {
@@ -20,21 +20,8 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Placements { machines: drawn.collect() }))
 }
 
-const NAMES: [&str; 27] = [
-    "one-cpu",
-    "same-core",
-    "same-package",
-    "cross-package",
-    "all",
-    "no-smt",
-    "half-cores",
-    "package",
-    "package-no-smt",
-    "package-half-cores",
-    "package-but-one",
-    "node",
-    "node-no-smt",
-    "node-half-cores",
+/// Texts that stand where a placement may, beside the names of [`placement::NAMES`].
+const OTHERS: [&str; 13] = [
     "near",
     "far",
     "0-3,8",
@@ -63,7 +50,7 @@ fn shape(random: &mut Random) -> String {
 
 fn valid(random: &mut Random) -> String {
     match random.below(5) {
-        0 => (*random.pick(&NAMES)).to_owned(),
+        0 => (*random.pick(&[&placement::NAMES[..], &OTHERS].concat())).to_owned(),
         1 => format!("{}:{}", random.pick(&["spread", "packed", "all-but"]), 1 + random.below(20)),
         2 => shape(random),
         3 => format!(

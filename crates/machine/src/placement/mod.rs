@@ -74,6 +74,24 @@ pub enum Name {
     CrossPackage,
 }
 
+/// All names without a number or a restriction, from few logical CPUs to many.
+pub const NAMES: [&str; 14] = [
+    "one-cpu",
+    "same-core",
+    "same-package",
+    "cross-package",
+    "all",
+    "no-smt",
+    "half-cores",
+    "package",
+    "package-no-smt",
+    "package-half-cores",
+    "package-but-one",
+    "node",
+    "node-no-smt",
+    "node-half-cores",
+];
+
 /// Levels of the machine that a restriction or a path can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {

@@ -5,6 +5,7 @@ use crate::commands::topology::{self, live};
 use crate::engines;
 use crate::error::AppError;
 use crate::output;
+use threadwise_machine::placement::NAMES;
 use threadwise_machine::{Placement, Topology};
 use threadwise_python::known;
 use threadwise_report::json::{self, ListEntry};
@@ -70,23 +71,7 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
     for parser in threadwise_study::command::parsers::all().unwrap_or_default() {
         entries.push(entry("parser", &parser.name, parser.about));
     }
-    for name in [
-        "one-cpu",
-        "same-core",
-        "same-package",
-        "cross-package",
-        "all",
-        "no-smt",
-        "half-cores",
-        "package",
-        "package-no-smt",
-        "package-half-cores",
-        "package-but-one",
-        "node",
-        "node-no-smt",
-        "node-half-cores",
-        "all-but:1",
-    ] {
+    for name in NAMES.into_iter().chain(["all-but:1"]) {
         entries.push(entry("placement", name, here(name, topology)?));
     }
     Ok(entries)

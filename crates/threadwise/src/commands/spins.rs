@@ -21,6 +21,8 @@ const SHOWN: usize = 10;
 const MAX_NAME: usize = 80;
 /// How long a server is sampled, seconds, where nobody says.
 const SAMPLED_S: f64 = 10.0;
+/// Longest time that it is sampled, seconds: samples are kept in memory.
+const MOST_SAMPLED_S: f64 = 3600.0;
 /// Samples a second of each logical CPU: no divisor of the kernel's tick, so that samples do not keep step with it.
 const FREQUENCY_HZ: u32 = 199;
 /// Most processes that perf is given.
@@ -94,6 +96,9 @@ fn cycles(value: f64) -> String {
 fn of_process(pid: u32, args: &SpinsArgs) -> Result<(), AppError> {
     let seconds = args.seconds.unwrap_or(SAMPLED_S).ceil() as u64;
     let path = std::env::var_os("PATH").unwrap_or_default();
+    if seconds as f64 > MOST_SAMPLED_S {
+        return Err(AppError::Input("--seconds: a process is sampled for an hour at most".to_owned()));
+    }
     if proc::comm(pid).is_none() {
         return Err(AppError::Input(format!("--pid {pid}: no such process")));
     }

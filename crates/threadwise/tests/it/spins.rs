@@ -27,6 +27,7 @@ fn counts_are_needed_together_and_processes_have_to_be_there() {
         (&["spins", "--spins", "0"], "not a number above 0"),
         (&["spins", "--spins", "5", "--share", "120%"], "more than all of it"),
         (&["spins", "--pid", "4294967295"], "no such process"),
+        (&["spins", "--pid", "1", "--seconds", "3601"], "an hour at most"),
     ] {
         let said = said(lab.command(args).output().unwrap());
         assert_eq!(said.code, Some(2), "{args:?} {}", said.stderr);

@@ -109,23 +109,7 @@ fn run_queue(facts: &Facts<'_>) -> Option<Prose> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadwise_document::{Answer, Direction};
-
-    fn ratio(value: f64, low: f64, high: f64) -> Ratio {
-        Ratio {
-            value,
-            low,
-            high,
-            holm_low: low,
-            holm_high: high,
-            blocks: 8,
-            level: 0.95,
-            floor: None,
-            margin: 0.03,
-            answer: Answer::Larger,
-            direction: Direction::HigherIsBetter,
-        }
-    }
+    use crate::fixtures::ratio;
 
     #[test]
     fn slopes_are_those_of_the_points() {
