@@ -61,7 +61,11 @@ impl Samples {
         };
         let shares: Vec<f64> = self.by_second.values().filter_map(share).collect();
         let mean = MeanEstimate::correlated(&shares, correlation::common(&[&shares]))?;
-        let (low, high) = mean.interval(ALPHA);
+        let (low, mut high) = mean.interval(ALPHA);
+        if mean.mean == 0.0 {
+            // None of n samples: 3/n at 95% (Hanley and Lippman-Hand, J. American Medical Association 249, 1983).
+            high = 3.0 / self.total() as f64;
+        }
         Some(Interval { mean: mean.mean, low: low.max(0.0), high: high.min(1.0), unit: "share".to_owned() })
     }
 }
@@ -177,5 +181,8 @@ mod tests {
         assert!((spin.mean - 0.05).abs() < 1e-12 && spin.high - spin.low < 1e-9, "{spin:?}");
         assert_eq!(samples.by_function[&(Kind::Wait, "LWLockAcquire".to_owned())], 8);
         assert_eq!(read("").share(Kind::Spin), None);
+        let none =
+            Samples { by_second: (0..3).map(|second| (second, [0, 0, 100])).collect(), ..Samples::default() };
+        assert_eq!(none.share(Kind::Spin).map(|share| (share.low, share.high)), Some((0.0, 0.01)));
     }
 }

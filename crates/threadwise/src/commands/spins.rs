@@ -201,8 +201,9 @@ fn text_of_samples(samples: &Samples) -> String {
              kernel's names\n",
             numbers::percent(samples.unnamed as f64 / all as f64)
         ));
+    } else {
+        text.push_str("Without any spin no more than the share that spins would be gained.\n");
     }
-    text.push_str("Without any spin no more than the share that spins would be gained.\n");
     text
 }
 
