@@ -108,7 +108,12 @@ globalThis.queryCharts = tools => {
 
   function dops(box, index, width) {
     const { lines, unit } = data.dops[index];
-    const hourly = unit !== "geometric mean of speeds";
+    const hourly = unit === "queries per hour";
+    // A line a query: those with a mark have a colour and a name, the others are there to be pointed at.
+    const many = lines.length > 8;
+    const marked = lines.map(line => !many || / [▲◆]/.test(line.name));
+    const place = lines.map((_, i) => marked.slice(0, i).filter(Boolean).length);
+    const colors = lines.map((_, i) => marked[i] ? `var(--c${place[i] % 8})` : "var(--muted)");
     const words = hourly ? short : ratio;
     const points = lines.flatMap((line, i) => line.points.map(([dop, mean, low, high, treatment]) => ({ i, dop, mean, low, high, treatment, name: line.name })));
     const xs = [...new Set(points.map(p => p.dop))].sort(d3.ascending);
@@ -116,25 +121,26 @@ globalThis.queryCharts = tools => {
       Plot.axisX(xs, { text: d => String(d), label: "DOP", labelAnchor: "center", labelArrow: "none" }),
       Plot.ruleY([hourly ? 0 : 1], { stroke: "var(--muted)" }),
     ];
-    const shapes = lines.map((_, i) => LINE_SHAPES[(i + Math.floor(i / 8)) % LINE_SHAPES.length]);
+    const shapes = place.map((at, i) => marked[i] ? LINE_SHAPES[(at + Math.floor(at / 8)) % LINE_SHAPES.length] : "circle");
     lines.forEach((_, i) => {
       const own = points.filter(p => p.i === i);
-      const dx = (i - (lines.length - 1) / 2) * 7;
-      const color = `var(--c${i % 8})`;
+      const dx = many ? 0 : (i - (lines.length - 1) / 2) * 7;
+      const color = colors[i];
       const known = own.filter(p => p.low !== null && p.high !== null);
       marks.push(
-        Plot.line(own, { x: "dop", y: "mean", dx, stroke: color, strokeWidth: 1.25, strokeDasharray: "4 3" }),
+        Plot.line(own, { x: "dop", y: "mean", dx, stroke: color, strokeWidth: many && marked[i] ? 2 : 1.25, strokeDasharray: many ? null : "4 3", strokeOpacity: marked[i] ? 1 : 0.6 }),
         Plot.ruleX(known, { x: "dop", y1: "low", y2: "high", dx, stroke: color, strokeWidth: 2 }),
         ...["low", "high"].map(y => Plot.dot(known, { x: "dop", y, dx, symbol: cap(1, 0), stroke: color, strokeWidth: 2, r: 3.5 })),
-        Plot.dot(own, { x: "dop", y: "mean", dx, fill: color, symbol: shapes[i], r: 4 }),
+        Plot.dot(own, { x: "dop", y: "mean", dx, fill: color, symbol: shapes[i], r: marked[i] ? 4 : 2 }),
       );
     });
     marks.push(tip(points, { x: "dop", y: "mean" }, p => `${p.treatment}\n${p.name}, DOP ${p.dop}\n${words(p.mean)}${range(p.low, p.high, hourly ? short : two)}`));
     const list = element("ul", "legend");
     lines.forEach((line, i) => {
+      if (!marked[i]) return;
       const item = element("li");
       const svg = d3.create("svg").attr("width", 14).attr("height", 14).attr("viewBox", "-7 -7 14 14").attr("aria-hidden", "true");
-      svg.append("path").attr("d", d3.symbol(d3[`symbol${shapes[i].replace(/^./, c => c.toUpperCase())}`], 50)()).attr("fill", `var(--c${i % 8})`);
+      svg.append("path").attr("d", d3.symbol(d3[`symbol${shapes[i].replace(/^./, c => c.toUpperCase())}`], 50)()).attr("fill", colors[i]);
       item.append(svg.node(), document.createTextNode(" " + line.name));
       list.append(item);
     });

@@ -47,9 +47,10 @@ pub const RECIPE: &str = "recipe";
 pub const RECIPE_STORED: &str = "chain";
 
 /// Options of the workload; `metric.NAME` comes to them.
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 15] = [
     RECIPE,
     "command",
+    "check",
     "list",
     "files",
     "total_mib",
@@ -59,6 +60,7 @@ const OPTIONS: [&str; 13] = [
     "settle_s",
     "timeout_s",
     "page_size",
+    "salvage",
     "headline",
     "folder",
 ];
@@ -90,6 +92,9 @@ pub struct WorklistOptions {
     pub recipe: String,
     /// The user's own command for one item, as words with placeholders.
     pub command: Option<Vec<String>>,
+    /// The user's command that looks at one drawn item after each run, as words with placeholders: another exit code
+    /// than 0 fails the run. In place of the recipe's own comparison.
+    pub check: Option<Vec<String>>,
     /// A text file with one item a line (or separated by NUL); `None` for a list that is made.
     pub list: Option<PathBuf>,
     /// Items of a list that is made.
@@ -108,6 +113,8 @@ pub struct WorklistOptions {
     pub timeout_s: u64,
     /// Page size of what is restored, bytes; `None` keeps each item's own.
     pub page_size_bytes: Option<u32>,
+    /// Whether what is damaged is read as far as it goes, where the recipe's programs can.
+    pub salvage: bool,
     /// Folder in which the user's command works; `None` for a folder of the item's own.
     pub folder: Option<PathBuf>,
 }
@@ -132,10 +139,13 @@ impl WorklistOptions {
         let number = |key: &str, default: u64| options.get(key).and_then(whole).unwrap_or(default);
         let command = text("command").map(|text| split(&text)).transpose();
         let command = command.map_err(|why| fault("command", why))?;
+        let check = text("check").map(|text| split(&text)).transpose();
+        let check = check.map_err(|why| fault("check", why))?;
         let default = if command.is_some() { "command" } else { "sqlite" };
         let read = Self {
             recipe: text(RECIPE_STORED).or_else(|| text(RECIPE)).unwrap_or_else(|| default.to_owned()),
             command,
+            check,
             list: text("list").map(PathBuf::from),
             files: number("files", FILES),
             total_bytes: (options.get("total_mib").and_then(mib).unwrap_or(TOTAL_MIB) * 1_048_576.0) as u64,
@@ -145,6 +155,7 @@ impl WorklistOptions {
             settle_s: number("settle_s", 1),
             timeout_s: number("timeout_s", command::MAX_TIMEOUT_S),
             page_size_bytes: options.get("page_size").and_then(whole).map(|size| size as u32),
+            salvage: options.get("salvage") == Some(&OptionValue::Flag(true)),
             folder: text("folder").map(PathBuf::from),
         };
         headline_fault(options).map_or(Ok(()), |why| Err(fault("headline", why)))?;
@@ -200,7 +211,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     let absolute = || (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path"));
     match key {
         _ if key.starts_with(METRIC_PREFIX) => command::option_fault(key, value),
-        "command" | "timeout_s" | "headline" | "folder" => command::option_fault(key, value),
+        "command" | "check" | "timeout_s" | "headline" | "folder" => command::option_fault(key, value),
         RECIPE | RECIPE_STORED => {
             text.is_empty().then(|| "it is empty; `threadwise list` names the recipes".to_owned())
         }
@@ -211,6 +222,9 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
         "feed" => among(&["queue", "split"]),
         "cold" => among(&["evict", "no"]),
         "settle_s" => range(value, 0, MAX_SETTLE_S, "seconds"),
+        "salvage" => {
+            (!matches!(value, OptionValue::Flag(_))).then(|| format!("'{text}' is neither true nor false"))
+        }
         "page_size" => range(value, 512, 65_536, "bytes"),
         _ => Some(format!("unknown to worklist; allowed: {}, metric.NAME", OPTIONS.join(", "))),
     }
@@ -269,6 +283,8 @@ mod tests {
             ("total_mib", OptionValue::Number(f64::NAN), "above 0"),
             ("settle_s", OptionValue::Integer(601), "from 0 to 600"),
             ("list", text("list.txt"), "not an absolute path"),
+            ("salvage", text("yes"), "neither true nor false"),
+            ("check", text(""), "it is empty"),
             ("jobs", OptionValue::Integer(2), "unknown to worklist"),
             ("headline", text("item"), "there are: elapsed"),
         ] {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{names, server, small_guest, treatment};
+use support::{machine, names, server, small_guest, treatment};
 use threadwise_machine::{Pin, Topology};
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::{OptionValue, Role, Study, plan_block};
@@ -109,6 +109,21 @@ fn streams_are_sessions() {
     let study = resolve("tpch-streams", &small_guest(), &fewer).unwrap();
     assert_eq!(names(&study), ["all d1 s1", "all d1 s1'", "all d1 s3", "all d2 s3"]);
     assert_eq!(treatment(&study, "all d2 s3").sessions, 3);
+}
+
+#[test]
+fn several_streams_have_a_point_at_150_percent_of_the_cores_and_one_at_those_of_a_node() {
+    let study = resolve("tpch-streams", &machine(2, 6, 2, None, None), &Overrides::default()).unwrap();
+    let of = |place: &str, streams: u32| -> Vec<u32> {
+        let dop = |name: &str| -> Option<u32> {
+            let rest = name.strip_prefix(&format!("{place} d"))?;
+            rest.strip_suffix(&format!(" s{streams}"))?.parse().ok()
+        };
+        names(&study).into_iter().filter_map(dop).collect()
+    };
+    assert_eq!(of("all", 1), [1, 2, 4, 6, 8, 12, 16, 24]);
+    assert_eq!(of("all", 2), [1, 2, 4, 6, 8, 9, 12, 16, 24], "2 x 9 are 150% of 12 cores");
+    assert_eq!(of("no-smt", 4), [1, 2, 4, 6, 8, 12], "4 streams have no whole degree for 18");
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::plan::Item;
-use crate::recipe::Kind;
+use crate::programs;
+use crate::recipe::{self, Kind};
 use crate::servers::{RESTORED, Server};
 
 /// Compares one item with its result: every value of SQLite's; settings, objects, rows and sums over their
@@ -38,6 +40,24 @@ pub(crate) fn compare(
         }
         _ => Ok(false),
     }
+}
+
+/// Runs the user's command that looks at one item after the list.
+///
+/// # Errors
+/// It cannot be started, or ended with another exit code than 0; one line.
+pub(crate) fn by_command(
+    words: &[String],
+    values: &[(&str, &str)],
+    folder: Option<&Path>,
+) -> Result<(), String> {
+    let words = recipe::filled(words, values)?;
+    let (program, arguments) = words.split_first().ok_or("there is no command")?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    folder.map(|folder| command.current_dir(folder));
+    let output = command.output().map_err(|error| format!("check: {program}: {error}"))?;
+    programs::answer(Path::new(program), &output).map(drop).map_err(|why| format!("check: {why}"))
 }
 
 /// Firebird's tools work in one folder: a copy of the item and a second name of the result get one.
@@ -77,5 +97,20 @@ mod tests {
         fs::remove_file(at("new")).unwrap();
         assert!(same().unwrap_err().contains("cannot be opened"));
         assert_eq!(compare(Kind::Text, (0, &item), None, None, None), Ok(false));
+    }
+
+    #[test]
+    fn a_command_says_whether_an_item_is_as_it_should_be() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("patched"), "1").unwrap();
+        let ask = |line: &str, item: &str| {
+            let words = ["sh", "-c", line, "sh", "{item}"].map(str::to_owned);
+            by_command(&words, &[("item", item)], Some(folder.path()))
+        };
+        assert_eq!(ask("test -s \"$1\"", "patched"), Ok(()));
+        let said = ask("echo \"no $1\" >&2; test -s \"$1\"", "a b").unwrap_err();
+        assert!(said.starts_with("check: sh ended with") && said.ends_with("no a b"), "{said}");
+        let words = ["/no/such/program".to_owned()];
+        assert!(by_command(&words, &[], None).unwrap_err().contains("/no/such/program"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use threadwise_engine::EngineError;
 use threadwise_engine_postgres::cluster;
 use threadwise_process::programs;
@@ -133,6 +133,14 @@ pub(crate) fn ask(program: &Path, args: &[&str], way: &Way, stdin: &str) -> Resu
     let output = child.wait_with_output().map_err(said)?;
     // What was not taken by a program that ended early shows in how it ended.
     let _ = writer.join();
+    answer(program, &output)
+}
+
+/// What a program that has ended said on standard output.
+///
+/// # Errors
+/// It failed: how it ended, and the last lines of what it said on standard error, in one line.
+pub(crate) fn answer(program: &Path, output: &Output) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -6,6 +6,7 @@
 
 use crate::plan::Step;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// Name and text of each recipe, in the order in which they are shown.
 const RECIPES: [(&str, &str); 5] = [
@@ -22,6 +23,9 @@ pub const OWN: &str = "command";
 /// Placeholders of an item: its text, its name, its place in the list from 0, a folder of its own, and
 /// its job from 0.
 pub const OF_ITEMS: [&str; 5] = ["item", "name", "index", "work", "job"];
+
+/// Placeholders of a command that looks at one item after the list.
+pub const OF_CHECKS: [&str; 4] = ["item", "name", "index", "work"];
 
 /// Placeholders of a run, besides the names of a recipe's programs: the path of this program, the page
 /// size of what is restored, and the option file of a private server.
@@ -61,6 +65,10 @@ pub struct Recipe {
     pub steps: Vec<Step>,
     /// File that the recipe must leave, not empty.
     pub result: Option<String>,
+    /// By step: words behind its program where damaged files are to be read as far as they go; empty where the
+    /// recipe has none.
+    #[serde(default)]
+    pub salvage: BTreeMap<String, Vec<String>>,
 }
 
 /// Why a recipe cannot be had.
@@ -137,6 +145,11 @@ fn agree(recipe: &Recipe) -> Result<(), String> {
                 _ => {}
             }
         }
+    }
+    if let Some(name) =
+        recipe.salvage.keys().find(|name| !recipe.steps.iter().any(|step| step.name == **name))
+    {
+        return Err(format!("it salvages in a step '{name}' that it does not have"));
     }
     if let Some(step) = recipe.steps.iter().find(|step| step.command.is_empty()) {
         return Err(format!("step '{}' has no command", step.name));
@@ -298,6 +311,8 @@ mod tests {
         assert!(refused(&recipe(&format!("programs = ['p']\n{}", step("['x']")))).contains("'p'"));
         assert!(refused(&recipe(&format!("result = '{{out}}'\n{}", step("['x']")))).contains("{out}"));
         assert!(refused(&recipe(&format!("{}stdin = '{{in}}'", step("['x']")))).contains("{in}"));
+        let salvage = format!("{}[salvage]\nt = ['-x']", step("['x']"));
+        assert!(refused(&recipe(&salvage)).contains("a step 't'"));
         assert!(refused(&recipe(&format!("colour = 1\n{}", step("['x']")))).contains("colour"));
         assert!(refused("name = 'y'\nabout = 'a'\nitems = 'text'\nstep = []").contains("itself 'y'"));
     }

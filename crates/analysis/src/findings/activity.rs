@@ -5,12 +5,15 @@ use crate::Facts;
 use crate::activity::{Change, Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
 use crate::words::{finding, limited};
 use crate::{Finding, TreatmentSummary};
-use threadwise_document::numbers::{counted, set_percent};
+use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
 /// From this share of all CPU time on the client's part is reported.
 const CLIENT_REPORTED_SHARE: f64 = 0.05;
+
+/// Below this share of a loss spins do not explain it.
+const EXPLAINED_SHARE: f64 = 0.1;
 
 /// Most treatments that one finding names.
 const MAX_SHOWN: usize = 4;
@@ -163,11 +166,37 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
         text.push(" ");
         text.push(together);
     }
+    if let Some(unexplained) =
+        limited(known().filter_map(|(summary, _)| unexplained(facts, summary)), MAX_SHOWN)
+    {
+        text.push(prose!(" Spins do not explain it: {}.", unexplained));
+    }
     if let Some((_, locks)) = counted.iter().find(|(_, locks)| locks.clock_mhz.is_none()) {
         text.push(prose!(" Cycles a spin: unknown, {}.", &locks.clock));
     }
     let evidence: Vec<&TreatmentSummary> = counted.iter().map(|(summary, _)| *summary).collect();
     Some(finding("locks", text, &names(&evidence)))
+}
+
+/// A treatment whose spins grew and that lost much more than they can have cost. Without the time spent spinning, a
+/// share s of its sessions', its rate r over the baseline's would be r / (1 - s) at most, so that of the loss 1 - r
+/// they explain r s / ((1 - s) (1 - r)) at most; with the upper ends of both intervals.
+fn unexplained(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Prose> {
+    let locks = summary.activity.locks.as_ref()?;
+    let grew =
+        locks.spins_per_row_change.as_ref().filter(|change| change.shown && change.value.mean > 1.0)?;
+    let ratio = &facts.ratio(&summary.name).filter(|estimate| estimate.ratio.is_lower())?.ratio;
+    let (share, rate) = (locks.spinning_share.as_ref()?.high, ratio.holm_high);
+    let explained = rate * share / ((1.0 - share) * (1.0 - rate));
+    let is_small = grew.value.unit == "ratio" && (0.0..EXPLAINED_SHARE).contains(&explained) && rate < 1.0;
+    is_small.then(|| {
+        prose!(
+            "{} spent at most {} of its time spinning, and lost at least {}",
+            &summary.name,
+            Prose::figure(percent(share)),
+            Prose::figure(percent(1.0 - rate))
+        )
+    })
 }
 
 /// `P 515x [513, 517]`, or `P 5.1 [5.0, 5.2] a row more`.

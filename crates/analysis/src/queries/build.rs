@@ -11,8 +11,8 @@ use super::plans::Plans;
 use super::table::{Cell, Quantity, Table, Total};
 use super::whole::{WHOLES, Whole, twins};
 use super::{
-    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, heat, outliers,
-    steps,
+    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, comparisons, heat,
+    outliers, steps,
 };
 use crate::Direction;
 use crate::Ratio;
@@ -39,6 +39,7 @@ pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
         is_throughput: table.is_throughput,
         fastest: fastest(&table),
         steps: steps::steps(&table, &plans, &numbers),
+        comparisons: comparisons::comparisons(&table, &plans, &numbers),
         outliers,
         outliers_left_out,
         heat: heat::maps(&table),

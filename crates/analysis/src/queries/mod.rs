@@ -6,6 +6,7 @@
 //! blocks. Methods and sources: docs/METHODOLOGY.md, "Queries".
 
 mod build;
+mod comparisons;
 mod cores;
 mod family;
 mod heat;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use crate::estimate::{Bounded, Fastest};
 use crate::{Interval, Ratio};
 pub(crate) use build::queries;
+pub use comparisons::{ComparedQuery, QueryComparison};
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
 pub use plans::{change, plan_name, side_by_side};
 use serde::{Serialize, Serializer};
@@ -47,6 +49,8 @@ pub struct Queries {
     pub fastest: Vec<Fastest>,
     /// DOP n against the next lower one under the same placement and number of streams.
     pub steps: Vec<DopStep>,
+    /// Pairs of treatments that the study compares beside these: second threads at the same DOP, and what it names.
+    pub comparisons: Vec<QueryComparison>,
     /// Every plan that was seen, by first appearance; others refer to them by index.
     pub plans: Vec<Plan>,
     /// Queries whose plan differs between treatments.
@@ -285,6 +289,8 @@ pub struct DopStep {
     pub query: Option<u8>,
     /// Speed-up: elapsed of the lower over that of the higher.
     pub speed: Ratio,
+    /// CPU time of the higher over that of the lower, where it is known: above 1 is more.
+    pub cpu: Option<Ratio>,
     /// What is to be said of it.
     #[serde(rename = "step_mark")]
     pub mark: StepMark,

@@ -83,6 +83,7 @@ pub fn steps(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<DopStep> {
         .iter()
         .flat_map(|pair| judged(query_ratios, table, singles(of_queries(table, *pair, numbers), table.alpha)))
         .collect();
+    let mut cpus = cpus(table, &all, numbers);
     let mut steps = Vec::new();
     for ladder in &pairs {
         for query in [None].into_iter().chain(numbers.iter().copied().map(Some)) {
@@ -92,7 +93,8 @@ pub fn steps(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<DopStep> {
                 let next = ladder.get(at + 1);
                 let next = next.and_then(|next| found.get(&(next.from, next.to, query)));
                 let mark = mark(judged, next);
-                steps.push(step(table, plans, *pair, query, judged.speed.clone(), mark));
+                let cpu = cpus.remove(&(pair.from, pair.to, query));
+                steps.push(DopStep { cpu, ..step(table, plans, *pair, query, judged.speed.clone(), mark) });
             }
         }
     }
@@ -137,6 +139,27 @@ fn of_queries(table: &Table<'_>, pair: Pair, numbers: &[u8]) -> Vec<Single<Key>>
         }
     };
     numbers.iter().map(single).collect()
+}
+
+/// CPU time of the higher DOP over that of the lower, families as those of speeds.
+fn cpus(table: &Table<'_>, pairs: &[Pair], numbers: &[u8]) -> BTreeMap<(usize, usize, Option<u8>), Ratio> {
+    let whole = |top: usize, below: &[usize]| Whole::Cpu.d(table, top, below, &Default::default());
+    let member = |pair: &Pair| {
+        let twins = twins(table, pair.to, whole);
+        Member::new((*pair, None), &table.over(pair.to, pair.from, whole), &twins, table.alpha)
+    };
+    let rule = table.rule(Direction::LowerIsBetter);
+    let totals = ratios(pairs.iter().filter_map(member).collect(), rule);
+    let of_queries = |pair: &Pair| {
+        let single = |query: &u8| {
+            let d = |top: usize, below: &[usize]| table.query(top, below, *query, Quantity::Cpu);
+            let twins = twins(table, pair.to, d);
+            Single { key: (*pair, Some(*query)), d: table.over(pair.to, pair.from, d), twins }
+        };
+        query_ratios(singles(numbers.iter().map(single).collect(), table.alpha), rule)
+    };
+    let all = totals.into_iter().chain(pairs.iter().flat_map(of_queries));
+    all.map(|((pair, query), ratio)| ((pair.from, pair.to, query), ratio)).collect()
 }
 
 /// What judges a family.
@@ -199,6 +222,7 @@ fn step(
         to_dop: pair.to_dop,
         query,
         speed,
+        cpu: None,
         mark,
         plan_change: query.map_or_else(|| worst(table.asked.iter().map(|query| change(*query))), change),
     }

@@ -75,15 +75,19 @@ pub(super) fn seats(
     }
     let mut found = (Vec::new(), Vec::new());
     for site in &sites {
-        let mut levels = dops.clone().unwrap_or_else(|| automatic(site.cores(topology), site.cpus()));
-        levels.sort_unstable();
-        levels.dedup();
-        if levels.len() * streams.len() > MOST_POINTS {
+        let levels = |count: u32| match &dops {
+            Some(dops) => sorted(dops.clone()),
+            None => automatic(site, topology, count),
+        };
+        let all = streams.iter().flat_map(|count| levels(*count).into_iter().map(|dop| (dop, *count)));
+        let mut all: Vec<(u32, u32)> = all.collect();
+        all.sort_unstable();
+        if all.len() > MOST_POINTS {
             let why =
                 format!("[dop]: more than {MOST_POINTS} combinations of degrees and streams; take some out");
             return Err(file.source.at(0..0, why));
         }
-        for (&dop, &count) in levels.iter().flat_map(|dop| streams.iter().map(move |count| (dop, count))) {
+        for (dop, count) in all {
             let names_streams = streams.len() > 1 || count != baseline.sessions;
             add(&mut found, site, (dop, count, names_streams), baseline, policies, topology);
         }
@@ -126,10 +130,21 @@ fn add(
     }
 }
 
-/// 1, 2, 4, … below the logical CPUs of a placement, its cores, and its logical CPUs.
-fn automatic(cores: u32, cpus: u32) -> Vec<u32> {
+/// 1, 2, 4, … below the logical CPUs of a placement, its cores, and its logical CPUs. With several streams also the
+/// degree with which all of them together have 150% of the cores, beyond which a published article saw no more gain,
+/// where that is a whole number; and the cores of a NUMA node where there are several.
+fn automatic(site: &Site, topology: &Topology, streams: u32) -> Vec<u32> {
+    let (cores, cpus) = (site.cores(topology), site.cpus());
     let powers = (0..32).map(|power| 1_u32 << power).take_while(|&dop| dop < cpus);
-    powers.chain([cores, cpus]).collect()
+    let whole = (streams > 1 && (3 * cores).is_multiple_of(2 * streams)).then(|| 3 * cores / (2 * streams));
+    let node = site.cores_of_one_node(topology);
+    sorted(powers.chain([cores, cpus]).chain(whole).chain(node).collect())
+}
+
+fn sorted(mut levels: Vec<u32>) -> Vec<u32> {
+    levels.sort_unstable();
+    levels.dedup();
+    levels
 }
 
 /// Checks what needs no machine.

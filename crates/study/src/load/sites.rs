@@ -48,6 +48,15 @@ impl Site {
     pub fn cores(&self, topology: &Topology) -> u32 {
         self.sets.first().map_or(0, |set| cores(set, topology))
     }
+
+    /// Physical cores that the placement has on its smallest NUMA node; `None` where it lies on one.
+    pub fn cores_of_one_node(&self, topology: &Topology) -> Option<u32> {
+        let set = self.sets.first()?;
+        let on_node = |cpus: &CpuSet| cores(&set.intersection(cpus), topology);
+        let counts = topology.numa_nodes.iter().map(|node| on_node(&node.cpus)).filter(|cores| *cores > 0);
+        let counts: Vec<u32> = counts.collect();
+        counts.iter().min().copied().filter(|_| counts.len() > 1)
+    }
 }
 
 /// The placements that this machine has, each once: `all` is `no-smt` where there is no SMT. Those of the

@@ -1,5 +1,6 @@
 //! What a treatment asks for: its options, its recipe, and the recipe's programs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_study::OptionValue;
@@ -8,7 +9,7 @@ use threadwise_study::worklist::{WORKLOAD, WorklistOptions};
 use crate::error::{ENGINE, refuse};
 use crate::plan::Step;
 use crate::programs::{self, Programs};
-use crate::recipe::{self, Kind, OF_ITEMS, OWN, Recipe};
+use crate::recipe::{self, Kind, OF_CHECKS, OF_ITEMS, OWN, Recipe};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -37,6 +38,14 @@ impl Asked {
         if options.page_size_bytes.is_some() && recipe.items != Kind::Firebird {
             let why = format!("the recipe '{}' has none: it is Firebird's", recipe.name);
             return Err(refuse("page_size", why));
+        }
+        if options.salvage && recipe.salvage.is_empty() {
+            let why = format!("the recipe '{}' has no such options: they are Firebird's", recipe.name);
+            return Err(refuse("salvage", why));
+        }
+        if let Some(words) = &options.check {
+            recipe::filled(words, &OF_CHECKS.map(|name| (name, ""))).map_err(|why| refuse("check", why))?;
+            programs::expect_own(words, options.folder.as_deref())?;
         }
         if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(refuse("folder", format!("{} is not a folder", folder.display())));
@@ -68,7 +77,9 @@ impl Asked {
             values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let fill = |text: &String| recipe::prepared(text, &values).map_err(|why| refuse("recipe", why));
         let step = |step: &Step| {
-            let words = without_page_size(&step.command, self.options.page_size_bytes.is_some());
+            let mut words = without_page_size(&step.command, self.options.page_size_bytes.is_some());
+            let salvage = self.recipe.salvage.get(&step.name).filter(|_| self.options.salvage);
+            words.splice(1..1, salvage.into_iter().flatten().cloned());
             Ok(Step {
                 name: step.name.clone(),
                 command: words.iter().map(fill).collect::<Result<_, EngineError>>()?,
@@ -104,6 +115,7 @@ fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
         programs: Vec::new(),
         steps: vec![step],
         result: None,
+        salvage: BTreeMap::new(),
     })
 }
 

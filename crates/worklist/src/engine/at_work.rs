@@ -191,12 +191,23 @@ impl AtWork {
         };
         let folder = self.plan.work.join(format!("item-{index}"));
         let folder = folder.to_string_lossy();
-        let values = [("work", &*folder), ("name", item.name.as_str()), ("item", item.text.as_str())];
+        let place = index.to_string();
+        let values = [
+            ("work", &*folder),
+            ("name", item.name.as_str()),
+            ("item", item.text.as_str()),
+            ("index", place.as_str()),
+        ];
+        let wrong = |why: String| EngineError::WrongAnswer(format!("{}: {why}", item.label()));
+        if let Some(words) = &self.asked.options.check {
+            check::by_command(words, &values, self.asked.options.folder.as_deref()).map_err(wrong)?;
+            return Ok(true);
+        }
         let result = self.plan.result.as_ref().map(|text| recipe::filled_text(text, &values)).transpose();
         let result = result.map_err(|why| refuse("recipe", why))?.map(PathBuf::from);
         let (server, bin) = (self.server(), self.asked.bin.as_deref());
         check::compare(self.asked.recipe.items, (index, item), result.as_deref(), server.as_ref(), bin)
-            .map_err(|why| EngineError::WrongAnswer(format!("{}: {why}", item.label())))
+            .map_err(wrong)
     }
 
     /// What a run's items were, once its command has ended.
@@ -243,7 +254,7 @@ impl Running for AtWork {
     fn before(&self) -> Result<(), EngineError> {
         self.clear()?;
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let compared = self.asked.recipe.items != Kind::Text;
+        let compared = self.asked.recipe.items != Kind::Text || self.asked.options.check.is_some();
         let kept = compared.then(|| run::kept(self.items.len(), self.seed, number));
         self.write_plan(kept)?;
         rustix::fs::sync();

@@ -124,6 +124,32 @@ fn spins_are_reported_with_the_gap_of_their_clock() {
     );
 }
 
+/// As published: spins grow 59 times, the rate falls by 43%, and spinning is a fraction of a percent of the time.
+#[test]
+fn spins_that_grew_and_cost_little_do_not_explain_a_loss() {
+    let said = |spin_ns_share: f64| {
+        let (study, mut runs) = insert_study();
+        for run in &mut runs {
+            let is_slow = run.treatment == "P";
+            for slice in &mut run.slices {
+                let window_ns = slice.window_ns;
+                for session in &mut slice.sessions {
+                    session.rows = if is_slow { session.rows / 4 } else { session.rows };
+                    let spins = if is_slow { 59_000 } else { 4_000 };
+                    let spin_ns = (spin_ns_share * window_ns as f64) as u64;
+                    session.counters.insert("spins".to_owned(), spins);
+                    session.counters.insert("spin_ns".to_owned(), spin_ns);
+                }
+            }
+        }
+        of_kind(&verdict_of(&study, &runs), "locks").to_owned()
+    };
+    let little = said(0.002);
+    assert!(little.contains("Spins do not explain it: P spent at most 0.2"), "{little}");
+    let much = said(0.3);
+    assert!(!much.contains("do not explain"), "{much}");
+}
+
 #[test]
 fn fixed_work_has_elapsed() {
     let (study, mut runs) = insert_study();

@@ -1,6 +1,6 @@
 //! What the charts of queries draw. Four decimals are more than a chart shows.
 
-use super::found::{Found, about, compared};
+use super::found::{Found, about, compared, query_name};
 use crate::queries::{Change, DopStep, HeatMap, QueryEstimates, StepMark, TreatmentQueries};
 use std::collections::BTreeMap;
 use threadwise_document::chart::{
@@ -93,6 +93,50 @@ fn dop_lines(found: Found<'_>, members: &[&TreatmentQueries]) -> Vec<DopLine> {
     }
     lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.0));
     lines
+}
+
+/// Speed over DOP, a line a query, one chart for the steps of each placement and number of streams that has two steps
+/// or more.
+pub fn curves(found: Found<'_>) -> Vec<(String, DopChart)> {
+    let mut ladders: Vec<(String, Vec<&DopStep>)> = Vec::new();
+    for step in &found.queries.steps {
+        let words = found.facts.group_words(found.facts.group_of(&step.to));
+        let name = format!("{}{} {words}", step.placement, found.streams_words(step.streams));
+        match ladders.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, steps)) => steps.push(step),
+            None => ladders.push((name, vec![step])),
+        }
+    }
+    let chart = |(name, steps): (String, Vec<&DopStep>)| {
+        let curve = |query: &u8| curve(found, *query, &steps);
+        let lines: Vec<DopLine> = found.queries.numbers.iter().filter_map(curve).collect();
+        let place = name.trim_end().to_owned();
+        (place, DopChart { group: name, unit: "speed over the lowest DOP", lines })
+    };
+    let has_steps = |(_, chart): &(String, DopChart)| chart.lines.iter().any(|line| line.points.len() > 2);
+    ladders.into_iter().map(chart).filter(has_steps).collect()
+}
+
+/// A query's steps multiplied up; `None` where one is missing between others, or has no value.
+fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<DopLine> {
+    let mut steps: Vec<&DopStep> = steps.iter().filter(|step| step.query == Some(query)).copied().collect();
+    steps.sort_by_key(|step| step.to_dop);
+    let first = steps.first()?;
+    let label = |treatment: &str| found.label_of(treatment);
+    let mut points = vec![(first.from_dop, 1.0, None, None, label(&first.from))];
+    let mut speed = 1.0;
+    for step in &steps {
+        if points.last().is_none_or(|last| last.0 != step.from_dop) {
+            return None;
+        }
+        speed *= step.speed.value;
+        points.push((step.to_dop, end(speed)?, None, None, label(&step.to)));
+    }
+    let marked =
+        |mark: StepMark, sign: &'static str| steps.iter().any(|step| step.mark == mark).then_some(sign);
+    let signs = [marked(StepMark::SuperScaling, " ▲"), marked(StepMark::PoorThenGood, " ◆")];
+    let signs: String = signs.into_iter().flatten().collect();
+    Some(DopLine { name: format!("{}{signs}", query_name(query)), points })
 }
 
 /// Steps of the same treatments in words (`all, DOP 2 to 4`) and by query, `None` for all together.

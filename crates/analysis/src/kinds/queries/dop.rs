@@ -4,6 +4,7 @@ use super::charts;
 use super::found::{Found, PLAN_SIGN, bare, query_name, with_sign};
 use crate::queries::{DopStep, HeatMap, Plateau, StepMark};
 use crate::words::list;
+use threadwise_document::chart::{DopChart, DopLine};
 use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
 
@@ -22,7 +23,65 @@ pub fn steps(found: Found<'_>) -> Option<Section> {
         ),
         table: step_table(found, &rows).shown(Shown::Page),
     }));
-    (!rows.is_empty()).then(|| Section::new("steps", "Steps of parallelism", vec![figure]))
+    let mut blocks = vec![figure];
+    blocks.extend(curves(found));
+    blocks.extend(cpu_table(found, &rows).map(Block::Table));
+    (!rows.is_empty()).then(|| Section::new("steps", "Steps of parallelism", blocks))
+}
+
+/// A line a query over DOP, as the published article drew them; a chart a placement.
+fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
+    charts::curves(found).into_iter().map(move |(place, chart)| {
+        let table = curve_table(&chart);
+        Block::Figure(Box::new(Figure {
+            chart: Chart::Dops(chart),
+            wide: false,
+            title: found.facts.titled(&format!("Speed of each query over DOP, {place}"), ""),
+            description: "A line a query: its steps multiplied up from the lowest DOP. Queries with a mark have a colour: ▲ a \
+                          step better than the ratio of the DOPs, ◆ a step that gained little before one that gained much."
+                .to_owned(),
+            table: table.shown(Shown::Page),
+        }))
+    })
+}
+
+/// Queries down, degrees across.
+fn curve_table(chart: &DopChart) -> Table {
+    let mut dops: Vec<u32> =
+        chart.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
+    dops.sort_unstable();
+    dops.dedup();
+    let row = |line: &DopLine| {
+        let cells = dops.iter().map(|dop| {
+            let point = line.points.iter().find(|point| point.0 == *dop);
+            point.map_or_else(Cell::none, |point| Cell::Value { value: point.1, unit: "ratio" })
+        });
+        std::iter::once(Cell::text(&line.name)).chain(cells).collect()
+    };
+    let columns = dops.iter().map(|dop| Column::figure(format!("DOP {dop}")));
+    Table::new(
+        "",
+        std::iter::once(Column::text("query")).chain(columns).collect(),
+        chart.lines.iter().map(row),
+    )
+}
+
+/// CPU time of each query by step, queries down; `None` where it is not known.
+fn cpu_table(found: Found<'_>, rows: &[charts::StepRow<'_>]) -> Option<Table> {
+    let is_known = rows.iter().any(|(_, steps)| steps.values().any(|step| step.cpu.is_some()));
+    let line = |query: Option<u8>| {
+        let name = query.map_or("all (totals)".to_owned(), query_name);
+        let cells = rows.iter().map(|(_, steps)| {
+            let step = steps.get(&query).filter(|step| step.cpu.is_some());
+            step.map_or_else(Cell::none, |step| with_sign(bare(step.cpu.as_ref()), step.plan_change))
+        });
+        std::iter::once(Cell::text(name)).chain(cells).collect()
+    };
+    let lines = found.queries.numbers.iter().map(|query| Some(*query)).chain([None]).map(line);
+    let columns =
+        std::iter::once(Column::text("query")).chain(rows.iter().map(|(name, _)| Column::text(name)));
+    let caption = prose!("CPU time by step, above 1 is more; {}: the plan changed", PLAN_SIGN);
+    is_known.then(|| Table::new(caption, columns.collect(), lines).shown(Shown::Page))
 }
 
 /// Queries down, steps across.

@@ -54,6 +54,11 @@ impl<'a> Found<'a> {
         self.facts.label(treatment, self.facts.group_of(treatment))
     }
 
+    /// The same as a text of its own.
+    pub fn label_of(self, treatment: &str) -> String {
+        self.facts.label(treatment, self.facts.group_of(treatment)).to_owned()
+    }
+
     /// A few treatments' names inside their groups; of many the first ones.
     pub fn some_names(self, names: &'a [String]) -> String {
         let names: Vec<&str> = names.iter().map(|name| self.label(name)).collect();

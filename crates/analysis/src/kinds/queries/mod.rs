@@ -5,6 +5,7 @@ mod cores;
 mod dop;
 mod findings;
 mod found;
+mod pairs;
 mod plans;
 mod single;
 mod treatments;
@@ -179,6 +180,7 @@ impl Kind for Queries {
             single::section(found),
         ];
         let others = [
+            pairs::section(found),
             dop::steps(found),
             dop::heat(found),
             cores::section(found),

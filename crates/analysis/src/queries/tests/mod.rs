@@ -1,6 +1,7 @@
 //! Studies of queries with a known truth.
 
 mod chance;
+mod comparisons;
 mod cores;
 mod damaged;
 mod heat;

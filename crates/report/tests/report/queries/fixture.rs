@@ -204,6 +204,7 @@ fn steps(treatments: &[TreatmentQueries]) -> Vec<DopStep> {
             to_dop: dops.1,
             query,
             speed: ratio(speed, 0.03),
+            cpu: Some(ratio(1.02, 0.01)),
             mark: match query {
                 Some(11 | 13) if dops.1 <= 4 => StepMark::SuperScaling,
                 Some(6) if dops.1 == 2 => StepMark::PoorThenGood,
@@ -221,6 +222,44 @@ fn steps(treatments: &[TreatmentQueries]) -> Vec<DopStep> {
         steps.push(step(None, 1.6, Change::Unknown));
     }
     steps
+}
+
+/// Both threads of every core over one, for every DOP that both placements have.
+fn comparisons(treatments: &[TreatmentQueries]) -> Vec<QueryComparison> {
+    let beside = |top: &TreatmentQueries| {
+        let is_beside = |other: &&TreatmentQueries| {
+            other.placement == "no-smt" && other.dop == top.dop && other.streams == top.streams
+        };
+        treatments.iter().find(is_beside).cloned()
+    };
+    let tops = treatments.iter().filter(|measured| measured.placement == "all");
+    let compared = tops.filter_map(|top| {
+        let under = beside(top)?;
+        let queries = top.queries.iter().map(|(query, estimates)| {
+            let speed = under.queries[query].elapsed_ms.mean / estimates.elapsed_ms.mean;
+            let plan_change = if *query == 15 { Change::Different } else { Change::Same };
+            ComparedQuery {
+                query: *query,
+                speed: ratio(speed, 0.03),
+                cpu: Some(ratio(1.3, 0.02)),
+                plan_change,
+            }
+        });
+        Some(QueryComparison {
+            name: format!("{} over {}", top.treatment, under.treatment),
+            kind: "smt-dop".to_owned(),
+            treatment: top.treatment.clone(),
+            baseline: under.treatment.clone(),
+            queries: queries.collect(),
+            changed: vec![15],
+            speed: Some(ratio(1.1, 0.02)),
+            geometric: Some(ratio(1.08, 0.02)),
+            cpu: Some(ratio(1.3, 0.02)),
+            speed_same_plans: Some(ratio(1.06, 0.02)),
+            geometric_same_plans: Some(ratio(1.05, 0.02)),
+        })
+    });
+    compared.collect()
 }
 
 fn heat(treatments: &[TreatmentQueries], placement: &str) -> HeatMap {
@@ -282,6 +321,7 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
         numbers: (1..=22).collect(),
         fastest: Vec::new(),
         steps: steps(&treatments),
+        comparisons: comparisons(&treatments),
         plans,
         changes,
         outliers: vec![

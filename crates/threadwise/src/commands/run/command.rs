@@ -81,8 +81,10 @@ pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
 /// # Errors
 /// There are some.
 pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppError> {
-    // A work list may have a command of its own for each item, and metrics of what it says at its end.
-    let of_lists = |key: &str| key == "command" || key == "headline" || key.starts_with(METRIC_PREFIX);
+    // A work list may have a command of its own for each item and for the check of one, and metrics of what it says at
+    // its end.
+    let of_lists =
+        |key: &str| ["command", "check", "headline"].contains(&key) || key.starts_with(METRIC_PREFIX);
     let is_own = |key: &str| workload == WORKLOAD || (workload == worklist::WORKLOAD && of_lists(key));
     match options(args)?.keys().find(|key| !is_own(key)) {
         Some(key) => Err(AppError::Input(format!(
