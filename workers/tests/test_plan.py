@@ -9,7 +9,7 @@ from support import WORKERS
 
 sys.path.insert(0, str(WORKERS))
 
-from threadwise_plan import clickhouse_plan  # noqa: E402
+from threadwise_plan import clickhouse_plan, duckdb_plan  # noqa: E402
 
 #: Query 15 at scale 0.1, ClickHouse 26.9.0; a subquery was executed while it was planned.
 CLICKHOUSE_Q15 = """
@@ -59,6 +59,17 @@ class ClickHouse(unittest.TestCase):
     def test_another_join_is_another_plan(self) -> None:
         other = CLICKHOUSE_Q15.replace("Algorithm: Spilling", "Algorithm: Grace")
         self.assertNotEqual(clickhouse_plan(other), clickhouse_plan(CLICKHOUSE_Q15))
+
+
+class DuckDB(unittest.TestCase):
+    """duckdb_plan"""
+
+    def test_an_estimate_follows_a_tab_and_is_left_out_where_there_is_none(self) -> None:
+        scan = {"name": "READ_PARQUET ", "children": [],
+                "extra_info": {"Projections": "l_tax", "Estimated Cardinality": "600572"}}
+        root = {"name": "UNGROUPED_AGGREGATE", "children": [scan], "extra_info": {}}
+        self.assertEqual(duckdb_plan([root]),
+                         "UNGROUPED_AGGREGATE\n  READ_PARQUET lineitem\trows=600572")
 
 
 if __name__ == "__main__":

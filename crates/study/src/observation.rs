@@ -200,7 +200,7 @@ pub struct QueryExecution {
     /// Rows of the answer.
     pub rows: u64,
     /// Its plan in canonical form: one line an operator, two spaces a level, `~ ` before operators
-    /// that only move rows between threads or processes (docs/WORKER.md).
+    /// that only move rows between threads or processes; estimates of the engine behind a tab (docs/WORKER.md).
     pub plan: Option<String>,
     /// The engine's counters over it, unit last: `read_bytes`, `spill_bytes`.
     #[serde(default)]
@@ -208,6 +208,13 @@ pub struct QueryExecution {
     /// Its answer, until the runner has compared it; never stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
+}
+
+/// A plan in canonical form without the engine's estimates, which stand behind a tab in each line: two plans are the
+/// same where these texts are.
+pub fn without_estimates(plan: &str) -> String {
+    let lines = plan.lines().map(|line| line.split('\t').next().unwrap_or_default());
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Times of one logical CPU between two readings of /proc/stat.

@@ -162,6 +162,7 @@ mod tests {
             programs: programs.iter().map(|&name| name.to_owned()).collect(),
             steps: Vec::new(),
             result: None,
+            salvage: BTreeMap::new(),
         }
     }
 

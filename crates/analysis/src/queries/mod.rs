@@ -314,7 +314,7 @@ pub enum StepMark {
 }
 
 /// One plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// Short stable name: eight hexadecimal digits of a hash of the text.
     pub name: String,
@@ -322,6 +322,17 @@ pub struct Plan {
     pub query: u8,
     /// Canonical text.
     pub text: String,
+    /// What the engine estimated for each of its lines; empty where it says nothing.
+    pub estimates: Vec<Estimated>,
+}
+
+/// What an engine estimated for one operator of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Estimated {
+    /// Rows that it gives.
+    pub rows: Option<f64>,
+    /// Cost up to its last row, with what is below it, in the engine's unit.
+    pub cost: Option<f64>,
 }
 
 /// A query that had different plans.

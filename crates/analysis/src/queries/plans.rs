@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Cell, Table};
-use super::{Change, Plan, PlanChange};
+use super::{Change, Estimated, Plan, PlanChange};
+use threadwise_study::without_estimates;
 
 /// Mark of operators that only move rows.
 const MOVES_ROWS: &str = "~ ";
@@ -35,16 +36,32 @@ impl Plans {
         let cells = table.cells.iter().flat_map(|cells| cells.iter().enumerate());
         for (treatment, cell) in cells {
             for done in cell.iter().flat_map(|cell: &Cell<'_>| &cell.done) {
-                let Some(text) = done.execution.plan.as_deref().and_then(trimmed) else { continue };
+                let Some(whole) = done.execution.plan.as_deref() else { continue };
                 let query = done.execution.query;
-                let at = *known.entry(text).or_insert_with(|| {
-                    found.plans.push(Plan { name: name(text), query, text: text.to_owned() });
-                    found.plans.len() - 1
-                });
+                let at = match known.get(whole) {
+                    Some(at) => *at,
+                    None => {
+                        let Some(at) = found.add(whole, query) else { continue };
+                        known.insert(whole, at);
+                        at
+                    }
+                };
                 *found.seen.entry((treatment, query)).or_default().entry(at).or_default() += 1;
             }
         }
         found
+    }
+
+    /// The place of a plan as an engine showed it; `None` where there is nothing of it. Where several were the same but
+    /// for their estimates, those of the first one are kept.
+    fn add(&mut self, whole: &str, query: u8) -> Option<usize> {
+        let text = bare(whole)?;
+        let known = self.plans.iter().position(|plan| plan.text == text);
+        Some(known.unwrap_or_else(|| {
+            let estimates = estimates(whole);
+            self.plans.push(Plan { name: name(&text), query, text, estimates });
+            self.plans.len() - 1
+        }))
     }
 
     /// The plan most executions of a query had under these treatments together; of equally many the
@@ -134,14 +151,37 @@ impl Plans {
 }
 
 /// The text without blank lines around it; `None` where nothing is left.
-pub fn trimmed(text: &str) -> Option<&str> {
+fn trimmed(text: &str) -> Option<&str> {
     Some(text.trim_matches(['\n', '\r']).trim_end()).filter(|text| !text.is_empty())
+}
+
+/// The text without estimates; `None` where nothing is left.
+pub fn bare(text: &str) -> Option<String> {
+    trimmed(&without_estimates(text)).map(str::to_owned)
+}
+
+/// What was estimated for each line of a plan that is not blank; empty where nothing was for any.
+fn estimates(text: &str) -> Vec<Estimated> {
+    let of_line = |line: &str| {
+        let number = |name: &str| {
+            let words = line.split('\t').nth(1)?.split(' ');
+            let value: f64 = words.filter_map(|word| word.strip_prefix(name)).next()?.parse().ok()?;
+            (value.is_finite() && value >= 0.0).then_some(value)
+        };
+        Estimated { rows: number("rows="), cost: number("cost=") }
+    };
+    let lines = text.lines().filter(|line| !line.split('\t').next().unwrap_or_default().trim().is_empty());
+    let all: Vec<Estimated> = lines.map(of_line).collect();
+    match all.iter().any(|one| *one != Estimated::default()) {
+        true => all,
+        false => Vec::new(),
+    }
 }
 
 /// Short name of a plan, the same wherever the plan is seen, and no proof of identity: eight
 /// hexadecimal digits of FNV-1a, of the text without blank lines around it. `None` where nothing is left.
 pub fn plan_name(text: &str) -> Option<String> {
-    trimmed(text).map(name)
+    bare(text).as_deref().map(name)
 }
 
 fn name(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Plans: on a terminal what changed, on the page both plans side by side; and what stands out.
 
 use super::found::{Found, query_name, query_names};
-use crate::queries::{Change, Outlier, PlanChange, is_different, short};
+use crate::queries::{Change, Estimated, Outlier, PlanChange, is_different, short};
 use std::collections::BTreeSet;
 use threadwise_document::numbers::grouped;
 use threadwise_document::{Block, Difference, Fold, Prose, Section, Shown, SideLine, Sides, prose};
@@ -64,7 +64,8 @@ fn about(found: Found<'_>) -> Prose {
         true => prose!("No query has another plan than the baseline's; those below only went parallel."),
         false => prose!(
             "{} {} another plan in at least one treatment: there a ratio is one of plans too, not of hardware alone. Lines \
-             that only one side has carry − or +; operators that only move rows between threads are grey.",
+             that only one side has carry − or +; operators that only move rows between threads are grey. Rows and costs behind \
+             a line are the engine's estimates, from which it chose.",
             query_names(other.iter().copied()),
             if other.len() == 1 { "has" } else { "have" },
         ),
@@ -99,12 +100,30 @@ fn fold(found: Found<'_>, change: &PlanChange) -> Fold {
 }
 
 fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
-    let name = |at: usize| found.queries.plans.get(at).map_or("unknown", |plan| plan.name.as_str());
+    let plan = |at: usize| found.queries.plans.get(at);
+    let name = |at: usize| plan(at).map_or("unknown", |plan| plan.name.as_str());
+    let estimates = |at: usize| plan(at).map_or(&[][..], |plan| &plan.estimates).iter();
+    let (mut of_left, mut of_right) = (estimates(change.baseline), estimates(change.other));
+    let rows = change.lines.iter().map(|lines| {
+        let [mut left, mut right] = row(lines);
+        left.text += &lines.0.as_ref().and(of_left.next()).map_or(String::new(), estimated);
+        right.text += &lines.1.as_ref().and(of_right.next()).map_or(String::new(), estimated);
+        [left, right]
+    });
     Sides {
         left: format!("{}, baseline: plan {}", query_name(change.query), name(change.baseline)),
         right: format!("{}: plan {}", found.some_names(&change.treatments), name(change.other)),
-        rows: change.lines.iter().map(row).collect(),
+        rows: rows.collect(),
     }
+}
+
+/// ` · 1,234 rows, cost 5,678`, as the engine estimated; nothing where it does not say.
+fn estimated(estimates: &Estimated) -> String {
+    let number = |value: f64| if value < 1e15 { grouped(value.round() as u64) } else { format!("{value:e}") };
+    let rows = estimates.rows.map(|rows| format!("{} rows", number(rows)));
+    let cost = estimates.cost.map(|cost| format!("cost {}", number(cost)));
+    let words: Vec<String> = rows.into_iter().chain(cost).collect();
+    if words.is_empty() { String::new() } else { format!(" · {}", words.join(", ")) }
 }
 
 fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {

@@ -195,9 +195,9 @@ pub fn of_execution(
 }
 
 fn other_plan(done: &Done<'_>, usual: &Usual, plans: &Plans) -> Option<Why> {
-    let plan = done.execution.plan.as_deref().and_then(plans::trimmed)?;
+    let plan = done.execution.plan.as_deref().and_then(plans::bare)?;
     let usual = plans.text(usual.plan?);
-    let text = match plans::change(usual, plan) {
+    let text = match plans::change(usual, &plan) {
         Change::Different => "another plan than its usual one",
         Change::ParallelOnly => "its usual plan with other operators between threads",
         Change::Same | Change::Unknown => return None,

@@ -6,8 +6,8 @@ use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
 use threadwise_analysis::queries::{
-    Baseline, Change, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau, Queries,
-    QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
+    Baseline, Change, ComparedQuery, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau,
+    Queries, QueryComparison, QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
 };
 use threadwise_analysis::{
     Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary, plain_verdict,

@@ -3,7 +3,7 @@
 use super::fixture::{CHANGED, Point};
 use crate::support::Draws;
 use threadwise_analysis::Estimate;
-use threadwise_analysis::queries::{Change, Plan, PlanChange, Queries};
+use threadwise_analysis::queries::{Change, Estimated, Plan, PlanChange, Queries};
 use threadwise_machine::Pin;
 use threadwise_study::engine::Properties;
 use threadwise_study::{
@@ -192,6 +192,7 @@ pub fn plans() -> (Vec<Plan>, Vec<PlanChange>) {
         name: format!("{:08x}", 0x1b2c_3d00 + at),
         query: (at / 3 + 1) as u8,
         text: text(at as usize % 3),
+        estimates: vec![Estimated { rows: Some(1234.4), cost: Some(5678.9) }],
     });
     let change = |query: u8, kind: usize, treatments: &[&str], change: Change| PlanChange {
         query,
