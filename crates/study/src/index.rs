@@ -1,0 +1,25 @@
+//! The workload `index`: names of its options, and sizes.
+
+use crate::{OptionValue, Options};
+
+/// Name of the workload.
+pub const WORKLOAD: &str = "index";
+/// Option that says what sessions do.
+pub const OPERATION: &str = "operation";
+/// They look keys up.
+pub const SEARCH: &str = "search";
+/// They insert keys.
+pub const INSERT: &str = "insert";
+/// Option that gives the rows which an index has before.
+pub const ROWS: &str = "rows";
+/// Rows where nobody gives them, and nobody knows the caches.
+pub const USUAL_ROWS: u64 = 1 << 20;
+/// Bytes of a row that a lookup touches: a cache line, which is key and value.
+pub const TOUCHED_BYTES: u64 = 64;
+/// Bytes of a row in memory, with its part of the nodes around it.
+pub const ROW_BYTES: u64 = 128;
+
+/// Whether sessions insert.
+pub fn inserts(options: &Options) -> bool {
+    matches!(options.get(OPERATION), Some(OptionValue::Text(word)) if word == INSERT)
+}
