@@ -1,6 +1,5 @@
 //! Sentences of studies whose truth is known.
 
-use super::*;
 use crate::document::document;
 use crate::fixtures::machine;
 use crate::lock_gains::tests::{runs, study};
