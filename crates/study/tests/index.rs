@@ -3,8 +3,8 @@
 
 mod support;
 
-use support::{MIB, machine};
 use std::collections::BTreeSet;
+use support::{MIB, machine};
 use threadwise_machine::Topology;
 use threadwise_study::engine::Properties;
 use threadwise_study::insert::added_bytes;
@@ -67,7 +67,9 @@ fn an_index_is_twice_the_last_level_cache_as_far_as_memory_and_time_go() {
     assert_eq!(rows, 1 << 22);
     assert_eq!(
         lines,
-        ["an index larger than the LLC, which is declared as 512 MiB: 4194304 rows, 256 MiB, instead (--set rows=N for more)"]
+        [
+            "an index larger than the LLC, which is declared as 512 MiB: 4194304 rows, 256 MiB, instead (--set rows=N for more)"
+        ]
     );
     // 60 treatments share what rows that are added leave.
     let (rows, lines) = of(32, Some(2048 * MIB));

@@ -6,7 +6,7 @@ use threadwise_machine::words::bytes;
 
 use super::data;
 use super::overrides::Overrides;
-use crate::index::{ROW_BYTES, ROWS, TOUCHED_BYTES, WORKLOAD};
+use crate::index::{MOST_ROW_BYTES, ROWS, TOUCHED_BYTES, WORKLOAD};
 use crate::insert::added_bytes;
 use crate::{OptionValue, Study};
 
@@ -28,7 +28,7 @@ pub(super) fn size(study: &mut Study, topology: &Topology, overrides: &Overrides
     let added = study.treatments.iter().map(|treatment| added_bytes(study, treatment));
     let added = added.fold(0, u64::saturating_add);
     let allowed = overrides.memory_limit_bytes.map(|limit| limit.saturating_sub(added));
-    let share = allowed.map_or(u64::MAX, |allowed| allowed / study.treatments.len() as u64 / ROW_BYTES);
+    let share = allowed.map_or(u64::MAX, |allowed| allowed / study.treatments.len() as u64 / MOST_ROW_BYTES);
     let wanted = (BEYOND * llc_bytes / TOUCHED_BYTES).min(MOST_ROWS);
     // Whole thousands: the figure stands in reports.
     let rows = if share < wanted { share / 1000 * 1000 } else { wanted }.max(MIN_ROWS);

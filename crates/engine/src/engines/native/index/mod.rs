@@ -13,6 +13,7 @@ mod spec;
 mod structure;
 
 use std::sync::Arc;
+use threadwise_study::index::{MOST_ROW_BYTES, ROW_BYTES};
 use threadwise_study::{Counters, SessionSlice};
 
 use self::keys::stored_key;
@@ -27,24 +28,19 @@ use super::table::Content;
 use super::{agree, on};
 use crate::{EngineError, Loaded, Running, Session, SessionRequest, StartRequest};
 
-/// Bytes of a row in memory: what one costs at most of the structures, with the nodes around it.
-const ROW_BYTES: u64 = threadwise_study::index::ROW_BYTES;
-
 /// Memory of one session, without rows that it adds ([`threadwise_study::insert::added_bytes`] has those), and notes.
 pub fn size(spec: &IndexSpec, sessions: u64) -> Loaded {
-    let what = match (spec.form, spec.lock) {
-        (Form::BTree, LockKind::LockFree) => "a B+ tree (scc::TreeIndex)",
-        (Form::BTree, _) => "a B-tree (std::collections::BTreeMap) behind one lock",
-        (Form::Hash, LockKind::LockFree) => "a hash index, its chains changed by compare-and-swap",
-        (Form::Hash, _) => "a hash index behind one lock",
+    let (what, row_bytes) = match (spec.form, spec.lock) {
+        (Form::BTree, LockKind::LockFree) => ("a B+ tree (scc::TreeIndex)", MOST_ROW_BYTES),
+        (Form::BTree, _) => ("a B-tree (std::collections::BTreeMap) behind one lock", ROW_BYTES),
+        (Form::Hash, LockKind::LockFree) => {
+            ("a hash index, its chains changed by compare-and-swap", ROW_BYTES)
+        }
+        (Form::Hash, _) => ("a hash index behind one lock", ROW_BYTES),
     };
-    let mib = (spec.rows * ROW_BYTES) >> 20;
-    let note = format!("native: {what}, {} rows, about {mib} MiB", spec.rows);
-    Loaded {
-        bytes_per_session: spec.rows * ROW_BYTES / sessions,
-        rows_per_session: spec.rows,
-        notes: vec![note],
-    }
+    let bytes = spec.rows * row_bytes;
+    let note = format!("native: {what}, {} rows, about {} MiB", spec.rows, bytes >> 20);
+    Loaded { bytes_per_session: bytes / sessions, rows_per_session: spec.rows, notes: vec![note] }
 }
 
 /// At work for one treatment.

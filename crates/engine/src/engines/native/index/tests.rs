@@ -258,6 +258,8 @@ fn memory_is_that_of_one_index_for_all_sessions() {
     let spec = IndexSpec::parse(&start(&[("rows", OptionValue::Integer(1 << 20))]).load).unwrap();
     let loaded = size(&spec, 4);
     assert_eq!(loaded.bytes_per_session, 32 << 20);
+    let free = start(&[("rows", OptionValue::Integer(1 << 20)), ("lock", text("lock-free"))]);
+    assert_eq!(size(&IndexSpec::parse(&free.load).unwrap(), 4).bytes_per_session, 60 << 20);
     assert_eq!(
         loaded.notes,
         ["native: a B-tree (std::collections::BTreeMap) behind one lock, 1048576 rows, about 128 MiB"]
