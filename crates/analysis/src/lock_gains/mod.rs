@@ -15,7 +15,6 @@ pub use types::{Gain, LockGain, LockGains};
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
 use crate::estimate::{Observed, PairedRatio, paired};
-use crate::groups::bare;
 use crate::setting::Setting;
 use threadwise_study::{Comparison, Role, Study, Treatment, index};
 
@@ -115,10 +114,4 @@ fn twins(study: &Study, observed: &Observed, locks: &[&str]) -> Vec<Vec<f64>> {
         others.map(|(_, top)| difference(top, below)).collect::<Vec<_>>()
     };
     firsts.flat_map(against).filter(|d| !d.is_empty()).collect()
-}
-
-/// What a comparison compares, by names without levels.
-fn sides(comparison: &Comparison) -> String {
-    let below = comparison.baseline.first().map_or("", |name| bare(name));
-    format!("{} : {below}", bare(&comparison.treatment))
 }

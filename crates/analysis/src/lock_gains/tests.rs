@@ -1,6 +1,7 @@
 //! From runs to gains and pairs.
 
 use super::*;
+use crate::groups::bare;
 use crate::{Analysis, analyse, fixtures};
 use threadwise_study::Run;
 

@@ -1,7 +1,7 @@
 //! What is known of gains by kind of lock, as JSON has it (docs/JSON.md).
 
-use super::sides;
 use crate::estimate::PairedRatio;
+use crate::groups::bare;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_study::{Comparison, Study};
@@ -61,4 +61,10 @@ impl LockGain {
     pub fn is_shown(&self) -> bool {
         self.ratio.is_some_and(|ratio| ratio.adjusted_low > 1.0 || ratio.adjusted_high < 1.0)
     }
+}
+
+/// What a comparison compares, by names without levels.
+fn sides(comparison: &Comparison) -> String {
+    let below = comparison.baseline.first().map_or("", |name| bare(name));
+    format!("{} : {below}", bare(&comparison.treatment))
 }

@@ -30,7 +30,7 @@ pub fn answers(facts: &Facts<'_>, kind: &dyn Kind, gains: &LockGains) -> Vec<Sec
 }
 
 /// What gains are of, in the study's order: a column each.
-fn of(gains: &LockGains) -> Vec<&str> {
+fn compared(gains: &LockGains) -> Vec<&str> {
     distinct(gains.gains.iter().map(|gain| gain.of.as_str()))
 }
 
@@ -46,15 +46,15 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 /// A row for each lock under each combination of the other levels, a column for each gain.
 fn by_lock(facts: &Facts<'_>, gains: &LockGains) -> Table {
-    let of = of(gains);
+    let ratios = compared(gains);
     let levels: Vec<&BTreeMap<String, String>> = distinct(gains.gains.iter().map(|gain| &gain.levels));
     let locks: Vec<&str> = distinct(gains.gains.iter().map(|gain| gain.lock.as_str()));
     let factors: Vec<&String> = levels.first().map(|first| first.keys().collect()).unwrap_or_default();
     let mut columns: Vec<Column> = factors.iter().map(|factor| Column::text(*factor)).collect();
     columns.push(Column::text("lock"));
-    columns.extend(of.iter().map(|of| Column::figure(*of).shorten_at(1)));
-    let cell = |levels: &BTreeMap<String, String>, lock: &str, of: &str| -> Cell {
-        let is_it = |gain: &&Gain| gain.levels == *levels && gain.lock == lock && gain.of == of;
+    columns.extend(ratios.iter().map(|name| Column::figure(*name).shorten_at(1)));
+    let cell = |levels: &BTreeMap<String, String>, lock: &str, name: &str| -> Cell {
+        let is_it = |gain: &&Gain| gain.levels == *levels && gain.lock == lock && gain.of == name;
         let gain = gains.gains.iter().find(is_it);
         let found: Option<&Estimate> = gain.and_then(|gain| estimate(facts, &gain.comparison));
         Cell::ratio(found.map(|estimate| &estimate.ratio), Says::Higher)
@@ -62,7 +62,7 @@ fn by_lock(facts: &Facts<'_>, gains: &LockGains) -> Table {
     let row = |levels: &BTreeMap<String, String>, lock: &str| -> Vec<Cell> {
         let words = levels.values().map(Cell::text);
         let words = words.chain([Cell::text(lock)]);
-        words.chain(of.iter().map(|of| cell(levels, lock, of))).collect()
+        words.chain(ratios.iter().map(|name| cell(levels, lock, name))).collect()
     };
     let rows =
         levels.iter().flat_map(|levels| locks.iter().map(|lock| row(levels, lock)).collect::<Vec<_>>());

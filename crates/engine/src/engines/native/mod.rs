@@ -21,6 +21,7 @@ mod log;
 mod log_buffer;
 mod options;
 mod pad;
+mod place;
 mod record;
 mod recovery;
 mod row;
@@ -32,18 +33,17 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use threadwise_machine::CpuSet;
-use threadwise_machine::pin::pin_current_thread;
 use threadwise_study::engine::Properties;
 use threadwise_study::index::WORKLOAD as INDEX;
 use threadwise_study::{Counters, Options, SessionSlice};
 
-use self::error::failed;
+use self::error::{agree, failed};
 use self::index::{IndexAtWork, IndexSpec};
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
 use self::options::{InsertSpec, LogOptions, Spec, parse};
+use self::place::on;
 use self::session::InsertSession;
 use self::shared::Shared;
 use self::table::{Content, Index, Table};
@@ -156,20 +156,6 @@ fn make(spec: &Spec, sessions: usize) -> (Table, Option<Log>) {
     }
 }
 
-/// Does something on a thread of its own that is bound to logical CPUs.
-fn on<T: Send>(cpus: &CpuSet, task: impl FnOnce() -> T + Send) -> Result<T, EngineError> {
-    let bound = || {
-        pin_current_thread(cpus).map_err(|cause| EngineError::Pin {
-            session: 0,
-            cpus: cpus.to_string(),
-            why: cause.to_string(),
-        })?;
-        Ok(task())
-    };
-    let ended = thread::scope(|scope| scope.spawn(bound).join());
-    ended.unwrap_or_else(|_| Err(failed("make its table", "the thread that made it panicked")))
-}
-
 /// A new name in the study's own folder.
 fn log_path(load: &LoadRequest) -> PathBuf {
     let number = FILES.fetch_add(1, Ordering::Relaxed);
@@ -247,16 +233,6 @@ impl AtWork {
         })?;
         Ok(())
     }
-}
-
-fn agree(what: &str, found: Content, said: Content) -> Result<(), EngineError> {
-    if found == said {
-        return Ok(());
-    }
-    Err(EngineError::WrongAnswer(format!(
-        "{what}: {} rows with key sum {} instead of {} rows with key sum {}",
-        found.rows, found.key_sum, said.rows, said.key_sum
-    )))
 }
 
 impl Running for AtWork {

@@ -22,10 +22,10 @@ use self::shared::Shared;
 pub use self::spec::IndexSpec;
 use self::spec::{Form, Operation};
 use self::structure::Structure;
-use super::error::failed;
+use super::error::{agree, failed};
 use super::locks::LockKind;
+use super::place::on;
 use super::table::Content;
-use super::{agree, on};
 use crate::{EngineError, Loaded, Running, Session, SessionRequest, StartRequest};
 
 /// Memory of one session, without rows that it adds ([`threadwise_study::insert::added_bytes`] has those), and notes.

@@ -32,8 +32,8 @@ struct State {
 impl IndexSession {
     /// Opens a session on the calling thread.
     pub fn open(request: &SessionRequest, spec: &IndexSpec, shared: Arc<Shared>) -> Self {
-        let of = (request.session, request.sessions);
-        let keys = Keys::new(spec.key, spec.rows, spec.absent_pct, of, request.seed);
+        let place = (request.session, request.sessions);
+        let keys = Keys::new(spec.key, spec.rows, spec.absent_pct, place, request.seed);
         let state = State { session: request.session as usize, keys, costs: Costs::default() };
         Self { shared, spec: *spec, state }
     }

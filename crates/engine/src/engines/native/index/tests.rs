@@ -155,8 +155,8 @@ fn no_insert_is_lost_between_sessions() {
             for request in requests(&start) {
                 scope.spawn(move || {
                     let session = request.session as usize;
-                    let of = (request.session, request.sessions);
-                    let mut keys = keys::Keys::new(Key::Random, ROWS, 0.0, of, 3);
+                    let place = (request.session, request.sessions);
+                    let mut keys = keys::Keys::new(Key::Random, ROWS, 0.0, place, 3);
                     let (open, mut costs) = (structure.open(), Costs::default());
                     for _ in 0..EACH {
                         let key = keys.insert();
