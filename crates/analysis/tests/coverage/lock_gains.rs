@@ -50,8 +50,8 @@ fn study(machine: &Machine, effect: f64, blocks: usize, seed: u64) -> Seen {
         };
         let all: Vec<[Vec<f64>; 3]> = (0..LOCKS).map(gains).collect();
         for (below, top) in [(0, 1), (0, 2), (1, 2)] {
-            for gain in 0..3 {
-                pairs.push(less(&all[top][gain], &all[below][gain]));
+            for (gain, (one, other)) in all[top].iter().zip(&all[below]).enumerate() {
+                pairs.push(less(one, other));
                 let differs = gain == 0 && is_changed(combination * LOCKS + top);
                 truths.push(if differs { effect } else { 0.0 });
             }
