@@ -4,7 +4,9 @@ use crate::estimate::{Observed, comparisons, covariates, lost_cpu, treatments};
 use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
 use crate::setting::Setting;
-use crate::{Analysis, commands, drift, halves, looks, order, queries, settling, warmups, worklist};
+use crate::{
+    Analysis, commands, drift, halves, lock_gains, looks, order, queries, settling, warmups, worklist,
+};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
@@ -54,6 +56,7 @@ pub fn analyse_probed(
         worklist: None,
         drift: drift::drifts(&setting, &observed, runs),
         halves: halves::halves(&setting, &observed),
+        lock_gains: lock_gains::lock_gains(&setting, &observed),
         settling: settling::settling(study, runs, alpha),
         warmups: warmups::warmups(study, runs),
         order: order::order(&setting, &observed, runs),

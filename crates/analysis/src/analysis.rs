@@ -4,6 +4,7 @@ use crate::commands::Commands;
 use crate::drift::Drift;
 use crate::external_arms::ExternalArms;
 use crate::halves::Halves;
+use crate::lock_gains::LockGains;
 use crate::long_windows::LongWindows;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
@@ -45,6 +46,9 @@ pub struct Analysis {
     pub order: Option<Order>,
     /// Whether slices are faster in one half than in the other; `None` where runs are whole commands, lists or queries.
     pub halves: Option<Halves>,
+    /// What is gained under each kind of lock, and under one against another; `None` where locks are no factor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock_gains: Option<LockGains>,
     /// What switches of the machine left behind, an arm each; empty in a study without arms inside of blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settling: Vec<Settling>,

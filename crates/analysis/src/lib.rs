@@ -18,6 +18,7 @@ pub mod halves;
 pub mod hardware;
 pub mod kind;
 pub mod kinds;
+pub mod lock_gains;
 pub mod long_windows;
 pub mod looks;
 pub mod order;

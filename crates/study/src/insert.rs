@@ -1,6 +1,7 @@
-//! Sizes of the workload `insert`: rows that a table has before, and memory of the rows that a window adds.
+//! Sizes of the workload `insert`: rows that a table has before, and memory of the rows that a window adds, which the
+//! workload `index` adds too.
 
-use crate::{OptionValue, Study, Treatment};
+use crate::{OptionValue, Study, Treatment, index};
 
 /// Name of the workload.
 pub const WORKLOAD: &str = "insert";
@@ -26,7 +27,9 @@ pub fn seed_rows(treatment: &Treatment) -> u64 {
 /// for the next window. 0 for engines whose rows lie on disk, and for a fixed amount of work, of which engines know it.
 pub fn added_bytes(study: &Study, treatment: &Treatment) -> u64 {
     let bytes_per_row = study.properties().row_memory_bytes;
-    if study.workload != WORKLOAD || bytes_per_row == 0 || study.is_fixed_work() {
+    let inserts = study.workload == WORKLOAD
+        || (study.workload == index::WORKLOAD && index::inserts(&treatment.options));
+    if !inserts || bytes_per_row == 0 || study.is_fixed_work() {
         return 0;
     }
     let long_ns = study.design.long_windows.map_or(0, |long| long.window_ns);

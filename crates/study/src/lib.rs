@@ -9,6 +9,7 @@ pub mod command;
 pub mod engine;
 pub mod external;
 pub mod here;
+pub mod index;
 pub mod insert;
 pub mod load;
 pub mod look;

@@ -18,6 +18,7 @@ mod error;
 mod expand;
 mod external;
 mod file;
+mod index;
 mod jobs;
 mod long;
 mod overrides;
@@ -54,6 +55,7 @@ impl StudyFile {
     pub fn resolve(&self, topology: &Topology, overrides: &Overrides) -> Result<Study, LoadError> {
         let mut study = expand::expand(self, topology, overrides)?;
         rows::fit(&mut study, overrides, self.is_preset);
+        index::size(&mut study, topology, overrides);
         Ok(study)
     }
 }

@@ -28,9 +28,9 @@ const PRESETS: [(&str, &str, &str); 14] = [
         include_str!("../../../studies/smt-boots.toml"),
     ),
     (
-        "insert-locks",
-        "Inserts into a locking and a lock-free table: cores and siblings",
-        include_str!("../../../studies/insert-locks.toml"),
+        "locks",
+        "Lookups and inserts in a B-tree under a spinlock, a queue lock and without one: cores and siblings",
+        include_str!("../../../studies/locks.toml"),
     ),
     (
         "smt-off",

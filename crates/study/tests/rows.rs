@@ -12,7 +12,7 @@ use threadwise_study::{Options, Study};
 
 /// A quarter of what is available where 4 GiB are built in and the system has taken a tenth.
 const QUARTER_OF_4_GIB: u64 = 1024 * MIB / 10 * 9;
-const INSERTS: [&str; 3] = ["concurrent-inserts", "insert-locks", "log-buffer"];
+const INSERTS: [&str; 2] = ["concurrent-inserts", "log-buffer"];
 
 fn native() -> Properties {
     Properties { row_bytes: 0, row_memory_bytes: 160, ..Properties::default() }
@@ -71,7 +71,7 @@ fn presets_fit_into_4_gib_on_8_logical_cpus() {
             smaller += usize::from(is_smaller);
         }
     }
-    assert!(fitting >= 50 && smaller >= 10, "{smaller} of {fitting}");
+    assert!(fitting >= 34 && smaller >= 7, "{smaller} of {fitting}");
 }
 
 #[test]

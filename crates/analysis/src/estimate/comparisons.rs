@@ -160,6 +160,12 @@ pub fn estimates(
     (all, floors)
 }
 
+/// d of throughput of a comparison; `None` where no block has one.
+pub fn throughput(study: &Study, observed: &Observed, comparison: &Comparison) -> Option<Series> {
+    let (top, below) = sides(study, comparison)?;
+    series(study, observed, Metric::RowsPerS, top, &below)
+}
+
 /// d of every block in which all sides are usable; `None` where no block has one, or where any of
 /// those blocks has too few steps for a percentile (dropping only those would favour fast blocks).
 fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below: &[usize]) -> Option<Series> {

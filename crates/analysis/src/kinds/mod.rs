@@ -2,6 +2,7 @@
 //! is a folder here and a line in [`KINDS`].
 
 pub mod command;
+pub mod indexes;
 pub mod queries;
 pub mod rate;
 pub mod worklist;
@@ -10,7 +11,8 @@ use crate::kind::Kind;
 use threadwise_study::Study;
 
 /// All kinds; the last one takes what no other does.
-pub const KINDS: [&dyn Kind; 4] = [&worklist::Worklists, &command::Commands, &queries::Queries, &rate::Rates];
+pub const KINDS: [&dyn Kind; 5] =
+    [&worklist::Worklists, &command::Commands, &queries::Queries, &indexes::Indexes, &rate::Rates];
 
 /// The kind of a study.
 pub fn of(study: &Study) -> &'static dyn Kind {

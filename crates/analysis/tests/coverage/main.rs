@@ -13,6 +13,7 @@ mod external_arms;
 mod guess;
 mod halves;
 mod knee;
+mod lock_gains;
 mod long_windows;
 mod lost_cpu;
 mod noise;

@@ -87,6 +87,7 @@ fn exported(runs: &[Run]) -> String {
         commands: None,
         worklist: None,
         halves: None,
+        lock_gains: None,
         settling: Vec::new(),
         long_windows: None,
         arms: None,

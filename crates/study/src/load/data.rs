@@ -177,6 +177,14 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
     Caches { l2, largest_l2, smallest_llc, largest_llc }
 }
 
+/// The largest last-level cache, declared or, with a line that says so, assumed.
+pub(super) fn largest_llc_bytes(topology: &Topology, lines: &mut Vec<String>) -> u64 {
+    let mut of_both = Vec::new();
+    let bytes = caches(topology, &mut of_both).largest_llc;
+    lines.extend(of_both.into_iter().filter(|line| line.contains("LLC")));
+    bytes
+}
+
 /// Blocks of the levels that a cache bounds; `None` for `memory`.
 fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32, block: u64) -> Option<u64> {
     // A quarter, so that two sessions on siblings and the engine's own memory fit as well.

@@ -12,9 +12,10 @@ use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 
 /// Workloads and what they do.
-const WORKLOADS: [(&str, &str); 6] = [
+const WORKLOADS: [(&str, &str); 7] = [
     ("logical-io", "cached reads of consecutive keys from a random start"),
     ("insert", "a few rows a transaction into one table, keys ascending or random"),
+    ("index", "lookups or inserts in one index in memory under a spinlock, a queue lock, or no lock"),
     ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
     ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
     ("command", "a command of yours, one whole run after another"),

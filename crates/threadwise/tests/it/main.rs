@@ -16,6 +16,7 @@ mod harness;
 mod hostile;
 mod killed;
 mod left;
+mod locks;
 mod outputs;
 mod pin_server;
 mod probe;

@@ -16,7 +16,8 @@ use threadwise_study::{Options, Study};
 /// The kind.
 pub struct Rates;
 
-const NOUNS: Nouns = Nouns {
+/// What it calls its work.
+pub(super) const NOUNS: Nouns = Nouns {
     rate: "rows/s",
     rate_in_full: "Rows per second",
     cpu: "CPU/row",

@@ -1,7 +1,7 @@
 //! The engine `native`: an in-memory table and a log inside the worker, of our own making, so that
 //! what is measured is known: a hash index with or without locks (`table`), a log buffer with three
 //! ways to reserve room (`log`), a log writer that writes a file (`writer`), and the reading of that
-//! file (`recovery`).
+//! file (`recovery`). Beside them, and without them, an index under each kind of lock (`index`).
 //!
 //! Everything is made anew for each run. Where memory lies, unless the treatment has a memory policy:
 //! rows on the node of the session that inserted them, the seeded ones too, since each session
@@ -15,10 +15,13 @@
 //! removed at the end.
 
 mod error;
+mod index;
+mod locks;
 mod log;
 mod log_buffer;
 mod options;
 mod pad;
+mod place;
 mod record;
 mod recovery;
 mod row;
@@ -30,16 +33,17 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use threadwise_machine::CpuSet;
-use threadwise_machine::pin::pin_current_thread;
 use threadwise_study::engine::Properties;
+use threadwise_study::index::WORKLOAD as INDEX;
 use threadwise_study::{Counters, Options, SessionSlice};
 
-use self::error::failed;
+use self::error::{agree, failed};
+use self::index::{IndexAtWork, IndexSpec};
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
 use self::options::{InsertSpec, LogOptions, Spec, parse};
+use self::place::on;
 use self::session::InsertSession;
 use self::shared::Shared;
 use self::table::{Content, Index, Table};
@@ -71,11 +75,11 @@ impl Engine for Native {
     }
 
     fn about(&self) -> &'static str {
-        "a table in memory and a log writer inside the worker: locks against none, spins counted"
+        "a table, an index and a log writer inside the worker: locks against none, spins counted"
     }
 
     fn workloads(&self) -> &'static [&'static str] {
-        &[insert::NAME, LOG_BUFFER]
+        &[insert::NAME, LOG_BUFFER, INDEX]
     }
 
     /// Its rows lie in memory.
@@ -84,15 +88,25 @@ impl Engine for Native {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        parse(request).map(drop)
+        match request.workload.as_str() {
+            INDEX => IndexSpec::parse(request).map(drop),
+            _ => parse(request).map(drop),
+        }
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
-        Ok(size(&parse(request)?, u64::from(request.sessions)))
+        let sessions = u64::from(request.sessions);
+        Ok(match request.workload.as_str() {
+            INDEX => index::size(&IndexSpec::parse(request)?, sessions),
+            _ => size(&parse(request)?, sessions),
+        })
     }
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
-        Ok(Box::new(AtWork::begin(request)?))
+        Ok(match request.load.workload.as_str() {
+            INDEX => Box::new(IndexAtWork::begin(request)?),
+            _ => Box::new(AtWork::begin(request)?),
+        })
     }
 }
 
@@ -140,20 +154,6 @@ fn make(spec: &Spec, sessions: usize) -> (Table, Option<Log>) {
         Spec::Insert(spec) => (Table::new(spec.index, spec.buckets, sessions), spec.log.map(log)),
         Spec::LogBuffer(spec) => (Table::new(Index::LockFree, 1, sessions), Some(log(spec.log))),
     }
-}
-
-/// Does something on a thread of its own that is bound to logical CPUs.
-fn on<T: Send>(cpus: &CpuSet, task: impl FnOnce() -> T + Send) -> Result<T, EngineError> {
-    let bound = || {
-        pin_current_thread(cpus).map_err(|cause| EngineError::Pin {
-            session: 0,
-            cpus: cpus.to_string(),
-            why: cause.to_string(),
-        })?;
-        Ok(task())
-    };
-    let ended = thread::scope(|scope| scope.spawn(bound).join());
-    ended.unwrap_or_else(|_| Err(failed("make its table", "the thread that made it panicked")))
 }
 
 /// A new name in the study's own folder.
@@ -233,16 +233,6 @@ impl AtWork {
         })?;
         Ok(())
     }
-}
-
-fn agree(what: &str, found: Content, said: Content) -> Result<(), EngineError> {
-    if found == said {
-        return Ok(());
-    }
-    Err(EngineError::WrongAnswer(format!(
-        "{what}: {} rows with key sum {} instead of {} rows with key sum {}",
-        found.rows, found.key_sum, said.rows, said.key_sum
-    )))
 }
 
 impl Running for AtWork {

@@ -1,8 +1,9 @@
 //! Options of the workloads `insert` and `log-buffer` on this engine.
 
 use threadwise_study::Options;
+use threadwise_study::index::WORKLOAD as INDEX;
 
-use super::log::Reserve;
+use super::locks::LockKind;
 use super::table::Index;
 use crate::workloads::insert::{self, Insert, Table};
 use crate::workloads::options::{flag, no_loop, only, refuse, whole, word};
@@ -40,7 +41,7 @@ const MOST_RECORD_BYTES: u64 = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOptions {
     /// How room is reserved.
-    pub reserve: Reserve,
+    pub reserve: LockKind,
     /// Size of the ring.
     pub ring_bytes: usize,
 }
@@ -80,11 +81,11 @@ pub enum Spec {
     LogBuffer(LogBufferSpec),
 }
 
-/// Checks a whole request.
+/// Checks what is the same for all workloads.
 ///
 /// # Errors
-/// The first option that is unknown or impossible.
-pub fn parse(request: &LoadRequest) -> Result<Spec, EngineError> {
+/// The first thing that is unknown or impossible.
+pub fn common(request: &LoadRequest) -> Result<(), EngineError> {
     if let Some(name) = request.engine_options.keys().next() {
         return Err(refuse(name, "unknown to native; it has no engine options".into()));
     }
@@ -92,12 +93,20 @@ pub fn parse(request: &LoadRequest) -> Result<Spec, EngineError> {
         let why = format!("{} sessions; native takes 1 to {}", request.sessions, u16::MAX);
         return Err(refuse("sessions", why));
     }
-    no_loop(&request.options, "native")?;
+    no_loop(&request.options, "native")
+}
+
+/// Checks a whole request of `insert` or `log-buffer`.
+///
+/// # Errors
+/// The first option that is unknown or impossible.
+pub fn parse(request: &LoadRequest) -> Result<Spec, EngineError> {
+    common(request)?;
     match request.workload.as_str() {
         insert::NAME => insert_spec(&request.options).map(Spec::Insert),
         LOG_BUFFER => log_buffer_spec(&request.options).map(Spec::LogBuffer),
         other => {
-            let why = format!("native has no '{other}'; it has: {}, {LOG_BUFFER}", insert::NAME);
+            let why = format!("native has no '{other}'; it has: {}, {LOG_BUFFER}, {INDEX}", insert::NAME);
             Err(refuse("workload", why))
         }
     }
@@ -133,8 +142,7 @@ fn log_buffer_spec(options: &Options) -> Result<LogBufferSpec, EngineError> {
 }
 
 fn log_options(options: &Options) -> Result<LogOptions, EngineError> {
-    let reserve = [Reserve::Spin, Reserve::Mcs, Reserve::LockFree]
-        [word(options, "log", &["spin", "mcs", "lock-free"])?];
+    let reserve = LockKind::ALL[word(options, "log", &LockKind::WORDS)?];
     let kib = power_of_two(options, "log_buffer_kib", RING_KIB, MOST_RING_KIB)?;
     if (kib as u64) < LEAST_RING_KIB {
         return Err(refuse("log_buffer_kib", format!("{kib} is less than {LEAST_RING_KIB}")));
@@ -179,7 +187,7 @@ mod tests {
     fn absent_options_have_their_defaults() {
         let Ok(Spec::Insert(spec)) = parse(&request("insert", &[])) else { panic!("no insert") };
         assert_eq!((spec.index, spec.buckets), (Index::LockFree, 1 << 18));
-        assert_eq!(spec.log, Some(LogOptions { reserve: Reserve::Spin, ring_bytes: 8 << 20 }));
+        assert_eq!(spec.log, Some(LogOptions { reserve: LockKind::Spin, ring_bytes: 8 << 20 }));
         let Ok(Spec::LogBuffer(spec)) = parse(&request("log-buffer", &[])) else { panic!("no log-buffer") };
         assert_eq!((spec.record_bytes, spec.records_per_step, spec.writer), (200, 16, true));
     }
@@ -188,14 +196,14 @@ mod tests {
     fn given_options_are_taken() {
         let options = [("index", text("locked")), ("stripes", OptionValue::Integer(4)), ("log", text("mcs"))];
         let Ok(Spec::Insert(spec)) = parse(&request("insert", &options)) else { panic!("no insert") };
-        assert_eq!((spec.index, spec.log.unwrap().reserve), (Index::Locked(4), Reserve::Mcs));
+        assert_eq!((spec.index, spec.log.unwrap().reserve), (Index::Locked(4), LockKind::Mcs));
         let Ok(Spec::Insert(spec)) = parse(&request("insert", &[("table", text("unlogged"))])) else {
             panic!("no insert")
         };
         assert_eq!(spec.log, None);
         let options = [("writer", OptionValue::Flag(false)), ("log", text("lock-free"))];
         let Ok(Spec::LogBuffer(spec)) = parse(&request("log-buffer", &options)) else { panic!("none") };
-        assert_eq!((spec.writer, spec.log.reserve), (false, Reserve::LockFree));
+        assert_eq!((spec.writer, spec.log.reserve), (false, LockKind::LockFree));
     }
 
     #[test]
@@ -212,7 +220,7 @@ mod tests {
             ("log-buffer", "record_bytes", whole(4), "from 8 to 65536"),
             ("log-buffer", "writer", text("no"), "neither true nor false"),
             ("log-buffer", "seed_rows", whole(8), "allowed: log,"),
-            ("logical-io", "workload", whole(8), "it has: insert, log-buffer"),
+            ("logical-io", "workload", whole(8), "it has: insert, log-buffer, index"),
         ];
         for (workload, name, value, part) in cases {
             let message = parse(&request(workload, &[(name, value)])).unwrap_err().to_string();

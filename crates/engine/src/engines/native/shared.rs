@@ -71,11 +71,11 @@ impl Shared {
 /// threads wait for each other, so the share of time spent spinning is `spin_ns` of `counted_ns`.
 pub fn counters(tally: &Tally, walked: &Walked) -> [(&'static str, u64); NAMES.len()] {
     let values = [
-        tally.spins,
-        tally.spin_ns,
-        tally.acquisitions,
-        tally.contended,
-        tally.yields,
+        tally.lock.spins,
+        tally.lock.spin_ns,
+        tally.lock.acquisitions,
+        tally.lock.contended,
+        tally.lock.yields,
         tally.bytes,
         tally.full_waits,
         walked.retries,

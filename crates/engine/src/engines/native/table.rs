@@ -33,7 +33,7 @@ pub enum Index {
     Locked(usize),
 }
 
-/// What inserts cost so far, counted by their session alone.
+/// What inserts and lookups cost so far, counted by their session alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Walked {
     /// Rows of chains that were compared.
@@ -74,26 +74,44 @@ pub enum Part {
     Added,
 }
 
-struct Stored {
-    row: Row,
+/// What a table holds.
+pub trait Keyed {
+    /// By which it is found.
+    fn key(&self) -> i64;
+}
+
+impl Keyed for Row {
+    #[inline]
+    fn key(&self) -> i64 {
+        self.c1
+    }
+}
+
+struct Stored<R> {
+    row: R,
     next: AtomicU64,
 }
 
 /// Rows of one session.
-#[derive(Default)]
-struct Heap {
-    seed: boxcar::Vec<Stored>,
-    added: boxcar::Vec<Stored>,
+struct Heap<R> {
+    seed: boxcar::Vec<Stored<R>>,
+    added: boxcar::Vec<Stored<R>>,
+}
+
+impl<R> Default for Heap<R> {
+    fn default() -> Self {
+        Self { seed: boxcar::Vec::new(), added: boxcar::Vec::new() }
+    }
 }
 
 /// The table. Inserts need a shared reference; [`Table::put_back`] needs it alone.
-pub struct Table {
+pub struct Table<R = Row> {
     heads: Box<[AtomicU64]>,
     locks: Box<[Padded<Mutex<()>>]>,
-    heaps: Box<[Padded<Heap>]>,
+    heaps: Box<[Padded<Heap<R>>]>,
 }
 
-impl Table {
+impl<R: Keyed> Table<R> {
     /// An empty table with this many chains, a power of two. Its heads are touched here, and so lie
     /// where the calling thread runs.
     pub fn new(index: Index, buckets: usize, sessions: usize) -> Self {
@@ -110,8 +128,9 @@ impl Table {
 
     /// Inserts a row for a session. Gives `false`, and inserts nothing, where its key is there.
     #[inline]
-    pub fn insert(&self, part: Part, session: usize, row: Row, walked: &mut Walked) -> bool {
-        let bucket = hash(row.c1) as usize & (self.heads.len() - 1);
+    pub fn insert(&self, part: Part, session: usize, row: R, walked: &mut Walked) -> bool {
+        let key = row.key();
+        let bucket = hash(key) as usize & (self.heads.len() - 1);
         match self.locks.len() {
             0 => self.insert_lock_free(part, session, bucket, row, walked),
             stripes => {
@@ -124,7 +143,7 @@ impl Table {
                     }
                 });
                 let head = self.heads[bucket].load(Ordering::Relaxed);
-                if self.chain_has(row.c1, head, NONE, walked) {
+                if self.chain_has(key, head, NONE, walked) {
                     return false;
                 }
                 let at = self.append(part, session, row, head);
@@ -140,10 +159,10 @@ impl Table {
         part: Part,
         session: usize,
         bucket: usize,
-        row: Row,
+        row: R,
         walked: &mut Walked,
     ) -> bool {
-        let key = row.c1;
+        let key = row.key();
         // Acquire here and Release below: who finds a row by a head sees its content and its next.
         let mut seen = self.heads[bucket].load(Ordering::Acquire);
         if self.chain_has(key, seen, NONE, walked) {
@@ -173,7 +192,7 @@ impl Table {
         while address != end {
             let Some(stored) = self.at(address) else { return false };
             walked.chain_steps += 1;
-            if stored.row.c1 == key {
+            if stored.row.key() == key {
                 return true;
             }
             address = stored.next.load(Ordering::Relaxed);
@@ -182,7 +201,7 @@ impl Table {
     }
 
     #[inline]
-    fn append(&self, part: Part, session: usize, row: Row, next: u64) -> u64 {
+    fn append(&self, part: Part, session: usize, row: R, next: u64) -> u64 {
         let stored = Stored { row, next: AtomicU64::new(next) };
         let heap = &self.heaps[session].0;
         let (index, added) = match part {
@@ -194,7 +213,7 @@ impl Table {
 
     /// The row at an address; `None` for no row.
     #[inline]
-    fn at(&self, address: u64) -> Option<&Stored> {
+    fn at(&self, address: u64) -> Option<&Stored<R>> {
         let address = address.checked_sub(1)?;
         let heap = &self.heaps.get((address >> 1) as usize & ((1 << SESSION_BITS) - 1))?.0;
         let index = (address >> (SESSION_BITS + 1)) as usize;
@@ -205,31 +224,41 @@ impl Table {
     }
 
     /// The row with this key.
-    #[cfg(test)]
-    fn find(&self, key: i64) -> Option<&Row> {
-        let bucket = hash(key) as usize & (self.heads.len() - 1);
-        self.chain(bucket).map(|stored| &stored.row).find(|row| row.c1 == key)
+    #[inline]
+    pub fn find(&self, key: i64, walked: &mut Walked) -> Option<&R> {
+        let mut address = self.heads[hash(key) as usize & (self.heads.len() - 1)].load(Ordering::Acquire);
+        loop {
+            let stored = self.at(address)?;
+            walked.chain_steps += 1;
+            if stored.row.key() == key {
+                return Some(&stored.row);
+            }
+            address = stored.next.load(Ordering::Relaxed);
+        }
     }
 
-    fn chain(&self, bucket: usize) -> impl Iterator<Item = &Stored> {
+    fn chain(&self, bucket: usize) -> impl Iterator<Item = &Stored<R>> {
         let first = self.at(self.heads[bucket].load(Ordering::Acquire));
         std::iter::successors(first, |stored| self.at(stored.next.load(Ordering::Relaxed)))
     }
 
-    /// Everything that the index finds, counted chain by chain.
+    /// Everything that the index finds, chain by chain.
+    pub fn rows(&self) -> impl Iterator<Item = &R> {
+        (0..self.heads.len()).flat_map(|bucket| self.chain(bucket)).map(|stored| &stored.row)
+    }
+
+    /// The same, counted.
     pub fn content(&self) -> Content {
         let mut content = Content::default();
-        for bucket in 0..self.heads.len() {
-            self.chain(bucket).for_each(|stored| content.add(stored.row.c1));
-        }
+        self.rows().for_each(|row| content.add(row.key()));
         content
     }
 
     /// Touches memory for rows that a session will add, which is lost to nobody: it is used by the
     /// first rows after the next [`Table::put_back`].
-    pub fn touch(&self, session: usize, rows: u64) {
+    pub fn touch(&self, session: usize, rows: u64, blank: impl Fn() -> R) {
         for _ in 0..rows {
-            self.append(Part::Added, session, Row::new(0, 0, 0, 0, 0), NONE);
+            self.append(Part::Added, session, blank(), NONE);
         }
     }
 
@@ -241,7 +270,7 @@ impl Table {
             let mut address = self.heads[bucket].load(Ordering::Acquire);
             while is_added(address) {
                 let Some(stored) = self.at(address) else { break };
-                content.add(stored.row.c1);
+                content.add(stored.row.key());
                 address = stored.next.load(Ordering::Relaxed);
             }
             self.heads[bucket].store(address, Ordering::Release);

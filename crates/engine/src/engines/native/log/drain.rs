@@ -4,8 +4,9 @@ use std::sync::atomic::{Ordering, fence};
 use std::thread;
 use std::time::Duration;
 
+use super::super::locks::Lock;
 use super::super::record::{self, UNIT_BYTES};
-use super::{AWAKE, DOZES, IDLE, Lock, Log, LogError, Point};
+use super::{AWAKE, DOZES, IDLE, Log, LogError, Point};
 
 impl Log {
     /// Makes the calling thread the writer; before anything is appended.

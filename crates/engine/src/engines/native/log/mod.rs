@@ -14,32 +14,18 @@
 //! counted apart from spinning.
 
 mod drain;
-mod mcs;
 mod ring;
-mod spin;
 mod tally;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::thread::{self, Thread};
 
-use self::mcs::QueueLock;
 use self::ring::Ring;
-use self::spin::SpinLock;
 pub use self::tally::Tally;
+use super::locks::{Lock, LockKind};
 use super::pad::Padded;
 use super::record;
-
-/// How sessions reserve room in the log buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reserve {
-    /// Under a spinlock.
-    Spin,
-    /// Under a queue lock.
-    Mcs,
-    /// By an atomic addition.
-    LockFree,
-}
 
 /// Why the log takes no more records: what the writer said.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,13 +56,6 @@ struct Waiter {
     thread: OnceLock<Thread>,
 }
 
-#[derive(Debug)]
-enum Lock {
-    Spin(SpinLock),
-    Mcs(QueueLock),
-    None,
-}
-
 /// The log. Sessions append; one writer calls the methods that say so.
 #[derive(Debug)]
 pub struct Log {
@@ -95,14 +74,11 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log with a ring of at least this many bytes. Its memory is touched here.
-    pub fn new(reserve: Reserve, ring_bytes: usize, sessions: usize, has_writer: bool) -> Self {
+    /// An empty log with a ring of at least this many bytes, in which sessions reserve room under a lock or, without
+    /// one, by an atomic addition. Its memory is touched here.
+    pub fn new(reserve: LockKind, ring_bytes: usize, sessions: usize, has_writer: bool) -> Self {
         Self {
-            lock: match reserve {
-                Reserve::Spin => Lock::Spin(SpinLock::default()),
-                Reserve::Mcs => Lock::Mcs(QueueLock::new(sessions)),
-                Reserve::LockFree => Lock::None,
-            },
+            lock: Lock::new(reserve, sessions),
             ring: Ring::new(ring_bytes),
             drained_by_writer: has_writer,
             end: Padded::default(),
@@ -131,7 +107,7 @@ impl Log {
         let bytes = record.len() as u64;
         let end = match &self.lock {
             Lock::None => {
-                tally.acquisitions += 1;
+                tally.lock.acquisitions += 1;
                 let at = self.end.0.fetch_add(bytes, Ordering::Relaxed);
                 if !self.has_room(at + bytes, tally) {
                     self.await_room(session, at + bytes, tally)?;
@@ -151,36 +127,18 @@ impl Log {
     #[inline]
     fn append_locked(&self, session: usize, record: &[u8], tally: &mut Tally) -> Result<u64, LogError> {
         loop {
-            self.acquire(session, tally);
+            self.lock.acquire(session, &mut tally.lock);
             let at = self.end.0.load(Ordering::Relaxed);
             let end = at + record.len() as u64;
             if self.has_room(end, tally) {
                 self.ring.put(at, record, record::tag(at, record.len()));
                 // Release: who sees the end sees the record.
                 self.end.0.store(end, Ordering::Release);
-                self.release(session, tally);
+                self.lock.release(session, &mut tally.lock);
                 return Ok(end);
             }
-            self.release(session, tally);
+            self.lock.release(session, &mut tally.lock);
             self.await_room(session, end, tally)?;
-        }
-    }
-
-    #[inline]
-    fn acquire(&self, session: usize, tally: &mut Tally) {
-        match &self.lock {
-            Lock::Spin(lock) => lock.acquire(tally),
-            Lock::Mcs(lock) => lock.acquire(session, tally),
-            Lock::None => {}
-        }
-    }
-
-    #[inline]
-    fn release(&self, session: usize, tally: &mut Tally) {
-        match &self.lock {
-            Lock::Spin(lock) => lock.release(),
-            Lock::Mcs(lock) => lock.release(session, tally),
-            Lock::None => {}
         }
     }
 

@@ -1,12 +1,13 @@
 //! Tests of the log with all three ways to reserve room.
 
+use super::super::locks::LockKind;
 use super::super::record::{Draft, Head, Kind, UNIT_BYTES, read, tagged_bytes};
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
-const KINDS: [Reserve; 3] = [Reserve::Spin, Reserve::Mcs, Reserve::LockFree];
+const KINDS: [LockKind; 3] = [LockKind::Spin, LockKind::Mcs, LockKind::LockFree];
 
 const RING_BYTES: usize = 4096;
 
@@ -46,7 +47,7 @@ fn records(bytes: &[u8]) -> Vec<(usize, u64)> {
 }
 
 /// Sessions append all at once, while a writer drains; gives what was drained and the tallies.
-fn run(reserve: Reserve, ring_bytes: usize, sessions: usize, each: u64) -> (Vec<u8>, Vec<Tally>) {
+fn run(reserve: LockKind, ring_bytes: usize, sessions: usize, each: u64) -> (Vec<u8>, Vec<Tally>) {
     let log = Log::new(reserve, ring_bytes, sessions, true);
     let mut drained = Vec::new();
     let tallies = thread::scope(|scope| {
@@ -110,10 +111,12 @@ fn every_record_is_kept_once_intact_and_in_its_sessions_order() {
         }
         for tally in tallies {
             // A lock is taken once a record, and once more for each time that the ring was full.
-            let again = if reserve == Reserve::LockFree { 0 } else { tally.full_waits };
-            assert_eq!(tally.acquisitions, EACH + again, "{reserve:?}");
-            assert!(tally.contended <= tally.acquisitions && tally.contended <= tally.spins);
-            assert!(reserve != Reserve::LockFree || (tally.spins, tally.spin_ns) == (0, 0));
+            let again = if reserve == LockKind::LockFree { 0 } else { tally.full_waits };
+            assert_eq!(tally.lock.acquisitions, EACH + again, "{reserve:?}");
+            assert!(
+                tally.lock.contended <= tally.lock.acquisitions && tally.lock.contended <= tally.lock.spins
+            );
+            assert!(reserve != LockKind::LockFree || (tally.lock.spins, tally.lock.spin_ns) == (0, 0));
         }
     }
 }
@@ -124,8 +127,12 @@ fn a_session_alone_never_spins() {
         let (drained, tallies) = run(reserve, 1 << 20, 1, 1000);
         assert_eq!(records(&drained).len(), 1000);
         let tally = &tallies[0];
-        assert_eq!((tally.spins, tally.spin_ns, tally.contended, tally.yields), (0, 0, 0, 0), "{reserve:?}");
-        assert_eq!((tally.acquisitions, tally.full_waits), (1000, 0));
+        assert_eq!(
+            (tally.lock.spins, tally.lock.spin_ns, tally.lock.contended, tally.lock.yields),
+            (0, 0, 0, 0),
+            "{reserve:?}"
+        );
+        assert_eq!((tally.lock.acquisitions, tally.full_waits), (1000, 0));
     }
 }
 
@@ -137,55 +144,14 @@ fn without_a_writer_records_go_round_and_nobody_waits() {
         for number in 0..1000 {
             append(&log, 0, number, tally).unwrap();
         }
-        assert_eq!((tally.acquisitions, tally.full_waits), (1000, 0));
+        assert_eq!((tally.lock.acquisitions, tally.full_waits), (1000, 0));
         assert_eq!(log.end(), tally.bytes);
     }
 }
 
-/// A holder that is there, as long as the other session has not been seen waiting.
-#[test]
-fn a_lock_that_is_taken_is_counted_with_its_spins_and_their_time() {
-    let lock = mcs::QueueLock::new(2);
-    thread::scope(|scope| {
-        let holder = &mut Tally::default();
-        lock.acquire(0, holder);
-        let waiter = scope.spawn(|| {
-            let mut tally = Tally::default();
-            lock.acquire(1, &mut tally);
-            lock.release(1, &mut tally);
-            tally
-        });
-        while !lock.has_waiter_behind(0) {
-            thread::yield_now();
-        }
-        lock.release(0, holder);
-        let tally = waiter.join().unwrap();
-        assert_eq!((tally.acquisitions, tally.contended), (1, 1));
-        assert!(tally.spins >= 1 && tally.spin_ns > 0);
-        assert_eq!((holder.acquisitions, holder.contended, holder.spins), (1, 0, 0));
-    });
-    // Nothing tells that a session waits for the spinlock, so the holder keeps it for a while.
-    let waited = |_: u32| {
-        let lock = SpinLock::default();
-        thread::scope(|scope| {
-            lock.acquire(&mut Tally::default());
-            let waiter = scope.spawn(|| {
-                let mut tally = Tally::default();
-                lock.acquire(&mut tally);
-                tally
-            });
-            thread::sleep(std::time::Duration::from_millis(2));
-            lock.release();
-            waiter.join().unwrap()
-        })
-    };
-    let tally = (0..100).map(waited).find(|tally| tally.contended == 1).unwrap();
-    assert!(tally.acquisitions == 1 && tally.spins >= 1 && tally.spin_ns > 0);
-}
-
 #[test]
 fn lock_free_records_wait_for_those_before_them() {
-    let log = Log::new(Reserve::LockFree, RING_BYTES, 2, true);
+    let log = Log::new(LockKind::LockFree, RING_BYTES, 2, true);
     let tally = &mut Tally::default();
     // A session that has reserved and does not run.
     let late = log.end.0.fetch_add(UNIT_BYTES as u64, Ordering::Relaxed);
@@ -205,7 +171,7 @@ fn lock_free_records_wait_for_those_before_them() {
 
 #[test]
 fn a_tag_that_nobody_stored_is_an_error() {
-    let log = Log::new(Reserve::LockFree, RING_BYTES, 1, true);
+    let log = Log::new(LockKind::LockFree, RING_BYTES, 1, true);
     append(&log, 0, 0, &mut Tally::default()).unwrap();
     log.ring.put(log.end(), &[0; 64], 12_345);
     let error = log.drain(RING_BYTES, &mut Vec::new()).unwrap_err();
@@ -268,7 +234,7 @@ fn a_writer_that_fails_tells_everybody_who_waits() {
 
 #[test]
 fn commits_return_when_their_own_record_is_on_the_disk() {
-    let log = Log::new(Reserve::LockFree, RING_BYTES, 2, true);
+    let log = Log::new(LockKind::LockFree, RING_BYTES, 2, true);
     let tally = &mut Tally::default();
     let first = append(&log, 0, 0, tally).unwrap();
     let second = append(&log, 1, 0, tally).unwrap();

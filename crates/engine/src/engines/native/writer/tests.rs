@@ -1,6 +1,7 @@
 //! Tests of the log writer with real files.
 
-use super::super::log::{Reserve, Tally};
+use super::super::locks::LockKind;
+use super::super::log::Tally;
 use super::super::record::{Draft, Head, Kind};
 use super::super::table::Content;
 use super::*;
@@ -24,7 +25,7 @@ struct Running {
 
 fn start(durability: Durability) -> Running {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(Log::new(Reserve::LockFree, RING_BYTES, 12, true));
+    let log = Arc::new(Log::new(LockKind::LockFree, RING_BYTES, 12, true));
     let path = folder.path().join("x.log");
     let cpus = current_affinity().unwrap();
     let writer = LogWriter::start(Arc::clone(&log), path, &cpus, durability).unwrap();
@@ -112,7 +113,7 @@ fn a_damaged_file_is_found() {
 #[test]
 fn an_idle_writer_is_where_it_was_put_and_runs_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Arc::new(Log::new(Reserve::Mcs, RING_BYTES, 1, true));
+    let log = Arc::new(Log::new(LockKind::Mcs, RING_BYTES, 1, true));
     let cpus: CpuSet = current_affinity().unwrap().iter().last().into_iter().collect();
     let path = folder.path().join("x.log");
     let writer = LogWriter::start(Arc::clone(&log), path, &cpus, Durability::Relaxed).unwrap();
@@ -138,7 +139,7 @@ fn an_idle_writer_is_where_it_was_put_and_runs_nothing() {
 
 #[test]
 fn a_full_disk_ends_the_writer_and_tells_who_waits() {
-    let log = Log::new(Reserve::Spin, RING_BYTES, 1, true);
+    let log = Log::new(LockKind::Spin, RING_BYTES, 1, true);
     log.attach(0);
     let end = log.append(0, record(&mut Draft::new(), 0, 1), &mut Tally::default()).unwrap();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -153,7 +154,7 @@ fn a_full_disk_ends_the_writer_and_tells_who_waits() {
 fn a_writer_that_cannot_start_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let begin = |path: &str, cpus: &CpuSet| {
-        let log = Arc::new(Log::new(Reserve::Spin, RING_BYTES, 1, true));
+        let log = Arc::new(Log::new(LockKind::Spin, RING_BYTES, 1, true));
         LogWriter::start(log, folder.path().join(path), cpus, Durability::Full).map(|_| ())
     };
     let here = current_affinity().unwrap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::yield_now;
 
 use super::super::pad::Padded;
-use super::tally::Tally;
+use super::waits::Waits;
 use crate::clock;
 
 /// No session; session s is s + 1.
@@ -43,10 +43,10 @@ impl QueueLock {
 
     /// Takes the lock; times are read as in the spinlock.
     #[inline]
-    pub fn acquire(&self, session: usize, tally: &mut Tally) {
-        tally.acquisitions += 1;
+    pub fn acquire(&self, session: usize, waits: &mut Waits) {
+        waits.acquisitions += 1;
         if !self.join(session) {
-            self.wait(session, tally);
+            self.wait(session, waits);
         }
     }
 
@@ -66,16 +66,16 @@ impl QueueLock {
     }
 
     #[cold]
-    fn wait(&self, session: usize, tally: &mut Tally) {
+    fn wait(&self, session: usize, waits: &mut Waits) {
         let began_ns = clock::monotonic_ns();
         let mut looks = 1;
         while !self.is_served(session) {
             looks += 1;
-            pause(looks, tally);
+            pause(looks, waits);
         }
-        tally.contended += 1;
-        tally.spins += looks;
-        tally.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
+        waits.contended += 1;
+        waits.spins += looks;
+        waits.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
     }
 
     #[inline]
@@ -86,7 +86,7 @@ impl QueueLock {
     /// Gives the lock to the next in the queue. Where one is just joining, its last step is waited
     /// for, which counts as spinning too.
     #[inline]
-    pub fn release(&self, session: usize, tally: &mut Tally) {
+    pub fn release(&self, session: usize, waits: &mut Waits) {
         let node = &self.nodes[session].0;
         let mut next = node.next.load(Ordering::Acquire);
         if next == NOBODY {
@@ -99,33 +99,33 @@ impl QueueLock {
             if left.is_ok() {
                 return;
             }
-            next = Self::await_next(node, tally);
+            next = Self::await_next(node, waits);
         }
         self.nodes[next as usize - 1].0.waits.store(false, Ordering::Release);
     }
 
     #[cold]
-    fn await_next(node: &Node, tally: &mut Tally) -> u32 {
+    fn await_next(node: &Node, waits: &mut Waits) -> u32 {
         let began_ns = clock::monotonic_ns();
         let mut looks = 0;
         let next = loop {
             looks += 1;
             match node.next.load(Ordering::Acquire) {
-                NOBODY => pause(looks, tally),
+                NOBODY => pause(looks, waits),
                 next => break next,
             }
         };
-        tally.spins += looks;
-        tally.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
+        waits.spins += looks;
+        waits.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
         next
     }
 }
 
 #[inline]
-fn pause(looks: u64, tally: &mut Tally) {
+fn pause(looks: u64, waits: &mut Waits) {
     spin_loop();
     if looks > PATIENCE {
-        tally.yields += 1;
+        waits.yields += 1;
         yield_now();
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn sessions_are_served_in_the_order_in_which_they_came() {
         let lock = QueueLock::new(5);
-        let tally = &mut Tally::default();
+        let waits = &mut Waits::default();
         let order = [3, 0, 4, 1, 2];
         assert!(lock.join(order[0]));
         for session in &order[1..] {
@@ -156,28 +156,28 @@ mod tests {
             let waiting = |session: &usize| !lock.is_served(*session);
             let behind = order.iter().skip_while(|session| **session != now).skip(1);
             assert!(behind.clone().all(waiting));
-            lock.release(now, tally);
+            lock.release(now, waits);
             assert!(lock.is_served(next));
             assert!(behind.skip(1).all(waiting));
         }
-        lock.release(order[4], tally);
+        lock.release(order[4], waits);
         // Free again: the next one need not wait, and a second one must.
         assert!(lock.join(2) && !lock.join(3));
-        assert_eq!(*tally, Tally::default());
+        assert_eq!(*waits, Waits::default());
     }
 
     #[test]
     fn one_that_came_back_stands_at_the_end() {
         let lock = QueueLock::new(3);
-        let tally = &mut Tally::default();
+        let waits = &mut Waits::default();
         assert!(lock.join(0));
         assert!(!lock.join(1));
-        lock.release(0, tally);
+        lock.release(0, waits);
         assert!(!lock.join(2));
         assert!(!lock.join(0));
-        lock.release(1, tally);
+        lock.release(1, waits);
         assert!(lock.is_served(2) && !lock.is_served(0));
-        lock.release(2, tally);
+        lock.release(2, waits);
         assert!(lock.is_served(0));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 
 use super::super::pad::Padded;
-use super::tally::Tally;
+use super::waits::Waits;
 use crate::clock;
 
 /// Most pauses between two looks at the lock: some 5,000 cycles at the 140 cycles that a pause lasts
@@ -28,15 +28,15 @@ impl SpinLock {
     /// Takes the lock. The time spent waiting is read on the clock at its begin and, with the lock
     /// taken, at its end; where the lock is free at once no clock is read.
     #[inline]
-    pub fn acquire(&self, tally: &mut Tally) {
-        tally.acquisitions += 1;
+    pub fn acquire(&self, waits: &mut Waits) {
+        waits.acquisitions += 1;
         if self.0.0.swap(true, Ordering::Acquire) {
-            self.wait(tally);
+            self.wait(waits);
         }
     }
 
     #[cold]
-    fn wait(&self, tally: &mut Tally) {
+    fn wait(&self, waits: &mut Waits) {
         let began_ns = clock::monotonic_ns();
         let (mut pauses, mut looks) = (1, 0);
         loop {
@@ -47,13 +47,13 @@ impl SpinLock {
             (0..pauses).for_each(|_| spin_loop());
             pauses = (pauses * 2).min(MOST_PAUSES);
             if looks > PATIENCE {
-                tally.yields += 1;
+                waits.yields += 1;
                 yield_now();
             }
         }
-        tally.contended += 1;
-        tally.spins += looks;
-        tally.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
+        waits.contended += 1;
+        waits.spins += looks;
+        waits.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
     }
 
     /// Gives the lock back.

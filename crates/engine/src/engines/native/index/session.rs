@@ -1,0 +1,135 @@
+//! A session of `index`: it looks keys up, or inserts them, and does nothing else.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use threadwise_study::SessionSlice;
+
+use super::super::table::{Content, Part};
+use super::keys::{Keys, value_of};
+use super::shared::{Shared, counted, counters};
+use super::spec::{IndexSpec, Operation};
+use super::structure::{Costs, Open, wrong_value};
+use crate::worker::measure::{StepResult, closed_loop};
+use crate::{EngineError, Session, SessionRequest, Window};
+
+/// Memory of so many added rows is touched before the first slice.
+const TOUCHED_ROWS: u64 = 1 << 14;
+
+/// A session.
+pub struct IndexSession {
+    shared: Arc<Shared>,
+    spec: IndexSpec,
+    state: State,
+}
+
+/// What changes from step to step.
+struct State {
+    session: usize,
+    keys: Keys,
+    costs: Costs,
+}
+
+impl IndexSession {
+    /// Opens a session on the calling thread.
+    pub fn open(request: &SessionRequest, spec: &IndexSpec, shared: Arc<Shared>) -> Self {
+        let place = (request.session, request.sessions);
+        let keys = Keys::new(spec.key, spec.rows, spec.absent_pct, place, request.seed);
+        let state = State { session: request.session as usize, keys, costs: Costs::default() };
+        Self { shared, spec: *spec, state }
+    }
+}
+
+impl Session for IndexSession {
+    /// The index was touched when it was made; memory of rows that will be added is touched here.
+    fn warm(&mut self) -> Result<(), EngineError> {
+        if self.spec.operation == Operation::Search {
+            return Ok(());
+        }
+        let open = self.shared.structure.open();
+        open.touch(self.state.session, TOUCHED_ROWS);
+        let before = self.state.keys.clone();
+        if !matches!(open, Open::Hash(..)) {
+            let _turn = self.shared.turn();
+            self.state.insert(&open, TOUCHED_ROWS)?;
+            self.state.take_back(&open, before)?;
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (rows, operation) = (self.spec.rows_per_step, self.spec.operation);
+        let open = self.shared.structure.open();
+        let before = self.state.keys.clone();
+        let state = RefCell::new(&mut self.state);
+        let step = || {
+            let mut state = state.borrow_mut();
+            match operation {
+                Operation::Search => state.search(&open, rows)?,
+                Operation::Insert => state.insert(&open, rows)?,
+            }
+            Ok(StepResult { rows, checked: rows, wrong: 0, think_ns: 0 })
+        };
+        let mut slice = closed_loop(window, step, || Ok(counters(&state.borrow().costs)))?;
+        slice.counters.retain(|name, _| counted(name, &self.shared.structure));
+        if operation == Operation::Insert {
+            let turn = self.shared.turn();
+            let inserted = self.state.take_back(&open, before)?;
+            drop(turn);
+            self.shared.say(self.state.session, inserted);
+        }
+        Ok(slice)
+    }
+}
+
+impl State {
+    #[inline]
+    fn search(&mut self, open: &Open<'_>, rows: u64) -> Result<(), EngineError> {
+        for _ in 0..rows {
+            let (key, is_there) = self.keys.lookup();
+            let found = open.find(self.session, (key, &value_of(key)), &mut self.costs)?;
+            match found {
+                Some(true) if is_there => {}
+                None if !is_there => {}
+                Some(false) => return Err(wrong_value(key)),
+                Some(true) => {
+                    return Err(EngineError::WrongAnswer(format!("the key {key} was never stored")));
+                }
+                None => return Err(EngineError::WrongAnswer(format!("the key {key} is not found"))),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn insert(&mut self, open: &Open<'_>, rows: u64) -> Result<(), EngineError> {
+        for _ in 0..rows {
+            let key = self.keys.insert();
+            if !open.insert(Part::Added, self.session, (key, &value_of(key)), &mut self.costs)? {
+                return Err(EngineError::WrongAnswer(format!(
+                    "the key {key} is in the index already, and all keys are different"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out of a tree what was inserted since the keys were as they are given, by drawing the same keys once
+    /// more, and tells what the session inserted. A hash index is put back when all sessions are parked.
+    fn take_back(&mut self, open: &Open<'_>, mut before: Keys) -> Result<Content, EngineError> {
+        let mut content = Content::default();
+        for _ in 0..self.keys.inserted() {
+            let key = before.insert();
+            content.add(key);
+            if matches!(open, Open::Hash(..)) {
+                continue;
+            }
+            if !open.remove(self.session, (key, &value_of(key)), &mut self.costs)? {
+                return Err(EngineError::WrongAnswer(format!(
+                    "the key {key} was inserted and is not there any more, or not with its own value"
+                )));
+            }
+        }
+        self.keys.restart();
+        Ok(content)
+    }
+}

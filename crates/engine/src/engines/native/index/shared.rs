@@ -1,0 +1,77 @@
+//! What the sessions of one treatment share, and what they said that they inserted.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::super::pad::Padded;
+use super::super::table::Content;
+use super::structure::{Costs, Structure};
+use crate::clock;
+
+/// Shared by the sessions and the worker's main thread.
+pub struct Shared {
+    /// The index.
+    pub structure: Structure,
+    /// Whose turn it is behind a lock outside of windows: sessions that would all spin for it wait asleep instead.
+    turn: Mutex<()>,
+    said: Box<[Padded<Mutex<Content>>]>,
+}
+
+/// Counters of the lock.
+const OF_LOCK: [&str; 5] = ["spins", "spin_ns", "lock_acquisitions", "lock_contended", "lock_yields"];
+/// Counters of the hash index.
+const OF_HASH: [&str; 2] = ["index_retries", "chain_steps"];
+/// Time over which the others were counted.
+const COUNTED_NS: &str = "counted_ns";
+
+impl Shared {
+    /// For so many sessions.
+    pub fn new(structure: Structure, sessions: usize) -> Self {
+        Self { structure, turn: Mutex::default(), said: (0..sessions).map(|_| Padded::default()).collect() }
+    }
+
+    /// A session's turn; `None` without a lock, where all may work at once.
+    pub fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.structure.has_lock().then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A session says what it inserted in its slice.
+    pub fn say(&self, session: usize, content: Content) {
+        *self.said[session].0.lock().unwrap_or_else(PoisonError::into_inner) = content;
+    }
+
+    /// What all sessions said since this was last asked.
+    pub fn take_said(&self) -> Content {
+        let taken = self
+            .said
+            .iter()
+            .map(|said| std::mem::take(&mut *said.0.lock().unwrap_or_else(PoisonError::into_inner)));
+        taken.fold(Content::default(), Content::plus)
+    }
+}
+
+/// A session's counters by name.
+pub fn counters(costs: &Costs) -> [(&'static str, u64); 8] {
+    let Costs { waits, walked } = costs;
+    let [spins, spin_ns, acquisitions, contended, yields] = OF_LOCK;
+    let [retries, steps] = OF_HASH;
+    [
+        (spins, waits.spins),
+        (spin_ns, waits.spin_ns),
+        (acquisitions, waits.acquisitions),
+        (contended, waits.contended),
+        (yields, waits.yields),
+        (retries, walked.retries),
+        (steps, walked.chain_steps),
+        (COUNTED_NS, clock::monotonic_ns()),
+    ]
+}
+
+/// Whether an index has what a counter counts: one without a lock has no spins, and what `scc` waits for inside is not
+/// known.
+pub fn counted(name: &str, structure: &Structure) -> bool {
+    match name {
+        _ if OF_LOCK.contains(&name) || name == COUNTED_NS => structure.has_lock(),
+        _ if OF_HASH.contains(&name) => matches!(structure, Structure::Hash(..)),
+        _ => true,
+    }
+}

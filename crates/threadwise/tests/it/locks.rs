@@ -1,0 +1,68 @@
+//! The preset `locks`: what it has on this machine, measured for a moment, and what its report says.
+
+use crate::harness::Lab;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use threadwise_store::Store;
+use threadwise_study::OptionValue;
+
+const FILE: &str = "s.threadwise";
+
+fn small() -> Vec<&'static str> {
+    let shape =
+        ["--blocks", "2", "--rounds", "2", "--slice", "5ms", "--rewarm", "1ms", "--set", "rows=20000"];
+    let quiet = ["--allow-busy", "--no-html", "--no-probe", "--seed", "4", "-o", FILE];
+    ["run", "locks"].into_iter().chain(shape).chain(quiet).collect()
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap()
+}
+
+#[test]
+fn every_lock_operation_and_order_is_measured_and_every_gain_stands_in_one_table() {
+    let lab = Lab::new();
+    let said = lab.ok(&small());
+    let store = Store::open(&lab.path().join(FILE)).unwrap();
+    let study = store.study();
+    let groups: BTreeSet<&str> = study.groups().into_iter().collect();
+    assert_eq!(groups.len(), 12, "{groups:?}");
+    for run in store.runs().unwrap() {
+        assert!(run.status.is_valid(), "{run:?}");
+        let (_, treatment) = study.treatment(&run.treatment).unwrap();
+        let has_lock = treatment.options["lock"] != OptionValue::Text("lock-free".to_owned());
+        for session in run.slices.iter().flat_map(|slice| &slice.sessions).filter(|one| one.steps > 0) {
+            let taken = session.counters.get("lock_acquisitions").copied();
+            assert_eq!(taken, has_lock.then_some(session.rows), "{}", treatment.name);
+            assert_eq!((session.answers_checked, session.answers_wrong), (session.rows, 0));
+        }
+    }
+    let json: Value = serde_json::from_str(&lab.ok(&["report", FILE, "--json"]).stdout).unwrap();
+    let (gains, pairs) = (&json["lock_gains"]["gains"], &json["lock_gains"]["pairs"]);
+    let gains = gains.as_array().unwrap();
+    let of: BTreeSet<&str> = gains.iter().map(|gain| text(gain, "of")).collect();
+    // What a machine lacks is the same under every lock.
+    assert_eq!(gains.len(), 12 * of.len(), "{of:?}");
+    // Of each of four combinations three pairs of locks; a pair without rows in any block has no ratio.
+    assert_eq!(pairs.as_array().unwrap().len(), 12 * of.len());
+    let named: BTreeSet<&str> = gains.iter().map(|gain| text(gain, "comparison")).collect();
+    let estimates = json["estimates"].as_array().unwrap();
+    assert!(named.iter().all(|name| estimates.iter().any(|one| text(one, "name") == *name)));
+    assert!(said.stdout.contains("Gains by kind of lock"), "{}", said.stdout);
+    let heading = of.first().unwrap();
+    assert!(said.stdout.contains(heading), "{heading}: {}", said.stdout);
+}
+
+#[test]
+fn what_an_index_cannot_have_is_refused_before_anything_is_made() {
+    let lab = Lab::new();
+    let refused = |more: &[&str], part: &str| {
+        let said = lab.run(&[&small()[..], more].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(part), "{}", said.stderr);
+        assert!(!lab.path().join(FILE).exists());
+    };
+    refused(&["--set", "lock=mutex"], "spin, mcs, lock-free");
+    refused(&["--set", "structure=trie"], "b-tree, hash");
+    refused(&["--set", "buckets=8"], "allowed: operation");
+}
