@@ -110,8 +110,8 @@ fn said(mhz: impl Fn(&str, u32) -> f64) -> Option<String> {
 fn a_clock_is_the_same_within_its_bound_or_other_or_nothing_is_said() {
     // Blocks 0.4% apart, the same in both treatments but for 0.1% in every other one.
     let wobble = |name: &str, block: u32| {
-        let own = if name == "T" && block.is_multiple_of(2) { 1.001 } else { 1.0 };
-        3000.0 * (1.0 + 0.004 * f64::from(block % 3)) * own
+        let more = if name == "T" && block.is_multiple_of(2) { 1.001 } else { 1.0 };
+        3000.0 * (1.0 + 0.004 * f64::from(block % 3)) * more
     };
     let same = said(wobble).unwrap();
     assert!(

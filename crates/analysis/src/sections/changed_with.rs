@@ -56,7 +56,7 @@ fn tested(changed: &ChangedWith) -> Prose {
         return prose!("Whether any moves with the ratio is not tested: {}.", why);
     }
     if changed.tested == 0 {
-        return "Whether any moves with the ratio is not tested: no figure that is free of the rate varies in 8 blocks or more."
+        return "Whether any moves with the ratio is not tested: no figure that is free of the rate varies in 12 blocks or more."
             .into();
     }
     let most = changed.comparisons.iter().map(|one| one.blocks).max().unwrap_or(0);

@@ -3,7 +3,9 @@
 //!
 //! Sources: Spearman, "The proof and measurement of association between two things", American Journal of Psychology 15
 //! (1904); Pitman, "Significance tests which may be applied to samples from any populations. II. The correlation
-//! coefficient test", J. R. Statist. Soc. Suppl. 4 (1937); Prais, Winsten, "Trend estimators and serial correlation", Cowles
+//! coefficient test", J. R. Statist. Soc. Suppl. 4 (1937); DiCiccio, Romano, "Robust permutation tests for correlation and
+//! regression coefficients", J. American Statistical Association 112 (2017), for what is compared (studentized, so that blocks in
+//! which both series scatter by more are no link); Prais, Winsten, "Trend estimators and serial correlation", Cowles
 //! Commission discussion paper 383 (1954), for taking out AR(1); Besag, Clifford, "Sequential Monte Carlo p-values",
 //! Biometrika 78 (1991), for drawing no more permutations than a decision takes; Bonett, Wright, "Sample size requirements
 //! for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000), for the interval; Fieller, Hartley,
@@ -14,8 +16,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Fewest pairs of which anything is said.
-pub const MIN_PAIRS: usize = 8;
+/// Fewest pairs of which anything is said: with fewer so many orders keep all signs that no p is small.
+pub const MIN_PAIRS: usize = 12;
 /// Most permutations that are drawn; the smallest p is one in so many and one.
 const MOST_DRAWN: u32 = 9_999;
 /// Drawing ends when so many are as far as what was seen.
@@ -25,6 +27,9 @@ const ENOUGH: u32 = 25;
 pub const PLAIN_STRENGTH: f64 = 0.7;
 /// Probability with which it is to be shown.
 const POWER: f64 = 0.8;
+/// What stands for the variance of z times n − 3: 1.06 of Spearman's by Fieller, Hartley and Pearson, and what studentizing
+/// costs, by simulation (docs/METHODOLOGY.md, "Checked").
+const VARIANCE: f64 = 1.5;
 
 /// Which correlations are evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub struct Association {
 ///
 /// `rho` is the lag-1 correlation of `y`, which is taken out of both: what is left of `y` may be permuted if it does not
 /// depend on `x`, however `x` is correlated with itself. No normality is assumed, and the ranks hold off disturbed blocks.
+/// What is permuted is the studentized correlation, so that p holds also where `x` and `y` depend on each other without being
+/// correlated, such as where both scatter by more in some blocks.
 /// The interval is at level 1 − `alpha`; permutations are ChaCha8's of `seed`.
 ///
 /// Degenerate cases: fewer than [`MIN_PAIRS`] pairs, series of different lengths, values that are not finite, or a series
@@ -65,23 +72,26 @@ pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed:
     }
     let (x, mut y) =
         (centred_ranks(&without_neighbours(x, rho))?, centred_ranks(&without_neighbours(y, rho))?);
+    let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
     let product = |y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
-    let scale = (product(&x) * y.iter().map(|y| y * y).sum::<f64>()).sqrt();
-    let seen = product(&y);
-    let correlation = (seen / scale).clamp(-1.0, 1.0);
-    let side = |product: f64| match tail {
-        Tail::Both => product.abs(),
-        Tail::Above => product,
-        Tail::Below => -product,
+    let correlation = (product(&y) / (squares(&x) * squares(&y)).sqrt()).clamp(-1.0, 1.0);
+    let statistic = |y: &[f64]| {
+        let scale = x.iter().zip(y).map(|(x, y)| (x * y).powi(2)).sum::<f64>().sqrt();
+        let studentized = product(y) / scale.max(f64::MIN_POSITIVE);
+        match tail {
+            Tail::Both => studentized.abs(),
+            Tail::Above => studentized,
+            Tail::Below => -studentized,
+        }
     };
     // Sums of the same numbers in another order differ in the last digits: equal is "as far".
-    let reach = side(seen) - 1e-9 * scale;
+    let reach = statistic(&y) - 1e-9;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut hits, mut drawn) = (0, 0);
     while drawn < MOST_DRAWN && hits < ENOUGH {
         shuffle(&mut y, &mut random);
         drawn += 1;
-        hits += u32::from(side(product(&y)) >= reach);
+        hits += u32::from(statistic(&y) >= reach);
     }
     let p = match hits {
         ENOUGH => f64::from(ENOUGH) / f64::from(drawn),
@@ -92,10 +102,10 @@ pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed:
 }
 
 /// Blocks with which a correlation of [`PLAIN_STRENGTH`] is shown in four of five studies where `family` of them are judged
-/// together at `alpha`: Fisher's z with 1.06 / (n − 3) for its variance.
+/// together at `alpha`: Fisher's z with [`VARIANCE`] / (n − 3) for its variance.
 pub fn blocks_needed(family: usize, alpha: f64) -> u32 {
     let z = normal_quantile(1.0 - alpha / 2.0 / family.max(1) as f64) + normal_quantile(POWER);
-    (3.0 + 1.06 * (z / PLAIN_STRENGTH.atanh()).powi(2)).ceil() as u32
+    (3.0 + VARIANCE * (z / PLAIN_STRENGTH.atanh()).powi(2)).ceil() as u32
 }
 
 /// Quantile of the standard normal distribution.
@@ -157,7 +167,8 @@ mod tests {
     use super::*;
     use crate::statistics::Normal;
 
-    const RISING: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    const RISING: [f64; 16] =
+        [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0];
 
     fn of(x: &[f64], y: &[f64], tail: Tail) -> Association {
         association(x, y, 0.0, tail, 0.05, 1).unwrap()
@@ -171,7 +182,7 @@ mod tests {
         let mut exchanged = RISING;
         exchanged.swap(3, 4);
         let got = of(&RISING, &exchanged, Tail::Both).correlation;
-        assert!((got - (1.0 - 12.0 / 504.0)).abs() < 1e-12, "{got}");
+        assert!((got - (1.0 - 12.0 / 4080.0)).abs() < 1e-12, "{got}");
         // Of logarithms, squares and whatever rises: the same.
         let cubes = exchanged.map(|value: f64| value.powi(3));
         assert_eq!(of(&RISING, &cubes, Tail::Both).correlation, got);
@@ -181,8 +192,20 @@ mod tests {
     fn a_tail_takes_its_own_side() {
         let falling: Vec<f64> = RISING.iter().rev().copied().collect();
         let p = |tail| of(&RISING, &falling, tail).p;
-        // One order of 40,320 falls, and another one rises.
-        assert!(p(Tail::Both) <= 5e-4 && p(Tail::Below) <= 5e-4 && p(Tail::Above) > 0.99);
+        assert!(p(Tail::Both) <= 1e-3 && p(Tail::Below) <= 1e-3 && p(Tail::Above) > 0.99);
+    }
+
+    #[test]
+    fn what_scatters_together_is_not_what_moves_together() {
+        let mut random = Normal::new(7);
+        let one = |seed: u64| {
+            let size: Vec<f64> = (0..64).map(|_| if random.uniform() < 0.2 { 5.0 } else { 1.0 }).collect();
+            let mut series = || size.iter().map(|size| size * random.draw()).collect::<Vec<f64>>();
+            association(&series(), &series(), 0.0, Tail::Both, 0.05, seed).unwrap().p <= 0.01
+        };
+        // 20 of 2,000, with a standard deviation of 4.4.
+        let below = (0..2000).map(one).filter(|is_below| *is_below).count();
+        assert!((8..=36).contains(&below), "{below}");
     }
 
     #[test]
@@ -228,14 +251,18 @@ mod tests {
             covered += u32::from(got.low <= truth && truth <= got.high);
             shown += u32::from(got.p <= 0.025 / 8.0);
         }
-        assert!((920..=985).contains(&covered) && (730..=880).contains(&shown), "{n}: {covered} {shown}");
+        assert!((920..=985).contains(&covered) && (760..=900).contains(&shown), "{n}: {covered} {shown}");
     }
 
     #[test]
     fn too_little_to_say() {
         let none = |x: &[f64], y: &[f64]| association(x, y, 0.0, Tail::Both, 0.05, 1).is_none();
-        assert!(none(&RISING[..7], &RISING[..7]) && none(&RISING, &[2.0; 8]) && none(&RISING, &RISING[..7]));
-        assert!(none(&RISING, &[f64::NAN, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]));
+        assert!(
+            none(&RISING[..11], &RISING[..11]) && none(&RISING, &[2.0; 16]) && none(&RISING, &RISING[..12])
+        );
+        let mut broken = RISING;
+        broken[3] = f64::NAN;
+        assert!(none(&RISING, &broken));
         assert!(blocks_needed(0, 0.05) >= 15 && blocks_needed(100, 0.05) > blocks_needed(10, 0.05));
     }
 }

@@ -24,7 +24,7 @@ struct Noise {
     disturbed: f64,
     /// Share of the blocks in which rates and figures alike scatter by three times as much.
     rough: f64,
-    /// By how much clock and rate of the first compared treatment go together.
+    /// Correlation of clock and rate of every treatment.
     link: f64,
 }
 
@@ -62,8 +62,10 @@ fn sum(a: &Numbers, b: &Numbers, sign: f64) -> Numbers {
     a.iter().zip(b).map(one).collect()
 }
 
-/// All that is tested in one study. The first entry is the clock of the first compared treatment, to which its rate is
-/// linked where there is a link.
+/// Figures that are tested of each comparison; the first is the clock, which the rate is linked to where it is to anything.
+const TESTED: usize = FREE + 2;
+
+/// All that is tested in one study, comparison by comparison.
 fn study(blocks: usize, noise: Noise, random: &mut Normal) -> Vec<Tested> {
     let is_rough: Vec<bool> = (0..blocks).map(|_| random.uniform() < noise.rough).collect();
     let mut rates = numbers(blocks, noise, &is_rough, random);
@@ -72,11 +74,9 @@ fn study(blocks: usize, noise: Noise, random: &mut Normal) -> Vec<Tested> {
         rates[2..].iter_mut().for_each(|rate| rate[block] += depth);
     }
     let free: Vec<Numbers> = (0..FREE).map(|_| numbers(blocks, noise, &is_rough, random)).collect();
-    if noise.link > 0.0 {
-        let clock = free[0][2].clone();
-        for (rate, clock) in rates[2].iter_mut().zip(clock) {
-            *rate = noise.link * clock + (1.0 - noise.link * noise.link).sqrt() * *rate;
-        }
+    let rest = (1.0 - noise.link * noise.link).sqrt();
+    for (rate, clock) in rates.iter_mut().flatten().zip(free[0].iter().flatten()) {
+        *rate = noise.link * clock + rest * *rate;
     }
     // Misses that come with rows: so many a row, whatever the rate. Interrupts that come with time: so many a second.
     let misses_per_row = numbers(blocks, noise, &is_rough, random);
@@ -103,18 +103,21 @@ fn study(blocks: usize, noise: Noise, random: &mut Normal) -> Vec<Tested> {
     all
 }
 
-/// Shares of studies in which the clock of the first treatment is named, and in which anything else is.
-fn named(blocks: usize, noise: Noise) -> (f64, f64) {
+/// Of some studies the shares in which a clock is named and in which another figure is, and that of clocks that are named.
+fn named(blocks: usize, noise: Noise) -> [f64; 3] {
     let studies = count(IN_CI);
-    let (mut clock, mut others) = (0, 0);
+    let mut counts = [0, 0, 0];
     for seed in 0..studies {
-        let tested = study(blocks, noise, &mut Normal::new(seed));
-        let links = judge_links(&tested, ALPHA, seed);
-        let shown = |at: usize| links[at].as_ref().is_some_and(|link| link.shown);
-        clock += u32::from(shown(0));
-        others += u32::from((1..links.len()).any(shown));
+        let links = judge_links(&study(blocks, noise, &mut Normal::new(seed)), ALPHA, seed);
+        let shown = |at: &usize| links[*at].as_ref().is_some_and(|link| link.shown);
+        let (clocks, others): (Vec<usize>, Vec<usize>) = (0..links.len()).partition(|at| at % TESTED == 0);
+        let of_clocks = clocks.iter().filter(|at| shown(at)).count();
+        counts[0] += usize::from(of_clocks > 0);
+        counts[1] += usize::from(others.iter().any(|at| shown(at)));
+        counts[2] += of_clocks;
     }
-    (f64::from(clock) / studies as f64, f64::from(others) / studies as f64)
+    let [clock, others, clocks] = counts.map(|count| count as f64 / studies as f64);
+    [clock, others, clocks / COMPARED as f64]
 }
 
 #[test]
@@ -127,8 +130,8 @@ fn nothing_is_named_where_nothing_is_linked() {
         ("20% of blocks three times as rough", Noise { rough: 0.2, ..QUIET }),
         ("all of it, AR(1) 0.3", Noise { ar1: 0.3, disturbed: 0.1, rough: 0.2, link: 0.0 }),
     ] {
-        for blocks in [8, 16, 32] {
-            let (clock, others) = named(blocks, noise);
+        for blocks in [12, 16, 32, 64] {
+            let [clock, others, _] = named(blocks, noise);
             println!(
                 "links, {name}, {blocks} blocks: something is named in {:.1}% or less of studies of nothing",
                 100.0 * (clock + others)
@@ -141,16 +144,18 @@ fn nothing_is_named_where_nothing_is_linked() {
 
 #[test]
 fn a_link_is_named_and_no_other() {
-    let tests = COMPARED * (FREE + 2);
-    println!("links: {} blocks are needed for {tests} tests", blocks_needed(tests, ALPHA / 2.0));
-    for (link, blocks, least) in [(0.7, 16, 0.1), (0.7, 32, 0.5), (0.9, 16, 0.5), (0.9, 32, 0.9)] {
-        let (clock, others) = named(blocks, Noise { link, disturbed: 0.1, ar1: 0.3, ..QUIET });
+    let needed = blocks_needed(COMPARED * TESTED, ALPHA / 2.0);
+    println!("links: {needed} blocks are needed for {} tests", COMPARED * TESTED);
+    let needed = needed as usize;
+    for (link, blocks, least) in [(0.7, 16, 0.05), (0.7, needed, 0.7), (0.9, 16, 0.3), (0.9, needed, 0.95)] {
+        let [_, others, clocks] = named(blocks, Noise { link, ar1: 0.3, ..QUIET });
         println!(
-            "links, a clock of which the rate has {link}, {blocks} blocks: named in {:.1}%, another figure in {:.1}%",
-            100.0 * clock,
+            "links, {link} between clock and rate, {blocks} blocks: named in {:.1}% of comparisons, another figure in {:.1}% \
+             of studies",
+            100.0 * clocks,
             100.0 * others
         );
-        assert!(clock >= least && others <= 0.05, "{link} {blocks}: {clock} {others}");
+        assert!(clocks >= least && others <= 0.05, "{link} {blocks}: {clocks} {others}");
     }
 }
 
@@ -158,9 +163,9 @@ fn a_link_is_named_and_no_other() {
 fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<PairedRatio> {
     let mut random = Normal::new(seed);
     let noise = Noise { ar1: 0.3, ..QUIET };
-    // Clocks scatter by a quarter of what rates do.
+    // Clocks scatter by a tenth of what rates do.
     let mut all = numbers(blocks, noise, &vec![false; blocks], &mut random);
-    all.iter_mut().flatten().for_each(|value| *value *= 0.25);
+    all.iter_mut().flatten().for_each(|value| *value *= 0.1);
     all[2..].iter_mut().flatten().for_each(|value| *value += truth);
     let series: Vec<Vec<f64>> = (2..COMPARED + 2).map(|top| d(&all, top, &[0, 1])).collect();
     paired(&series, &[d(&all, 1, &[0])], ALPHA).iter().flatten().map(PairedRatio::from).collect()
