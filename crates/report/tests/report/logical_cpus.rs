@@ -146,7 +146,7 @@ fn a_page_has_a_row_for_each_logical_cpu_and_one_line_for_what_is_unknown() {
         "<th scope=\"row\">20</th><td>0</td><td>4</td><td>idle sibling</td>",
         "MHz while busy",
         "W, all packages",
-        "reads/J",
+        "&#x2f;J</th>",
         "Not known: instructions per cycle: the hypervisor gives this virtual machine none",
         "<section id=\"changed-with\"",
         "clock, MHz",
