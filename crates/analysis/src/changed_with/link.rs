@@ -4,9 +4,9 @@
 //! as one family (Holm 1979, at the share of alpha that families of ratios have). Whether a difference is shown depends on
 //! the mean of d, and the test on what is around it.
 
+use super::pair::{Pair, has_difference};
 use super::quantities::{Known, Scale, Test};
 use super::types::{Compared, Explained, Form, Link};
-use super::{Pair, has_difference};
 use crate::estimate::member::Series;
 use crate::estimate::{Digest, FAMILY_SHARE, Observed};
 use crate::setting::Setting;
@@ -131,7 +131,7 @@ fn of_pair(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Tested> 
             observed.blocks.iter().flat_map(|block| sides().filter_map(|at| observed.usable(block, *at)));
         runs.filter_map(value).all(|value| value > 0.0)
     };
-    let of = |value: &dyn Fn(&Digest) -> Option<f64>, is_share: bool| {
+    let series = |value: &dyn Fn(&Digest) -> Option<f64>, is_share: bool| {
         let is_ratio = !is_share && is_above_0(value);
         let form = |run: &Digest| value(run).map(|value| if is_ratio { value.ln() } else { value });
         observed.differences(pair.top, &pair.below, &form)
@@ -140,10 +140,10 @@ fn of_pair(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Tested> 
     let forms = match &one.test {
         Test::Never => return None,
         Test::WhereCpusAreBusy if !keeps_cpus_busy(pair) => return None,
-        Test::AsItIs | Test::WhereCpusAreBusy => vec![(Form::AsItIs, of(&one.value, is_share))],
+        Test::AsItIs | Test::WhereCpusAreBusy => vec![(Form::AsItIs, series(&one.value, is_share))],
         Test::Amount(per_s) => {
             let per_row = |run: &Digest| Some(per_s(run)? / run.work().rows_per_s()?);
-            vec![(Form::PerSecond, of(per_s, is_share)), (Form::PerRow, of(&per_row, is_share))]
+            vec![(Form::PerSecond, series(per_s, is_share)), (Form::PerRow, series(&per_row, is_share))]
         }
     };
     let ratio = observed.differences(pair.top, &pair.below, &log_rate);

@@ -6,6 +6,7 @@
 //! docs/METHODOLOGY.md, "What changed with a ratio".
 
 mod link;
+mod pair;
 mod quantities;
 mod types;
 pub mod words;
@@ -17,23 +18,15 @@ pub use link::{Tested, judge_links};
 pub use types::{ChangedWith, Compared, Explained, Form, Link, Quantity};
 
 use crate::Interval;
+use crate::TreatmentSummary;
 use crate::activity::Change;
 use crate::estimate::member::sides;
 use crate::estimate::{Digest, Estimate, Observed, THROUGHPUT, paired};
 use crate::setting::Setting;
 use crate::statistics::{arithmetic, geometric, mean};
-use crate::{Answer, TreatmentSummary};
+use pair::{Pair, has_difference};
 use quantities::{Known, Scale};
-use threadwise_study::{Comparison, tpch};
-
-/// One comparison with what its sides are.
-struct Pair<'a> {
-    comparison: &'a Comparison,
-    top: usize,
-    below: Vec<usize>,
-    /// Its estimate of throughput.
-    estimate: Option<&'a Estimate>,
-}
+use threadwise_study::tpch;
 
 /// What changed with each comparison of a study; `None` where nothing is known of both sides of any.
 pub(crate) fn changed_with(
@@ -69,12 +62,6 @@ pub(crate) fn changed_with(
     comparisons.retain(|one| !one.quantities.is_empty());
     let blocks_needed = link::blocks_needed(tested as usize, setting.alpha);
     (!comparisons.is_empty()).then_some(ChangedWith { comparisons, tested, blocks_needed, not_tested })
-}
-
-/// Whether a difference of throughput is shown.
-fn has_difference(pair: &Pair<'_>) -> bool {
-    let answer = pair.estimate.map(|estimate| estimate.ratio.answer);
-    answer.is_some_and(|answer| !matches!(answer, Answer::Equivalent | Answer::Undecided))
 }
 
 /// The table of a comparison, without links.

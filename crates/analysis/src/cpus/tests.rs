@@ -42,7 +42,7 @@ fn measured(block: u32, treatment: &str, cpus: &[u32], mhz: f64) -> Run {
 /// each treatment's runs by block.
 fn runs(blocks: u32, mhz: impl Fn(&str, u32) -> f64) -> Vec<Run> {
     let of_block = |block: u32| {
-        let first = if block % 2 == 0 { 0 } else { 4 };
+        let first = if block.is_multiple_of(2) { 0 } else { 4 };
         let one = |name: &str, cpus: &[u32]| measured(block, name, cpus, mhz(name, block));
         [one("A", &[first]), one("A'", &[first]), one("T", &[first, first + 2])]
     };
@@ -123,7 +123,10 @@ fn a_clock_is_the_same_within_its_bound_or_other_or_nothing_is_said() {
     let lower = said(|name, block| wobble(name, block) * if name == "T" { 0.9 } else { 1.0 }).unwrap();
     assert_eq!(lower, "Clock of the busy logical CPUs: T 0.90x [0.90, 0.90] of that of A.");
     // Apart by 10% in every other block: neither the same nor shown to differ.
-    assert_eq!(said(|name, block| 3000.0 * if name == "T" && block % 2 == 0 { 1.1 } else { 1.0 }), None);
+    assert_eq!(
+        said(|name, block| 3000.0 * if name == "T" && block.is_multiple_of(2) { 1.1 } else { 1.0 }),
+        None
+    );
 }
 
 #[test]

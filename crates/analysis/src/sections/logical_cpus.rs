@@ -175,9 +175,9 @@ fn power(facts: &Facts<'_>, cpus: &Cpus, nouns: &Nouns) -> Option<Table> {
     );
     let row = |one: &TreatmentCpus| {
         let metric = |name: &str| facts.summary(&one.treatment).and_then(|summary| summary.metrics.get(name));
-        let of = |name: &str| one.packages.iter().find(|package| package.package == name);
+        let package = |name: &str| one.packages.iter().find(|package| package.package == name);
         let cell = |name: &&str, figure: fn(&PackageRow) -> Option<&Interval>| {
-            Cell::interval(of(name).and_then(figure))
+            Cell::interval(package(name).and_then(figure))
         };
         let whole = [
             Cell::text(&one.treatment),
