@@ -5,7 +5,8 @@ use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
 use crate::setting::Setting;
 use crate::{
-    Analysis, commands, drift, halves, lock_gains, looks, order, queries, settling, warmups, worklist,
+    Analysis, changed_with, commands, cpus, drift, halves, lock_gains, looks, order, queries, settling,
+    warmups, worklist,
 };
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
@@ -43,14 +44,17 @@ pub fn analyse_probed(
     lost_cpu::adjust(study, &observed, alpha, &mut estimates);
     let setting = Setting { study, topology, probe, alpha };
     let slices = looked_at(runs);
+    let treatments = treatments::summaries(&setting, &observed);
     let mut analysis = Analysis {
         queries: queries::queries(&setting, &observed, runs),
-        treatments: treatments::summaries(&setting, &observed),
+        changed_with: changed_with::changed_with(&setting, &observed, &treatments, &estimates),
+        treatments,
         estimates,
         noise_floors,
         blocks: observed.usable_blocks(),
         excluded_blocks: observed.left_out.clone(),
         covariates,
+        cpus: cpus::cpus(&setting, &observed, runs),
         simulated: study.is_simulated(),
         commands: None,
         worklist: None,

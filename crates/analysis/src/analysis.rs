@@ -1,6 +1,8 @@
 //! All that is estimated of a study.
 
+use crate::changed_with::ChangedWith;
 use crate::commands::Commands;
+use crate::cpus::Cpus;
 use crate::drift::Drift;
 use crate::external_arms::ExternalArms;
 use crate::halves::Halves;
@@ -34,6 +36,11 @@ pub struct Analysis {
     /// Whether the results come from a model.
     #[serde(skip)]
     pub simulated: bool,
+    /// What logical CPUs and packages did under each treatment; `None` where nothing was read of them.
+    #[serde(rename = "logical_cpus")]
+    pub cpus: Option<Cpus>,
+    /// What changed with each ratio; `None` where nothing is known of both sides of any.
+    pub changed_with: Option<ChangedWith>,
     /// Query by query, where the workload has queries.
     pub queries: Option<Queries>,
     /// Elapsed time, CPU, memory and metrics, where the workload is a command.

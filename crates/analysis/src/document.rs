@@ -3,8 +3,8 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, arms, by_state, external_arms, failures, hardware, long_windows, looks, machine, method, quota,
-    readings, time, usage,
+    activity, arms, by_state, changed_with, external_arms, failures, hardware, logical_cpus, long_windows,
+    looks, machine, method, quota, readings, time, usage,
 };
 use crate::validity::Counts;
 use crate::{Facts, published, verdict};
@@ -26,7 +26,9 @@ pub fn document(facts: &Facts<'_>) -> Document {
     sections.extend(long_windows::section(facts));
     sections.extend(looks::section(facts));
     sections.push(usage::section(facts, &nouns));
+    sections.extend(logical_cpus::section(facts, &nouns));
     sections.extend(activity::section(facts, &nouns));
+    sections.extend(changed_with::section(facts, &nouns));
     sections.extend(readings::section(facts));
     sections.push(machine::section(facts));
     sections.extend(hardware::section(facts));

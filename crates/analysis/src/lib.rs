@@ -5,8 +5,10 @@
 pub mod activity;
 mod analyse;
 mod analysis;
+pub mod changed_with;
 pub mod commands;
 pub mod compare;
+pub mod cpus;
 mod document;
 pub mod drift;
 pub mod estimate;
@@ -47,5 +49,6 @@ pub use document::document;
 pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentSummary, Unflagged};
 pub use facts::Facts;
 pub use sections::hardware::probe_document;
+pub use sections::logical_cpus::{Gap, gaps as logical_cpu_gaps};
 pub use threadwise_document::{Answer, Direction, Finding, Interval, Ratio};
 pub use verdict::{plain_verdict, verdict};

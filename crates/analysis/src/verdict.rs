@@ -1,7 +1,8 @@
 //! The verdict of a study.
 
 use crate::findings::{
-    arms, by_state, drift, external_arms, halves, long_windows, looks, lost_cpu, machine, order, quota, trust,
+    arms, by_state, clock, drift, external_arms, halves, long_windows, looks, lost_cpu, machine, order,
+    quota, trust, why,
 };
 use crate::looks::words::windows;
 use crate::words::finding;
@@ -37,6 +38,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     }
     parts.found.extend(arms);
     parts.found.extend(by_state::findings(facts));
+    parts.found.extend(why::finding_of(facts));
     if let Some(finding) = external_arms::finding_of(facts) {
         parts.lead = Some("arms");
         parts.found.insert(0, finding);
@@ -45,7 +47,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));
     let scope = parts.limits.iter().position(|finding| finding.kind == "scope");
     let scope = scope.unwrap_or(parts.limits.len());
-    let lost = lost_cpu::finding_of(facts).into_iter();
+    let lost = lost_cpu::finding_of(facts).into_iter().chain(clock::finding_of(facts));
     let found = lost.chain(drift::finding_of(facts)).chain(order::finding_of(facts));
     let found = found.chain(halves::finding_of(facts)).chain(arms::settling(facts));
     let found = found.chain(long_windows::findings(facts));

@@ -44,7 +44,7 @@ pub struct Document {
 /// Something worth saying.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// `machine`, `looks` (where slices ran), `drift`, `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
+    /// `machine`, `looks` (where slices ran), `drift`, `clock`, `why` (what moves with a ratio), `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
     /// comparisons), `long-windows` (they disagree with slices), `stalls`, `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
     /// `simulated`, `emulated`; of queries `data-size`, `queries-total`, `fastest`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list

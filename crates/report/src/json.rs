@@ -27,7 +27,7 @@ pub use watched::{WatchedCpu, WatchedLine, watched};
 use crate::{Document, Facts};
 use serde_json::{Map, Value, json};
 use threadwise_analysis::published::beside_same;
-use threadwise_analysis::{NoiseFloor, kinds};
+use threadwise_analysis::{NoiseFloor, kinds, logical_cpu_gaps};
 use threadwise_study::Study;
 
 use form::{each_object, merged, pretty};
@@ -75,6 +75,10 @@ fn analysis(facts: &Facts<'_>) -> Value {
                 fields[field] = json!(queries.plans.get(at as usize).map(|plan| &plan.name));
             }
         });
+    }
+    if let Some(cpus) = analysis.get_mut("logical_cpus").filter(|cpus| cpus.is_object()) {
+        let gaps = logical_cpu_gaps(facts);
+        cpus["gaps"] = gaps.iter().map(|gap| json!({"what": gap.what, "why": gap.why})).collect();
     }
     if let Some(commands) = analysis.get_mut("commands") {
         commands["headline"] = commands["quantities"][0]["metric"].clone();

@@ -5,7 +5,7 @@
 use super::sums::Sums;
 use super::types::Change;
 use crate::Interval;
-use crate::estimate::{paired, paired_difference};
+use crate::estimate::{Paired, paired, paired_difference};
 use threadwise_study::{Role, Study};
 
 /// The runs of a study by treatment and block, and what they are judged with.
@@ -55,7 +55,15 @@ impl Pairs<'_> {
 
     /// The changes of a family, in its order.
     pub fn changes(&self, series: &[Vec<f64>], twins: &[Vec<f64>], unit: &str) -> Vec<Option<Change>> {
-        let change = |one: crate::estimate::Paired| Change {
+        let all = paired(series, twins, self.alpha).into_iter();
+        all.map(|one| one.map(|one| Change::of(&one, unit))).collect()
+    }
+}
+
+impl Change {
+    /// A change that was judged with others, in its unit.
+    pub(crate) fn of(one: &Paired, unit: &str) -> Self {
+        Self {
             value: Interval { mean: one.mean.mean, low: one.low, high: one.high, unit: unit.to_owned() },
             adjusted_low: one.adjusted_low,
             adjusted_high: one.adjusted_high,
@@ -65,14 +73,11 @@ impl Pairs<'_> {
             family: one.family as u32,
             correlation: one.mean.correlation,
             shown: one.is_shown(),
-        };
-        paired(series, twins, self.alpha).into_iter().map(|one| one.map(change)).collect()
+        }
     }
-}
 
-impl Change {
     /// A difference of logarithms as a ratio.
-    pub(super) fn of_logarithms(self) -> Self {
+    pub(crate) fn of_logarithms(self) -> Self {
         let Interval { mean, low, high, .. } = self.value;
         Self {
             value: Interval { mean: mean.exp(), low: low.exp(), high: high.exp(), unit: "ratio".to_owned() },

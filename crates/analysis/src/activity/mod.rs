@@ -18,6 +18,7 @@ mod tests;
 
 pub use locks::{cycles_per_spin, cycles_per_spin_bound};
 pub use types::{Activity, Change, CounterRate, CpuUse, Locks, WaitShare, Waits};
+pub(crate) use waits::share as wait_share;
 pub use waits::{MAX_WAITS, MIN_SAMPLES, OTHER, RUNNING};
 
 use crate::setting::Setting;

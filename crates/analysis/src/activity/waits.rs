@@ -123,7 +123,7 @@ fn listed(names: &[String]) -> BTreeSet<&str> {
 }
 
 /// Share of one name in a run's samples; `None` where nobody sampled.
-fn share(sums: &Sums, name: &str, listed: &BTreeSet<&str>) -> Option<f64> {
+pub(crate) fn share(sums: &Sums, name: &str, listed: &BTreeSet<&str>) -> Option<f64> {
     let samples = match name {
         OTHER => rest(sums, listed),
         name => sums.counter(&format!("{PREFIX}{name}")).unwrap_or(0.0),

@@ -10,7 +10,7 @@ use super::types::THROUGHPUT;
 use super::work::Work;
 use crate::statistics::{MeanEstimate, correlation};
 use crate::{Direction, Estimate, NoiseFloor};
-use threadwise_study::{Comparison, Role, Study};
+use threadwise_study::{Comparison, Study};
 
 /// What is compared. Throughput is first: its comparisons are the study's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,16 +94,10 @@ impl Twins {
 
 /// Measures A′/A.
 pub fn twins(study: &Study, observed: &Observed) -> Twins {
+    let pairs = observed.twins(study);
     let of_group = |group: usize| {
-        let with_role = |role: Role| {
-            let found = study.treatments.iter().enumerate();
-            found
-                .filter(|(at, _)| observed.group_of[*at] == group)
-                .find(|(_, t)| t.role == role)
-                .map(|(at, _)| at)
-        };
-        let (base, twin) = (with_role(Role::Baseline), with_role(Role::BaselineTwin));
-        METRICS.map(|metric| series(study, observed, metric, twin?, &[base?]))
+        let pair = pairs.iter().find(|(twin, _)| observed.group_of[*twin] == group);
+        METRICS.map(|metric| pair.and_then(|(twin, base)| series(study, observed, metric, *twin, &[*base])))
     };
     Twins((0..observed.groups.len()).map(of_group).collect())
 }

@@ -1,5 +1,6 @@
 //! One run boiled down to the numbers that the analysis uses.
 
+use super::amounts::Amounts;
 use super::halves::Halves;
 use super::readings::Telemetry;
 use super::work::Work;
@@ -43,6 +44,8 @@ pub struct Digest {
     pub totals: Totals,
     /// What its readings say.
     pub telemetry: Telemetry,
+    /// Energy, instructions, cache misses and pages of its readings.
+    pub amounts: Amounts,
     /// What its sessions did beside their rows.
     pub activity: Sums,
 }
@@ -179,6 +182,7 @@ impl Digest {
             latency: Latency::TooFew,
             totals: Totals { wait_ns: Some(0.0), ..Totals::default() },
             telemetry: Telemetry::default(),
+            amounts: Amounts::default(),
             activity: Sums::default(),
         };
         if digest.state != State::Usable {
@@ -187,6 +191,7 @@ impl Digest {
         let assigned: CpuSet = run.cpus.iter().copied().collect();
         let left_over = left_over(&assigned, topology);
         digest.telemetry = Telemetry::of(&run.readings, &assigned);
+        digest.amounts = Amounts::of(&run.readings, &assigned);
         digest.activity = Sums::new(run, digest.telemetry.counted_mhz);
         merged.clear();
         digest.halves = Halves::of(&run.slices, rounds);
@@ -334,7 +339,7 @@ fn state(run: &Run) -> State {
 }
 
 /// Siblings of the run's own logical CPUs that are none of its own.
-fn left_over(assigned: &CpuSet, topology: Option<&Topology>) -> CpuSet {
+pub(crate) fn left_over(assigned: &CpuSet, topology: Option<&Topology>) -> CpuSet {
     let Some(topology) = topology else { return CpuSet::new() };
     let used = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
     used.flat_map(|cpu| cpu.siblings.iter()).filter(|sibling| !assigned.contains(*sibling)).collect()

@@ -10,7 +10,7 @@ use threadwise_document::Answer;
 
 /// Share of `alpha` that a family of differences gets. The rest pays for the correlation of blocks that so few of
 /// them do not show: where it is 0.3, intervals at 95% cover 93%.
-pub(super) const FAMILY_SHARE: f64 = 0.5;
+pub(crate) const FAMILY_SHARE: f64 = 0.5;
 
 /// The level at which a family of so many is begun to be tested.
 pub(crate) fn family_alpha(alpha: f64, family: usize) -> f64 {

@@ -4,6 +4,7 @@
 //! treatment one slice; d of a block is ln(treatment / baseline) of the sums over its rounds; the
 //! interval is Student's t over blocks (Georges et al. 2007; Kalibera and Jones 2013).
 
+pub(crate) mod amounts;
 mod best;
 mod bounded;
 pub(crate) mod comparisons;
@@ -17,7 +18,7 @@ pub(crate) mod member;
 mod observed;
 mod paired;
 mod power;
-mod readings;
+pub(crate) mod readings;
 mod stopped;
 pub(crate) mod treatments;
 mod types;
@@ -30,12 +31,12 @@ pub use best::{Best, Fastest, best, near_best};
 pub use bounded::{Bounded, judge_bounded};
 pub use comparisons::block_difference;
 pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
-pub(crate) use digest::Digest;
+pub(crate) use digest::{Digest, left_over};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub use guess::Guess;
 pub(crate) use guess::standard_error;
 pub use halves::Sides;
-pub(crate) use judge::family_alpha;
+pub(crate) use judge::{FAMILY_SHARE, family_alpha};
 pub use judge::{Rule, equivalence_p, judge, judge_many};
 pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
@@ -43,7 +44,7 @@ pub use paired::{Paired, PairedRatio, paired, paired_difference};
 pub use power::Power;
 pub use stopped::level_at_worst;
 pub use types::{
-    Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, THROUGHPUT, TreatmentSummary,
-    Unflagged,
+    Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, ROWS_PER_JOULE, THROUGHPUT,
+    TreatmentSummary, Unflagged,
 };
 pub use work::Work;

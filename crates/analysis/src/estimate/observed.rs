@@ -5,6 +5,8 @@
 //! it; a left-out baseline takes its group's whole block.
 
 use super::digest::{Digest, Latency, State, Surroundings};
+use super::member::Series;
+use super::paired::paired_difference;
 use crate::statistics::MergedLatency;
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
@@ -91,6 +93,30 @@ impl Observed {
     pub fn usable<'a>(&self, block: &'a Block, treatment: usize) -> Option<&'a Digest> {
         let run = block.runs[treatment].as_ref()?;
         (block.group_usable[self.group_of[treatment]] && run.is_usable()).then_some(run)
+    }
+
+    /// The treatment's number less the mean of its baselines', of every block in which all sides are usable and have one.
+    pub fn differences(&self, top: usize, below: &[usize], value: &dyn Fn(&Digest) -> Option<f64>) -> Series {
+        let mut series = Series::default();
+        for block in &self.blocks {
+            let side = |at: usize| value(self.usable(block, at)?);
+            let baselines: Option<Vec<f64>> = below.iter().map(|at| side(*at)).collect();
+            let d = baselines.and_then(|baselines| paired_difference(side(top)?, &baselines));
+            if let Some(d) = d.filter(|d| d.is_finite()) {
+                series.push(block.number, d);
+            }
+        }
+        series
+    }
+
+    /// A′ and A of each group that has both.
+    pub fn twins(&self, study: &Study) -> Vec<(usize, usize)> {
+        let with = |role: Role, group: usize| {
+            let mut all = study.treatments.iter().enumerate();
+            all.find(|(at, one)| self.group_of[*at] == group && one.role == role).map(|(at, _)| at)
+        };
+        let of_group = |group: usize| Some((with(Role::BaselineTwin, group)?, with(Role::Baseline, group)?));
+        (0..self.groups.len()).filter_map(of_group).collect()
     }
 
     fn add_block(

@@ -59,23 +59,26 @@ impl Telemetry {
     }
 }
 
-fn per(above: f64, below: f64) -> Option<f64> {
+/// A quotient of amounts; `None` where there is nothing to divide by, or an amount is below 0.
+pub(crate) fn per(above: f64, below: f64) -> Option<f64> {
     (below > 0.0 && above >= 0.0).then(|| above / below)
 }
 
-struct Readings<'a> {
-    readings: &'a [Reading],
-    assigned: &'a CpuSet,
+/// A run's readings with the logical CPUs that it was given.
+pub(crate) struct Readings<'a> {
+    pub readings: &'a [Reading],
+    pub assigned: &'a CpuSet,
 }
 
-impl Readings<'_> {
-    fn named(&self, sampler: &str, metric: &str) -> impl Iterator<Item = &Reading> {
+impl<'a> Readings<'a> {
+    /// The readings of a metric.
+    pub fn named(&self, sampler: &str, metric: &str) -> impl Iterator<Item = &'a Reading> {
         self.readings.iter().filter(move |reading| reading.sampler == sampler && reading.metric == metric)
     }
 
     /// The value that belongs to no logical CPU. Of a sampler that gives its window for each CPU the
     /// longest one.
-    fn whole(&self, sampler: &str, metric: &str) -> Option<f64> {
+    pub fn whole(&self, sampler: &str, metric: &str) -> Option<f64> {
         let whole = self.named(sampler, metric).find(|reading| reading.cpu.is_none());
         match whole {
             Some(reading) => reading.value,
@@ -87,7 +90,7 @@ impl Readings<'_> {
     }
 
     /// Known values of the run's own CPUs.
-    fn known(&self, sampler: &str, metric: &str) -> impl Iterator<Item = (u32, f64)> {
+    pub fn known(&self, sampler: &str, metric: &str) -> impl Iterator<Item = (u32, f64)> {
         self.named(sampler, metric)
             .filter_map(|reading| Some((reading.cpu?, reading.value?)))
             .filter(|(cpu, _)| self.assigned.contains(*cpu))
@@ -99,23 +102,38 @@ impl Readings<'_> {
         mean(known.map(|(_, value)| value))
     }
 
-    /// TSC · APERF / MPERF over the window, which turbostat(8) calls Bzy_MHz.
-    fn counted_mhz(&self) -> Option<f64> {
-        let window_ns = self.whole("clock", "window_ns")?;
-        // By logical CPU: a run on 512 of them has thousands of readings.
-        let by_cpu = |metric: &str| -> BTreeMap<u32, f64> { self.known("clock", metric).collect() };
-        let (mperf, tsc) = (by_cpu("mperf_cycles"), by_cpu("tsc_cycles"));
-        let counted = self.known("clock", "aperf_cycles").filter_map(|(cpu, aperf)| {
-            Some(per(*tsc.get(&cpu)?, window_ns)? * 1e3 * per(aperf, *mperf.get(&cpu)?)?)
-        });
-        mean(counted.filter(|mhz| *mhz > 0.0))
+    /// Known values by logical CPU: a run on 512 of them has thousands of readings.
+    pub fn by_cpu(&self, sampler: &str, metric: &str) -> BTreeMap<u32, f64> {
+        self.known(sampler, metric).collect()
     }
 
-    /// cpufreq's.
+    /// TSC · APERF / MPERF over the window by logical CPU, which turbostat(8) calls Bzy_MHz.
+    pub fn busy_mhz(&self) -> BTreeMap<u32, f64> {
+        let Some(window_ns) = self.whole("clock", "window_ns") else { return BTreeMap::new() };
+        let (mperf, tsc) = (self.by_cpu("clock", "mperf_cycles"), self.by_cpu("clock", "tsc_cycles"));
+        let counted = self.known("clock", "aperf_cycles").filter_map(|(cpu, aperf)| {
+            Some((cpu, per(*tsc.get(&cpu)?, window_ns)? * 1e3 * per(aperf, *mperf.get(&cpu)?)?))
+        });
+        counted.filter(|(_, mhz)| *mhz > 0.0).collect()
+    }
+
+    /// A metric of the sampler `clock` over its window in MHz by logical CPU: of `aperf_cycles` turbostat's Avg_MHz, of
+    /// `cpufreq_mhz_ns` cpufreq's figure.
+    pub fn mhz_of(&self, metric: &str) -> BTreeMap<u32, f64> {
+        let Some(window_ns) = self.whole("clock", "window_ns") else { return BTreeMap::new() };
+        // Cycles in a nanosecond are thousands of MHz; MHz times nanoseconds are MHz.
+        let scale = if metric.ends_with("_cycles") { 1e3 } else { 1.0 };
+        let known =
+            self.known("clock", metric).filter_map(|(cpu, sum)| Some((cpu, per(sum, window_ns)? * scale)));
+        known.filter(|(_, mhz)| *mhz > 0.0).collect()
+    }
+
+    fn counted_mhz(&self) -> Option<f64> {
+        mean(self.busy_mhz().into_values())
+    }
+
     fn cpufreq_mhz(&self) -> Option<f64> {
-        let window_ns = self.whole("clock", "window_ns")?;
-        let reported = self.known("clock", "cpufreq_mhz_ns").filter_map(|(_, sum)| per(sum, window_ns));
-        mean(reported.filter(|mhz| *mhz > 0.0))
+        mean(self.mhz_of("cpufreq_mhz_ns").into_values())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::digest::{Digest, Latency, State};
 use super::observed::Observed;
+use super::types::ROWS_PER_JOULE;
 use crate::activity::sums::Sums;
 use crate::activity::{Activity, activities};
 use crate::setting::Setting;
@@ -28,7 +29,7 @@ struct Metric {
 }
 
 /// Every metric of a treatment. The second argument of a value is the number of sessions.
-const METRICS: [Metric; 23] = [
+const METRICS: [Metric; 26] = [
     geometric("rows_per_s", "1/s", |run, _| run.work().rows_per_s()),
     geometric("rows_per_s_per_session", "1/s", |run, n| Some(run.work().rows_per_s()? / n)),
     geometric("logical_reads_per_s", "1/s", |run, _| {
@@ -57,6 +58,9 @@ const METRICS: [Metric; 23] = [
     arithmetic("co_runner_share", "share", |run, _| run.telemetry.co_runner()),
     arithmetic("straggler_share", "share", |run, _| run.telemetry.straggler_share),
     geometric("clock_mhz", "MHz", |run, _| run.telemetry.clock_mhz),
+    geometric("instructions_per_cycle", "1", |run, _| run.amounts.instructions_per_cycle),
+    geometric("power_w", "W", |run, _| run.amounts.power_w),
+    geometric(ROWS_PER_JOULE, "1/J", |run, _| per(run.work().rows_per_s()?, run.amounts.power_w?)),
     geometric("elapsed_ns", "ns", |run, _| per(run.totals.fixed.elapsed_ns, run.totals.fixed.windows)),
     arithmetic("idle_tail_share", "share", |run, _| {
         per(run.totals.fixed.idle_tail, run.totals.fixed.windows)

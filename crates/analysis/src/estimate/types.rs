@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 /// Name of the metric that throughput comparisons are about.
 pub const THROUGHPUT: &str = "rows_per_s";
 
+/// Name of the metric of work per energy: throughput over the power of all packages.
+pub const ROWS_PER_JOULE: &str = "rows_per_joule";
+
 /// One treatment's own numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreatmentSummary {

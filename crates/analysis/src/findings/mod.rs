@@ -6,6 +6,7 @@
 pub(crate) mod activity;
 pub(crate) mod arms;
 pub(crate) mod by_state;
+pub(crate) mod clock;
 pub(crate) mod drift;
 pub(crate) mod external_arms;
 mod facts;
@@ -21,6 +22,7 @@ pub(crate) mod scaling;
 pub(crate) mod smt;
 pub(crate) mod sweep;
 pub(crate) mod trust;
+pub(crate) mod why;
 
 #[cfg(test)]
 mod tests;

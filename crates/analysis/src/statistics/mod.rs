@@ -4,6 +4,7 @@
 //! from, and what it answers when there is too little to compute with.
 //! Sources in one place: docs/METHODOLOGY.md.
 
+pub mod association;
 pub mod average;
 pub mod change_points;
 pub mod correlation;
@@ -17,6 +18,7 @@ pub mod permutation;
 pub mod student;
 pub mod welch;
 
+pub use association::{Association, Tail, association, blocks_needed};
 pub use average::{arithmetic, geometric, mean, median, per};
 pub use false_discovery::{Discoveries, discoveries};
 pub use holm::{HolmStep, holm};

@@ -23,6 +23,7 @@ mod rules;
 mod short;
 mod until;
 mod whole;
+mod why;
 
 use noise::{Machine, QUIET};
 use rules::{ALPHA, answers, before, before_answers, means, plain_half_width, studies};

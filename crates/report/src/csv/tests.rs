@@ -83,6 +83,8 @@ fn exported(runs: &[Run]) -> String {
         excluded_blocks: Vec::new(),
         covariates: Covariates::default(),
         simulated: false,
+        cpus: None,
+        changed_with: None,
         queries: None,
         commands: None,
         worklist: None,

@@ -199,6 +199,8 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
     CPU/run: CPU time of one run of the command; busy CPUs: CPU time over elapsed time.  ▲ higher
     ▼ lower  = within the margin  ? undecided  better and worse: by what each quantity's heading says.
     engine counters (in the HTML report, and with --json): read_bytes
+    what changed beside 4 ratios: in the HTML report, and with --json. Whether any moves with the ratio
+    is not tested: whole runs and queries have no rate of slices.
     ");
 }
 

@@ -7,6 +7,7 @@ mod chromium;
 mod commands;
 mod compare;
 mod exports;
+mod logical_cpus;
 mod looks;
 mod page;
 mod probe_screen;

@@ -411,6 +411,8 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
             ..Covariates::default()
         },
         simulated: study.is_simulated(),
+        cpus: None,
+        changed_with: None,
         queries: None,
         commands: None,
         worklist: None,

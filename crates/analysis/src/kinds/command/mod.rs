@@ -5,7 +5,7 @@ pub mod sections;
 
 use crate::Facts;
 use crate::commands::{Commands as Found, SAID};
-use crate::estimate::THROUGHPUT;
+use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::trust;
 use crate::kind::Kind;
 use crate::parts::Parts;
@@ -44,6 +44,7 @@ impl Kind for Commands {
         match (metric.strip_suffix("_per_row"), metric.strip_prefix(THROUGHPUT)) {
             _ if metric.starts_with(SAID) => metric.to_owned(),
             (Some(what), _) => format!("{what}_per_run"),
+            _ if metric == ROWS_PER_JOULE => "runs_per_joule".to_owned(),
             (None, Some(rest)) => format!("runs_per_s{}", rest.replace("session", "process")),
             (None, None) => metric.to_owned(),
         }

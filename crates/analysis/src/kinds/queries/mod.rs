@@ -12,7 +12,7 @@ mod treatments;
 
 use super::rate;
 use crate::Facts;
-use crate::estimate::THROUGHPUT;
+use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::{activity, trust};
 use crate::kind::Kind;
 use crate::parts::Parts;
@@ -68,6 +68,9 @@ impl Kind for Queries {
     fn metric_name(&self, study: &Study, metric: &str) -> String {
         if let Some(what) = metric.strip_suffix("_per_row") {
             return format!("{what}_per_query");
+        }
+        if metric == ROWS_PER_JOULE {
+            return "queries_per_joule".to_owned();
         }
         let rate = if is_power(study) { "queries_per_s_geometric" } else { "queries_per_s" };
         match metric.strip_prefix(THROUGHPUT) {

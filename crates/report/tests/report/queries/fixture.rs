@@ -397,6 +397,8 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         excluded_blocks: vec![],
         covariates: Covariates::default(),
         simulated: false,
+        cpus: None,
+        changed_with: None,
         queries: Some(queries.clone()),
         commands: None,
         worklist: None,
