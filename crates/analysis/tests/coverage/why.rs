@@ -113,7 +113,7 @@ fn named(blocks: usize, noise: Noise) -> [f64; 3] {
         let (clocks, others): (Vec<usize>, Vec<usize>) = (0..links.len()).partition(|at| at % TESTED == 0);
         let of_clocks = clocks.iter().filter(|at| shown(at)).count();
         counts[0] += usize::from(of_clocks > 0);
-        counts[1] += usize::from(others.iter().any(|at| shown(at)));
+        counts[1] += usize::from(others.iter().any(shown));
         counts[2] += of_clocks;
     }
     let [clock, others, clocks] = counts.map(|count| count as f64 / studies as f64);
