@@ -413,6 +413,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         simulated: study.is_simulated(),
         cpus: None,
         changed_with: None,
+        lock_gains: None,
         queries: None,
         commands: None,
         worklist: None,

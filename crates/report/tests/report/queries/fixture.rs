@@ -399,6 +399,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         simulated: false,
         cpus: None,
         changed_with: None,
+        lock_gains: None,
         queries: Some(queries.clone()),
         commands: None,
         worklist: None,
