@@ -111,7 +111,7 @@ pub fn curves(found: Found<'_>) -> Vec<(String, DopChart)> {
         let curve = |query: &u8| curve(found, *query, &steps);
         let lines: Vec<DopLine> = found.queries.numbers.iter().filter_map(curve).collect();
         let place = name.trim_end().to_owned();
-        (place, DopChart { group: name, unit: "speed over the lowest DOP", lines })
+        (place.clone(), DopChart { group: place, unit: "speed over the lowest DOP", lines })
     };
     let has_steps = |(_, chart): &(String, DopChart)| chart.lines.iter().any(|line| line.points.len() > 2);
     ladders.into_iter().map(chart).filter(has_steps).collect()

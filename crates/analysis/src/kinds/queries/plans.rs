@@ -3,7 +3,7 @@
 use super::found::{Found, query_name, query_names};
 use crate::queries::{Change, Estimated, Outlier, PlanChange, is_different, short};
 use std::collections::BTreeSet;
-use threadwise_document::numbers::grouped;
+use threadwise_document::numbers::{grouped, significant};
 use threadwise_document::{Block, Difference, Fold, Prose, Section, Shown, SideLine, Sides, prose};
 
 /// Lines of all plans together that a page has at most: a browser, and a reader, take no more.
@@ -64,10 +64,13 @@ fn about(found: Found<'_>) -> Prose {
         true => prose!("No query has another plan than the baseline's; those below only went parallel."),
         false => prose!(
             "{} {} another plan in at least one treatment: there a ratio is one of plans too, not of hardware alone. Lines \
-             that only one side has carry − or +; operators that only move rows between threads are grey. Rows and costs behind \
-             a line are the engine's estimates, from which it chose.",
+             that only one side has carry − or +; operators that only move rows between threads are grey.{}",
             query_names(other.iter().copied()),
             if other.len() == 1 { "has" } else { "have" },
+            match found.queries.plans.iter().any(|plan| !plan.estimates.is_empty()) {
+                true => " Rows and costs behind a line are the engine's estimates, from which it chose.",
+                false => "",
+            },
         ),
     }
 }
@@ -119,7 +122,8 @@ fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
 
 /// ` · 1,234 rows, cost 5,678`, as the engine estimated; nothing where it does not say.
 fn estimated(estimates: &Estimated) -> String {
-    let number = |value: f64| if value < 1e15 { grouped(value.round() as u64) } else { format!("{value:e}") };
+    let number =
+        |value: f64| if value < 1e15 { grouped(value.round() as u64) } else { significant(value, 3) };
     let rows = estimates.rows.map(|rows| format!("{} rows", number(rows)));
     let cost = estimates.cost.map(|cost| format!("cost {}", number(cost)));
     let words: Vec<String> = rows.into_iter().chain(cost).collect();

@@ -15,7 +15,7 @@ fn said(study: &Study, rate: impl Fn(&str, &str) -> f64) -> Vec<(String, String)
 }
 
 #[test]
-fn the_lock_that_gains_more_is_named_first_and_cores_are_told_apart_from_threads() {
+fn the_lock_that_gains_more_is_named_first_and_cores_are_distinguished_from_threads() {
     let rate = |name: &str, lock: &str| match (name, lock) {
         ("two", "lock-free") => 1.5,
         ("half", "lock-free") => 2.0,

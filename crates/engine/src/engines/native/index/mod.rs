@@ -2,7 +2,7 @@
 //! lock, or without a lock, and do nothing else. So what a lock costs and what second threads give is that of the index
 //! alone: there is no log, no transaction, and no row beyond a cache line.
 //!
-//! The index is made anew for each run, by a thread on the logical CPUs of the first session: without a memory policy
+//! The index is made for each run, by a thread on the logical CPUs of the first session: without a memory policy
 //! all of it lies on that session's node, but for rows that sessions add. After every slice what was added is taken out
 //! again, and each key must still be there with its own value.
 
