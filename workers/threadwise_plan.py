@@ -3,7 +3,7 @@
 A line has the operator's name as the engine prints it, then what tells plans apart (tables, join
 type and keys, group keys, sort keys, top-N), and nothing that varies with the data's size, with
 parameters, estimates, timings or the number of threads. What the engine estimated for an operator
-may follow a tab, as `rows=N cost=N`; it counts for nothing when plans are compared. `~ ` stands before operators that only move
+may follow ` # `, as `rows=N cost=N`; it counts for nothing when plans are compared. `~ ` stands before operators that only move
 rows between threads and before the partial one of a pair of aggregates: an engine at another degree
 of parallelism adds such lines, and what stands below them moves one level in.
 """
@@ -61,7 +61,7 @@ def _duckdb_operator(node: dict[str, Any], depth: int, lines: list[str], names: 
     if "CTE Index" in info:
         parts.append(names.get(info["CTE Index"], ""))
     rows = info.get("Estimated Cardinality", "")
-    estimate = f"\trows={rows}" if rows.isdigit() else ""
+    estimate = f" # rows={rows}" if rows.isdigit() else ""
     lines.append(_line(depth, name, *parts) + estimate)
     for child in node.get("children", []):
         _duckdb_operator(child, depth + 1, lines, names)

@@ -64,12 +64,12 @@ class ClickHouse(unittest.TestCase):
 class DuckDB(unittest.TestCase):
     """duckdb_plan"""
 
-    def test_an_estimate_follows_a_tab_and_is_left_out_where_there_is_none(self) -> None:
+    def test_an_estimate_follows_the_operator_and_is_left_out_where_there_is_none(self) -> None:
         scan = {"name": "READ_PARQUET ", "children": [],
                 "extra_info": {"Projections": "l_tax", "Estimated Cardinality": "600572"}}
         root = {"name": "UNGROUPED_AGGREGATE", "children": [scan], "extra_info": {}}
         self.assertEqual(duckdb_plan([root]),
-                         "UNGROUPED_AGGREGATE\n  READ_PARQUET lineitem\trows=600572")
+                         "UNGROUPED_AGGREGATE\n  READ_PARQUET lineitem # rows=600572")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ fn a_held_plan_is_the_same_and_only_the_number_of_processes_differs() {
         let bare = |plan: Option<String>| without_estimates(&plan.unwrap());
         let estimated = one.plan.clone().unwrap();
         assert!(
-            estimated.lines().all(|line| line.contains("\trows=") && line.contains(" cost=")),
+            estimated.lines().all(|line| line.contains(" # rows=") && line.contains(" cost=")),
             "{estimated}"
         );
         let plan = bare(one.plan);

@@ -30,7 +30,7 @@ pub use external::External;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
-    Slice, without_estimates,
+    Slice, operator_and_estimates, without_estimates,
 };
 pub use option::{OptionValue, Options};
 pub use plan::{BlockPlan, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block};

@@ -200,7 +200,7 @@ pub struct QueryExecution {
     /// Rows of the answer.
     pub rows: u64,
     /// Its plan in canonical form: one line an operator, two spaces a level, `~ ` before operators
-    /// that only move rows between threads or processes; estimates of the engine behind a tab (docs/WORKER.md).
+    /// that only move rows between threads or processes; estimates of the engine behind ` # ` (docs/WORKER.md).
     pub plan: Option<String>,
     /// The engine's counters over it, unit last: `read_bytes`, `spill_bytes`.
     #[serde(default)]
@@ -210,11 +210,22 @@ pub struct QueryExecution {
     pub answer: Option<Answer>,
 }
 
-/// A plan in canonical form without the engine's estimates, which stand behind a tab in each line: two plans are the
-/// same where these texts are.
+/// What stands between an operator of a plan and the engine's estimates of it.
+const BEFORE_ESTIMATES: &str = " # ";
+
+/// A line of a plan in canonical form as its operator and the engine's estimates of it: `rows=N`, `cost=N`, or both
+/// with a space between.
+pub fn operator_and_estimates(line: &str) -> (&str, &str) {
+    let is_estimate = |word: &str| word.starts_with("rows=") || word.starts_with("cost=");
+    match line.rsplit_once(BEFORE_ESTIMATES) {
+        Some((operator, rest)) if rest.split(' ').all(is_estimate) => (operator, rest),
+        _ => (line, ""),
+    }
+}
+
+/// A plan in canonical form without the engine's estimates: two plans are the same where these texts are.
 pub fn without_estimates(plan: &str) -> String {
-    let lines = plan.lines().map(|line| line.split('\t').next().unwrap_or_default());
-    lines.flat_map(|line| [line, "\n"]).collect()
+    plan.lines().flat_map(|line| [operator_and_estimates(line).0, "\n"]).collect()
 }
 
 /// Times of one logical CPU between two readings of /proc/stat.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Cell, Table};
 use super::{Change, Estimated, Plan, PlanChange};
-use threadwise_study::without_estimates;
+use threadwise_study::{operator_and_estimates, without_estimates};
 
 /// Mark of operators that only move rows.
 const MOVES_ROWS: &str = "~ ";
@@ -164,13 +164,13 @@ pub fn bare(text: &str) -> Option<String> {
 fn estimates(text: &str) -> Vec<Estimated> {
     let of_line = |line: &str| {
         let number = |name: &str| {
-            let words = line.split('\t').nth(1)?.split(' ');
+            let words = operator_and_estimates(line).1.split(' ');
             let value: f64 = words.filter_map(|word| word.strip_prefix(name)).next()?.parse().ok()?;
             (value.is_finite() && value >= 0.0).then_some(value)
         };
         Estimated { rows: number("rows="), cost: number("cost=") }
     };
-    let lines = text.lines().filter(|line| !line.split('\t').next().unwrap_or_default().trim().is_empty());
+    let lines = text.lines().filter(|line| !operator_and_estimates(line).0.trim().is_empty());
     let all: Vec<Estimated> = lines.map(of_line).collect();
     match all.iter().any(|one| *one != Estimated::default()) {
         true => all,

@@ -67,15 +67,18 @@ mod tests {
             let said = published.statements.iter().map(|said| published.redo_statement(said));
             let commands = arms.chain(figures).chain(said).filter_map(Result::ok);
             for command in commands.chain([published.command.as_str()]) {
-                let cli = Cli::try_parse_from(command.split(' '))
-                    .unwrap_or_else(|error| panic!("{command}: {error}"));
-                let Command::Run(args) = cli.command else { panic!("{command}") };
+                let words = command.split(' ').map(|word| if word == "PID" { "4711" } else { word });
+                let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{command}: {error}"));
+                count += 1;
+                let Command::Run(args) = cli.command else {
+                    assert!(matches!(cli.command, Command::Spins(_)), "{command}");
+                    continue;
+                };
                 StudyFile::preset(args.study.as_deref().unwrap()).unwrap();
                 args.placement
                     .iter()
                     .flatten()
                     .for_each(|one| assert!(one.parse::<Placement>().is_ok(), "{command}"));
-                count += 1;
             }
         }
         assert!(count > 100, "{count}");

@@ -1,7 +1,7 @@
 //! A plan in canonical form, from `EXPLAIN (FORMAT JSON)`, and what PostgreSQL says of it besides.
 //!
 //! One line an operator: its name, then what tells plans apart, and nothing that follows the data's
-//! size, estimates, or the number of workers; the estimates stand behind a tab. `~ ` marks operators that only move rows between
+//! size, estimates, or the number of workers; the estimates stand behind ` # `. `~ ` marks operators that only move rows between
 //! processes, and the partial half of an aggregate, so that "the same plan, in parallel" is seen as
 //! such; `Parallel` before a scan or a hash is left out for the same reason.
 //!
@@ -58,11 +58,11 @@ fn write_node(node: &Value, depth: usize, text: &mut String) {
     children(node).for_each(|child| write_node(child, depth + 1, text));
 }
 
-/// What was estimated for an operator, behind a tab; nothing where EXPLAIN does not say it.
+/// What was estimated for an operator, behind its line; nothing where EXPLAIN does not say it.
 fn estimate(node: &Value) -> String {
     let number = |name: &str| node.get(name).and_then(Value::as_f64);
     match (number("Plan Rows"), number("Total Cost")) {
-        (Some(rows), Some(cost)) => format!("\trows={rows} cost={cost}"),
+        (Some(rows), Some(cost)) => format!(" # rows={rows} cost={cost}"),
         _ => String::new(),
     }
 }
@@ -198,7 +198,7 @@ mod tests {
     fn what_follows_size_and_workers_is_left_out() {
         let plan = read(PARALLEL).unwrap();
         assert_eq!((plan.planning_ns, plan.workers_planned), (1_250_000, 3));
-        let wanted = "GroupAggregate: by l_returnflag\trows=3 cost=7.5\n  ~ Gather Merge\n    ~ Partial HashAggregate: by l_returnflag\n      \
+        let wanted = "GroupAggregate: by l_returnflag # rows=3 cost=7.5\n  ~ Gather Merge\n    ~ Partial HashAggregate: by l_returnflag\n      \
                       Hash Join Semi: (orders.o_orderkey = lineitem.l_orderkey)\n        Seq Scan on orders\n        \
                       Index Scan using lineitem_pkey on lineitem l1: ((l_orderkey = $?) AND (l_shipdate > ?::date) AND \
                       (l_tax < ?))\n  [InitPlan] CTE Scan on revenue revenue_1\n";
