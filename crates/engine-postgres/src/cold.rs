@@ -295,7 +295,13 @@ mod tests {
         let before = is_cached(&file);
         evict(folder.path()).unwrap();
         if expect_storage(folder.path()).is_ok() && before == Some(true) {
-            assert_eq!(is_cached(&file), Some(false));
+            // The kernel keeps a page that another logical CPU has just put on its list, or that is being written
+            // (mm/fadvise.c, mm/truncate.c): under load the first call may leave some.
+            let goes = (0..50).any(|_| {
+                evict(folder.path()).unwrap();
+                is_cached(&file) == Some(false)
+            });
+            assert!(goes, "the file stays in the page cache");
         }
         let message = evict(&folder.path().join("gone")).unwrap_err().to_string();
         assert!(message.contains("gone") && message.contains("cache=warm"), "{message}");
