@@ -136,10 +136,11 @@ fn of_quantity(
     numbers: &[u8],
     quantity: Quantity,
 ) -> BTreeMap<u8, Ratio> {
-    let (direction, oriented): (Direction, fn(Vec<f64>) -> Vec<f64>) = match quantity {
-        Quantity::Elapsed => (Direction::HigherIsBetter, negated),
-        Quantity::Cpu => (Direction::LowerIsBetter, |d| d),
+    let direction = match quantity {
+        Quantity::Elapsed => Direction::HigherIsBetter,
+        Quantity::Cpu => Direction::LowerIsBetter,
     };
+    let oriented = |d: Vec<f64>| if quantity == Quantity::Elapsed { negated(d) } else { d };
     let single = |query: &u8| {
         let d = |top: usize, below: &[usize]| oriented(table.query(top, below, *query, quantity));
         Single { key: *query, d: d(sides.top, &sides.below), twins: twins(table, sides.top, d) }
