@@ -120,6 +120,7 @@ fn a_page_has_its_sections_in_order() {
         "table",
         "comparison",
         "queries",
+        "pairs",
         "steps",
         "core-seconds",
         "plans",
