@@ -102,7 +102,7 @@ pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed:
 }
 
 /// Blocks with which a correlation of [`PLAIN_STRENGTH`] is shown in four of five studies where `family` of them are judged
-/// together at `alpha`: Fisher's z with [`VARIANCE`] / (n − 3) for its variance.
+/// together at `alpha`: Fisher's z with `VARIANCE` / (n − 3) for its variance.
 pub fn blocks_needed(family: usize, alpha: f64) -> u32 {
     let z = normal_quantile(1.0 - alpha / 2.0 / family.max(1) as f64) + normal_quantile(POWER);
     (3.0 + VARIANCE * (z / PLAIN_STRENGTH.atanh()).powi(2)).ceil() as u32
