@@ -8,6 +8,17 @@ pub fn bare(name: &str) -> &str {
     name.split_once('/').map_or(name, |(bare, _)| bare)
 }
 
+/// Each of these once, in the order in which they come.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
 /// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
 pub fn group_words(study: &Study, group: &str) -> String {
     levels(group)

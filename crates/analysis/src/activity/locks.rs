@@ -39,8 +39,19 @@ fn counted_s(sums: &Sums) -> f64 {
     sums.counter(COUNTED_NS).map_or(sums.session_s, |counted_ns| counted_ns / 1e9)
 }
 
-/// The figures of one treatment; `None` where its engine counts no spins.
-pub(super) fn locks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>) -> Option<Locks> {
+/// Whether a treatment's sessions measured their time spinning.
+pub(super) fn measures_spins(runs: &[&Sums]) -> bool {
+    runs.iter().any(|sums| sums.counter(SPINS).is_some() && sums.counter(SPIN_NS).is_some())
+}
+
+/// The figures of one treatment; `None` where its engine counts no spins. So many treatments measured their time
+/// spinning.
+pub(super) fn locks(
+    runs: &[&Sums],
+    treatment: &Treatment,
+    setting: &Setting<'_>,
+    measured_spins: usize,
+) -> Option<Locks> {
     let alpha = setting.alpha;
     let counted: Vec<&Sums> = runs.iter().copied().filter(|sums| sums.counter(SPINS).is_some()).collect();
     if counted.is_empty() {
@@ -63,6 +74,12 @@ pub(super) fn locks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>
         spins_per_row: over_blocks(counted.iter().map(|sums| per(spins(sums), sums.rows)), "1", alpha),
         spins_per_row_change: None,
         spinning_share: over_blocks(counted.iter().map(share), "share", alpha),
+        spinning_share_joint_high: over_blocks(
+            counted.iter().map(share),
+            "share",
+            alpha / measured_spins.max(1) as f64,
+        )
+        .map(|share| share.high),
         cycles_per_spin_bound: over_blocks(all().map(bound), "cycles", alpha),
         cycles_per_spin: over_blocks(all().map(measured), "cycles", alpha),
         clock_mhz: clocks.as_ref().and_then(|clocks| mean(clocks.iter().copied())),

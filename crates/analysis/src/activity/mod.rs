@@ -30,12 +30,13 @@ pub(crate) fn activities(setting: &Setting<'_>, by_block: &[Vec<Option<&Sums>>])
     let runs: Vec<Vec<&Sums>> =
         by_block.iter().map(|blocks| blocks.iter().flatten().copied().collect()).collect();
     let names = waits::names(&runs);
+    let measured_spins = runs.iter().filter(|blocks| locks::measures_spins(blocks)).count();
     let each = runs.iter().zip(&setting.study.treatments);
     let unpaired = each.map(|(blocks, treatment)| Activity {
         waits: waits::waits(blocks, &names, setting.alpha),
         counters: counters::counters(blocks, setting),
         cpu: counters::cpu(blocks, setting.alpha),
-        locks: locks::locks(blocks, treatment, setting),
+        locks: locks::locks(blocks, treatment, setting, measured_spins),
         server_loop: blocks.iter().any(|sums| sums.counters.contains_key(counters::CLIENT_CPU))
             && blocks.iter().all(|sums| !sums.has_latency),
     });

@@ -125,6 +125,8 @@ pub struct Locks {
     /// Share of the sessions' time that they spent spinning, as measured by themselves; `None` where
     /// they did not measure it.
     pub spinning_share: Option<Interval>,
+    /// Upper end of its interval at a level at which those of all treatments that have one hold together (Bonferroni).
+    pub spinning_share_joint_high: Option<f64>,
     /// Cycles a spin as an upper bound: as if all of the time on all cores had been spent spinning.
     pub cycles_per_spin_bound: Option<Interval>,
     /// Cycles a spin from the measured time spent spinning.

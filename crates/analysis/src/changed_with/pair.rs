@@ -1,6 +1,6 @@
 //! A comparison as it is looked at here.
 
-use crate::{Answer, Estimate};
+use crate::Estimate;
 use threadwise_study::Comparison;
 
 /// One comparison with what its sides are.
@@ -17,6 +17,5 @@ pub(super) struct Pair<'a> {
 
 /// Whether a difference of throughput is shown.
 pub(super) fn has_difference(pair: &Pair<'_>) -> bool {
-    let answer = pair.estimate.map(|estimate| estimate.ratio.answer);
-    answer.is_some_and(|answer| !matches!(answer, Answer::Equivalent | Answer::Undecided))
+    pair.estimate.is_some_and(|estimate| estimate.ratio.is_different())
 }

@@ -7,6 +7,7 @@
 
 use crate::activity::{Activity, OTHER, RUNNING, sums::Sums, wait_share};
 use crate::estimate::{Digest, ROWS_PER_JOULE};
+use crate::groups::distinct;
 use crate::statistics::per;
 use std::collections::BTreeSet;
 
@@ -79,13 +80,7 @@ pub(super) fn all(waits: &[String]) -> Vec<Known> {
 /// Names of the waits of which enough was sampled in any treatment.
 pub(super) fn waits<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<String> {
     let sampled = activities.filter_map(|activity| activity.waits.as_ref()).filter(|waits| waits.enough);
-    let mut names: Vec<String> = Vec::new();
-    for share in sampled.flat_map(|waits| &waits.shares) {
-        if !names.contains(&share.name) {
-            names.push(share.name.clone());
-        }
-    }
-    names
+    distinct(sampled.flat_map(|waits| &waits.shares).map(|share| share.name.clone()))
 }
 
 fn ratio(metric: &str, unit: &'static str, value: fn(&Digest) -> Option<f64>, test: Test) -> Known {

@@ -3,6 +3,7 @@
 
 use crate::Facts;
 use crate::activity::{Change, Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
+use crate::spins::{EXPLAINED_SHARE, explained_at_most};
 use crate::words::{finding, limited};
 use crate::{Finding, TreatmentSummary};
 use threadwise_document::numbers::{counted, percent, set_percent};
@@ -11,9 +12,6 @@ use threadwise_study::Role;
 
 /// From this share of all CPU time on the client's part is reported.
 const CLIENT_REPORTED_SHARE: f64 = 0.05;
-
-/// Below this share of a loss spins do not explain it.
-const EXPLAINED_SHARE: f64 = 0.1;
 
 /// Most treatments that one finding names.
 const MAX_SHOWN: usize = 4;
@@ -178,18 +176,16 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("locks", text, &names(&evidence)))
 }
 
-/// A treatment whose spins grew and that lost much more than they can have cost. Without the time spent spinning, a
-/// share s of its sessions', its rate r over the baseline's would be r / (1 - s) at most, so that of the loss 1 - r
-/// they explain r s / ((1 - s) (1 - r)) at most; with the upper ends of both intervals.
+/// A treatment whose spins grew and that lost much more than they can have cost, by the upper ends of both intervals,
+/// which hold for all treatments together (docs/METHODOLOGY.md, "Spins that explain nothing").
 fn unexplained(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Prose> {
     let locks = summary.activity.locks.as_ref()?;
-    let grew =
-        locks.spins_per_row_change.as_ref().filter(|change| change.shown && change.value.mean > 1.0)?;
+    let change = locks.spins_per_row_change.as_ref().filter(|change| change.shown)?;
+    let grew = change.value.unit == "ratio" && change.value.mean > 1.0;
     let ratio = &facts.ratio(&summary.name).filter(|estimate| estimate.ratio.is_lower())?.ratio;
-    let (share, rate) = (locks.spinning_share.as_ref()?.high, ratio.holm_high);
-    let explained = rate * share / ((1.0 - share) * (1.0 - rate));
-    let is_small = grew.value.unit == "ratio" && (0.0..EXPLAINED_SHARE).contains(&explained) && rate < 1.0;
-    is_small.then(|| {
+    let (share, rate) = (locks.spinning_share_joint_high?, ratio.holm_high);
+    let explained = explained_at_most(rate, share).filter(|_| grew)?;
+    (explained < EXPLAINED_SHARE).then(|| {
         prose!(
             "{} spent at most {} of its time spinning, and lost at least {}",
             &summary.name,

@@ -195,7 +195,19 @@ pub fn headline(line: &str) -> String {
     line.split_once(':').map_or(line, |(what, _)| what).to_owned()
 }
 
+/// Groups whose floors are named one by one.
+const MAX_FLOORS: usize = 4;
+
 fn noise_floor(facts: &Facts<'_>) -> Prose {
+    let known = facts.analysis.noise_floors.iter().map(|floor| floor.floor).filter(|floor| floor.is_finite());
+    let shares: Vec<f64> = known.map(f64::exp_m1).collect();
+    if shares.len() > MAX_FLOORS {
+        let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        // Beyond a factor of two the figure says no more than that.
+        let end = |share: f64| if share > 1.0 { "above ±100%".into() } else { plus_minus(share) };
+        return prose!("noise floors of {} groups from {} to {}", shares.len(), end(least), end(most));
+    }
     let floor = by_group(facts, |group| {
         let floor = facts.analysis.noise_floors.iter().find(|floor| floor.group == group)?;
         // One block has no interval, so the floor is not known.

@@ -15,6 +15,7 @@ pub use types::{Gain, LockGain, LockGains};
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
 use crate::estimate::{Observed, PairedRatio, paired};
+use crate::groups::distinct;
 use crate::setting::Setting;
 use threadwise_study::{Comparison, Role, Study, Treatment, index};
 
@@ -50,13 +51,8 @@ pub(crate) fn lock_gains(setting: &Setting<'_>, observed: &Observed) -> Option<L
 
 /// Levels of the factor in the study's order.
 fn locks(study: &Study) -> Vec<&str> {
-    let mut locks: Vec<&str> = Vec::new();
-    for lock in study.treatments.iter().filter_map(|treatment| treatment.factors.get(FACTOR)) {
-        if !locks.contains(&lock.as_str()) {
-            locks.push(lock);
-        }
-    }
-    locks
+    let levels = study.treatments.iter().filter_map(|treatment| treatment.factors.get(FACTOR));
+    distinct(levels.map(String::as_str))
 }
 
 /// The ratios that say what is gained: all that a study compares, but for those to the baseline of treatments that it

@@ -49,6 +49,18 @@ pub struct Cost {
     pub share_at_140_cycles: f64,
 }
 
+/// Of the rate that was lost the part that spins explain at most: with a rate of `rate` times the baseline's and a share
+/// `spinning` of the sessions' time spent spinning, the rate without spins would be `rate / (1 - spinning)` at most. It
+/// grows with both, so that upper ends of intervals give an upper end. `None` where nothing is lost, or a figure is no
+/// share.
+pub fn explained_at_most(rate: f64, spinning: f64) -> Option<f64> {
+    let is_known = (0.0..1.0).contains(&rate) && (0.0..1.0).contains(&spinning);
+    is_known.then(|| rate * spinning / ((1.0 - spinning) * (1.0 - rate)))
+}
+
+/// Below this part of what was lost spins do not explain it.
+pub const EXPLAINED_SHARE: f64 = 0.1;
+
 impl Counted {
     /// What follows; every number has to be positive. `None` where the numbers are too large or too small for that.
     pub fn cost(&self) -> Option<Cost> {

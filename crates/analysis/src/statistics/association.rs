@@ -11,7 +11,7 @@
 //! for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65 (2000), for the interval; Fieller, Hartley,
 //! Pearson, "Tests for rank correlation coefficients", Biometrika 44 (1957), for its variance in the number of blocks.
 
-use rand::Rng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -89,7 +89,7 @@ pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed:
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut hits, mut drawn) = (0, 0);
     while drawn < MOST_DRAWN && hits < ENOUGH {
-        shuffle(&mut y, &mut random);
+        y.shuffle(&mut random);
         drawn += 1;
         hits += u32::from(statistic(&y) >= reach);
     }
@@ -151,15 +151,6 @@ fn centred_ranks(values: &[f64]) -> Option<Vec<f64>> {
         start = end;
     }
     varies(&ranks).map(|()| ranks)
-}
-
-/// Fisher and Yates's shuffle.
-fn shuffle(values: &mut [f64], random: &mut ChaCha8Rng) {
-    for at in (1..values.len()).rev() {
-        let bound = at as u64 + 1;
-        let other = (u64::from(random.next_u32()) * bound) >> 32;
-        values.swap(at, other as usize);
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod queries;
 mod real;
 mod rules;
 mod short;
+mod spins;
 mod until;
 mod whole;
 mod why;

@@ -42,6 +42,7 @@ pub fn activity(shares: &[(&str, f64)]) -> Activity {
             spins_per_row: Some(interval(31.2, "1")),
             spins_per_row_change: None,
             spinning_share: Some(interval(0.0016, "share")),
+            spinning_share_joint_high: Some(0.0017),
             cycles_per_spin_bound: Some(interval(1106.0, "cycles")),
             cycles_per_spin: Some(interval(1.77, "cycles")),
             clock_mhz: Some(2400.0),

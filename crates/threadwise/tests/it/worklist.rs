@@ -194,6 +194,14 @@ fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
         (study("oracle", ""), vec![], "sqlite, firebird"),
         (study("sqlite", &list("text\n")), vec![], "is no database of SQLite"),
         (study("sqlite", "page_size = 8192"), vec![], "page_size"),
+        (study("sqlite", "salvage = true"), vec![], "leave it out"),
+        (
+            study("sqlite", "check = \"no-such-program-here {item}\""),
+            vec!["--allow-commands"],
+            "no-such-program-here",
+        ),
+        (study("sqlite", "check = \"true {job}\""), vec!["--allow-commands"], "{job} is no placeholder"),
+        (study("sqlite", "check = \"true {item}\""), vec![], "--allow-commands"),
         (study("sqlite", "list = \"/no/such/list\""), vec![], "/no/such/list"),
     ];
     for (text, more, word) in cases {
@@ -207,6 +215,47 @@ fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
         assert!(!lab.path().join("s.threadwise").exists(), "{word}");
         nothing_is_left(&lab);
     }
+}
+
+/// A patch that every run does again, and a query that looks at one drawn file after it.
+#[test]
+fn a_patch_is_checked_by_a_command_that_looks_at_one_item() {
+    let lab = lab();
+    std::fs::write(lab.path().join("names"), "a\nb\na\n").unwrap();
+    let list = lab.path().join("names");
+    let list = list.to_str().unwrap();
+    let measured = |name: &str, check: &str, patch: &str| {
+        let quiet =
+            ["--allow-busy", "--no-probe", "--no-html", "--blocks", "2", "--jobs", "1,2", "--seed", "5"];
+        let what = ["run", "work-list", "--list", list, "--set", "settle_s=0", "--check", check, "-o", name];
+        let words = ["--", "sh", "-c", patch, "sh", "{name}"];
+        lab.run(&[&what[..], &quiet[..], &words[..]].concat())
+    };
+    let patch = "echo patched > \"$1.done\"";
+    let check = "sh -c 'grep -qx patched \"$1.done\"' sh {name}";
+    let done = measured("good.threadwise", check, patch);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let done = measured("bad.threadwise", check, "echo half > \"$1.done\"");
+    assert_ne!(done.code, Some(0), "{}", done.stdout);
+    let runs = lab.ok(&["export", "bad.threadwise", "--format", "jsonl"]).stdout;
+    for run in runs.lines().map(|run| serde_json::from_str::<Value>(run).unwrap()) {
+        assert_eq!((&run["status"], &run["kind"]), (&"failed".into(), &"wrong-answer".into()), "{run}");
+        assert!(run["message"].as_str().unwrap().contains("check: sh ended with"), "{run}");
+    }
+    nothing_is_left(&lab);
+}
+
+#[test]
+fn firebird_salvages_where_it_is_asked_to() {
+    if !is_there(RECIPES[1]) {
+        return;
+    }
+    let lab = lab();
+    let done =
+        run(&lab, &study("firebird", "files = 2\ntotal_mib = 2\nsalvage = true\npage_size = 8192"), &[]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert!(runs(&lab).iter().all(|run| run["status"] == "valid"));
+    nothing_is_left(&lab);
 }
 
 #[test]

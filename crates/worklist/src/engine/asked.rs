@@ -40,7 +40,10 @@ impl Asked {
             return Err(refuse("page_size", why));
         }
         if options.salvage && recipe.salvage.is_empty() {
-            let why = format!("the recipe '{}' has no such options: they are Firebird's", recipe.name);
+            let why = format!(
+                "the recipe '{}' has no such options, which are Firebird's: leave it out",
+                recipe.name
+            );
             return Err(refuse("salvage", why));
         }
         if let Some(words) = &options.check {

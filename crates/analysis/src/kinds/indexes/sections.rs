@@ -2,6 +2,7 @@
 
 use super::findings::estimate;
 use crate::Facts;
+use crate::groups::distinct;
 use crate::kind::Kind;
 use crate::kinds::rate::sections::comparison;
 use crate::lock_gains::{Gain, LockGain, LockGains};
@@ -32,16 +33,6 @@ pub fn answers(facts: &Facts<'_>, kind: &dyn Kind, gains: &LockGains) -> Vec<Sec
 /// What gains are of, in the study's order: a column each.
 fn compared(gains: &LockGains) -> Vec<&str> {
     distinct(gains.gains.iter().map(|gain| gain.of.as_str()))
-}
-
-fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
 }
 
 /// A row for each lock under each combination of the other levels, a column for each gain.

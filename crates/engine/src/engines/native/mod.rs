@@ -25,6 +25,7 @@ mod place;
 mod record;
 mod recovery;
 mod row;
+mod said;
 mod session;
 mod shared;
 mod table;

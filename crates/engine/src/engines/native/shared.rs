@@ -1,9 +1,9 @@
 //! What the sessions of one treatment share, and what they said that they did.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::log::{Log, Tally};
-use super::pad::Padded;
+use super::said::Said;
 use super::table::{Content, Table, Walked};
 use crate::clock;
 
@@ -13,7 +13,7 @@ pub struct Shared {
     table: RwLock<Table>,
     /// The log, where there is one.
     pub log: Option<Arc<Log>>,
-    said: Box<[Padded<Mutex<Content>>]>,
+    said: Said,
 }
 
 /// Names of the sessions' counters, in the order of [`counters`].
@@ -33,7 +33,7 @@ const NAMES: [&str; 10] = [
 impl Shared {
     /// For so many sessions.
     pub fn new(table: Table, log: Option<Arc<Log>>, sessions: usize) -> Self {
-        Self { table: RwLock::new(table), log, said: (0..sessions).map(|_| Padded::default()).collect() }
+        Self { table: RwLock::new(table), log, said: Said::new(sessions) }
     }
 
     /// The table for inserting and reading.
@@ -48,8 +48,7 @@ impl Shared {
 
     /// A session says what it has inserted since it last said so; at the end of its slice.
     pub fn say(&self, session: usize, content: Content) {
-        let mut said = self.said[session].0.lock().unwrap_or_else(PoisonError::into_inner);
-        *said = said.plus(content);
+        self.said.add(session, content);
         if let Some(log) = &self.log {
             // Its last records may lie before a writer that fell asleep at the same moment.
             log.wake_writer();
@@ -58,11 +57,7 @@ impl Shared {
 
     /// What all sessions said since this was last asked.
     pub fn take_said(&self) -> Content {
-        let taken = self
-            .said
-            .iter()
-            .map(|said| std::mem::take(&mut *said.0.lock().unwrap_or_else(PoisonError::into_inner)));
-        taken.fold(Content::default(), Content::plus)
+        self.said.take()
     }
 }
 

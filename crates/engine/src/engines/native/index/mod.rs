@@ -63,7 +63,7 @@ impl IndexAtWork {
     }
 
     fn put_back(&self) -> Result<(), EngineError> {
-        let said = self.shared.take_said();
+        let said = self.shared.said.take();
         self.shared.structure.put_back().map_or(Ok(()), |found| agree("the index's added rows", found, said))
     }
 }

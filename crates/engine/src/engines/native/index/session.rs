@@ -75,7 +75,7 @@ impl Session for IndexSession {
             let turn = self.shared.turn();
             let inserted = self.state.take_back(&open, before)?;
             drop(turn);
-            self.shared.say(self.state.session, inserted);
+            self.shared.said.add(self.state.session, inserted);
         }
         Ok(slice)
     }

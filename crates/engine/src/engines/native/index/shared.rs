@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::super::pad::Padded;
-use super::super::table::Content;
+use super::super::said::Said;
 use super::structure::{Costs, Structure};
 use crate::clock;
 
@@ -13,7 +12,8 @@ pub struct Shared {
     pub structure: Structure,
     /// Whose turn it is behind a lock outside of windows: sessions that would all spin for it wait asleep instead.
     turn: Mutex<()>,
-    said: Box<[Padded<Mutex<Content>>]>,
+    /// What sessions said that they inserted.
+    pub said: Said,
 }
 
 /// Counters of the lock.
@@ -26,26 +26,12 @@ const COUNTED_NS: &str = "counted_ns";
 impl Shared {
     /// For so many sessions.
     pub fn new(structure: Structure, sessions: usize) -> Self {
-        Self { structure, turn: Mutex::default(), said: (0..sessions).map(|_| Padded::default()).collect() }
+        Self { structure, turn: Mutex::default(), said: Said::new(sessions) }
     }
 
     /// A session's turn; `None` without a lock, where all may work at once.
     pub fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         self.structure.has_lock().then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// A session says what it inserted in its slice.
-    pub fn say(&self, session: usize, content: Content) {
-        *self.said[session].0.lock().unwrap_or_else(PoisonError::into_inner) = content;
-    }
-
-    /// What all sessions said since this was last asked.
-    pub fn take_said(&self) -> Content {
-        let taken = self
-            .said
-            .iter()
-            .map(|said| std::mem::take(&mut *said.0.lock().unwrap_or_else(PoisonError::into_inner)));
-        taken.fold(Content::default(), Content::plus)
     }
 }
 

@@ -229,7 +229,7 @@ fn a_session_says_which_key_was_wrong() {
 fn a_session_that_says_too_much_fails_the_run_and_so_does_a_row_too_many() {
     let hash = start(&[("structure", text("hash")), ("operation", text("insert"))]);
     let at_work = IndexAtWork::begin(&hash).unwrap();
-    at_work.shared.say(2, Content { rows: 1, key_sum: 0 });
+    at_work.shared.said.add(2, Content { rows: 1, key_sum: 0 });
     let error = at_work.after(&mut []).unwrap_err().to_string();
     assert!(error.contains("added rows"), "{error}");
     for start in cases(&[("operation", text("insert"))]) {
