@@ -52,8 +52,8 @@ fn is_said(blocks: usize, noise: Noise, explained: f64, random: &mut Normal) -> 
     let series: Vec<Vec<f64>> = std::iter::once(twins).chain(rates).collect();
     let ratios = answers(&means(&series));
     ratios.iter().zip(&shares).any(|(ratio, shares)| {
-        let share = arithmetic(shares, "share", ALPHA / COMPARED as f64).expect("blocks").high;
-        let explained = explained_at_most(ratio.holm_high, share);
+        let share = arithmetic(shares, "share", ALPHA / COMPARED as f64);
+        let explained = share.and_then(|share| explained_at_most(ratio.holm_high, share.high));
         ratio.is_lower() && explained.is_some_and(|explained| explained < EXPLAINED_SHARE)
     })
 }
