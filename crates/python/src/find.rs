@@ -89,6 +89,19 @@ impl Engines {
         Ok(Found { engine, python, script, generator, version })
     }
 
+    /// What runs the engine `name` where another environment has its data and its referee: in that of `python`, which needs
+    /// its package alone, or in ours.
+    ///
+    /// # Errors
+    /// Those of [`Engines::find`].
+    pub fn find_alone(&self, name: &str, python: Option<&Path>) -> Result<Found, AnalyticsError> {
+        let Some(python) = python else { return self.find(name, None) };
+        let engine = engine(name)?;
+        let (python, version) = lone_environment(engine, python)?;
+        let script = scripts::ensure(self.home())?.join(engine.script);
+        Ok(Found { engine, python, script, generator: None, version })
+    }
+
     fn ours(&self, engine: &AnalyticsEngine) -> Result<(PathBuf, Option<PathBuf>, String), AnalyticsError> {
         let name = engine.name.to_owned();
         let environment = self.environment(engine.requirements);
@@ -127,6 +140,27 @@ fn own_environment(
         )));
     };
     Ok((python, packages.generator, version.clone()))
+}
+
+/// The same of one in which only the engine itself has to be.
+fn lone_environment(engine: &AnalyticsEngine, python: &Path) -> Result<(PathBuf, String), AnalyticsError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let python = python::resolve(python.as_os_str(), &path)?;
+    let packages =
+        Packages::of(&python, engine.requirements, &AtomicBool::new(false)).map_err(AnalyticsError::Lacks)?;
+    let lacks: Vec<&str> = [engine.package, "pyarrow"]
+        .into_iter()
+        .filter(|name| !packages.versions.contains_key(*name))
+        .collect();
+    match packages.versions.get(engine.package).filter(|_| lacks.is_empty()) {
+        Some(version) => Ok((python, version.clone())),
+        None => Err(AnalyticsError::Lacks(format!(
+            "engine {}: {} lacks {}: install that there",
+            engine.name,
+            python.display(),
+            lacks.join(", ")
+        ))),
+    }
 }
 
 /// What of the packages an environment has.

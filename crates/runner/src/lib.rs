@@ -30,7 +30,7 @@ pub mod workdir;
 mod worker_process;
 
 pub use event::Event;
-pub use load::{connections, hello, known_bytes};
+pub use load::{connections, hello, known_bytes_by_device};
 pub use looks::Looks;
 pub use outcome::{Decision, Outcome, Reason};
 pub use queries::check_options;

@@ -8,8 +8,8 @@ use crate::queries::QueryData;
 use crate::settings::Settings;
 use crate::workdir::Workdir;
 use crate::worker_process::{Failure, Hello, Place, WorkerProcess};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::connections::Need;
@@ -28,8 +28,8 @@ const CONNECTION_STEP: Duration = Duration::from_millis(300);
 /// The data of a study.
 #[derive(Debug)]
 pub struct Data {
-    /// The worker that made it, where it has to stay until the study's end.
-    pub keeper: Option<WorkerProcess>,
+    /// Workers that made it and have to stay until the study's end, at most one for each instance of the engine.
+    pub keepers: Vec<WorkerProcess>,
     /// What each treatment's workers are given of it, in study order.
     pub loads: Vec<WireLoad>,
     /// Notes of the engine, each once.
@@ -44,11 +44,12 @@ impl Data {
         self.queries.iter().flat_map(|queries| &queries.notes).chain(&self.notes)
     }
 
-    /// Has the worker that stayed end what it kept. Gives what could not be ended, in one line.
-    pub fn end(self, stop: &AtomicBool) -> Option<String> {
-        let mut keeper = self.keeper?;
-        keeper.ask_to_stop();
-        keeper.stopped(stop).err().map(|failure| failure.to_string())
+    /// Has the workers that stayed end what they kept. Gives what could not be ended, in one line.
+    pub fn end(mut self, stop: &AtomicBool) -> Option<String> {
+        self.keepers.iter_mut().for_each(WorkerProcess::ask_to_stop);
+        let ended = self.keepers.into_iter().filter_map(|keeper| keeper.stopped(stop).err());
+        let left: Vec<String> = ended.map(|failure| failure.to_string()).collect();
+        (!left.is_empty()).then(|| left.join("; "))
     }
 }
 
@@ -77,11 +78,13 @@ pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
 /// What a treatment's data is made from. Treatments with the same options can share their data, and
 /// must then ask for the same number of sessions; the engine knows whether it may be shared.
 pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest {
-    let alike = study.treatments.iter().filter(|other| other.options == treatment.options);
+    let is_alike =
+        |other: &&Treatment| other.options == treatment.options && other.instance == treatment.instance;
+    let alike = study.treatments.iter().filter(is_alike);
     LoadRequest {
         workload: study.workload.clone(),
         options: treatment.options.clone(),
-        engine_options: study.engine_options.clone(),
+        engine_options: study.engine_options_of(treatment),
         data_dir: data_dir.to_owned(),
         treatment: treatment.name.clone(),
         sessions: alike.map(|other| other.sessions).max().unwrap_or(treatment.sessions),
@@ -122,9 +125,21 @@ pub fn await_connections(
     look()
 }
 
-/// Bytes that the data of all treatments takes on disk at the least, as far as the study tells: for
-/// every number of blocks a template, and a copy for each session of the treatment with most of them.
-/// 0 where nothing is known; a model has no data.
+/// Bytes that the data of all treatments takes on disk at the least, by the device that they name, as far as the study
+/// tells; 0 where nothing is known.
+pub fn known_bytes_by_device(study: &Study) -> BTreeMap<Option<&str>, u64> {
+    let mut bytes: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+    for instance in study.instances() {
+        let first = instance.first().and_then(|at| study.treatments.get(*at));
+        let device = first.and_then(|treatment| treatment.instance.device.as_deref());
+        let sum = bytes.entry(device).or_default();
+        *sum = sum.saturating_add(known_bytes(&study.only(&instance)));
+    }
+    bytes
+}
+
+/// The same of one instance of the engine: for every number of blocks a template, and a copy for each session of the
+/// treatment with most of them. A model has no data.
 pub fn known_bytes(study: &Study) -> u64 {
     let engine = study.properties();
     match study.workload.as_str() {
@@ -177,51 +192,95 @@ pub fn load_all(
     stop: &AtomicBool,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Data, RunnerError> {
+    let mut data = Data { keepers: Vec::new(), loads: Vec::new(), notes: Vec::new(), queries: None };
+    guard::check_memory(settings.planned_bytes, memory_limit)?;
+    let mut loading = Loading { loads: BTreeMap::new(), memory_bytes: 0, memory_limit, number: 0 };
+    for instance in study.instances() {
+        let loaded =
+            load_instance(&mut loading, (study, &instance), settings, (allowed, folders), stop, observer)?;
+        let new: Vec<String> = loaded.notes.into_iter().filter(|note| !data.notes.contains(note)).collect();
+        data.notes.extend(new);
+        data.keepers.extend(loaded.keeper);
+    }
+    data.loads = loading.loads.into_values().collect();
+    Ok(data)
+}
+
+/// How far loading is.
+struct Loading {
+    /// What workers are given of their data, by treatment.
+    loads: BTreeMap<usize, WireLoad>,
+    memory_bytes: u64,
+    memory_limit: u64,
+    number: usize,
+}
+
+/// An instance's data.
+struct LoadedInstance {
+    keeper: Option<WorkerProcess>,
+    notes: Vec<String>,
+}
+
+/// Makes the data of an instance's treatments, with one worker.
+fn load_instance(
+    loading: &mut Loading,
+    (study, instance): (&Study, &[usize]),
+    settings: &Settings,
+    (allowed, folders): (&CpuSet, Folders<'_>),
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Result<LoadedInstance, RunnerError> {
     let fail = |treatment: &Treatment, failure: Failure| match failure.is_stop() {
         true => RunnerError::Stopped,
         false => RunnerError::Load { treatment: treatment.name.clone(), failure },
     };
-    let mut data = Data { keeper: None, loads: Vec::new(), notes: Vec::new(), queries: None };
-    let mut keep = false;
-    let Some(first) = study.treatments.first() else { return Ok(data) };
-    guard::check_memory(settings.planned_bytes, memory_limit)?;
-    let planned = settings.planned_bytes.max(known_bytes(study));
-    guard::check_disk(folders.data, planned, guard::read_free_bytes(folders.data))?;
-    let log = folders.logs.join("load.log");
+    let treatments = || instance.iter().filter_map(|at| Some((*at, study.treatments.get(*at)?)));
+    let mut loaded = LoadedInstance { keeper: None, notes: Vec::new() };
+    let Some((at, first)) = treatments().next() else { return Ok(loaded) };
+    let folder = folders.instances.get(at).map_or(folders.data, PathBuf::as_path);
+    let planned = settings.planned_bytes.max(known_bytes(&study.only(instance)));
+    guard::check_disk(folder, planned, guard::read_free_bytes(folder))?;
+    let log = folders.logs.join(format!("load-{at}.log"));
     // What the loader makes is files; the caches that are measured belong to other workers.
     let memory = MemoryBinding::default();
-    let place = Place { cpus: allowed, memory: &memory, folder: folders.data, log: &log, mark: &log };
+    let place = Place { cpus: allowed, memory: &memory, folder, log: &log, mark: &log };
+    let program = settings.worker_of(first);
     let mut worker =
-        WorkerProcess::start(&settings.worker, place, settings.deadlines).map_err(|why| fail(first, why))?;
+        WorkerProcess::start(program, place, settings.deadlines).map_err(|why| fail(first, why))?;
     // A server that all treatments share is started for the first one's data.
-    let connections = settings.worker.is_client().then(|| connections(study).total());
+    let connections = program.is_client().then(|| connections(study).total());
     worker.hello(stop).map_err(|why| fail(first, why))?;
-    let mut notes = BTreeSet::new();
-    let mut memory_bytes = 0_u64;
-    for (number, treatment) in study.treatments.iter().enumerate() {
-        observer(Event::Loading { what: &treatment.name, number, count: study.treatments.len() });
-        let wire = WireLoad::try_from(&request(study, treatment, folders.data))
+    let mut keep = false;
+    for (at, treatment) in treatments() {
+        observer(Event::Loading {
+            what: &treatment.name,
+            number: loading.number,
+            count: study.treatments.len(),
+        });
+        loading.number += 1;
+        let wire = WireLoad::try_from(&request(study, treatment, folder))
             .map_err(|error| fail(treatment, Failure::new("protocol", error.to_string())))?;
-        let loaded = load_one(&mut worker, (&wire, connections), settings, stop)
+        let made = load_one(&mut worker, (&wire, connections), settings, stop)
             .map_err(|why| fail(treatment, why))?;
         // Every parked worker keeps its own cache, and its table in memory.
-        let cached_bytes = loaded.bytes.saturating_mul(u64::from(treatment.sessions));
-        memory_bytes =
-            memory_bytes.saturating_add(cached_bytes).saturating_add(added_bytes(study, treatment));
-        guard::check_memory(memory_bytes, memory_limit)?;
-        guard::check_disk(folders.data, loaded.bytes, guard::read_free_bytes(folders.data))?;
-        data.notes.extend(loaded.notes.into_iter().filter(|note| notes.insert(note.clone())));
-        data.loads.push(wire);
-        keep |= loaded.keep;
+        let cached_bytes = made.bytes.saturating_mul(u64::from(treatment.sessions));
+        loading.memory_bytes =
+            loading.memory_bytes.saturating_add(cached_bytes).saturating_add(added_bytes(study, treatment));
+        guard::check_memory(loading.memory_bytes, loading.memory_limit)?;
+        guard::check_disk(folder, made.bytes, guard::read_free_bytes(folder))?;
+        let new: Vec<String> = made.notes.into_iter().filter(|note| !loaded.notes.contains(note)).collect();
+        loaded.notes.extend(new);
+        loading.loads.insert(at, wire);
+        keep |= made.keep;
     }
     if keep {
-        data.keeper = Some(worker);
-        return Ok(data);
+        loaded.keeper = Some(worker);
+        return Ok(loaded);
     }
     worker.ask_to_stop();
     // The data is whole; how the worker goes does not matter any more.
     let _ = worker.stopped(stop);
-    Ok(data)
+    Ok(loaded)
 }
 
 /// What a worker said of the data of one treatment.
@@ -264,6 +323,7 @@ mod tests {
             memory: Memory::Local,
             service: None,
             arm: threadwise_study::Arm::default(),
+            instance: Default::default(),
             options: options.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
             factors: BTreeMap::new(),
         }

@@ -4,9 +4,10 @@ use crate::RunnerError;
 use crate::event::Event;
 use crate::settings::Settings;
 use crate::workdir::{self, Workdir};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use threadwise_store::Store;
+use threadwise_study::Study;
 
 /// Says, here and in the report, what could not be removed or put back.
 ///
@@ -31,7 +32,9 @@ pub fn open_workdir(
     store: &mut Store,
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<Workdir, RunnerError> {
-    let roots = BTreeSet::from([settings.data_root.clone(), std::env::temp_dir()]);
+    let devices = devices(&study_here(settings, store)).into_iter().map(PathBuf::from);
+    let roots: BTreeSet<PathBuf> =
+        [settings.data_root.clone(), std::env::temp_dir()].into_iter().chain(devices).collect();
     let (mut swept, mut failed) = (0, Vec::new());
     for (count, errors) in roots.iter().map(|root| workdir::sweep(root, &settings.started_programs)) {
         swept += count;
@@ -46,12 +49,33 @@ pub fn open_workdir(
     Workdir::of(settings)
 }
 
+/// The study as this start of the program runs it.
+pub fn study_here(settings: &Settings, store: &Store) -> Study {
+    settings.here.clone().unwrap_or_else(|| store.study().clone())
+}
+
+/// Folders on devices that a study's treatments name, each once.
+fn devices(study: &Study) -> BTreeSet<String> {
+    study.treatments.iter().filter_map(|treatment| treatment.instance.device.clone()).collect()
+}
+
+/// A private folder on each device that the study's treatments name, by its device.
+///
+/// # Errors
+/// Those of [`Workdir::create`].
+pub fn open_devices(study: &Study, settings: &Settings) -> Result<BTreeMap<String, Workdir>, RunnerError> {
+    let open = |device: String| Workdir::below(Path::new(&device), settings).map(|workdir| (device, workdir));
+    devices(study).into_iter().map(open).collect()
+}
+
 /// Folders and files inside the private folder.
 #[derive(Debug)]
 pub struct Places {
     data: PathBuf,
     logs: PathBuf,
     journal: Option<PathBuf>,
+    /// By treatment: where it has its data.
+    instances: Vec<PathBuf>,
 }
 
 impl Places {
@@ -59,18 +83,46 @@ impl Places {
     ///
     /// # Errors
     /// A folder cannot be made.
-    pub fn make(workdir: &mut Workdir, is_client: bool) -> Result<Self, RunnerError> {
-        let (data, logs) = (workdir.folder(workdir::DATA_FOLDER)?, workdir.folder("logs")?);
-        let journal = if is_client { workdir.journal()? } else { None };
-        if is_client && rustix::process::getuid().is_root() {
-            workdir.let_others_pass(&data)?;
+    pub fn make(
+        workdir: &mut Workdir,
+        devices: &BTreeMap<String, Workdir>,
+        study: &Study,
+        is_client: bool,
+    ) -> Result<Self, RunnerError> {
+        let others_pass = is_client && rustix::process::getuid().is_root();
+        let data_of = |workdir: &Workdir| {
+            let data = workdir.folder(workdir::DATA_FOLDER)?;
+            if others_pass {
+                workdir.let_others_pass(&data)?;
+            }
+            Ok::<PathBuf, RunnerError>(data)
+        };
+        let (data, logs) = (data_of(workdir)?, workdir.folder("logs")?);
+        let mut instances = vec![data.clone(); study.treatments.len()];
+        let groups = study.instances();
+        for (number, treatments) in groups.iter().enumerate().filter(|_| groups.len() > 1) {
+            let device = &study.treatments[treatments[0]].instance.device;
+            let home = device.as_ref().and_then(|device| devices.get(device)).unwrap_or(workdir);
+            data_of(home)?;
+            // Short, since the path of a server's socket has 107 bytes at most (unix(7)).
+            let folder = home.folder(&format!("{}/{number}", workdir::DATA_FOLDER))?;
+            if others_pass {
+                home.let_others_pass(&folder)?;
+            }
+            treatments.iter().for_each(|at| instances[*at].clone_from(&folder));
         }
-        Ok(Self { data, logs, journal })
+        let journal = if is_client { workdir.journal()? } else { None };
+        Ok(Self { data, logs, journal, instances })
     }
 
     /// Them for who works in them.
     pub fn folders(&self) -> Folders<'_> {
-        Folders { data: &self.data, logs: &self.logs, journal: self.journal.as_deref() }
+        Folders {
+            data: &self.data,
+            logs: &self.logs,
+            journal: self.journal.as_deref(),
+            instances: &self.instances,
+        }
     }
 }
 
@@ -84,4 +136,6 @@ pub struct Folders<'a> {
     /// File in which clients of servers write masks of foreign processes down; `None` where there is no place
     /// for one, and no such mask may be changed.
     pub journal: Option<&'a Path>,
+    /// By treatment: where it has its data, `data` or a folder of its instance's own inside or on its device.
+    pub instances: &'a [PathBuf],
 }

@@ -12,11 +12,12 @@ use crate::housekeeping::{self, Kept};
 use crate::load::{self, Data};
 use crate::outcome::{Decision, Outcome, Reason};
 use crate::pace::{self, Next};
-use crate::places::{Places, left_behind, open_workdir};
+use crate::places::{Places, left_behind, open_devices, open_workdir, study_here};
 use crate::queries;
 use crate::settings::Settings;
 use crate::switch::Switch;
 use crate::watch::Watch;
+use crate::workdir::Workdir;
 use driver::Driver;
 use limit::Starts;
 use std::path::Path;
@@ -88,10 +89,14 @@ fn in_workdir(
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, RunnerError> {
     let mut workdir = open_workdir(settings, store, observer)?;
-    let outcome = Places::make(&mut workdir, settings.worker.is_client())
+    let study = study_here(settings, store);
+    let devices = open_devices(&study, settings)?;
+    let outcome = Places::make(&mut workdir, &devices, &study, settings.worker.is_client())
         .and_then(|places| Driver::new(topology, settings, store, observer, stop, places)?.drive(decide));
-    let closed = workdir.close();
-    let noted = closed.or_else(|error| left_behind(store, observer, &error.to_string()));
+    let closed: Vec<_> = devices.into_values().chain([workdir]).map(Workdir::close).collect();
+    let noted = closed
+        .into_iter()
+        .try_for_each(|closed| closed.or_else(|error| left_behind(store, observer, &error.to_string())));
     let outcome = outcome?;
     noted.map(|()| outcome)
 }

@@ -2,12 +2,13 @@
 
 use crate::RunnerError;
 use crate::looks::Looks;
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use threadwise_engine::Engine;
 use threadwise_machine::CpuSet;
-use threadwise_study::Study;
+use threadwise_study::{Study, Treatment};
 use threadwise_tpch::Dialect;
 
 /// A program that speaks the worker protocol, and its arguments.
@@ -106,6 +107,8 @@ pub struct Switching {
 pub struct Settings {
     /// Program that workers run.
     pub worker: Worker,
+    /// Programs of the treatments, by name, whose workers run another one: another version of the engine.
+    pub other_workers: BTreeMap<String, Worker>,
     /// Program that removes the private folder when this process was killed; it is called with the
     /// folder as its last argument and must call [`crate::janitor`]. `None` leaves the folder of a
     /// killed process to the next start.
@@ -155,6 +158,7 @@ impl Settings {
         };
         Self {
             worker,
+            other_workers: BTreeMap::new(),
             janitor: None,
             switching: None,
             data_root: std::env::temp_dir(),
@@ -170,6 +174,11 @@ impl Settings {
             here: None,
             planned_bytes: 0,
         }
+    }
+
+    /// The program of a treatment's workers.
+    pub fn worker_of(&self, treatment: &Treatment) -> &Worker {
+        self.other_workers.get(&treatment.name).unwrap_or(&self.worker)
     }
 }
 

@@ -55,8 +55,16 @@ impl Workdir {
     /// # Errors
     /// Those of [`Workdir::create`].
     pub fn of(settings: &Settings) -> Result<Self, RunnerError> {
+        Self::below(&settings.data_root, settings)
+    }
+
+    /// Makes the folder below another root than the settings say, watched by their janitor.
+    ///
+    /// # Errors
+    /// Those of [`Workdir::create`].
+    pub fn below(root: &Path, settings: &Settings) -> Result<Self, RunnerError> {
         let janitor = settings.janitor.as_ref().map(|start| (start.program.as_path(), start.args.as_slice()));
-        Self::create(&settings.data_root, janitor, &settings.started_programs)
+        Self::create(root, janitor, &settings.started_programs)
     }
 
     /// Makes the folder `threadwise-PID-RANDOM` with mode 0700 below `root`. With a `janitor`, a

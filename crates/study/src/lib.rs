@@ -11,6 +11,7 @@ pub mod external;
 pub mod here;
 pub mod index;
 pub mod insert;
+pub mod instance;
 pub mod load;
 pub mod look;
 pub mod observation;
@@ -27,6 +28,7 @@ pub mod worklist;
 pub use arm::{Arm, SmtWay};
 pub use boot::Boot;
 pub use external::External;
+pub use instance::Instance;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,

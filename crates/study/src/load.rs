@@ -17,6 +17,7 @@ mod dop;
 mod error;
 mod expand;
 mod external;
+mod factors;
 mod file;
 mod index;
 mod jobs;

@@ -6,7 +6,8 @@ use threadwise_machine::placement::{self, Service};
 use threadwise_machine::{Memory, Pin, Placement, Topology};
 
 use crate::engine::{Properties, URL};
-use crate::{Arm, External, Options, Quota, SmtWay, arm, command, tpch, warmup, worklist};
+use crate::instance::CACHE;
+use crate::{Arm, External, Instance, Options, Quota, SmtWay, arm, command, tpch, warmup, worklist};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +62,8 @@ pub struct Treatment {
     pub service: Option<Service>,
     /// What it wants of the machine beyond a mask.
     pub arm: Arm,
+    /// What makes its engine another than the study's.
+    pub instance: Instance,
     /// Options of the workload for this treatment (the study's own with the factor levels set).
     pub options: Options,
     /// Factor levels by factor name, as shown in tables.
@@ -220,6 +223,37 @@ impl Study {
             }
         }
         remarks.into_iter().map(|(remark, texts)| format!("{}: {remark}", texts.join(", "))).collect()
+    }
+
+    /// Options of a treatment's engine: the study's, and its own above them.
+    pub fn engine_options_of(&self, treatment: &Treatment) -> Options {
+        let mut options = self.engine_options.clone();
+        options.extend(treatment.instance.options.clone());
+        options
+    }
+
+    /// Instances of the engine, as the numbers of their treatments: those whose data lies together, in the order of first
+    /// appearance; one in most studies.
+    pub fn instances(&self) -> Vec<Vec<usize>> {
+        let caches = self.workload == tpch::WORKLOAD;
+        let key = |at: usize| {
+            let treatment = &self.treatments[at];
+            (&treatment.instance, treatment.options.get(CACHE).filter(|_| caches))
+        };
+        let mut instances: Vec<Vec<usize>> = Vec::new();
+        for at in 0..self.treatments.len() {
+            match instances.iter_mut().find(|instance| key(instance[0]) == key(at)) {
+                Some(instance) => instance.push(at),
+                None => instances.push(vec![at]),
+            }
+        }
+        instances
+    }
+
+    /// The study with these of its treatments alone, by number.
+    pub fn only(&self, treatments: &[usize]) -> Self {
+        let kept = treatments.iter().filter_map(|at| self.treatments.get(*at).cloned()).collect();
+        Self { treatments: kept, ..self.clone() }
     }
 
     /// Group names in order of first appearance.

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use support::{machine, small_guest};
 use threadwise_machine::Topology;
 use threadwise_study::load::{LoadError, Overrides, StudyFile, from_toml, to_toml};
-use threadwise_study::{BlockPlan, Study, plan_block};
+use threadwise_study::{BlockPlan, OptionValue, Study, plan_block};
 
-fn levels(factors: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
-    let list = |levels: &str| levels.split(',').map(str::to_owned).collect();
+fn levels(factors: &[(&str, &str)]) -> BTreeMap<String, Vec<OptionValue>> {
+    let list = |levels: &str| levels.split(',').map(|level| OptionValue::Text(level.to_owned())).collect();
     factors.iter().map(|(factor, levels)| ((*factor).to_owned(), list(levels))).collect()
 }
 
 fn resolved(preset: &str, topology: &Topology, arms: &[(&str, &str)]) -> Result<Study, LoadError> {
-    let overrides = Overrides { arms: levels(arms), ..Overrides::default() };
+    let overrides = Overrides { factors: levels(arms), ..Overrides::default() };
     StudyFile::preset(preset).unwrap().resolve(topology, &overrides)
 }
 

@@ -166,7 +166,7 @@ pub struct RunArgs {
     /// Go on with this interrupted study, after a boot or on another machine in a new result file beside it; its own
     /// settings apply, and the hardware is probed if its first part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// External arm that the machine is in now, for a study over several boots (`[external]` in docs/STUDY.md); it must
     /// be the one that is due
@@ -221,6 +221,11 @@ pub struct RunArgs {
     /// Governors of the clock in one study, such as performance,powersave
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub governor: Option<Vec<String>>,
+    /// A factor with several levels, each of which every treatment runs under in one study: a workload option
+    /// (cache=warm,cold), an option of the engine (engine.bin=/usr/lib/postgresql/16/bin,/usr/lib/postgresql/17/bin), or
+    /// folders on two devices (device=/mnt/ssd,/mnt/disk); may be given several times
+    #[arg(long, value_name = "NAME=LIST", value_parser = crate::input::key_value)]
+    pub factor: Vec<(String, String)>,
     /// Switch the machine for --smt, --turbo and --governor without asking
     #[arg(long)]
     pub yes: bool,

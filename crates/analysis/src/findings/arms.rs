@@ -1,4 +1,5 @@
-//! What taking SMT really away, turbo clocks and governors change: arms of a study against each other.
+//! What taking SMT really away, turbo clocks and governors change, and other instances of the engine: arms of a study
+//! against each other.
 //!
 //! Each ratio is one within blocks (docs/METHODOLOGY.md, "Arms"), judged as all others are.
 
@@ -13,9 +14,9 @@ const MAX_CLAUSES: usize = 4;
 /// Kind of the finding about SMT: where there is one, it answers the study's question.
 pub const SMT_ARMS: &str = "smt-arms";
 
-/// The findings: SMT first, then clocks.
+/// The findings: SMT first, then clocks, then instances of the engine.
 pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    smt(facts).into_iter().chain(clocks(facts)).collect()
+    smt(facts).into_iter().chain(clocks(facts)).chain(instances(facts)).collect()
 }
 
 /// Ratios of some kinds, those of baselines last.
@@ -67,6 +68,13 @@ fn clocks(facts: &Facts<'_>) -> Option<Finding> {
     let found = of_kind(facts, &["turbo", "governor"]);
     let text = prose!("Clocks, each arm against the first one: {}.", clauses(&found, |one| &one.treatment));
     (!found.is_empty()).then(|| finding("clock-arms", text, &names(&found)))
+}
+
+/// Versions and settings of the engine, devices and caches.
+fn instances(facts: &Facts<'_>) -> Option<Finding> {
+    let found = of_kind(facts, &["instance"]);
+    let text = prose!("The same treatments under another level: {}.", clauses(&found, |one| &one.name));
+    (!found.is_empty()).then(|| finding("instances", text, &names(&found)))
 }
 
 /// That something is left of switches, where it is shown: the arm with the most.

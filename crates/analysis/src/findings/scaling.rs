@@ -153,7 +153,7 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings tell of.
-const KNOWN_KINDS: [&str; 14] = [
+const KNOWN_KINDS: [&str; 15] = [
     "baseline",
     "smt-yield",
     "cores",
@@ -168,6 +168,7 @@ const KNOWN_KINDS: [&str; 14] = [
     "smt-off",
     "turbo",
     "governor",
+    "instance",
 ];
 
 /// Most of the study's own comparisons that the verdict tells of.

@@ -17,6 +17,7 @@ fn study() -> Study {
         memory: Default::default(),
         service: None,
         arm: Default::default(),
+        instance: Default::default(),
         options: Default::default(),
         factors: Default::default(),
     };

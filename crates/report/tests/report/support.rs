@@ -125,6 +125,7 @@ fn study(rounds: u32, blocks: u32) -> Study {
                 memory: Default::default(),
                 service: None,
                 arm: Default::default(),
+                instance: Default::default(),
                 options,
                 factors: [("data".to_owned(), suffix.to_owned())].into(),
             });

@@ -6,6 +6,7 @@ use super::{binding, command, leftovers};
 use crate::watch;
 use crate::worker_process::{Failure, Place, WorkerProcess};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadwise_engine::Placed;
@@ -60,8 +61,8 @@ pub(super) fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
     let log = input.folders.logs.join(format!("block-{}-treatment-{at}.log", input.plan.block));
     let cpus = mask(lane.placement.set(), input.allowed);
     let mark = leftovers::mark(input.folders, input.plan.block);
-    let place =
-        Place { cpus: &cpus, memory: lane.memory, folder: input.folders.data, log: &log, mark: &mark };
+    let folder = input.folders.instances.get(at).map_or(input.folders.data, PathBuf::as_path);
+    let place = Place { cpus: &cpus, memory: lane.memory, folder, log: &log, mark: &mark };
     let sessions = lane.placement.sessions.iter();
     let prepare = Request::Prepare {
         protocol: VERSION,
@@ -71,7 +72,9 @@ pub(super) fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
         service: lane.service.map(CpuSet::to_string),
         journal: input.folders.journal.map(|journal| journal.display().to_string()),
     };
-    let started = WorkerProcess::start(&input.settings.worker, place, input.settings.deadlines);
+    let treatment = input.study.treatments.get(at);
+    let program = treatment.map_or(&input.settings.worker, |treatment| input.settings.worker_of(treatment));
+    let started = WorkerProcess::start(program, place, input.settings.deadlines);
     // `prepare` waits in the pipe while the worker starts, so that workers start side by side.
     match started.and_then(|mut worker| worker.send(&prepare, input.stop).map(|()| worker)) {
         Ok(worker) => lane.worker = Some(worker),

@@ -2,7 +2,7 @@
 //! workers inherit them.
 
 use super::Refusal;
-use crate::known_bytes;
+use crate::known_bytes_by_device;
 use rustix::process::{Resource, getrlimit};
 use threadwise_study::Study;
 
@@ -57,7 +57,7 @@ pub fn check_process_limits(study: &Study, limits: ProcessLimits) -> Result<(), 
 /// What a treatment's worker keeps in memory at the least: half of its data, of which one copy, the
 /// template, is only on disk.
 fn cached_bytes(study: &Study) -> u64 {
-    if study.workload == "logical-io" { known_bytes(study) / 2 } else { 0 }
+    if study.workload == "logical-io" { known_bytes_by_device(study).values().sum::<u64>() / 2 } else { 0 }
 }
 
 #[cfg(test)]
@@ -76,6 +76,7 @@ mod tests {
             memory: threadwise_machine::Memory::Local,
             service: None,
             arm: threadwise_study::Arm::default(),
+            instance: Default::default(),
             options: Options::from([("blocks".to_owned(), OptionValue::Integer(blocks))]),
             factors: Default::default(),
         };

@@ -16,12 +16,24 @@ use threadwise_study::{Study, Treatment};
 /// Kind of a failure that is the option's fault (docs/WORKER.md, "failed").
 const OPTION: &str = "option";
 
-/// Asks `worker`, whose `load` only checks options, about every treatment of the study.
+/// Asks the treatments' workers, whose `load` only checks options, about every treatment of the study.
 ///
 /// # Errors
 /// [`RunnerError::Option`] with the first option that the engine cannot follow; [`RunnerError::Worker`]
-/// where the worker cannot be asked.
-pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> {
+/// where a worker cannot be asked.
+pub fn check_options(study: &Study, worker_of: &dyn Fn(&Treatment) -> Worker) -> Result<(), RunnerError> {
+    let mut asked: Vec<(Worker, Vec<&Treatment>)> = Vec::new();
+    for treatment in different(&study.treatments) {
+        let worker = worker_of(treatment);
+        match asked.iter_mut().find(|(other, _)| *other == worker) {
+            Some((_, treatments)) => treatments.push(treatment),
+            None => asked.push((worker, vec![treatment])),
+        }
+    }
+    asked.into_iter().try_for_each(|(worker, treatments)| check_with(study, &worker, &treatments))
+}
+
+fn check_with(study: &Study, worker: &Worker, treatments: &[&Treatment]) -> Result<(), RunnerError> {
     let settings = Settings::new(worker.clone());
     let workdir = Workdir::of(&settings)?;
     let log = workdir.path().join("check.log");
@@ -32,7 +44,7 @@ pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> 
     let mut asked = WorkerProcess::start(worker, place, deadlines).map_err(broken)?;
     let never = AtomicBool::new(false);
     asked.hello(&never).map_err(broken)?;
-    for treatment in different(&study.treatments) {
+    for treatment in treatments {
         let load = WireLoad::try_from(&request(study, treatment, workdir.path()))
             .map_err(|error| broken(Failure::new("protocol", error.to_string())))?;
         ask(&mut asked, load, deadlines, &never).map_err(|failure| match failure.kind.as_str() {
@@ -45,10 +57,12 @@ pub fn check_options(study: &Study, worker: &Worker) -> Result<(), RunnerError> 
     workdir.close()
 }
 
-/// Each set of options once, under the name of the first treatment that has it.
+/// Each set of options of an instance once, under the name of the first treatment that has it.
 fn different(treatments: &[Treatment]) -> impl Iterator<Item = &Treatment> {
     let is_first = |(at, one): &(usize, &Treatment)| {
-        treatments[..*at].iter().all(|earlier| earlier.options != one.options)
+        let is_same =
+            |earlier: &Treatment| earlier.options == one.options && earlier.instance == one.instance;
+        !treatments[..*at].iter().any(is_same)
     };
     treatments.iter().enumerate().filter(is_first).map(|(_, treatment)| treatment)
 }

@@ -14,13 +14,16 @@ pub use check::check_options;
 
 use crate::RunnerError;
 use crate::event::Event;
+use crate::guard;
 use crate::places::Folders;
 use crate::settings::QuerySettings;
 use questions::{Questions, failed, link};
 use referee::References;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use threadwise_machine::CpuSet;
+use threadwise_process::template;
 use threadwise_study::{Slice, Study};
 use threadwise_tpch::Dialect;
 use threadwise_tpch::answers;
@@ -30,10 +33,9 @@ use threadwise_tpch::options::{Cache, TpchOptions};
 /// Data and answers of a study of queries.
 #[derive(Debug)]
 pub struct QueryData {
-    /// Folder of the data set.
-    folder: PathBuf,
-    /// For each treatment of the study whether caches are emptied before every execution.
-    cold: Vec<bool>,
+    /// For each treatment of the study the data set whose files are put out of caches before every execution; `None`
+    /// where caches stay.
+    cold: Vec<Option<PathBuf>>,
     references: References,
     /// What the reader of a report should know, one line each.
     pub notes: Vec<String>,
@@ -60,19 +62,44 @@ pub fn prepare(
     let mut notes = Vec::new();
     let data = dataset(first, settings, stop, &mut notes, observer)?;
     let questions = Questions::of(study, first)?;
-    link(&data.folder, &folders.data.join("tpch"))?;
-    link(&settings.generator, &folders.data.join("generator"))?;
-    for stream in 0..questions.streams {
-        questions.write(dialect, stream, &folders.data.join("queries").join(stream.to_string()))?;
+    let mut sets: BTreeMap<usize, PathBuf> = BTreeMap::new();
+    for treatments in study.instances() {
+        let folder = treatments.first().and_then(|at| folders.instances.get(*at));
+        let folder = folder.map_or(folders.data, PathBuf::as_path);
+        link(&settings.generator, &folder.join("generator"))?;
+        for stream in 0..questions.streams {
+            questions.write(dialect, stream, &folder.join("queries").join(stream.to_string()))?;
+        }
+        let set = place(&data, folder, study, &treatments)?;
+        sets.extend(treatments.into_iter().map(|at| (at, set.clone())));
     }
     let (references, unkept) =
         referee::answers(&questions, &data, settings, allowed, folders, stop, observer)?;
     notes.extend(unkept);
-    let cold: Vec<bool> = options.iter().map(|one: &TpchOptions| one.cache == Cache::Cold).collect();
-    if cold.contains(&true) {
+    let is_cold = |(at, one): (usize, &TpchOptions)| {
+        (one.cache == Cache::Cold).then(|| sets.get(&at).unwrap_or(&data.folder).clone())
+    };
+    let cold: Vec<Option<PathBuf>> = options.iter().enumerate().map(is_cold).collect();
+    if cold.iter().any(Option::is_some) {
         notes.push(cold::method().to_owned());
     }
-    Ok(QueryData { folder: data.folder, cold, references, notes })
+    Ok(QueryData { cold, references, notes })
+}
+
+/// Puts the data set where an instance's workers find it: a copy on its device where the engine reads the files
+/// themselves, else a link. Gives the folder whose files are read.
+fn place(data: &Dataset, folder: &Path, study: &Study, treatments: &[usize]) -> Result<PathBuf, RunnerError> {
+    let name = folder.join("tpch");
+    let device = treatments.first().and_then(|at| study.treatments.get(*at)?.instance.device.as_ref());
+    if device.is_none() || !study.properties().reads_files {
+        link(&data.folder, &name)?;
+        return Ok(data.folder.clone());
+    }
+    let room = guard::read_free_bytes(folder);
+    guard::check_disk(folder, data.bytes(), room)?;
+    template::copy(&data.folder, &name, None).map_err(failed)?;
+    template::sync(&name).map_err(failed)?;
+    Ok(name)
 }
 
 /// Data sets up to this size are compared with their checksums before every study; of larger ones only
@@ -142,10 +169,7 @@ impl QueryData {
     /// # Errors
     /// A file of the data set cannot be opened any more.
     pub fn before(&self, treatment: usize) -> Result<(), String> {
-        match self.cold.get(treatment) {
-            Some(true) => cold::empty(&self.folder),
-            _ => Ok(()),
-        }
+        self.cold.get(treatment).and_then(Option::as_deref).map_or(Ok(()), cold::empty)
     }
 
     /// Compares every answer of a slice, counts what was compared and what was wrong, and lets the

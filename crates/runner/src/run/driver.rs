@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::guard::OthersWatch;
 use crate::outcome::{Outcome, Reason};
 use crate::pace::{LongProgress, Progress, Rule};
-use crate::places::Places;
+use crate::places::{Places, study_here};
 use crate::settings::Settings;
 use crate::shortfall::Shortfall;
 use std::cell::Cell;
@@ -58,7 +58,7 @@ impl<'a> Driver<'a> {
         places: Places,
     ) -> Result<Self, RunnerError> {
         store.supersede_incomplete_blocks()?;
-        let study = settings.here.clone().unwrap_or_else(|| store.study().clone());
+        let study = study_here(settings, store);
         let planned = match (&settings.here, study.design.stopping) {
             (Some(_), Stopping::Blocks { blocks }) => Some(blocks),
             _ => store.planned_blocks()?,

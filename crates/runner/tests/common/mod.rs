@@ -158,6 +158,7 @@ pub fn treatment(name: &str, role: Role, placement: &str) -> Treatment {
         memory: Memory::Local,
         service: None,
         arm: threadwise_study::Arm::default(),
+        instance: Default::default(),
         options: Options::new(),
         factors: BTreeMap::new(),
     }

@@ -1,61 +1,19 @@
-//! Factors that are arms: their levels, who can be in which, and what is compared between them.
-
-use std::collections::BTreeMap;
+//! Factors that are arms: who can be in which; and what is compared between levels of these and of instances.
 
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{Draw, Placement, Topology};
 
-use super::error::LoadError;
-use super::file::StudyFile;
-use super::overrides::Overrides;
-use super::raw::option_value;
-use super::seat::{Group, Seat};
+use super::factors;
+use super::seat::{Group, Seat, short_label};
 use crate::arm::FACTORS;
 use crate::plan::first_threads::has_siblings;
-use crate::{Arm, Comparison, OptionValue, Options, Role, SmtWay};
+use crate::{Arm, Comparison, Options, Role, SmtWay};
 
 /// Kind of the comparison of both threads of a core with SMT really taken away.
 const BOTH_THREADS: &str = "smt-off";
 
 /// Placements that use both threads of the cores that another one uses one thread of.
 const BOTH_AND_ONE: [(&str, &str); 2] = [("all", "no-smt"), ("same-core", "1c1t")];
-
-/// Levels by factor: the file's, or the command line's where it gives some.
-pub(super) fn factors(
-    file: &StudyFile,
-    overrides: &Overrides,
-) -> Result<BTreeMap<String, Vec<OptionValue>>, LoadError> {
-    let mut factors: BTreeMap<String, Vec<OptionValue>> = BTreeMap::new();
-    for (factor, levels) in &file.raw.factors {
-        let levels = match overrides.options.get(factor) {
-            Some(only) => vec![only.clone()],
-            None => levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect(),
-        };
-        factors.insert(factor.clone(), levels);
-    }
-    for (factor, levels) in &overrides.arms {
-        let refused = |why: String| LoadError::Override { option: format!("--{factor}"), why };
-        let mut seen: Vec<&String> = Vec::new();
-        for level in levels {
-            Arm::default().set(factor, level).map_err(refused)?;
-            if seen.contains(&level) {
-                return Err(refused(format!("'{level}' appears twice")));
-            }
-            seen.push(level);
-        }
-        if levels.is_empty() {
-            return Err(refused("no level is given".to_owned()));
-        }
-        factors.insert(factor.clone(), levels.iter().cloned().map(OptionValue::Text).collect());
-    }
-    Ok(factors)
-}
-
-/// Levels that are options of the workload.
-pub(super) fn without(levels: &Options) -> Options {
-    let is_option = |factor: &String| !FACTORS.contains(&factor.as_str());
-    levels.iter().filter(|(factor, _)| is_option(factor)).map(|(f, l)| (f.clone(), l.clone())).collect()
-}
 
 /// The arm of some levels, which were checked.
 pub(super) fn of(levels: &Options) -> Arm {
@@ -96,8 +54,8 @@ fn uses_siblings(seat: &Seat, topology: &Topology) -> bool {
     resolved(&seat.placement).is_some_and(|found| has_siblings(topology, &found.set()))
 }
 
-/// Every seat in an arm against itself in the first arm of the same other levels, and both threads of a core against
-/// one with SMT taken away.
+/// Every seat under each level of an arm or instance against itself under the first level, the other levels being the same;
+/// and both threads of a core against one with SMT taken away.
 pub(super) fn comparisons(
     groups: &[Group],
     both_threads: &[String],
@@ -105,18 +63,18 @@ pub(super) fn comparisons(
 ) -> Vec<Comparison> {
     let mut found = Vec::new();
     for (at, group) in groups.iter().enumerate() {
-        for factor in FACTORS.iter().filter(|factor| group.levels.contains_key(**factor)) {
+        for (factor, kind) in group.levels.keys().filter_map(|factor| Some((factor, factors::kind(factor)?)))
+        {
             let others = |one: &Group| {
                 one.levels
                     .iter()
-                    .filter(|(name, _)| name != factor)
+                    .filter(|(name, _)| *name != factor)
                     .map(|(n, l)| (n.clone(), l.clone()))
                     .collect::<Options>()
             };
             let first = groups[..at].iter().find(|first| others(first) == others(group));
             let Some(first) = first else { continue };
-            let kind = if *factor == "smt" { "smt-way" } else { factor };
-            let level = first.labels.get(*factor).cloned().unwrap_or_default();
+            let level = short_label(first, factor, groups).unwrap_or_default();
             let is_there =
                 |seat: &&Seat| seat.role != Role::BaselineTwin && named(first, &seat.name).is_some();
             found.extend(group.seats.iter().filter(is_there).map(|seat| Comparison {
@@ -125,7 +83,7 @@ pub(super) fn comparisons(
                 baseline: below(seat, first, &suffix(first)),
                 kind: kind.to_owned(),
             }));
-            if *factor == "smt" {
+            if factor == "smt" {
                 found.extend(against_one_thread(first, group, both_threads, suffix));
             }
         }

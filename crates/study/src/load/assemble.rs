@@ -13,7 +13,7 @@ use super::quota::{self, Reached};
 use super::seat::{Group, Seat, suffix, varying};
 use super::sweep::Sweep;
 use super::{asked, comparisons};
-use crate::{Study, Treatment};
+use crate::{Instance, Study, Treatment};
 
 /// A study with more treatments than this is refused: its workers would not fit a machine.
 pub const MAX_TREATMENTS: usize = 500;
@@ -55,6 +55,7 @@ pub(super) fn assemble(
                 memory: seat.memory.clone(),
                 service: seat.service.clone(),
                 arm: group.arm.clone(),
+                instance: Instance::of(&group.levels),
                 options: group.options.clone().into_iter().chain(seat.set.clone()).collect(),
                 factors: factors(group, seat),
             });

@@ -8,10 +8,9 @@ use toml::{Spanned, Value};
 use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::values::{memory, pin, service, session_fault, sweep_orders, sweep_points};
-use super::{dop, external, jobs};
-use crate::arm::FACTORS;
+use super::{dop, external, factors as levels_of, jobs};
 use crate::plan::long;
-use crate::{Arm, OptionValue, command, tpch, worklist};
+use crate::{OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -182,15 +181,11 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
                 source.at(levels.span(), format!("'{factor}' is a factor and an option; keep one of them"))
             );
         }
-        study_wide(raw, factor, levels.span(), source)?;
+        expect_no_study_wide(raw, factor, levels.span(), source)?;
         let mut seen: Vec<OptionValue> = Vec::new();
         for level in levels.get_ref() {
             let value = scalar(factor, level, source)?;
-            let fault = match FACTORS.contains(&factor.as_str()) {
-                true => Arm::default().set(factor, &value.to_string()).err(),
-                false => option_fault(raw.workload.get_ref(), factor, &value),
-            };
-            if let Some(fault) = fault {
+            if let Some(fault) = levels_of::fault(raw.workload.get_ref(), factor, &value) {
                 return Err(source.at(level.span(), fault));
             }
             if seen.contains(&value) {
@@ -204,24 +199,31 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn study_wide(raw: &RawStudy, key: &str, span: Range<usize>, source: &Source) -> Result<(), LoadError> {
+fn expect_no_study_wide(
+    raw: &RawStudy,
+    key: &str,
+    span: Range<usize>,
+    source: &Source,
+) -> Result<(), LoadError> {
+    study_wide(raw, key).map_or(Ok(()), |why| Err(source.at(span, why)))
+}
+
+/// Why an option cannot differ between treatments.
+pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
     let wide: &[&str] = match raw.workload.get_ref().as_str() {
         tpch::WORKLOAD => &STUDY_WIDE,
         worklist::WORKLOAD => &ONE_LIST,
         _ => &[],
     };
-    if !wide.contains(&key) {
-        return Ok(());
-    }
-    let key = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
-    let message = format!("'{key}' is the same for all treatments of a study; put it into [options]");
-    Err(source.at(span, message))
+    let shown = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
+    wide.contains(&key)
+        .then(|| format!("'{shown}' is the same for all treatments of a study; put it into [options]"))
 }
 
 /// Options of one treatment.
 fn set(set: &RawOptions, raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     for (key, value) in set {
-        study_wide(raw, key, value.span(), source)?;
+        expect_no_study_wide(raw, key, value.span(), source)?;
         if raw.factors.contains_key(key) {
             let message = format!("'{key}' is a factor, and set for one treatment; keep one of them");
             return Err(source.at(value.span(), message));

@@ -19,7 +19,7 @@ use super::raw::{RawTreatment, converted};
 use super::seat::{Group, Seat, default_sessions, is_same, suffix};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
-use super::{arms, asked, budget, data};
+use super::{arms, asked, budget, data, factors};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{OptionValue, Options, Role, Study, command, tpch, worklist};
 
@@ -391,13 +391,15 @@ fn asked_for(
 
 /// What treatments set for themselves is not the command line's to set for all.
 fn set_twice(overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
-    let is_of_seat = |key: &&String| seats.iter().any(|seat| seat.set.contains_key(*key));
-    let Some(key) = overrides.options.keys().find(is_of_seat) else { return Ok(()) };
+    let is_of_seat = |key: &String| seats.iter().any(|seat| seat.set.contains_key(key));
+    let given = overrides.options.keys().map(|key| ("--set", key));
+    let given = given.chain(overrides.factors.keys().map(|key| ("--factor", key)));
+    let Some((option, key)) = given.into_iter().find(|(_, key)| is_of_seat(key)) else { return Ok(()) };
     let why = match key.as_str() {
         dop::DOP => "treatments have their own: --dop LIST names the degrees of parallelism".to_owned(),
         _ => "treatments of this study set it for themselves; take it out there".to_owned(),
     };
-    Err(LoadError::Override { option: format!("--set {key}"), why })
+    Err(LoadError::Override { option: format!("{option} {key}"), why })
 }
 
 /// A power test has one stream.
@@ -424,7 +426,7 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
     let mut options = converted(&file.raw.options);
     options.extend(overrides.options.clone());
     let mut combinations: Vec<Options> = vec![Options::new()];
-    for (factor, levels) in arms::factors(file, overrides)? {
+    for (factor, levels) in factors::factors(file, overrides)? {
         if combinations.len() * levels.len() * seats.len() > MAX_TREATMENTS {
             return Err(too_many(file));
         }
@@ -437,7 +439,7 @@ fn groups(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result<Vec
             .collect();
     }
     let group = |levels: Options| Group {
-        options: options.clone().into_iter().chain(arms::without(&levels)).collect(),
+        options: options.clone().into_iter().chain(factors::options(&levels)).collect(),
         arm: arms::of(&levels),
         labels: levels.iter().map(|(factor, level)| (factor.clone(), level.to_string())).collect(),
         levels,

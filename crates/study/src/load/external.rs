@@ -160,7 +160,10 @@ pub(super) fn check_overrides(file: &StudyFile, overrides: &Overrides) -> Result
         ("--placement", overrides.placements.is_some()),
         ("--sessions", overrides.sessions.is_some()),
         ("--sweep", overrides.orders.is_some()),
-        ("--smt, --turbo and --governor", !overrides.arms.is_empty()),
+        (
+            "--smt, --turbo and --governor",
+            overrides.factors.keys().any(|factor| FACTORS.contains(&factor.as_str())),
+        ),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
     let why = "a study with external arms has the blocks and treatments of its definition; change them there";

@@ -5,7 +5,7 @@ use threadwise_machine::Memory;
 use threadwise_machine::placement::Service;
 
 use crate::engine::Properties;
-use crate::{Options, Quota};
+use crate::{OptionValue, Options, Quota};
 
 /// What the command line sets above a study definition.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,8 +45,9 @@ pub struct Overrides {
     pub jobs: Option<Vec<u32>>,
     /// Workload options; a value for a factor leaves that one level of it.
     pub options: Options,
-    /// Levels of arm factors ([`crate::arm::FACTORS`]), in place of the file's.
-    pub arms: BTreeMap<String, Vec<String>>,
+    /// Levels of factors, in place of the file's: arms ([`crate::arm::FACTORS`]), instances ([`crate::instance`]) and
+    /// options of the workload.
+    pub factors: BTreeMap<String, Vec<OptionValue>>,
     /// Placements in place of the file's treatments and sweep.
     pub placements: Option<Vec<String>>,
     /// Memory policy of every treatment that has none of its own, baselines and sweep points included.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use threadwise_machine::placement::{self, Expression, Name, Resolved, Service};
 use threadwise_machine::{CpuSet, Draw, Memory, Pin, Placement, PlacementError, Topology};
 
+use crate::instance::short_labels;
 use crate::{Arm, OptionValue, Options, Role};
 
 /// A treatment before its factor levels are known.
@@ -75,10 +76,21 @@ pub(super) fn varying(groups: &[Group]) -> Vec<&String> {
     groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
 }
 
+/// The label of a group's level, shortened to what tells it from the other groups'.
+pub(super) fn short_label(group: &Group, factor: &str, groups: &[Group]) -> Option<String> {
+    let label = group.labels.get(factor)?.as_str();
+    let mut levels: Vec<&str> =
+        groups.iter().filter_map(|one| one.labels.get(factor)).map(String::as_str).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let at = levels.iter().position(|level| *level == label)?;
+    short_labels(&levels).into_iter().nth(at)
+}
+
 /// What tells a group's names from another's: the level alone where it is a word that says enough.
 pub(super) fn suffix(group: &Group, groups: &[Group]) -> String {
     let part = |factor: &&String| {
-        let label = group.labels.get(*factor)?;
+        let label = &short_label(group, factor, groups)?;
         let is_word = *factor != "turbo" && matches!(group.levels.get(*factor), Some(OptionValue::Text(_)));
         Some(if is_word { label.clone() } else { format!("{factor}={label}") })
     };

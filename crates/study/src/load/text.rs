@@ -13,6 +13,7 @@ use toml::{Table, Value};
 use super::error::{LoadError, Source};
 use super::external::{self, ExternalText};
 use crate::engine::Properties;
+use crate::instance::Instance;
 use crate::study::MARGIN;
 use crate::{
     Arm, Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment,
@@ -135,6 +136,11 @@ struct TreatmentText {
     /// Left out where nothing is switched.
     #[serde(default)]
     arm: BTreeMap<String, String>,
+    /// Left out where the engine is the study's own.
+    #[serde(default)]
+    engine_options: OptionsText,
+    /// Left out where the data lies in the study's own folder.
+    device: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -320,6 +326,12 @@ fn treatment_table(treatment: &Treatment) -> Value {
     if !arm.is_empty() {
         table.insert("arm".to_owned(), Value::Table(arm));
     }
+    if !treatment.instance.options.is_empty() {
+        table.insert("engine_options".to_owned(), options_table(&treatment.instance.options));
+    }
+    if let Some(device) = &treatment.instance.device {
+        table.insert("device".to_owned(), Value::String(device.clone()));
+    }
     Value::Table(table)
 }
 
@@ -441,6 +453,7 @@ fn treatment(text: TreatmentText, source: &Source) -> Result<Treatment, LoadErro
         memory: text.memory.0,
         service: text.service.map(|service| service.0),
         arm: arm(&text.arm, source)?,
+        instance: Instance { options: options(text.engine_options), device: text.device },
         options: options(text.options),
         factors: text.factors,
     })

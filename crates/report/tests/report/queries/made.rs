@@ -26,6 +26,7 @@ pub fn study(points: &[Point], throughput: bool) -> Study {
         memory: Default::default(),
         service: None,
         arm: Default::default(),
+        instance: Default::default(),
         options: Options::from([
             ("dop".to_owned(), OptionValue::Integer(i64::from(*dop))),
             ("scale".to_owned(), OptionValue::Integer(1)),

@@ -89,6 +89,7 @@ fn treatment((at, (name, placement, jobs, _)): (usize, &(&str, &str, u32, f64)))
         memory: Default::default(),
         service: None,
         arm: Default::default(),
+        instance: Default::default(),
         options,
         factors: Default::default(),
     }

@@ -9,12 +9,14 @@ use threadwise_machine::Topology;
 use threadwise_process::state;
 use threadwise_runner::{Switching, Worker, switch};
 use threadwise_smt::Roots;
-use threadwise_study::Study;
+use threadwise_study::arm::FACTORS;
+use threadwise_study::{OptionValue, Study};
 
 /// Levels of arm factors on the command line, by factor.
-pub fn levels(args: &RunArgs) -> BTreeMap<String, Vec<String>> {
-    let given = [("smt", &args.smt), ("turbo", &args.turbo), ("governor", &args.governor)];
-    given.into_iter().filter_map(|(factor, levels)| Some((factor.to_owned(), levels.clone()?))).collect()
+pub fn levels(args: &RunArgs) -> BTreeMap<String, Vec<OptionValue>> {
+    let texts = |levels: &Vec<String>| levels.iter().cloned().map(OptionValue::Text).collect();
+    let given = FACTORS.into_iter().zip([&args.smt, &args.turbo, &args.governor]);
+    given.filter_map(|(factor, levels)| Some((factor.to_owned(), levels.as_ref().map(texts)?))).collect()
 }
 
 /// What the plan says of arms; why they cannot be had here, too.

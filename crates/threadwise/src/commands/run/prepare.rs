@@ -2,9 +2,8 @@
 
 use super::boots::{self, NOT_PROBED};
 use super::external::{self, Before, Due};
-use super::fault::runner_error;
 use super::program::{self, Program};
-use super::{arms, command, room, server, worklist};
+use super::{command, factors, options, room, server, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -14,10 +13,10 @@ use crate::suggest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use threadwise_document::numbers;
+use threadwise_engine::EngineError;
 use threadwise_engine::engines::simulated;
-use threadwise_engine::{EngineError, LoadRequest};
 use threadwise_machine::{BootFacts, Topology};
-use threadwise_runner::{self as runner, guard};
+use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
 use threadwise_study::command::WORKLOAD;
 use threadwise_study::external::Part;
@@ -79,11 +78,9 @@ impl Job {
         let due = external::due(&study, &Before::default(), (topology, &boot), args, None)?;
         let (program, versions) = engine(&study)?;
         command::complete(&mut study, &args.commands)?;
-        check_options(&study, args.study.as_deref())?;
+        options::check(&study, args.study.as_deref())?;
         command::allowed(&study, args)?;
-        if let Some(worker) = &program.check {
-            runner::check_options(&study, worker).map_err(|error| runner_error(&error))?;
-        }
+        options::check_with_worker(&study, &program)?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
             .output
@@ -95,6 +92,7 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
+        factors::check_devices(&study)?;
         let mut remarks: Vec<String> =
             due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
         let limit = limit(args, &file, &study);
@@ -153,6 +151,7 @@ impl Job {
             None => {}
         }
         check_data_dir(args)?;
+        factors::check_devices(&whole)?;
         let arm = due.as_ref().map(|due| due.part.arm.as_str());
         let now = found.store.boot_of(&boot, arm, (&versions.engine_version, &boots::now_utc()));
         let now = now.map_err(AppError::input)?;
@@ -200,6 +199,7 @@ impl Job {
         let html = html_path(args, &output)?;
         html.as_deref().map_or(Ok(()), output::check_new)?;
         check_data_dir(args)?;
+        factors::check_devices(&study)?;
         let now = found.store.boot_of(&boot, None, (&versions.engine_version, &boots::now_utc()));
         let now = now.map_err(AppError::input)?;
         let place = stored.boots.last().map_or("", |last| boots::where_it_began(last, &now));
@@ -403,7 +403,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
             .flatten()
             .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
             .collect(),
-        arms: arms::levels(args),
+        factors: factors::levels(args)?,
         placements: args.placement.clone(),
         memory: args.memory.clone(),
         service: args.service.clone(),
@@ -417,11 +417,19 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
 fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let name = &study.engine;
     let found = program::find(study)?;
-    let engine_version = match (engines::find(name), &found.version) {
-        (_, Some(version)) => version.clone(),
-        (Some(engine), None) => engine.version(&study.engine_options).map_err(engine_error)?,
-        (None, None) => program::hello(&found.worker)?.version,
-    };
+    let mut versions = found.versions.clone();
+    match engines::find(name) {
+        Some(engine) => {
+            for treatments in study.instances() {
+                let options = study.engine_options_of(&study.treatments[treatments[0]]);
+                versions.push(engine.version(&options).map_err(engine_error)?);
+            }
+        }
+        None if versions.is_empty() => versions.push(program::hello(&found.worker)?.version),
+        None => {}
+    }
+    versions.dedup();
+    let engine_version = versions.join(" and ");
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let program = env!("CARGO_PKG_VERSION").to_owned();
     Ok((found, Versions { program, engine: name.clone(), engine_version, created_utc }))
@@ -433,26 +441,6 @@ fn engine_error(error: EngineError) -> AppError {
         EngineError::Option { .. } => AppError::input(error),
         _ => AppError::failed(error),
     }
-}
-
-/// Has a built-in engine look at every treatment's options; others look when their data is made.
-fn check_options(study: &Study, source: Option<&str>) -> Result<(), AppError> {
-    let Some(engine) = engines::find(&study.engine) else { return Ok(()) };
-    for treatment in &study.treatments {
-        let request = LoadRequest {
-            workload: study.workload.clone(),
-            options: treatment.options.clone(),
-            engine_options: study.engine_options.clone(),
-            data_dir: PathBuf::new(),
-            treatment: treatment.name.clone(),
-            sessions: treatment.sessions,
-            seed: study.seed,
-        };
-        engine
-            .check(&request)
-            .map_err(|error| AppError::Input(format!("{}{error}", place(source, &error))))?;
-    }
-    Ok(())
 }
 
 /// What the plan says of disks, connections and settings that nobody could check yet; refuses a study that
@@ -483,25 +471,13 @@ fn unchecked_settings(study: &Study, program: &Program) -> Option<String> {
     let is_setting = |name: &String| name.starts_with("settings.");
     let has_settings = study.engine_options.keys().any(is_setting)
         || study.treatments.iter().any(|treatment| treatment.options.keys().any(is_setting));
-    (has_settings && program.check.is_none()).then(|| {
+    (has_settings && program.check_args.is_none()).then(|| {
         format!(
             "Settings: {} sees them when it is started for the study; a name that it does not know ends the \
              study then",
             study.engine
         )
     })
-}
-
-/// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study definition.
-fn place(source: Option<&str>, error: &EngineError) -> String {
-    let (Some(name), EngineError::Option { option, .. }) = (source, error) else { return String::new() };
-    let text = if name.ends_with(".toml") {
-        std::fs::read_to_string(name).unwrap_or_default()
-    } else {
-        String::new()
-    };
-    let key = |line: &str| line.split('=').next().is_some_and(|key| key.trim().trim_matches('"') == option);
-    text.lines().position(key).map_or(String::new(), |line| format!("{name}:{}: ", line + 1))
 }
 
 fn resume(file: &Path, topology: &Topology, versions: &Versions) -> Result<Store, AppError> {

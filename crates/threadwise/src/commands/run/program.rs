@@ -5,24 +5,34 @@ use crate::commands::engine::{app_error, engines_of_user};
 use crate::engines;
 use crate::error::AppError;
 use crate::suggest;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use threadwise_python::{AnalyticsEngine, Engines, Found, REFEREE, known, scripts};
 use threadwise_runner::{Hello, QuerySettings, Settings, Worker, find_worker};
 use threadwise_study::engine::Properties;
-use threadwise_study::{OptionValue, Study, tpch};
+use threadwise_study::{OptionValue, Options, Study, Treatment, tpch};
 use threadwise_tpch::{Dialect, TpchOptions, dataset};
 
 /// Who measures.
 pub struct Program {
     /// The engine's own.
     pub worker: Worker,
-    /// A worker that can be asked about options before any data is made; built-in engines are asked
-    /// without one, and others only when they load.
-    pub check: Option<Worker>,
+    /// Those of treatments, by name, that run another version of the engine.
+    pub others: BTreeMap<String, Worker>,
+    /// The arguments that make a worker one that can be asked about options before any data is made; built-in engines
+    /// are asked without one, and others only when they load.
+    pub check_args: Option<Vec<String>>,
     /// For a workload of queries.
     pub queries: Option<QuerySettings>,
-    /// Version of the engine, where it is known without starting the worker.
-    pub version: Option<String>,
+    /// Versions of the engine, where they are known without starting the worker, in the order of their treatments.
+    pub versions: Vec<String>,
+}
+
+impl Program {
+    /// The program of a treatment's workers.
+    pub fn worker_of(&self, treatment: &Treatment) -> &Worker {
+        self.others.get(&treatment.name).unwrap_or(&self.worker)
+    }
 }
 
 /// Finds the program of a study's engine, and checks the options of its queries.
@@ -38,20 +48,40 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     let Some(engine) = analytics else {
         let worker = worker_of(&study.engine)?;
         let queries = is_tpch.then(|| referee(study)).transpose()?;
-        return Ok(Program { worker, check: None, queries, version: None });
+        let others = BTreeMap::new();
+        return Ok(Program { worker, others, check_args: None, queries, versions: Vec::new() });
     };
     if !engine.workloads.contains(&study.workload.as_str()) {
         let can = engine.workloads.join(", ");
         let why = format!("engine {} has no workload {}: it can do {can}", engine.name, study.workload);
         return Err(AppError::Input(why));
     }
-    check_engine_options(study)?;
-    let (home, python) = (engines_of_user()?, python(study)?);
-    let found = home.find(engine.name, python.as_deref()).map_err(app_error)?;
+    let (home, python) = (engines_of_user()?, python(study, &study.engine_options)?);
     let second = second(&home, engine, python.as_deref())?;
     let queries = Some(settings(&second)?);
-    let check = Some(Worker { args: found.check_args(), ..worker(&found) });
-    Ok(Program { worker: worker(&found), check, queries, version: Some(found.version) })
+    let mut found: Vec<(Option<PathBuf>, Found)> = Vec::new();
+    let mut others = BTreeMap::new();
+    for treatment in &study.treatments {
+        let of_treatment = self::python(study, &study.engine_options_of(treatment))?;
+        if found.iter().all(|(python, _)| *python != of_treatment) {
+            let is_level = of_treatment != python;
+            let one = if is_level {
+                home.find_alone(engine.name, of_treatment.as_deref())
+            } else {
+                home.find(engine.name, of_treatment.as_deref())
+            };
+            found.push((of_treatment.clone(), one.map_err(app_error)?));
+        }
+        let is_first = |(python, _): &&(Option<PathBuf>, Found)| *python == of_treatment;
+        if let Some((_, other)) = found.iter().skip(1).find(is_first) {
+            others.insert(treatment.name.clone(), worker(other));
+        }
+    }
+    let versions = found.iter().map(|(_, found)| found.version.clone()).collect();
+    let Some((_, first)) = found.into_iter().next() else {
+        return Err(AppError::Input("the study has no treatments".to_owned()));
+    };
+    Ok(Program { worker: worker(&first), others, check_args: Some(first.check_args()), queries, versions })
 }
 
 /// What an engine is like: by its own words where it is none of this program's.
@@ -91,8 +121,8 @@ fn meant(error: AppError, engine: &str) -> AppError {
 
 /// Refuses engine options that these engines do not have. Options of the workload are known by asking them
 /// ([`Program::check`]).
-fn check_engine_options(study: &Study) -> Result<(), AppError> {
-    let Some(name) = study.engine_options.keys().find(|name| *name != "python") else { return Ok(()) };
+fn check_engine_options(study: &Study, options: &Options) -> Result<(), AppError> {
+    let Some(name) = options.keys().find(|name| *name != "python") else { return Ok(()) };
     let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";
     Err(AppError::Input(format!("engine {} has no engine option {name}: {why}", study.engine)))
 }
@@ -152,8 +182,9 @@ fn worker(found: &Found) -> Worker {
 }
 
 /// The interpreter of an environment of the user's own, where one is named.
-fn python(study: &Study) -> Result<Option<PathBuf>, AppError> {
-    match study.engine_options.get("python") {
+fn python(study: &Study, options: &Options) -> Result<Option<PathBuf>, AppError> {
+    check_engine_options(study, options)?;
+    match options.get("python") {
         None => Ok(None),
         Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(PathBuf::from(path))),
         Some(other) => {

@@ -7,7 +7,7 @@ use crate::error::AppError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use threadwise_machine::words::bytes;
-use threadwise_runner::{connections, guard, known_bytes};
+use threadwise_runner::{connections, guard, known_bytes_by_device};
 use threadwise_study::Study;
 use threadwise_tpch::dataset::{self, DatasetError, Room};
 use threadwise_tpch::{Key, TpchOptions};
@@ -28,9 +28,14 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
         Some((_, room)) if is_same_disk(&room.standing, data_root) => room.needed_bytes,
         _ => 0,
     };
-    let loaded = known_bytes(study);
-    let free = guard::read_free_bytes(data_root).map(|free| free.saturating_sub(taken));
-    guard::check_disk(data_root, loaded, free).map_err(AppError::refused)?;
+    let mut loaded = 0;
+    for (device, bytes) in known_bytes_by_device(study) {
+        let folder = device.map_or(data_root, Path::new);
+        let taken = if device.is_none() { taken } else { 0 };
+        let free = guard::read_free_bytes(folder).map(|free| free.saturating_sub(taken));
+        guard::check_disk(folder, bytes, free).map_err(AppError::refused)?;
+        loaded += if device.is_none() { bytes } else { 0 };
+    }
     Ok(set.map(|(key, room)| line(key, &room, loaded, data_root)))
 }
 

@@ -89,6 +89,7 @@ fn enter(store: &mut Store, job: &Job) -> Result<(), AppError> {
 
 fn settings(job: &Job, args: &RunArgs) -> Settings {
     let mut settings = Settings::new(job.program.worker.clone());
+    settings.other_workers.clone_from(&job.program.others);
     settings.queries.clone_from(&job.program.queries);
     settings.users_server = engines::find(&job.study.engine).filter(|_| job.study.is_users_server());
     settings.started_programs = engines::started_programs();

@@ -1,0 +1,83 @@
+//! Factors: the levels that a study gets, which of them are options of the workload, and whether a level can be.
+
+use std::collections::BTreeMap;
+
+use super::check::{option_fault, study_wide};
+use super::error::LoadError;
+use super::file::StudyFile;
+use super::overrides::Overrides;
+use super::raw::option_value;
+use crate::arm::FACTORS;
+use crate::instance::{self, CACHE, DEVICE_FACTOR, ENGINE_FACTOR};
+use crate::{Arm, OptionValue, Options};
+
+/// Levels by factor: the file's, or the command line's where it gives some.
+///
+/// # Errors
+/// A level of the command line that cannot be, or that is given twice.
+pub(super) fn factors(
+    file: &StudyFile,
+    overrides: &Overrides,
+) -> Result<BTreeMap<String, Vec<OptionValue>>, LoadError> {
+    let mut factors: BTreeMap<String, Vec<OptionValue>> = BTreeMap::new();
+    for (factor, levels) in &file.raw.factors {
+        let levels = match overrides.options.get(factor) {
+            Some(only) => vec![only.clone()],
+            None => levels.get_ref().iter().filter_map(|level| option_value(level.get_ref())).collect(),
+        };
+        factors.insert(factor.clone(), levels);
+    }
+    for (factor, levels) in &overrides.factors {
+        let is_arm = FACTORS.contains(&factor.as_str());
+        let option = if is_arm { format!("--{factor}") } else { format!("--factor {factor}") };
+        asked(file, factor, levels).map_err(|why| LoadError::Override { option, why })?;
+        factors.insert(factor.clone(), levels.clone());
+    }
+    Ok(factors)
+}
+
+/// Checks levels of the command line.
+fn asked(file: &StudyFile, factor: &str, levels: &[OptionValue]) -> Result<(), String> {
+    if levels.is_empty() {
+        return Err("no level is given".to_owned());
+    }
+    if let Some(why) = study_wide(&file.raw, factor) {
+        return Err(why);
+    }
+    for (at, level) in levels.iter().enumerate() {
+        if let Some(why) = fault(file.raw.workload.get_ref(), factor, level) {
+            return Err(why);
+        }
+        if levels[..at].contains(level) {
+            return Err(format!("'{level}' appears twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Why a level of a factor cannot be.
+pub(super) fn fault(workload: &str, factor: &str, level: &OptionValue) -> Option<String> {
+    match factor {
+        _ if FACTORS.contains(&factor) => Arm::default().set(factor, &level.to_string()).err(),
+        _ if instance::is_factor(factor) => instance::check(factor, level).err(),
+        _ => option_fault(workload, factor, level),
+    }
+}
+
+/// Levels that are options of the workload.
+pub(super) fn options(levels: &Options) -> Options {
+    let is_option = |factor: &String| !FACTORS.contains(&factor.as_str()) && !instance::is_factor(factor);
+    levels.iter().filter(|(factor, _)| is_option(factor)).map(|(f, l)| (f.clone(), l.clone())).collect()
+}
+
+/// What a comparison of a factor's levels is to a reader, where every level is compared with the first: `smt-way`, the
+/// arm's name, or `instance`. `None` for factors whose levels are asked about one by one.
+pub(super) fn kind(factor: &str) -> Option<&str> {
+    match factor {
+        "smt" => Some("smt-way"),
+        _ if FACTORS.contains(&factor) => Some(factor),
+        CACHE | DEVICE_FACTOR => Some("instance"),
+        _ if factor.starts_with(ENGINE_FACTOR) => Some("instance"),
+        _ => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! Factors on the command line, and whether this machine has the folders that they name.
+
+use super::arms;
+use crate::cli::RunArgs;
+use crate::error::AppError;
+use std::collections::BTreeMap;
+use std::path::Path;
+use threadwise_study::arm::FACTORS;
+use threadwise_study::load::option_value;
+use threadwise_study::{OptionValue, Study, command};
+
+/// Levels of factors on the command line.
+///
+/// # Errors
+/// A factor that is given twice.
+pub fn levels(args: &RunArgs) -> Result<BTreeMap<String, Vec<OptionValue>>, AppError> {
+    let mut factors = arms::levels(args);
+    for (factor, levels) in &args.factor {
+        if FACTORS.contains(&factor.as_str()) {
+            return Err(AppError::Input(format!("--factor {factor}: --{factor} {levels} says the same")));
+        }
+        let levels = levels.split(',').map(|level| option_value(level.trim())).collect();
+        if factors.insert(factor.clone(), levels).is_some() {
+            return Err(AppError::Input(format!(
+                "--factor {factor} is given twice: give all levels in one list"
+            )));
+        }
+    }
+    Ok(factors)
+}
+
+/// Refuses folders of devices that are not there or may not be written, and instances of a server of the user's.
+///
+/// # Errors
+/// So they are.
+pub fn check_devices(study: &Study) -> Result<(), AppError> {
+    let instances = || study.treatments.iter().map(|treatment| &treatment.instance);
+    if (study.is_users_server() || study.workload == command::WORKLOAD)
+        && instances().any(|one| !one.is_default())
+    {
+        let why = "device and engine.NAME are factors of engines that threadwise starts: name the engine without an \
+                   address, such as --engine postgres, or leave the factor out";
+        return Err(AppError::Input(why.to_owned()));
+    }
+    for device in instances().filter_map(|instance| instance.device.as_ref()) {
+        let folder = Path::new(device);
+        let refuse = |why: &str| Err(AppError::Input(format!("device {device} {why}")));
+        if !folder.is_dir() {
+            return refuse("is not a folder: make it, or give another one");
+        }
+        if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
+            return refuse("may not be written to: give a folder of yours on that device");
+        }
+    }
+    Ok(())
+}
