@@ -10,6 +10,7 @@ mod command;
 mod command_tools;
 mod connections;
 mod engine_command;
+mod factors;
 mod firebird;
 mod forms;
 mod harness;

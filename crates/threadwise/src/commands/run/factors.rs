@@ -33,7 +33,7 @@ pub fn levels(args: &RunArgs) -> Result<BTreeMap<String, Vec<OptionValue>>, AppE
 ///
 /// # Errors
 /// So they are.
-pub fn check_devices(study: &Study) -> Result<(), AppError> {
+pub fn check_instances(study: &Study) -> Result<(), AppError> {
     let instances = || study.treatments.iter().map(|treatment| &treatment.instance);
     if (study.is_users_server() || study.workload == command::WORKLOAD)
         && instances().any(|one| !one.is_default())

@@ -71,6 +71,7 @@ impl Job {
         let resolved = file.resolve(topology, &overrides(args, &file, topology)?);
         let mut study = resolved.map_err(|error| AppError::input(command::as_typed(error, args)))?;
         worklist::check(&study)?;
+        factors::check_instances(&study)?;
         if study.is_simulated() && study.engine_options.is_empty() {
             study.engine_options = simulated::demonstration();
         }
@@ -92,7 +93,6 @@ impl Job {
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
         check_data_dir(args)?;
-        factors::check_devices(&study)?;
         let mut remarks: Vec<String> =
             due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
         let limit = limit(args, &file, &study);
@@ -151,7 +151,7 @@ impl Job {
             None => {}
         }
         check_data_dir(args)?;
-        factors::check_devices(&whole)?;
+        factors::check_instances(&whole)?;
         let arm = due.as_ref().map(|due| due.part.arm.as_str());
         let now = found.store.boot_of(&boot, arm, (&versions.engine_version, &boots::now_utc()));
         let now = now.map_err(AppError::input)?;
@@ -199,7 +199,7 @@ impl Job {
         let html = html_path(args, &output)?;
         html.as_deref().map_or(Ok(()), output::check_new)?;
         check_data_dir(args)?;
-        factors::check_devices(&study)?;
+        factors::check_instances(&study)?;
         let now = found.store.boot_of(&boot, None, (&versions.engine_version, &boots::now_utc()));
         let now = now.map_err(AppError::input)?;
         let place = stored.boots.last().map_or("", |last| boots::where_it_began(last, &now));
