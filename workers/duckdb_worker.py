@@ -1,4 +1,4 @@
-"""Worker for DuckDB, on the Python package `duckdb` (written against 2.0.0).
+"""Worker for DuckDB, on the Python package `duckdb` (written against 2.0.0; 1.5.6 was tried beside it).
 
 Facts that this program follows, each seen with 2.0.0 on Linux:
 
@@ -20,6 +20,8 @@ Facts that this program follows, each seen with 2.0.0 on Linux:
 * Caches. The external file cache is off, so that file contents come from the page cache alone;
   `parquet_metadata_cache` stays off as by default: footers are read in planning.
 * `max_temp_directory_size` given to `connect` is shown but not enforced: it is set by SET.
+* Before 2.0.0 there is no `async_threads` (every thread reads for itself), metrics are chosen by
+  `custom_profiling_settings`, and the profile has them side by side instead of in groups.
 """
 
 from __future__ import annotations
@@ -73,8 +75,51 @@ BASE: dict[str, Value] = {
     "python_enable_replacements": False,
 }
 
+#: What `tracked_metrics` is set to.
 METRICS = ("planner.total_time", "optimizer.total_time", "physical_planner.total_time",
            "system.peak_temp_dir_size")
+
+#: The same before 2.0.0, and settings that are not there.
+OLD_METRICS = ("PLANNER", "ALL_OPTIMIZERS", "PHYSICAL_PLANNER", "SYSTEM_PEAK_TEMP_DIR_SIZE")
+NEW_SETTINGS = ("async_threads",)
+
+
+def is_old() -> bool:
+    """Whether the package is older than 2.0.0."""
+    import duckdb
+
+    return int(duckdb.__version__.split(".")[0]) < 2
+
+
+def base() -> dict[str, Value]:
+    """`BASE` as far as the package has it."""
+    left_out = NEW_SETTINGS if is_old() else ()
+    return {name: value for name, value in BASE.items() if name not in left_out}
+
+
+def track_metrics(connection: duckdb.DuckDBPyConnection) -> None:
+    """Has planning timed, and nothing else."""
+    connection.execute("SET enable_profiling = 'no_output'")
+    if is_old():
+        wanted = json.dumps(dict.fromkeys(OLD_METRICS, "true"))
+        connection.execute(f"SET custom_profiling_settings = {quoted(wanted)}")
+    else:
+        connection.execute(f"SET tracked_metrics = [{', '.join(map(quoted, METRICS))}]")
+
+
+def planning_s(profile: dict[str, Any]) -> float:
+    """Seconds of planning in the profile of an execution."""
+    if "planner" in profile and not isinstance(profile["planner"], dict):
+        return sum(profile.get(part, 0.0) for part in ("planner", "all_optimizers", "physical_planner"))
+    parts = ("planner", "optimizer", "physical_planner")
+    return sum(profile[part]["total_time"] for part in parts if part in profile)
+
+
+def spilled_bytes(profile: dict[str, Any]) -> int:
+    """The most that lay in spill files at a time; what was written in all is not reported."""
+    if "system" in profile:
+        return profile["system"]["peak_temp_dir_size"]
+    return profile["system_peak_temp_dir_size"]
 
 
 def quoted(value: Value) -> str:
@@ -111,7 +156,7 @@ class DuckDbStream:
         import duckdb
 
         options = setup.options
-        config = BASE | {"threads": setup.dop}
+        config = base() | {"threads": setup.dop}
         if options.memory_limit_bytes is not None:
             config["memory_limit"] = f"{options.memory_limit_bytes // setup.sessions}B"
         self.connection = duckdb.connect(":memory:", config=config)
@@ -125,8 +170,7 @@ class DuckDbStream:
             kind = "TABLE" if options.storage == "memory" else "VIEW"
             path = quoted(data_file(setup.data_dir, table))
             run(f"CREATE {kind} {table} AS FROM read_parquet({path})")
-        run("SET enable_profiling = 'no_output'")
-        run(f"SET tracked_metrics = [{', '.join(map(quoted, METRICS))}]")
+        track_metrics(self.connection)
         self.plans: dict[int, str] = {}
 
     def warm(self, number: int, sql: str) -> None:
@@ -145,11 +189,8 @@ class DuckDbStream:
     def after(self, number: int, planned: duckdb.DuckDBPyRelation) -> After:
         """Reads the profile of the execution."""
         profile = json.loads(self.connection.get_profiling_information("json"))
-        parts = ("planner", "optimizer", "physical_planner")
-        seconds = sum(profile[part]["total_time"] for part in parts if part in profile)
-        # The most that lay in spill files at a time; what was written in all is not reported.
-        spilled = {"spill_bytes": profile["system"]["peak_temp_dir_size"]}
-        return After(round(seconds * 1e9), self.plans[number], spilled)
+        spilled = {"spill_bytes": spilled_bytes(profile)}
+        return After(round(planning_s(profile) * 1e9), self.plans[number], spilled)
 
     def interrupt(self) -> bool:
         """Cancels the query; its thread gets an InterruptException."""
@@ -174,7 +215,7 @@ class DuckDb:
         """Tries the settings on a database that is thrown away."""
         import duckdb
 
-        with duckdb.connect(":memory:", config=BASE | {"threads": 1}) as connection:
+        with duckdb.connect(":memory:", config=base() | {"threads": 1}) as connection:
             set_settings(connection, options.settings)
 
     def memory_bytes(self, options: Options, encoded_bytes: int, sessions: int) -> int:

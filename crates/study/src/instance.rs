@@ -2,6 +2,7 @@
 //! factors. Each has its own data, and all of them stand in every block, so that they are compared within blocks.
 
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::engine::URL;
@@ -16,6 +17,9 @@ pub const DEVICE_FACTOR: &str = "device";
 /// Option of queries whose levels need instances of their own where one server is either restarted between queries or
 /// not.
 pub const CACHE: &str = "cache";
+
+/// Longest label of a level that all differing components of its path may make, in bytes.
+const MOST_LABEL_BYTES: usize = 24;
 
 /// What makes one treatment's instance of the engine another than its study's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -91,7 +95,17 @@ pub(crate) fn short_labels(levels: &[&str]) -> Vec<String> {
         }
     }
     let labels: Vec<String> = parts.iter().map(|one| one.join("/")).collect();
-    if labels.contains(&String::new()) { whole() } else { labels }
+    if labels.contains(&String::new()) {
+        return whole();
+    }
+    // Treatments are named by them, and columns by treatments.
+    let is_short = |labels: &[String]| labels.iter().all(|label| label.len() <= MOST_LABEL_BYTES);
+    let ends = [<[&str]>::last, <[&str]>::first].map(|end| {
+        parts.iter().filter_map(|one| end(one)).map(|part| (*part).to_owned()).collect::<Vec<String>>()
+    });
+    let is_clear = |labels: &&Vec<String>| labels.iter().collect::<BTreeSet<_>>().len() == levels.len();
+    let shorter = ends.iter().find(is_clear).filter(|_| !is_short(&labels));
+    shorter.cloned().unwrap_or(labels)
 }
 
 #[cfg(test)]
@@ -127,6 +141,12 @@ mod tests {
         assert_eq!(short_labels(&["/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/17/bin"]), ["16", "17"]);
         assert_eq!(short_labels(&["/mnt/a", "/mnt/b/c/"]), ["a", "b/c"]);
         assert_eq!(short_labels(&["/a", "/a/b"]), ["a", "a/b"]);
+        assert_eq!(
+            short_labels(&["/tmp/old/bin/python", "/opt/engines/analytics/newest/bin/python"]),
+            ["old", "newest"]
+        );
+        let deep = ["/a/some-long-folder-name/venv/bin", "/b/some-long-folder-name/venv/bin"];
+        assert_eq!(short_labels(&deep), ["a", "b"]);
         assert_eq!(short_labels(&["warm", "cold"]), ["warm", "cold"]);
         assert_eq!(short_labels(&["/one"]), ["/one"]);
         assert_eq!(short_labels(&["/", "/mnt"]), ["/", "/mnt"]);

@@ -60,7 +60,8 @@ fn the_list_names_five_and_the_commands_that_redo_them() {
 fn one_is_shown_on_a_terminal_as_json_and_as_a_page() {
     let lab = Lab::new();
     let text = lab.ok(&["published", "work-list", "--html", "w.html"]).stdout;
-    for part in ["N = 8, HT on", "15:07 min", "-1.47%", "printed, a slip", "8 to 16 jobs", "--factor device="] {
+    for part in ["N = 8, HT on", "15:07 min", "-1.47%", "printed, a slip", "8 to 16 jobs", "--factor device="]
+    {
         assert!(text.contains(part), "{part} in {text}");
     }
     let queries = lab.ok(&["published", "parallel-queries"]).stdout;
