@@ -58,6 +58,11 @@ const PRESETS: [(&str, &str, &str); 14] = [
         include_str!("../../../studies/tpch-streams.toml"),
     ),
     (
+        "mixed-load",
+        "TPC-H beside short queries: degree of parallelism",
+        include_str!("../../../studies/mixed-load.toml"),
+    ),
+    (
         "command",
         "Your own command: one core, its second thread, one thread of every core, both threads",
         include_str!("../../../studies/command.toml"),

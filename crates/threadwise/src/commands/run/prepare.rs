@@ -445,7 +445,7 @@ fn check_options(study: &Study, source: Option<&str>) -> Result<(), AppError> {
             engine_options: study.engine_options.clone(),
             data_dir: PathBuf::new(),
             treatment: treatment.name.clone(),
-            sessions: treatment.sessions,
+            sessions: study.worker_sessions(treatment),
             seed: study.seed,
         };
         engine
