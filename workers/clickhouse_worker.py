@@ -232,7 +232,8 @@ class ClickHouse:
 
     name = "clickhouse"
     package = "chdb-core"
-    refused = {"short": "ClickHouse has no short queries beside its streams; take duckdb or postgres"}
+    refused = {"short": "ClickHouse has no short queries beside its streams; take duckdb or "
+                        "postgres"}
 
     def __init__(self) -> None:
         self.notes = ["ClickHouse decodes files on as many further threads as the dop where that is "

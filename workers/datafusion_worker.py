@@ -155,7 +155,8 @@ class DataFusion:
 
     name = "datafusion"
     package = "datafusion"
-    refused = {"short": "DataFusion has no short queries beside its streams; take duckdb or postgres"}
+    refused = {"short": "DataFusion has no short queries beside its streams; take duckdb or "
+                        "postgres"}
 
     def __init__(self) -> None:
         self.notes = ["DataFusion reads files on further threads of its runtime, beside the dop; "

@@ -185,8 +185,8 @@ def read_options(load: Load, engine: str, refused: dict[str, str]) -> Options:
     if options.storage == "memory" and options.cache == "cold":
         raise Failed("option", "cache=cold has no meaning with storage=memory; drop one of them")
     if options.short and options.test == "power":
-        raise Failed("option", f"short={options.short} is for test=throughput, whose streams they run "
-                               "beside; give that, or drop short")
+        raise Failed("option", f"short={options.short} is for test=throughput, whose streams they "
+                               "run beside; give that, or drop short")
     return options
 
 

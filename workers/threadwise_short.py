@@ -1,5 +1,5 @@
-"""Sessions of short queries beside streams: one order by its key, again and again until the last stream
-of the slice is done, and the latency of each in an HdrHistogram.
+"""Sessions of short queries beside streams: one order by its key, again and again until the last
+stream of the slice is done, and the latency of each in an HdrHistogram.
 
 Sources: TPC-H specification, clause 4.2.3 (of every 32 order keys the first 8 are used, and 0 is
 none); HdrHistogram's form V2, not compressed, as its Java and Rust libraries write it.

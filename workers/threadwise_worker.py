@@ -154,8 +154,8 @@ class Worker:
             raise Failed("option", f"test=power has one session, not {len(cpus)}; use "
                                    "test=throughput for several streams")
         if options.short >= len(cpus):
-            raise Failed("protocol", f"prepare names {len(cpus)} sessions, {options.short} of them for "
-                                     "short queries: none is left to be a stream")
+            raise Failed("protocol", f"prepare names {len(cpus)} sessions, {options.short} of them "
+                                     "for short queries: none is left to be a stream")
         check_data(load.data_dir)
         self.crew = Crew(self.engine, load, options, cpus, request["seed"])
         return {"type": "ready", "tids": self.crew.tids(), "placed": [],
@@ -178,8 +178,8 @@ class Worker:
         for index, numbers in enumerate(lists):
             if index >= streams:
                 if numbers != []:
-                    raise Failed("protocol", f"go asks session {index}, which is for short queries, "
-                                             f"for queries {numbers}")
+                    raise Failed("protocol", f"go asks session {index}, which is for short "
+                                             f"queries, for queries {numbers}")
                 continue
             if not isinstance(numbers, list) or not numbers or any(n not in known for n in numbers):
                 raise Failed("protocol", f"go asks for queries {numbers}; prepared are "

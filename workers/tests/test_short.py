@@ -15,7 +15,8 @@ sys.path.insert(0, str(WORKERS))
 
 from threadwise_short import MAX_NS, Histogram, order_key, order_keys  # noqa: E402
 
-#: The bytes that the Rust library writes for the same values: `crates/engine/src/latency.rs` compares them, too.
+#: The bytes that the Rust library writes for the same values: `crates/engine/src/latency.rs`
+#: compares them, too.
 LATENCIES = [1, 1, 3, 2047, 2048, 2049, 30_000, 30_001, 1_234_567, 1_234_567, 2 * MAX_NS]
 BYTES = ("1c84931300000012000000000000000300000000000000010000000df84758003ff0000000000000"
          "00040002f51f0204a33d04c155048bf90102")

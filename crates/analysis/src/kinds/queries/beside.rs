@@ -65,7 +65,7 @@ fn about(found: Found<'_>) -> Prose {
 fn table(found: Found<'_>) -> Table {
     let names = ["treatment", "placement"].map(Column::text);
     let figures = ["DOP", "short queries/s", "p50", "p99", "p99 to lowest DOP"].map(Column::figure);
-    let more = [Column::text("p99 is"), Column::figure("reports/h to lowest DOP")];
+    let more = [Column::text("p99 is"), Column::figure("streams' queries/h to it")];
     let rows = found.queries.short.iter().map(|row| {
         let judged = match row.treatment == row.lowest {
             true => Cell::text("the lowest DOP"),

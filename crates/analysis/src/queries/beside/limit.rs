@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(limit_of(&[(1.04, 0.005)]), (Some(2), None, vec![]));
         // One that is not decided below one that is.
         assert_eq!(limit_of(&[(1.05, 0.1), (1.0, 0.01)]), (Some(4), None, vec![2]));
-        assert_eq!(limit_of(&[(1.1, 0.03)]), (None, None, vec![2]));
+        assert_eq!(limit_of(&[(1.1, 0.05)]), (None, None, vec![2]));
     }
 
     #[test]

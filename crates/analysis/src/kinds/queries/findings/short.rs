@@ -30,8 +30,8 @@ pub fn short(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
     Some(finding("short-queries", text, &names))
 }
 
-/// `on all, p99 stays within 10% of that at DOP 1 (2.10 ms) up to DOP 2 (1.02x [0.98, 1.06]; reports/h 1.80x [1.75,
-/// 1.85]) and is higher from DOP 4 on (…).`
+/// `on all, against DOP 1 (p99 2.10 ms [2.05, 2.15]): DOP 2 is the highest shown to keep p99 within 10% (1.02x [0.98,
+/// 1.06]; streams' queries/h 1.80x [1.75, 1.85]); DOP 4 is the smallest shown to raise it (…).`
 fn of_placement(limit: &DopLimit, queries: &Queries, margin: f64) -> Prose {
     let rows: Vec<&ShortQueries> = queries.short.iter().filter(|row| is_of(limit, row)).collect();
     let place = limit.placement.trim();
@@ -44,16 +44,16 @@ fn of_placement(limit: &DopLimit, queries: &Queries, margin: f64) -> Prose {
     }
     let row = |dop: u32| rows.iter().find(|row| row.dop == dop).copied();
     let p99 = row(limit.lowest_dop).and_then(|lowest| lowest.latency_ns_p99.as_ref());
-    let was = p99.map_or_else(Prose::default, |p99| prose!(" ({})", p99));
-    let mut text = prose!("on {}{}, against DOP {}{}, p99 ", place, streams, limit.lowest_dop, was);
+    let was = p99.map_or_else(Prose::default, |p99| prose!(" (p99 {})", p99));
+    let mut text = prose!("on {}{}, against DOP {}{}: ", place, streams, limit.lowest_dop, was);
     let within = Prose::figure(set_percent(margin));
     text.push(match limit.keeps_dop.and_then(row) {
-        Some(kept) => prose!("stays within {} up to DOP {}{}", within, kept.dop, figures(kept)),
-        None => prose!("is not shown to stay within {} at any higher DOP", within),
+        Some(kept) => prose!("DOP {} is the highest shown to keep p99 within {}{}", kept.dop, within, figures(kept)),
+        None => prose!("no higher DOP is shown to keep p99 within {}", within),
     });
     text.push(match limit.raises_dop.and_then(row) {
-        Some(raised) => prose!(", and is higher from DOP {} on{}", raised.dop, figures(raised)),
-        None => ", and is not shown to be higher at any".into(),
+        Some(raised) => prose!("; DOP {} is the smallest shown to raise it{}", raised.dop, figures(raised)),
+        None => "; none is shown to raise it".into(),
     });
     if !limit.undecided_dops.is_empty() {
         text.push(prose!("; {}", undecided(limit, row(limit.undecided_dops[0]))));
@@ -82,10 +82,10 @@ fn lacking(rows: &[&ShortQueries]) -> Option<Prose> {
     })
 }
 
-/// ` (1.02x [0.98, 1.06]; reports/h 1.80x [1.75, 1.85])`.
+/// ` (1.02x [0.98, 1.06]; streams' queries/h 1.80x [1.75, 1.85])`.
 fn figures(row: &ShortQueries) -> Prose {
     let p99 = row.p99.as_ref().map(Prose::from);
-    let throughput = row.throughput.as_ref().map(|ratio: &Ratio| prose!("reports/h {}", ratio));
+    let throughput = row.throughput.as_ref().map(|ratio: &Ratio| prose!("streams' queries/h {}", ratio));
     let both = Prose::join(p99.into_iter().chain(throughput), "; ");
     if both.is_empty() { both } else { prose!(" ({})", both) }
 }
