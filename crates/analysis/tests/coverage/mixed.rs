@@ -130,13 +130,13 @@ fn a_dop_that_raises_the_percentile_is_seldom_said_to_keep_it() {
     }
 }
 
-/// What 8 and 16 blocks of a machine seldom show: in 43% and 19% of studies none of them is disturbed, and what a
-/// percentile is then is all that can be seen. No rule that goes by these blocks finds it.
+/// Seldom and large disturbances of what is compared alone: in 43% and 19% of studies none of 8 and 16 blocks is disturbed,
+/// and what a percentile is then is all that can be seen. The error is above 5%, and is given in docs/METHODOLOGY.md.
 #[test]
 fn disturbances_that_a_study_did_not_meet_are_not_in_what_it_says() {
     let noise = Noise { sd: 0.03, is_unequal: false, ar1: 0.0, disturbed: (0.1, 0.3) };
     println!("10% of blocks disturbed by 30%, at the margin with them: said to keep it");
-    for (blocks, most) in [(8, 0.13), (16, 0.13), (32, LIMIT)] {
+    for (blocks, most) in [(8, 0.13), (16, 0.17), (32, 0.17), (64, 0.17)] {
         let [kept, ..] = shares(blocks, noise, [1.0 + MARGIN; 3]);
         println!("{blocks:>2}: {:5.1}%", 100.0 * kept);
         assert!(kept <= most, "{blocks}: {kept}");
