@@ -11,8 +11,8 @@ use super::plans::Plans;
 use super::table::{Cell, Quantity, Table, Total};
 use super::whole::{WHOLES, Whole, twins};
 use super::{
-    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, beside, comparisons, heat,
-    outliers, steps,
+    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, beside,
+    comparisons, heat, outliers, steps,
 };
 use crate::Direction;
 use crate::Ratio;

@@ -63,7 +63,8 @@ fn ratios(blocks: usize, noise: Noise, truth: Truth, random: &mut Normal) -> [Ve
 /// What is said of each placement: the highest DOP that keeps the percentile, the smallest that raises it.
 fn said(ratios: &[Vec<Ratio>; 2]) -> [(Option<u32>, Option<u32>); 2] {
     std::array::from_fn(|place| {
-        let steps = DOPS[place].iter().zip(&ratios[place]).map(|(dop, ratio)| Step { dop: *dop, p99: Some(ratio) });
+        let steps =
+            DOPS[place].iter().zip(&ratios[place]).map(|(dop, ratio)| Step { dop: *dop, p99: Some(ratio) });
         let (keeps, raises, _) = limit(&steps.collect::<Vec<_>>(), MARGIN);
         (keeps, raises)
     })
@@ -151,7 +152,10 @@ fn the_right_dops_are_named_where_there_are_blocks_enough() {
             let [kept, _, keeps, raises] = shares(blocks, noise, [1.0, 1.0, 1.5]);
             println!("{name:>10} {blocks:>2}: {:5.1}% {:5.1}%", 100.0 * keeps, 100.0 * raises);
             assert!(kept <= LIMIT, "{name} {blocks}: {kept}");
-            assert!(name != "quiet" || blocks < 16 || (keeps > 0.8 && raises > 0.8), "{blocks}: {keeps} {raises}");
+            assert!(
+                name != "quiet" || blocks < 16 || (keeps > 0.8 && raises > 0.8),
+                "{blocks}: {keeps} {raises}"
+            );
         }
     }
 }

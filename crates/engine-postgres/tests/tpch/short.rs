@@ -15,7 +15,8 @@ const LIMIT_MS: u64 = 120_000;
 /// Slices of one stream with these queries each, with [`SHORT`] sessions beside it.
 fn slices(scripts: &[&[u8]]) -> (Vec<Vec<SessionSlice>>, Vec<u32>) {
     let folder = folder(Dialect::Postgres, 1);
-    let given = [("dop", "2"), ("test", "throughput"), ("short", "2"), ("hold_plan", "true"), ("queries", "1,6")];
+    let given =
+        [("dop", "2"), ("test", "throughput"), ("short", "2"), ("hold_plan", "true"), ("queries", "1,6")];
     let load = request(folder.path(), &given, &[], 1 + SHORT);
     let study = Study::of(engine(), folder, &load);
     let sessions = vec![cpus(); load.sessions as usize];
@@ -26,7 +27,8 @@ fn slices(scripts: &[&[u8]]) -> (Vec<Vec<SessionSlice>>, Vec<u32>) {
     let done: Mutex<BTreeMap<u32, SessionSlice>> = Mutex::default();
     let (all, pids) = std::thread::scope(|scope| {
         for session in 0..load.sessions {
-            let (load, running, everybody, moment, done) = (load.clone(), &running, &everybody, &moment, &done);
+            let (load, running, everybody, moment, done) =
+                (load.clone(), &running, &everybody, &moment, &done);
             scope.spawn(move || {
                 let sessions = load.sessions;
                 let request = SessionRequest { load, session, sessions, cpus: cpus(), seed: 7 };
@@ -51,7 +53,8 @@ fn slices(scripts: &[&[u8]]) -> (Vec<Vec<SessionSlice>>, Vec<u32>) {
         let pids = running.standing().unwrap().placed.iter().map(|placed| placed.pid).collect();
         let one = |(sequence, _): (usize, &&[u8])| {
             running.before().unwrap();
-            let window = *moment.lock().unwrap().insert(Window { sequence: sequence as u64, ..window(LIMIT_MS) });
+            let window =
+                *moment.lock().unwrap().insert(Window { sequence: sequence as u64, ..window(LIMIT_MS) });
             everybody.wait();
             running.during(&window).unwrap();
             everybody.wait();

@@ -6,7 +6,9 @@ use crate::estimate::MIN_STEPS;
 use crate::queries::{DopLimit, ShortQueries};
 use threadwise_document::chart::DopChart;
 use threadwise_document::numbers::{counted, grouped, set_percent};
-use threadwise_document::{Block, Cell, Chart, Column, Figure, Interval, Prose, Section, Shown, Table, prose};
+use threadwise_document::{
+    Block, Cell, Chart, Column, Figure, Interval, Prose, Section, Shown, Table, prose,
+};
 
 /// The section; `None` without short queries.
 pub fn section(found: Found<'_>) -> Option<Section> {
@@ -63,12 +65,20 @@ fn about(found: Found<'_>) -> Prose {
 }
 
 fn table(found: Found<'_>) -> Table {
-    let names = ["treatment", "placement"].map(Column::text);
-    let figures = ["DOP", "short queries/s", "p50", "p99", "p99 to lowest DOP"].map(Column::figure);
-    let more = [Column::text("p99 is"), Column::figure("streams' queries/h to it")];
+    let columns = vec![
+        Column::text("treatment"),
+        Column::text("placement").shown(Shown::Page),
+        Column::figure("DOP"),
+        Column::figure("short/s").shorten_at(1).drop_at(3),
+        Column::figure("p50").shorten_at(1).drop_at(2),
+        Column::figure("p99").shorten_at(1),
+        Column::figure("p99 ratio").shorten_at(1),
+        Column::text("p99 is"),
+        Column::figure("queries/h ratio").shorten_at(1).drop_at(4),
+    ];
     let rows = found.queries.short.iter().map(|row| {
         let judged = match row.treatment == row.lowest {
-            true => Cell::text("the lowest DOP"),
+            true => Cell::text("lowest DOP"),
             false => Cell::text(judged(found, row)),
         };
         let interval = |interval: Option<&Interval>| Cell::interval(interval);
@@ -85,25 +95,30 @@ fn table(found: Found<'_>) -> Table {
         ]
     });
     let sessions = found.queries.short.first().map_or(0, |first| first.sessions);
-    let caption = prose!("Latency of short queries, {} beside the streams", counted(sessions as usize, "session"));
-    Table::new(caption, names.into_iter().chain(figures).chain(more).collect(), rows)
+    let caption = prose!(
+        "Latency of short queries, {} beside the streams; ratios to the lowest DOP of the placement",
+        counted(sessions as usize, "session")
+    );
+    Table::new(caption, columns, rows)
 }
 
 /// The limit that a row belongs to.
 fn limit_of<'a>(found: Found<'a>, row: &ShortQueries) -> Option<&'a DopLimit> {
-    let is_of = |limit: &&DopLimit| limit.placement == row.placement && limit.streams == row.streams && limit.sessions == row.sessions;
+    let is_of = |limit: &&DopLimit| {
+        limit.placement == row.placement && limit.streams == row.streams && limit.sessions == row.sessions
+    };
     found.queries.short_limits.iter().find(is_of)
 }
 
 /// What is said of a DOP's percentile.
 fn judged(found: Found<'_>, row: &ShortQueries) -> String {
     let Some(ratio) = &row.p99 else {
-        return format!("not known: a block has {} short queries", grouped(row.fewest_in_a_block));
+        return format!("not known: {} in a block", grouped(row.fewest_in_a_block));
     };
     let is_open = limit_of(found, row).is_some_and(|limit| limit.undecided_dops.contains(&row.dop));
     match (is_open, ratio.is_higher()) {
         (true, _) => "not decided".to_owned(),
         (false, true) => "higher".to_owned(),
-        (false, false) => format!("kept within {}", set_percent(ratio.margin)),
+        (false, false) => format!("within {}", set_percent(ratio.margin)),
     }
 }

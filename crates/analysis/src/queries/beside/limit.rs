@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_decided() {
         assert_eq!(limit(&[Step { dop: 2, p99: None }], MARGIN), (None, None, vec![2]));
-        let alone = Ratio { blocks: 1, holm_low: 0.0, holm_high: f64::INFINITY, ..ratios(&[(1.0, 0.1)]).remove(0) };
+        let alone =
+            Ratio { blocks: 1, holm_low: 0.0, holm_high: f64::INFINITY, ..ratios(&[(1.0, 0.1)]).remove(0) };
         assert_eq!(limit(&[Step { dop: 2, p99: Some(&alone) }], MARGIN), (None, None, vec![2]));
     }
 

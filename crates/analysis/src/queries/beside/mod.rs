@@ -63,10 +63,8 @@ pub fn beside(table: &Table<'_>, observed: &Observed, runs: &[Run]) -> (Vec<Shor
         return Default::default();
     }
     let found = Beside { table, of_blocks: of_blocks(table, observed, runs) };
-    let pairs: Vec<(usize, usize)> = ladders
-        .iter()
-        .flat_map(|ladder| ladder.iter().skip(1).map(|(_, at)| (*at, ladder[0].1)))
-        .collect();
+    let pairs: Vec<(usize, usize)> =
+        ladders.iter().flat_map(|ladder| ladder.iter().skip(1).map(|(_, at)| (*at, ladder[0].1))).collect();
     let p99 = found.ratios(&pairs, Direction::LowerIsBetter, |top, below| found.p99(top, below));
     let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &BTreeSet::new());
     let throughput = found.ratios(&pairs, Direction::HigherIsBetter, speed);

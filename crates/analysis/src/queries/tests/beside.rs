@@ -17,7 +17,14 @@ fn short_session(steps: u64, p99_ms: f64) -> SessionSlice {
     }
     let mut latency = Vec::new();
     V2Serializer::new().serialize(&histogram, &mut latency).unwrap();
-    SessionSlice { steps, rows: steps, answers_checked: steps, cpu_ns: 77_000_000, latency, ..SessionSlice::default() }
+    SessionSlice {
+        steps,
+        rows: steps,
+        answers_checked: steps,
+        cpu_ns: 77_000_000,
+        latency,
+        ..SessionSlice::default()
+    }
 }
 
 /// One stream at DOP 1, 2 and 4 of one placement, whose time falls with the DOP; `p99_ms` of a treatment in a block.
@@ -105,7 +112,10 @@ fn what_the_streams_did_is_the_same_with_and_without_them() {
 fn the_verdict_says_how_far_the_dop_may_go() {
     let (study, runs) = known();
     let text = finding_of(&study, &runs);
-    assert!(text.starts_with("Short queries beside, 2 sessions: on no-smt, against DOP 1 (p99 3.997 ms ["), "{text}");
+    assert!(
+        text.starts_with("Short queries beside, 2 sessions: on no-smt, against DOP 1 (p99 3.997 ms ["),
+        "{text}"
+    );
     assert!(text.contains(": DOP 2 is the highest shown to keep p99 within 10% (1.0"), "{text}");
     assert!(text.contains("; streams' queries/h 2.0") && text.ends_with(")."), "{text}");
     assert!(text.contains("; DOP 4 is the smallest shown to raise it (1.5"), "{text}");

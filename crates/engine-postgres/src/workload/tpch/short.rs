@@ -10,9 +10,9 @@ use threadwise_study::SessionSlice;
 
 use super::super::backend::{Part, Usage};
 use super::super::shared::{Shared, backend_pid, flush_statistics};
+use super::schema;
 use super::session::{Resting, Stream};
 use super::settings::{self, Workers};
-use super::schema;
 use crate::Server;
 use crate::error::{ENGINE, failed, query};
 

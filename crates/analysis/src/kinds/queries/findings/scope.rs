@@ -72,7 +72,10 @@ fn streams(study: &Study) -> String {
         (Test::Power, _) => "one stream, query by query".to_owned(),
         (Test::Throughput, 0) => "whole streams at the same time".to_owned(),
         (Test::Throughput, short) => {
-            format!("whole streams at the same time, {} of short queries beside", counted(short as usize, "session"))
+            format!(
+                "whole streams at the same time, {} of short queries beside",
+                counted(short as usize, "session")
+            )
         }
     }
 }

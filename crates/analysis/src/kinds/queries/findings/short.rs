@@ -48,7 +48,9 @@ fn of_placement(limit: &DopLimit, queries: &Queries, margin: f64) -> Prose {
     let mut text = prose!("on {}{}, against DOP {}{}: ", place, streams, limit.lowest_dop, was);
     let within = Prose::figure(set_percent(margin));
     text.push(match limit.keeps_dop.and_then(row) {
-        Some(kept) => prose!("DOP {} is the highest shown to keep p99 within {}{}", kept.dop, within, figures(kept)),
+        Some(kept) => {
+            prose!("DOP {} is the highest shown to keep p99 within {}{}", kept.dop, within, figures(kept))
+        }
         None => prose!("no higher DOP is shown to keep p99 within {}", within),
     });
     text.push(match limit.raises_dop.and_then(row) {
@@ -68,7 +70,8 @@ fn is_of(limit: &DopLimit, row: &ShortQueries) -> bool {
 
 /// Why no percentile is known, and what would help; `None` where one is of each DOP.
 fn lacking(rows: &[&ShortQueries]) -> Option<Prose> {
-    let fewest = rows.iter().filter(|row| row.latency_ns_p99.is_none()).min_by_key(|row| row.fewest_in_a_block)?;
+    let fewest =
+        rows.iter().filter(|row| row.latency_ns_p99.is_none()).min_by_key(|row| row.fewest_in_a_block)?;
     let count = fewest.fewest_in_a_block;
     Some(match count < MIN_STEPS {
         true => prose!(
@@ -99,8 +102,13 @@ fn undecided(limit: &DopLimit, first: Option<&ShortQueries>) -> Prose {
     let here = ratio.map_or(0, |ratio| ratio.blocks);
     match limit.blocks_needed {
         // It has as many and its ratio is not 1: a narrower interval is what is lacking, and how narrow is not known.
-        Some(blocks) if blocks > here => prose!("{}, which takes about {} blocks ({} here)", what, blocks, here),
+        Some(blocks) if blocks > here => {
+            prose!("{}, which takes about {} blocks ({} here)", what, blocks, here)
+        }
         Some(_) => prose!("{}, which takes more blocks than {}, or a wider margin", what, here),
-        None => prose!("{}, for which p99 scatters too much: a longer slice (scale, rounds) or a wider margin", what),
+        None => prose!(
+            "{}, for which p99 scatters too much: a longer slice (scale, rounds) or a wider margin",
+            what
+        ),
     }
 }
