@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::ShortQueries;
+use super::types::ShortQueries;
 use crate::Ratio;
 use crate::estimate::{blocks_for, family_alpha, standard_error};
 

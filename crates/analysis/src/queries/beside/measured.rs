@@ -84,12 +84,12 @@ pub(crate) fn own_work<'a>(study: &Study, runs: &'a [Run]) -> Cow<'a, [Run]> {
     if study.treatments.iter().all(|treatment| study.short_sessions(treatment) == 0) {
         return Cow::Borrowed(runs);
     }
-    let own = |run: &Run| {
+    let without_short = |run: &Run| {
         let mut run = run.clone();
         for slice in &mut run.slices {
             slice.sessions = slice.own_sessions().cloned().collect();
         }
         run
     };
-    Cow::Owned(runs.iter().map(own).collect())
+    Cow::Owned(runs.iter().map(without_short).collect())
 }

@@ -6,10 +6,10 @@
 
 mod limit;
 mod measured;
+mod types;
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use threadwise_study::Run;
 
 use super::steps::ladders;
@@ -17,42 +17,12 @@ use super::table::{Cell, Table};
 use super::whole::{Whole, twins};
 use crate::estimate::{MIN_STEPS, Observed, judge};
 use crate::statistics::{MeanEstimate, correlation, geometric, mean};
-use crate::{Direction, Interval, Ratio};
+use crate::{Direction, Ratio};
 pub use limit::{DopLimit, Step, limit};
 use limit::{blocks_needed, limits};
 pub(crate) use measured::own_work;
 use measured::{Measured, of_blocks};
-
-/// Short queries of one treatment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ShortQueries {
-    /// Treatment name.
-    pub treatment: String,
-    /// Placement text.
-    pub placement: String,
-    /// Requested DOP of the streams' queries.
-    pub dop: u32,
-    /// Streams.
-    pub streams: u32,
-    /// Sessions of short queries.
-    pub sessions: u32,
-    /// Blocks that count.
-    pub blocks: u32,
-    /// Fewest short queries of a block: percentiles need 1,000.
-    pub fewest_in_a_block: u64,
-    /// Short queries per second, of all its sessions together.
-    pub short_per_s: Option<Interval>,
-    /// Median latency.
-    pub latency_ns_p50: Option<Interval>,
-    /// 99th percentile of the latency.
-    pub latency_ns_p99: Option<Interval>,
-    /// Treatment with the lowest DOP of the same placement; its own name where it is that one.
-    pub lowest: String,
-    /// The 99th percentile over that of `lowest`: above 1 is slower. `None` of the lowest, and where it is not known.
-    pub p99: Option<Ratio>,
-    /// Queries per hour of the streams over those of `lowest`: above 1 is more.
-    pub throughput: Option<Ratio>,
-}
+pub use types::ShortQueries;
 
 /// What a study says of short queries, treatments by ladder and DOP.
 pub fn beside(table: &Table<'_>, observed: &Observed, runs: &[Run]) -> (Vec<ShortQueries>, Vec<DopLimit>) {
@@ -68,12 +38,12 @@ pub fn beside(table: &Table<'_>, observed: &Observed, runs: &[Run]) -> (Vec<Shor
     let p99 = found.ratios(&pairs, Direction::LowerIsBetter, |top, below| found.p99(top, below));
     let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &BTreeSet::new());
     let throughput = found.ratios(&pairs, Direction::HigherIsBetter, speed);
-    let of = |ratios: &[(usize, Ratio)], at: usize| {
+    let ratio_of = |ratios: &[(usize, Ratio)], at: usize| {
         ratios.iter().find(|(top, _)| *top == at).map(|(_, ratio)| ratio.clone())
     };
     let rows = ladders.iter().flat_map(|ladder| {
         ladder.iter().map(|(dop, at)| {
-            let (p99, throughput) = (of(&p99, *at), of(&throughput, *at));
+            let (p99, throughput) = (ratio_of(&p99, *at), ratio_of(&throughput, *at));
             ShortQueries { p99, throughput, ..found.figures(*at, *dop, ladder[0].1) }
         })
     });
