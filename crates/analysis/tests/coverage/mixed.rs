@@ -40,9 +40,9 @@ fn ratios(blocks: usize, noise: Noise, truth: Truth, random: &mut Normal) -> [Ve
     let twins = scatter(noise.sd * 2f64.sqrt());
     let mut series = vec![twins];
     for (place, dops) in DOPS.iter().enumerate() {
-        for at in 0..dops.len() {
+        for (at, factor) in truth.iter().enumerate().take(dops.len()) {
             let sd = if noise.is_unequal { noise.sd * (1.0 + at as f64) } else { noise.sd };
-            let effect = truth[at].ln() - noise.disturbed.0 * noise.disturbed.1.ln_1p();
+            let effect = factor.ln() - noise.disturbed.0 * noise.disturbed.1.ln_1p();
             let own = scatter(sd);
             series.push(own.iter().zip(&base[place]).map(|(own, base)| effect + own - base).collect());
         }

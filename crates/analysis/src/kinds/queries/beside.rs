@@ -104,10 +104,7 @@ fn table(found: Found<'_>) -> Table {
 
 /// The limit that a row belongs to.
 fn limit_of<'a>(found: Found<'a>, row: &ShortQueries) -> Option<&'a DopLimit> {
-    let is_of = |limit: &&DopLimit| {
-        limit.placement == row.placement && limit.streams == row.streams && limit.sessions == row.sessions
-    };
-    found.queries.short_limits.iter().find(is_of)
+    found.queries.short_limits.iter().find(|limit| limit.lowest == row.lowest)
 }
 
 /// What is said of a DOP's percentile.

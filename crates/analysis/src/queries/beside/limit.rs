@@ -28,7 +28,9 @@ pub struct DopLimit {
     pub streams: u32,
     /// Sessions of short queries.
     pub sessions: u32,
-    /// Lowest DOP, which the others are compared with.
+    /// Treatment with the lowest DOP, which the others are compared with.
+    pub lowest: String,
+    /// Its DOP.
     pub lowest_dop: u32,
     /// Highest DOP that is shown to keep the 99th percentile within the margin and has none that raises it below it.
     pub keeps_dop: Option<u32>,
@@ -74,6 +76,7 @@ pub(super) fn limits(
             placement: lowest.placement.clone(),
             streams: lowest.streams,
             sessions: lowest.sessions,
+            lowest: lowest.treatment.clone(),
             lowest_dop: lowest.dop,
             keeps_dop,
             raises_dop,

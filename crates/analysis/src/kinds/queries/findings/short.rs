@@ -15,7 +15,7 @@ pub fn short(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
     let limits = &queries.short_limits;
     let first = limits.first()?;
     let margin = facts.study.design.margin;
-    let clauses = limits.iter().take(MAX_PLACEMENTS).map(|limit| of_placement(limit, queries, margin));
+    let clauses = limits.iter().take(MAX_PLACEMENTS).map(|limit| of_placement(facts, limit, queries, margin));
     let more = match limits.len().saturating_sub(MAX_PLACEMENTS) {
         0 => String::new(),
         more => format!(" {more} more in the table."),
@@ -32,9 +32,11 @@ pub fn short(facts: &Facts<'_>, queries: &Queries) -> Option<Finding> {
 
 /// `on all, against DOP 1 (p99 2.10 ms [2.05, 2.15]): DOP 2 is the highest shown to keep p99 within 10% (1.02x [0.98,
 /// 1.06]; streams' queries/h 1.80x [1.75, 1.85]); DOP 4 is the smallest shown to raise it (…).`
-fn of_placement(limit: &DopLimit, queries: &Queries, margin: f64) -> Prose {
-    let rows: Vec<&ShortQueries> = queries.short.iter().filter(|row| is_of(limit, row)).collect();
-    let place = limit.placement.trim();
+fn of_placement(facts: &Facts<'_>, limit: &DopLimit, queries: &Queries, margin: f64) -> Prose {
+    let rows: Vec<&ShortQueries> = queries.short.iter().filter(|row| row.lowest == limit.lowest).collect();
+    let group = facts.group_words(facts.group_of(&limit.lowest));
+    let place = format!("{} {group}", limit.placement.trim());
+    let place = place.trim_end();
     let streams = match queries.short.iter().any(|row| row.streams != limit.streams) {
         true => format!(" with {}", counted(limit.streams as usize, "stream")),
         false => String::new(),
@@ -62,10 +64,6 @@ fn of_placement(limit: &DopLimit, queries: &Queries, margin: f64) -> Prose {
     }
     text.push(".");
     text
-}
-
-fn is_of(limit: &DopLimit, row: &ShortQueries) -> bool {
-    (&row.placement, row.streams, row.sessions) == (&limit.placement, limit.streams, limit.sessions)
 }
 
 /// Why no percentile is known, and what would help; `None` where one is of each DOP.
