@@ -58,7 +58,7 @@ fn about(found: Found<'_>) -> Prose {
          streams until the last stream is done, each latency is the client's, and every answer was checked. A percentile is \
          that of a block, which needs {} short queries; ratios are to the lowest DOP of the same placement, and those of a \
          study are one family (Holm). A DOP keeps the 99th percentile where the upper end of its adjusted interval is within \
-         {}, and raises it where the lower end is above 1.",
+         {}, and raises it where the lower end is above 1 and the upper end is not.",
         Prose::figure(grouped(MIN_STEPS)),
         Prose::figure(set_percent(found.facts.study.design.margin))
     )
