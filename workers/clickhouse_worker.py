@@ -176,7 +176,7 @@ class ClickHouseStream:
         self.connection, self.control = chdb.connect(ADDRESS), control
         options = setup.options
         settings = BASE | {"max_threads": setup.dop, "max_parsing_threads": setup.dop}
-        settings |= limits(options, setup.sessions)
+        settings |= limits(options, setup.streams)
         if options.batch_rows is not None:
             settings["max_block_size"] = options.batch_rows
             settings["input_format_parquet_max_block_size"] = options.batch_rows
@@ -185,7 +185,7 @@ class ClickHouseStream:
         for name, value in settings.items():
             do(self.connection, f"SET {name} = {quoted(value)}")
         set_settings(self.connection, options.settings)
-        self.alone = setup.sessions == 1
+        self.alone = setup.is_alone
         self.spilled_bytes = 0
         self.plans: dict[int, str] = {}
 
@@ -232,7 +232,8 @@ class ClickHouse:
 
     name = "clickhouse"
     package = "chdb-core"
-    refused: dict[str, str] = {}
+    refused = {"short": "ClickHouse has no short queries beside its streams; take duckdb or "
+                        "postgres"}
 
     def __init__(self) -> None:
         self.notes = ["ClickHouse decodes files on as many further threads as the dop where that is "

@@ -98,10 +98,10 @@ class DataFusionStream:
         options = setup.options
         runtime = datafusion.RuntimeEnvBuilder().with_disk_manager_specified(str(setup.spill))
         if options.memory_limit_bytes is not None:
-            runtime = runtime.with_fair_spill_pool(options.memory_limit_bytes // setup.sessions)
+            runtime = runtime.with_fair_spill_pool(options.memory_limit_bytes // setup.streams)
         self.context = datafusion.SessionContext(config_of(options, setup.dop), runtime)
         if options.spill_limit_bytes is not None:
-            kilobytes = options.spill_limit_bytes // setup.sessions // 1024
+            kilobytes = options.spill_limit_bytes // setup.streams // 1024
             self._set_runtime("max_temp_directory_size", f"{kilobytes}K")
         if options.cache == "cold":
             for name in CACHES:
@@ -155,7 +155,8 @@ class DataFusion:
 
     name = "datafusion"
     package = "datafusion"
-    refused: dict[str, str] = {}
+    refused = {"short": "DataFusion has no short queries beside its streams; take duckdb or "
+                        "postgres"}
 
     def __init__(self) -> None:
         self.notes = ["DataFusion reads files on further threads of its runtime, beside the dop; "

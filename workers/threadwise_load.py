@@ -28,6 +28,9 @@ MB = 1_000_000
 #: Largest whole number that is taken for a size or a count: anything above is a slip.
 LARGEST = 2**40
 
+#: Most sessions beside the streams.
+MAX_SHORT = 64
+
 Value = str | int | float | bool
 
 
@@ -58,6 +61,8 @@ class Options:
     cache: str = "warm"
     #: `parquet` or `memory`.
     storage: str = "parquet"
+    #: Sessions beside the streams, which execute short queries.
+    short: int = 0
     #: Rows in a batch; None = the engine's own default.
     batch_rows: int | None = None
     #: Memory limit of all streams together, bytes; None = the engine's own default.
@@ -75,10 +80,11 @@ def is_whole(value: object, low: int, high: int = LARGEST) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _whole(low: int, unit: int = 1) -> Callable[[Any], int]:
+def _whole(low: int, unit: int = 1, high: int = LARGEST) -> Callable[[Any], int]:
     def read(value: Any) -> int:
-        if not is_whole(value, low):
-            raise ValueError(f"a whole number of at least {low}")
+        if not is_whole(value, low, high):
+            most = "" if high == LARGEST else f" and at most {high}"
+            raise ValueError(f"a whole number of at least {low}{most}")
         return value * unit
 
     return read
@@ -137,6 +143,7 @@ WORKERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "dop": ("dop", _whole(1)),
     "cache": ("cache", _one_of("warm", "cold")),
     "storage": ("storage", _one_of("parquet", "memory")),
+    "short": ("short", _whole(0, high=MAX_SHORT)),
     "batch_rows": ("batch_rows", _whole(1)),
     "memory_limit_mb": ("memory_limit_bytes", _whole(1, MB)),
     "spill_dir": ("spill_dir", _folder),
@@ -177,6 +184,9 @@ def read_options(load: Load, engine: str, refused: dict[str, str]) -> Options:
     options = Options(**fields)
     if options.storage == "memory" and options.cache == "cold":
         raise Failed("option", "cache=cold has no meaning with storage=memory; drop one of them")
+    if options.short and options.test == "power":
+        raise Failed("option", f"short={options.short} is for test=throughput, whose streams they "
+                               "run beside; give that, or drop short")
     return options
 
 
@@ -220,6 +230,18 @@ def check_data(data_dir: Path) -> DataSize:
         except (OSError, pyarrow.ArrowException) as cause:
             raise damaged(path, cause) from cause
     return DataSize(rows, encoded)
+
+
+def orders(data_dir: Path) -> int:
+    """How many orders the data set has."""
+    import pyarrow
+    import pyarrow.parquet
+
+    path = data_file(data_dir, "orders")
+    try:
+        return pyarrow.parquet.read_metadata(path).num_rows
+    except (OSError, pyarrow.ArrowException) as cause:
+        raise damaged(path, cause) from cause
 
 
 def damaged(path: str, cause: Exception) -> Failed:

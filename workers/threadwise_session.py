@@ -1,8 +1,7 @@
-"""The sessions of a worker: what an engine has to offer, its threads, and the slices they work.
+"""What an engine has to offer, and the thread of a session that is a stream of queries.
 
-One OS thread per session (a stream of TPC-H) binds itself first, opens its part of the engine, and
-waits in a lock between slices. The main thread waits in a lock for the sessions, with the time
-limit of the slice; nothing polls, so that the interpreter is idle while queries run.
+One OS thread per session binds itself first, opens its part of the engine, and waits in a lock
+between slices. Nothing polls, so that the interpreter is idle while queries run.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from threadwise_failure import Failed, first_sentence
-from threadwise_load import Load, Options, Spill, read_queries, warm_page_cache
+from threadwise_load import Options, read_queries, warm_page_cache
 from threadwise_measure import (
     Growth,
     answer_text,
@@ -27,22 +26,26 @@ from threadwise_measure import (
     thread_times,
 )
 
-#: How long sessions may take to stop after they were interrupted.
-INTERRUPT_S = 10.0
-
-
 @dataclass(frozen=True)
 class Setup:
     """What a session of an engine is opened with."""
 
     session: int
-    sessions: int
+    #: How many sessions are streams; those of short queries stand behind them.
+    streams: int
     options: Options
     #: Degree of parallelism of this stream.
     dop: int
     data_dir: Path
     #: The session's own folder for spill files.
     spill: Path
+    #: Seed of the block.
+    seed: int
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether all that the process does is this session's."""
+        return self.streams == 1 and self.options.short == 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,16 @@ class Stream(Protocol):
         """Ends the session."""
 
 
+class Short(Protocol):
+    """A session of short queries. All methods are called by its own thread."""
+
+    def look_up(self, key: int) -> bool:
+        """Executes the short query for an order; whether the answer is that order alone."""
+
+    def close(self) -> None:
+        """Ends the session."""
+
+
 class Engine(Protocol):
     """An engine, and the options that it cannot follow (name and reason)."""
 
@@ -104,6 +117,9 @@ class Engine(Protocol):
 
     def open(self, setup: Setup) -> Stream:
         """Opens a session on the calling thread."""
+
+    def open_short(self, setup: Setup) -> Short:
+        """Opens a session of short queries on the calling thread, where `short` is not refused."""
 
 
 @dataclass
@@ -131,6 +147,35 @@ class Done:
     session: int
     executions: list[Execution] = field(default_factory=list)
     finished_ns: int = 0
+    #: A whole entry of `sessions` in the reply, of a session that is no stream.
+    whole: dict[str, Any] | None = None
+
+
+class AtWork:
+    """How many streams of a slice are not done with it."""
+
+    def __init__(self, streams: int) -> None:
+        self._left, self._lock = streams, threading.Lock()
+
+    def one_is_done(self) -> None:
+        """Counts a stream as done, however it ended."""
+        with self._lock:
+            self._left -= 1
+
+    def any(self) -> bool:
+        """Whether a stream is still at work."""
+        return self._left > 0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a session is to do in a slice."""
+
+    sequence: int
+    start_ns: int
+    #: Queries of a stream, in order.
+    numbers: list[int]
+    at_work: AtWork
 
 
 def one_error(engine: str, action: str, cause: BaseException) -> Failed:
@@ -147,26 +192,35 @@ def one_error(engine: str, action: str, cause: BaseException) -> Failed:
 
 
 class Session(threading.Thread):
-    """The thread of one stream: bound first, then opened, then parked until it gets an order."""
+    """The thread of one session: bound first, then opened, then parked until it gets an order."""
 
     def __init__(self, engine: Engine, setup: Setup, cpus: set[int],
                  results: queue.SimpleQueue) -> None:
         super().__init__(name=f"session {setup.session}", daemon=True)
         self.engine, self.setup, self.cpus, self.results = engine, setup, cpus, results
-        self.queries = read_queries(setup.data_dir, setup.session, setup.options.queries)
         self.orders: queue.SimpleQueue = queue.SimpleQueue()
-        self.stream: Stream | None = None
+
+    def open(self) -> None:
+        """Opens the session and warms it, on its thread."""
+        raise NotImplementedError
+
+    def work(self, order: Order) -> Done:
+        """One slice."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Ends what was opened."""
+        raise NotImplementedError
 
     def run(self) -> None:
         """Works until the order None; what goes wrong is a result, too."""
         try:
             self._bind()
-            self.stream = self.engine.open(self.setup)
-            self._warm()
+            self.open()
             self.results.put(Done(self.setup.session))
-            for start_ns, numbers in iter(self.orders.get, None):
-                self.results.put(self._slice(start_ns, numbers))
-            self.stream.close()
+            for order in iter(self.orders.get, None):
+                self.results.put(self.work(order))
+            self.close()
             self.results.put(Done(self.setup.session))
         except Failed as failed:
             self.results.put(failed)
@@ -185,6 +239,33 @@ class Session(threading.Thread):
         if os.sched_getaffinity(0) != self.cpus:
             raise Failed("lost-pin", f"{self.name} was bound to logical CPUs {wanted} but reads "
                                      "back another mask; a cpuset of the system changed it")
+
+
+
+class StreamSession(Session):
+    """The thread of one stream."""
+
+    def __init__(self, engine: Engine, setup: Setup, cpus: set[int],
+                 results: queue.SimpleQueue) -> None:
+        super().__init__(engine, setup, cpus, results)
+        self.queries = read_queries(setup.data_dir, setup.session, setup.options.queries)
+        self.stream: Stream | None = None
+
+    def open(self) -> None:
+        """Opens the stream and plans its queries."""
+        self.stream = self.engine.open(self.setup)
+        self._warm()
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self.stream.close()
+
+    def work(self, order: Order) -> Done:
+        """Executes the queries of a slice. Whatever comes of it, those beside it then end."""
+        try:
+            return self._slice(order.start_ns, order.numbers)
+        finally:
+            order.at_work.one_is_done()
 
     def _warm(self) -> None:
         if self.setup.session == 0 and self.setup.options.cache == "warm":
@@ -210,7 +291,7 @@ class Session(threading.Thread):
         return done
 
     def _execute(self, start_ns: int, number: int) -> Execution:
-        alone = self.setup.sessions == 1
+        alone = self.setup.is_alone
         stream, sql = self.stream, self.queries[number]
         began_ns = time.monotonic_ns()
         planned = stream.plan(sql)
@@ -259,125 +340,3 @@ def execution_json(execution: Execution, stream: Stream) -> dict[str, Any]:
         "counters": counters,
         "answer": answer_text(execution.table),
     }
-
-
-class Crew:
-    """The sessions of a worker that was prepared."""
-
-    def __init__(self, engine: Engine, load: Load, options: Options, cpus: list[set[int]]) -> None:
-        self.engine, self.options = engine, options
-        self.results: queue.SimpleQueue = queue.SimpleQueue()
-        self.sessions: list[Session] = []
-        dop = options.dop or len(cpus[0])
-        engine.start(dop, len(cpus))
-        self.spill = Spill(options.spill_dir or load.data_dir / "spill")
-        try:
-            for index, own in enumerate(cpus):
-                folder = self.spill.of_session(index)
-                setup = Setup(index, len(cpus), options, dop, load.data_dir, folder)
-                session = Session(engine, setup, own, self.results)
-                self.sessions.append(session)
-                session.start()
-                self._collect(1, None)  # one after the other: opening may need much memory
-            self._check_masks(set().union(*cpus))
-        except BaseException:
-            self.spill.remove()
-            raise
-
-    def _collect(self, count: int, deadline_ns: int | None) -> list[Done]:
-        done = []
-        for _ in range(count):
-            left_s = None
-            if deadline_ns is not None:
-                left_s = max(deadline_ns - time.monotonic_ns(), 0) / 1e9
-            result = self.results.get(timeout=left_s)
-            if isinstance(result, Failed):
-                raise result
-            done.append(result)
-        return sorted(done, key=lambda one: one.session)
-
-    @staticmethod
-    def _check_masks(cpus: set[int]) -> None:
-        for name in os.listdir("/proc/self/task"):
-            try:
-                if not os.sched_getaffinity(int(name)) <= cpus:
-                    raise Failed("lost-pin", f"thread {name} of the engine may run outside of the "
-                                             "placement; a setting of the engine binds its threads")
-            except ProcessLookupError:
-                continue
-
-    def tids(self) -> list[int]:
-        """Thread ids of the sessions, in their order."""
-        return [session.native_id for session in self.sessions]
-
-    def go(self, sequence: int, start_ns: int, limit_ns: int, lists: list[list[int]]) -> dict:
-        """One slice: every session executes its list, from `start_ns` on."""
-        before, cpu_ns = process_counters(), time.process_time_ns()
-        for session, numbers in zip(self.sessions, lists, strict=True):
-            session.orders.put((start_ns, numbers))
-        try:
-            done = self._collect(len(self.sessions), start_ns + limit_ns)
-        except queue.Empty:
-            self._too_long(limit_ns, lists)
-        cpu_ns = time.process_time_ns() - cpu_ns
-        after = process_counters()
-        shared = len(self.sessions) > 1
-        sessions = [self._session_json(one, cpu_ns) for one in done]
-        if not shared:
-            sessions[0]["voluntary_switches"] = after.voluntary_switches - before.voluntary_switches
-            switches = after.involuntary_switches - before.involuntary_switches
-            sessions[0]["involuntary_switches"] = switches
-        if self.options.test == "power":
-            window_ns = sum(one.elapsed_ns for every in done for one in every.executions)
-        else:
-            window_ns = max(every.finished_ns for every in done)
-        return {"type": "slice", "sequence": sequence, "start_ns": start_ns,
-                "window_ns": max(window_ns, 1), "sessions": sessions,
-                "counters": counters_between(before, after)}
-
-    def _session_json(self, done: Done, process_cpu_ns: int) -> dict[str, Any]:
-        stream = self.sessions[done.session].stream
-        queries = [execution_json(one, stream) for one in done.executions]
-        shared = len(self.sessions) > 1
-        counters: dict[str, int] = {}
-        for one in queries:
-            for name, value in one["counters"].items():
-                counters[name] = counters.get(name, 0) + value
-        cpu_ns = process_cpu_ns // len(self.sessions)
-        waits = [one.grown.wait_ns for one in done.executions if one.grown]
-        return {
-            "steps": len(queries),
-            "rows": len(queries),
-            "answers_checked": 0,
-            "answers_wrong": 0,
-            # Of streams the process's time in every case, so that one stream and several compare.
-            "cpu_ns": cpu_ns if shared or self.options.test == "throughput"
-            else sum(one["cpu_ns"] for one in queries),
-            "run_queue_wait_ns": None if shared or None in waits else sum(waits),
-            "counters": counters,
-            "latency": "",
-            "finished_ns": done.finished_ns,
-            "queries": queries,
-        }
-
-    def _too_long(self, limit_ns: int, lists: list[list[int]]) -> NoReturn:
-        if all(session.stream.interrupt() for session in self.sessions):
-            deadline_s = time.monotonic() + INTERRUPT_S
-            for _ in self.sessions:  # what they answer no longer counts, only that they stopped
-                try:
-                    self.results.get(timeout=max(deadline_s - time.monotonic(), 0))
-                except queue.Empty:
-                    break
-        asked = "; ".join(",".join(f"q{n:02}" for n in numbers) for numbers in lists)
-        raise Failed("engine", f"{self.engine.name} did not finish {asked} within "
-                               f"{limit_ns / 1e9:.3f} s and was stopped; allow more time, a higher "
-                               "dop or memory_limit_mb, or a smaller scale")
-
-    def end(self) -> None:
-        """Closes the sessions and removes the spill files."""
-        try:
-            for session in self.sessions:
-                session.orders.put(None)
-            self._collect(len(self.sessions), None)
-        finally:
-            self.spill.remove()

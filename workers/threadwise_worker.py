@@ -17,9 +17,10 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from threadwise_crew import Crew
 from threadwise_failure import Failed
 from threadwise_load import DataSize, Load, Options, check_data, is_whole, read_options
-from threadwise_session import Crew, Engine
+from threadwise_session import Engine
 
 PROTOCOL = 1
 
@@ -152,8 +153,11 @@ class Worker:
         if options.test == "power" and len(cpus) > 1:
             raise Failed("option", f"test=power has one session, not {len(cpus)}; use "
                                    "test=throughput for several streams")
+        if options.short >= len(cpus):
+            raise Failed("protocol", f"prepare names {len(cpus)} sessions, {options.short} of them "
+                                     "for short queries: none is left to be a stream")
         check_data(load.data_dir)
-        self.crew = Crew(self.engine, load, options, cpus)
+        self.crew = Crew(self.engine, load, options, cpus, request["seed"])
         return {"type": "ready", "tids": self.crew.tids(), "placed": [],
                 "notes": self.engine.notes}
 
@@ -170,7 +174,13 @@ class Worker:
         if len(lists) != len(self.crew.sessions):
             raise Failed("protocol", f"go has {len(lists)} lists of queries for "
                                      f"{len(self.crew.sessions)} sessions")
-        for numbers in lists:
+        streams = len(self.crew.streams())
+        for index, numbers in enumerate(lists):
+            if index >= streams:
+                if numbers != []:
+                    raise Failed("protocol", f"go asks session {index}, which is for short "
+                                             f"queries, for queries {numbers}")
+                continue
             if not isinstance(numbers, list) or not numbers or any(n not in known for n in numbers):
                 raise Failed("protocol", f"go asks for queries {numbers}; prepared are "
                                          f"{','.join(map(str, known))}")

@@ -7,9 +7,11 @@ these are beside it.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import re
+import subprocess
 import sys
 import time
 import unittest
@@ -197,6 +199,8 @@ class Conversation(OneEngine):
             ("", {"spill_dir": "/nowhere/at/all"}, "'spill_dir'"),
             ("", {"settings__no_such_thing": 1}, "settings.no_such_thing"),
             ("duckdb", {"batch_rows": 4096}, "'batch_rows'"),
+            ("duckdb", {"short": 65, "test": "throughput"}, "at most 64"),
+            ("duckdb", {"short": 2}, "test=throughput"),
             ("duckdb", {"settings__threads": 3}, "option dop"),
             ("duckdb", {"settings__default_null_order": "x"}, "default_null_order"),
             ("datafusion", {"batch_rows": 0}, "at least 1"),
@@ -326,6 +330,60 @@ class Answers(OneEngine):
             self.assertEqual(first["cpu_ns"], second["cpu_ns"])
             self.assertGreater(first["cpu_ns"], 0)
             self.assertEqual(worker.ask("stop"), {"type": "done"})
+
+    def test_short_queries_beside_a_stream(self) -> None:
+        options = {"test": "throughput", "queries": "1,3", "dop": 1, "short": 2}
+        if self.engine != "duckdb":
+            with working(self.engine) as worker:
+                reply = worker.ask_load(DATA.dir(BY_HAND), 3, **options)
+                self.assert_failed(reply, "option", "short", "duckdb or postgres")
+            return
+        for storage in ("parquet", "memory"):
+            with (self.subTest(storage=storage),
+                  prepared(self.engine, DATA.dir(BY_HAND), 3, storage=storage,
+                           **options) as worker):
+                reply = worker.ask_go([1, 3], [], [], warmup_ns=1000)
+                self.assertEqual(reply["type"], "slice", reply)
+                stream, *short = reply["sessions"]
+                self.assertEqual([one["query"] for one in stream["queries"]], [1, 3])
+                self.assertEqual(reply["window_ns"], stream["finished_ns"])
+                # It is not alone, so nothing of the process is its queries' own.
+                for one in stream["queries"]:
+                    self.assertEqual((one["cpu_ns"], one["dop"]), (None, None))
+                self.assertGreater(stream["cpu_ns"], 0)
+                self.assertEqual(len(short), 2)
+                for one in short:
+                    self.assertNotIn("queries", one)
+                    self.assertGreater(one["steps"], 0)
+                    checked = (one["rows"], one["answers_checked"], one["answers_wrong"])
+                    self.assertEqual(checked, (one["steps"], one["steps"], 0))
+                    self.assertGreater(one["cpu_ns"], 0)
+                    latency = base64.b64decode(one["latency"])
+                    self.assertTrue(latency.startswith(b"\x1c\x84\x93\x13"))
+                self.assert_failed(worker.ask_go([1], [3], []), "protocol", "short")
+
+    def test_wrong_answers_of_short_queries_are_counted(self) -> None:
+        if self.engine != "duckdb":
+            return
+        folder = DATA.dir(BY_HAND, copy=True)
+        without = ("import pyarrow.parquet as p, pyarrow.compute as c, sys; f = sys.argv[1]; "
+                   "t = p.read_table(f); other = c.add(t[0], 100000000); "
+                   "p.write_table(t.set_column(0, 'o_orderkey', other), f)")
+        path = folder / "tpch" / "orders.parquet"
+        subprocess.run([python_of("duckdb"), "-I", "-c", without, path], check=True)
+        with prepared(self.engine, folder, 2, test="throughput", queries="1", dop=1,
+                      short=1) as worker:
+            one = worker.ask_go([1], [])["sessions"][1]
+            self.assertEqual(one["answers_wrong"], one["answers_checked"])
+            self.assertGreater(one["answers_wrong"], 0)
+
+    def test_short_queries_stop_with_a_stream_that_is_stopped(self) -> None:
+        if self.engine != "duckdb":
+            return
+        with prepared(self.engine, DATA.dir({1: ENDLESS}), 2, test="throughput", queries="1", dop=1,
+                      short=1) as worker:
+            reply = worker.ask_go([1], [], limit_ns=SECOND_NS)
+            self.assert_failed(reply, "engine", "q01", "did not finish")
 
     def test_power_has_one_session(self) -> None:
         engine = self.engine

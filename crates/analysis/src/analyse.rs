@@ -37,6 +37,8 @@ pub fn analyse_probed(
     alpha_share: f64,
 ) -> Analysis {
     let alpha = (1.0 - study.design.level) * alpha_share;
+    let whole = runs;
+    let runs = &*queries::streams_alone(study, whole);
     let observed = Observed::new(study, topology, runs);
     let covariates = covariates::covariates(&observed);
     let (mut estimates, noise_floors) =
@@ -46,7 +48,7 @@ pub fn analyse_probed(
     let slices = looked_at(runs);
     let treatments = treatments::summaries(&setting, &observed);
     let mut analysis = Analysis {
-        queries: queries::queries(&setting, &observed, runs),
+        queries: queries::queries(&setting, &observed, runs, whole),
         changed_with: changed_with::changed_with(&setting, &observed, &treatments, &estimates),
         treatments,
         estimates,

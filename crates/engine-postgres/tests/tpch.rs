@@ -9,6 +9,8 @@ mod external;
 mod faults;
 #[path = "tpch/place.rs"]
 mod place;
+#[path = "tpch/short.rs"]
+mod short;
 mod support;
 
 use place::{Study, folder, programs, request, window, write};

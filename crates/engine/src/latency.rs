@@ -77,6 +77,20 @@ mod tests {
         assert_eq!(steps(&[]), Ok(0));
     }
 
+    /// The workers in Python have an encoder of their own, and `workers/tests/test_short.py` the same values and bytes.
+    #[test]
+    fn bytes_of_the_python_workers_are_those_of_the_library() {
+        let mut histogram = histogram().unwrap();
+        for latency in [1, 1, 3, 2047, 2048, 2049, 30_000, 30_001, 1_234_567, 1_234_567, 2 * MAX_NS] {
+            histogram.saturating_record(latency);
+        }
+        let bytes = to_bytes(&histogram).unwrap();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let head = "1c84931300000012000000000000000300000000000000010000000df84758003ff0000000000000";
+        let counts = "00040002f51f0204a33d04c155048bf90102";
+        assert_eq!(hex, [head, counts].concat());
+    }
+
     #[test]
     fn damage_is_refused() {
         let mut histogram = histogram().unwrap();

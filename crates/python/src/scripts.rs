@@ -17,12 +17,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// All worker programs and the modules that they import: name and text.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 13] = [
+    ("threadwise_crew.py", include_str!("../../../workers/threadwise_crew.py")),
     ("threadwise_failure.py", include_str!("../../../workers/threadwise_failure.py")),
     ("threadwise_load.py", include_str!("../../../workers/threadwise_load.py")),
     ("threadwise_measure.py", include_str!("../../../workers/threadwise_measure.py")),
     ("threadwise_plan.py", include_str!("../../../workers/threadwise_plan.py")),
     ("threadwise_session.py", include_str!("../../../workers/threadwise_session.py")),
+    ("threadwise_short.py", include_str!("../../../workers/threadwise_short.py")),
     ("threadwise_worker.py", include_str!("../../../workers/threadwise_worker.py")),
     ("duckdb_worker.py", include_str!("../../../workers/duckdb_worker.py")),
     ("datafusion_worker.py", include_str!("../../../workers/datafusion_worker.py")),

@@ -108,7 +108,7 @@ globalThis.queryCharts = tools => {
 
   function dops(box, index, width) {
     const { lines, unit } = data.dops[index];
-    const hourly = unit === "queries per hour";
+    const hourly = unit === "queries per hour" || unit.endsWith(" in ms");
     // A line a query: those with a mark have a colour and a name, the others are there to be pointed at.
     const many = lines.length > 8;
     const marked = lines.map(line => !many || / [▲◆]/.test(line.name));

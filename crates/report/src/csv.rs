@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
+use threadwise_analysis::statistics::MergedLatency;
 use threadwise_machine::text::marked_lines;
 use threadwise_study::plan::long::is_long;
 use threadwise_study::{CpuTimes, Run, SessionSlice, Slice, command};
@@ -61,16 +62,35 @@ fn with_long_windows(facts: &Facts<'_>, columns: &str) -> String {
 pub fn runs_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let counters = counter_names(lines::runs(facts));
     let metrics = metric_names(facts);
+    let short = short_columns(facts);
     let named = counters.iter().cloned().chain(metrics.iter().map(|name| format!("{SAID}{name}")));
+    let named = named.chain(short.iter().map(|name| (*name).to_owned()));
     let rows = lines::runs(facts).map(|run| {
         let sums = counters
             .iter()
             .map(|name| json!(run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>()));
         let said: BTreeMap<&str, Option<f64>> = lines::said(run).collect();
         let said = metrics.iter().map(|name| json!(said.get(name.as_str())));
-        (run_fields(facts, run), sums.chain(said).collect())
+        let of_short = short_cells(run.slices.iter().flat_map(Slice::short_sessions)).into_iter();
+        (run_fields(facts, run), sums.chain(said).chain(of_short.take(short.len())).collect())
     });
     table(out, &with_long_windows(facts, RUN_COLUMNS), named, rows)
+}
+
+/// Columns of short queries, behind all others; none in a study without them.
+const SHORT_COLUMNS: [&str; 2] = ["short_queries", "short_latency_ns_p99"];
+
+fn short_columns(facts: &Facts<'_>) -> &'static [&'static str] {
+    let has_short = facts.study.treatments.iter().any(|treatment| facts.study.short_sessions(treatment) > 0);
+    if has_short { &SHORT_COLUMNS } else { &[] }
+}
+
+/// How many short queries there were, and the 99th percentile of their latency, empty where there is none.
+fn short_cells<'a>(sessions: impl Iterator<Item = &'a SessionSlice> + Clone) -> [Value; 2] {
+    let mut merged = MergedLatency::new();
+    let is_readable = sessions.clone().all(|session| merged.add(&session.latency).is_ok());
+    let p99 = merged.quantile(0.99).filter(|_| is_readable);
+    [json!(sessions.map(|session| session.steps).sum::<u64>()), json!(p99)]
 }
 
 /// Names of the metrics that any treatment's command has, or that any run has reported.
@@ -90,12 +110,16 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
 /// The writer's.
 pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let counters = counter_names(lines::runs(facts));
+    let short = short_columns(facts);
     let slices = lines::runs(facts).flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
     let rows = slices.map(|(run, slice)| {
         let fields = merged(merged(lines::head(run), planned(facts, run)), slice_sums(run, slice));
-        (fields, counters.iter().map(|name| json!(slice.counter(name))).collect())
+        let counts = counters.iter().map(|name| json!(slice.counter(name)));
+        let of_short = short_cells(slice.short_sessions()).into_iter().take(short.len());
+        (fields, counts.chain(of_short).collect())
     });
-    table(out, &with_long_windows(facts, SLICE_COLUMNS), counters.iter().cloned(), rows)
+    let named = counters.iter().cloned().chain(short.iter().map(|name| (*name).to_owned()));
+    table(out, &with_long_windows(facts, SLICE_COLUMNS), named, rows)
 }
 
 /// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
@@ -205,7 +229,7 @@ fn run_fields(facts: &Facts<'_>, run: &Run) -> Value {
     let rows: u64 = run.slices.iter().map(Slice::rows).sum();
     let cpus: Vec<String> = run.cpus.iter().map(u32::to_string).collect();
     let planned = planned(facts, run);
-    let sessions = run.slices.iter().flat_map(|slice| &slice.sessions);
+    let sessions = run.slices.iter().flat_map(Slice::streams);
     let sums = json!({
         "cpus": cpus.join(" "), "sessions": planned["jobs"], "started_s": format!("{:.6}", run.started_s),
         "prepare_ns": run.prepare_ns, "slices": run.slices.len(), "window_ns": window_ns, "rows": rows,
@@ -230,18 +254,18 @@ fn session_sums<'a>(sessions: impl Iterator<Item = &'a SessionSlice> + Clone) ->
 }
 
 fn slice_sums(run: &Run, slice: &Slice) -> Value {
-    let waits: Option<u64> = slice.sessions.iter().map(|session| session.run_queue_wait_ns).sum();
+    let waits: Option<u64> = slice.main_sessions().map(|session| session.run_queue_wait_ns).sum();
     let used: Vec<&CpuTimes> = slice.cpu_times.iter().filter(|times| run.cpus.contains(&times.cpu)).collect();
     let sum = |value: fn(&CpuTimes) -> u64| {
         (!used.is_empty()).then(|| used.iter().map(|times| value(times)).sum::<u64>())
     };
     let sums = json!({
         "sequence": slice.sequence, "round": slice.round, "start_ns": slice.start_ns,
-        "window_ns": slice.window_ns, "sessions": slice.sessions.len(), "rows": slice.rows(),
+        "window_ns": slice.window_ns, "sessions": slice.main_sessions().count(), "rows": slice.rows(),
         "rows_per_s": per_second(slice.rows(), slice.window_ns), "run_queue_wait_ns": waits,
         "used_cpus_busy_ns": sum(|times| times.busy_ns), "used_cpus_steal_ns": sum(|times| times.steal_ns),
     });
-    merged(session_sums(slice.sessions.iter()), sums)
+    merged(session_sums(slice.main_sessions()), sums)
 }
 
 #[cfg(test)]

@@ -91,6 +91,7 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
             memory,
             service: service.as_ref(),
             load,
+            streams: treatment.sessions as usize,
             worker: None,
             tids: Vec::new(),
             placed: Vec::new(),

@@ -87,14 +87,14 @@ pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadReq
         engine_options: study.engine_options_of(treatment),
         data_dir: data_dir.to_owned(),
         treatment: treatment.name.clone(),
-        sessions: alike.map(|other| other.sessions).max().unwrap_or(treatment.sessions),
+        sessions: alike.map(|other| study.worker_sessions(other)).max().unwrap_or(treatment.sessions),
         seed: study.seed,
     }
 }
 
 /// Connections that a study of a server holds at once.
 pub fn connections(study: &Study) -> Need {
-    Need::of(study.treatments.iter().map(|treatment| treatment.sessions))
+    Need::of(study.treatments.iter().map(|treatment| study.worker_sessions(treatment)))
 }
 
 /// Refuses a block that would take connections of the user's server which are left to others. Those of
@@ -263,7 +263,7 @@ fn load_instance(
         let made = load_one(&mut worker, (&wire, connections), settings, stop)
             .map_err(|why| fail(treatment, why))?;
         // Every parked worker keeps its own cache, and its table in memory.
-        let cached_bytes = made.bytes.saturating_mul(u64::from(treatment.sessions));
+        let cached_bytes = made.bytes.saturating_mul(u64::from(study.worker_sessions(treatment)));
         loading.memory_bytes =
             loading.memory_bytes.saturating_add(cached_bytes).saturating_add(added_bytes(study, treatment));
         guard::check_memory(loading.memory_bytes, loading.memory_limit)?;

@@ -293,12 +293,29 @@ pub struct Reading {
 }
 
 impl Slice {
-    /// Rows of all sessions together.
-    pub fn rows(&self) -> u64 {
-        self.sessions.iter().map(|session| session.rows).sum()
+    /// The sessions whose work the treatment is about: all, or the streams where some sessions are streams of queries,
+    /// since the others then execute short queries beside them.
+    pub fn main_sessions(&self) -> impl Iterator<Item = &SessionSlice> + Clone {
+        let has_streams = self.has_streams();
+        self.sessions.iter().filter(move |session| !has_streams || !session.queries.is_empty())
     }
 
-    /// Rows of all sessions per second of the common window.
+    /// Those that execute short queries beside streams.
+    pub fn short_sessions(&self) -> impl Iterator<Item = &SessionSlice> + Clone {
+        let has_streams = self.has_streams();
+        self.sessions.iter().filter(move |session| has_streams && session.queries.is_empty())
+    }
+
+    fn has_streams(&self) -> bool {
+        self.sessions.iter().any(|session| !session.queries.is_empty())
+    }
+
+    /// Rows of its own sessions together.
+    pub fn rows(&self) -> u64 {
+        self.main_sessions().map(|session| session.rows).sum()
+    }
+
+    /// Rows of its own sessions per second of the common window.
     pub fn rows_per_s(&self) -> f64 {
         self.rows() as f64 * 1e9 / self.window_ns as f64
     }
@@ -325,8 +342,8 @@ impl Slice {
         sessions.chain([&self.counters]).filter_map(|counters| counters.get(name)).sum()
     }
 
-    /// CPU time of all sessions in nanoseconds.
+    /// CPU time of its own sessions in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
-        self.sessions.iter().map(|session| session.cpu_ns).sum()
+        self.main_sessions().map(|session| session.cpu_ns).sum()
     }
 }

@@ -55,10 +55,19 @@ impl BlockPlan {
         long::is_long(self.block)
     }
 
-    /// What each of `sessions` sessions executes in a round; empty where there are no queries.
-    pub fn scripts(&self, round: u32, sessions: usize) -> Vec<Vec<u8>> {
-        let streams = self.queries.get(round as usize).map_or(&[][..], Vec::as_slice);
-        streams.iter().take(sessions).cloned().collect()
+    /// What each of so many streams executes in a round; empty where there are no queries.
+    pub fn scripts(&self, round: u32, streams: usize) -> Vec<Vec<u8>> {
+        let scripts = self.queries.get(round as usize).map_or(&[][..], Vec::as_slice);
+        scripts.iter().take(streams).cloned().collect()
+    }
+
+    /// What each of `sessions` sessions executes, of which so many are streams: those beside them have an empty list.
+    pub fn session_scripts(&self, round: u32, streams: usize, sessions: usize) -> Vec<Vec<u8>> {
+        let mut scripts = self.scripts(round, streams);
+        if !scripts.is_empty() {
+            scripts.resize(sessions.max(scripts.len()), Vec::new());
+        }
+        scripts
     }
 }
 
@@ -135,7 +144,7 @@ fn placed(
             .placement
             .parse::<Placement>()
             .and_then(|parsed| {
-                placement::resolve(&parsed, topology, &draw, treatment.sessions, treatment.pin)
+                placement::resolve(&parsed, topology, &draw, study.worker_sessions(treatment), treatment.pin)
             })
             .map_err(fail)?;
         let resolved = if takes_siblings { first_threads::on_first(topology, resolved) } else { resolved };

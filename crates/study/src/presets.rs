@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 14] = [
+const PRESETS: [(&str, &str, &str); 15] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -56,6 +56,11 @@ const PRESETS: [(&str, &str, &str); 14] = [
         "tpch-streams",
         "TPC-H throughput: degree of parallelism by number of streams",
         include_str!("../../../studies/tpch-streams.toml"),
+    ),
+    (
+        "mixed-load",
+        "TPC-H beside short queries: degree of parallelism",
+        include_str!("../../../studies/mixed-load.toml"),
     ),
     (
         "command",

@@ -329,6 +329,16 @@ impl Study {
         runs_whole(&self.workload)
     }
 
+    /// Sessions of a treatment that execute short queries beside its streams.
+    pub fn short_sessions(&self, treatment: &Treatment) -> u32 {
+        if self.workload == tpch::WORKLOAD { tpch::short(&treatment.options) } else { 0 }
+    }
+
+    /// All sessions of a treatment's worker: its own, and those beside its streams.
+    pub fn worker_sessions(&self, treatment: &Treatment) -> u32 {
+        treatment.sessions.saturating_add(self.short_sessions(treatment))
+    }
+
     /// Whether a treatment on so many logical CPUs uses up the quota that the study is made for.
     pub fn is_beyond_quota(&self, treatment: &Treatment, cpus: usize) -> bool {
         let busy = busy_cpus(&self.workload, treatment.sessions, cpus);

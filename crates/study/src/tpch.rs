@@ -20,6 +20,9 @@ pub const QUERIES: u8 = 22;
 /// worker accepts.
 pub const LIMIT_MS: f64 = 3_600_000.0;
 
+/// Most sessions beside the streams.
+pub const MAX_SHORT: u32 = 64;
+
 /// Which test is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
@@ -41,6 +44,15 @@ pub fn test(options: &Options) -> Test {
 pub fn queries(options: &Options) -> Vec<u8> {
     let asked = options.get("queries").map(ToString::to_string);
     asked.and_then(|list| query_list(&list).ok()).unwrap_or_else(|| (1..=QUERIES).collect())
+}
+
+/// Sessions beside the streams, which execute short queries; 0 where nothing sensible is asked for, which the engine's
+/// own check refuses.
+pub fn short(options: &Options) -> u32 {
+    match options.get("short") {
+        Some(OptionValue::Integer(short)) => u32::try_from(*short).unwrap_or(0).min(MAX_SHORT),
+        _ => 0,
+    }
 }
 
 /// Reads a list of queries such as `1,3-6`: ascending, each once.
@@ -125,6 +137,14 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, [1, 2, 3]);
         }
+    }
+
+    #[test]
+    fn sessions_beside_the_streams_are_whole_and_few() {
+        let of = |value: OptionValue| short(&Options::from([("short".to_owned(), value)]));
+        let whole = [0, 2, 64, 65, -1, i64::MAX].map(|short| of(OptionValue::Integer(short)));
+        assert_eq!(whole, [0, 2, 64, 64, 0, 0]);
+        assert_eq!((of(OptionValue::Number(2.0)), short(&Options::new())), (0, 0));
     }
 
     #[test]

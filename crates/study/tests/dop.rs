@@ -112,6 +112,21 @@ fn streams_are_sessions() {
 }
 
 #[test]
+fn sessions_of_short_queries_stand_behind_the_streams_and_have_no_script() {
+    let study = resolve("mixed-load", &server(), &set(&[("short", "3")])).unwrap();
+    let lowest = treatment(&study, "all d1");
+    assert_eq!((lowest.sessions, study.short_sessions(lowest), study.worker_sessions(lowest)), (1, 3, 4));
+    assert!((study.design.margin - 0.1).abs() < 1e-9);
+    let plan = plan_block(&study, &server(), 0).unwrap();
+    assert!(plan.placements.iter().all(|placed| placed.sessions.len() == 4));
+    assert!(plan.placements[0].sessions.iter().all(|cpus| *cpus == plan.placements[0].set()));
+    let scripts = plan.session_scripts(0, 1, 4);
+    assert_eq!(scripts.iter().map(Vec::len).collect::<Vec<_>>(), [22, 0, 0, 0]);
+    let without = resolve("tpch-streams", &small_guest(), &Overrides::default()).unwrap();
+    assert!(without.treatments.iter().all(|one| without.worker_sessions(one) == one.sessions));
+}
+
+#[test]
 fn several_streams_have_a_point_at_150_percent_of_the_cores_and_one_at_those_of_a_node() {
     let study = resolve("tpch-streams", &machine(2, 6, 2, None, None), &Overrides::default()).unwrap();
     let of = |place: &str, streams: u32| -> Vec<u32> {

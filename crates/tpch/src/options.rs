@@ -6,7 +6,7 @@
 use crate::dataset::{Cluster, Key, has_distinct_suppliers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use threadwise_study::tpch::{QUERIES, Test, query_list};
+use threadwise_study::tpch::{MAX_SHORT, QUERIES, Test, query_list};
 use threadwise_study::{OptionValue, Options};
 
 /// Smallest scale factor: 100 suppliers, which 25 nations share.
@@ -76,6 +76,8 @@ pub struct TpchOptions {
     pub cache: Cache,
     /// What is read.
     pub storage: Option<Storage>,
+    /// Sessions beside the streams, which execute short queries.
+    pub short: u32,
     /// Rows in a batch.
     pub batch_rows: Option<u32>,
     /// The engine's memory limit, MB.
@@ -105,7 +107,7 @@ pub struct OptionFault {
 }
 
 /// Names of all options; `settings.NAME` besides.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 15] = [
     "scale",
     "test",
     "queries",
@@ -114,6 +116,7 @@ pub const NAMES: [&str; 14] = [
     "dop",
     "cache",
     "storage",
+    "short",
     "batch_rows",
     "memory_limit_mb",
     "spill_dir",
@@ -147,6 +150,7 @@ impl TpchOptions {
                 .word("cache", &[("warm", Cache::Warm), ("cold", Cache::Cold)])?
                 .unwrap_or(Cache::Warm),
             storage: reader.word("storage", &storages)?,
+            short: reader.short(test)?,
             batch_rows: reader.whole("batch_rows", 1, MAX_BATCH_ROWS)?.map(|rows| rows as u32),
             memory_limit_mb: reader.whole("memory_limit_mb", 1, MAX_MB)?,
             spill_dir: reader.folder("spill_dir")?,
@@ -243,6 +247,15 @@ impl Reader<'_> {
         }
     }
 
+    /// They work beside whole streams: beside one query of `power` there are too few of them for a percentile.
+    fn short(&self, test: Test) -> Result<u32, OptionFault> {
+        let short = self.whole("short", 0, i64::from(MAX_SHORT))?.unwrap_or(0) as u32;
+        match test {
+            Test::Power if short > 0 => Err(self.fault("short", "test=power has none; give test=throughput")),
+            _ => Ok(short),
+        }
+    }
+
     fn flag(&self, option: &str) -> Result<Option<bool>, OptionFault> {
         match self.0.get(option) {
             None => Ok(None),
@@ -315,6 +328,7 @@ mod tests {
             ("dop", OptionValue::Integer(2)),
             ("cache", word("cold")),
             ("storage", word("memory")),
+            ("short", OptionValue::Integer(64)),
             ("batch_rows", OptionValue::Integer(2048)),
             ("memory_limit_mb", OptionValue::Integer(512)),
             ("spill_dir", word("/var/tmp/spill")),
@@ -327,12 +341,13 @@ mod tests {
         assert_eq!(options.parameters, Source::Seeded);
         assert_eq!(options.queries, [1, 3, 4, 5]);
         assert_eq!(options.key().folder_name(), "sf0.1-shipdate");
-        assert_eq!((options.dop, options.batch_rows), (Some(2), Some(2048)));
+        assert_eq!((options.dop, options.batch_rows, options.short), (Some(2), Some(2048), 64));
         assert_eq!((options.jit, options.hold_plan), (Some(false), Some(true)));
         assert_eq!(options.settings.get("work_mem"), Some(&word("64MB")));
         assert_eq!(options.spill_limit_mb, Some(0));
         let one = read(&[("test", word("throughput")), ("parameters", word("validation"))]).unwrap();
         assert_eq!(one.parameters, Source::Validation);
+        assert_eq!(read(&[("short", OptionValue::Integer(0))]).unwrap().short, 0);
         assert_eq!(read(&[("queries", OptionValue::Integer(6))]).unwrap().queries, [6]);
     }
 
@@ -384,6 +399,8 @@ mod tests {
             ("dop", OptionValue::Number(1.5), "whole number"),
             ("cache", word("hot"), "warm or cold"),
             ("storage", word("disk"), "parquet or memory"),
+            ("short", OptionValue::Integer(65), "from 0 to 64"),
+            ("short", OptionValue::Integer(2), "test=throughput"),
             ("batch_rows", OptionValue::Integer(-1), "from 1"),
             ("memory_limit_mb", OptionValue::Integer(0), "from 1"),
             ("spill_dir", word("here"), "full path"),

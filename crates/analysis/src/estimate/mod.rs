@@ -42,6 +42,7 @@ pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
 pub use paired::{Paired, PairedRatio, paired, paired_difference};
 pub use power::Power;
+pub(crate) use power::blocks_needed as blocks_for;
 pub use stopped::level_at_worst;
 pub use types::{
     Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, ROWS_PER_JOULE, THROUGHPUT,

@@ -59,7 +59,7 @@ fn decidable(standard_error: f64, blocks: u32, alpha: f64) -> Option<f64> {
 }
 
 /// Fewest blocks that decide a margin, given in logarithms, where d has this standard deviation.
-fn blocks_needed(sd: f64, margin: f64, alpha: f64) -> Option<u32> {
+pub(crate) fn blocks_needed(sd: f64, margin: f64, alpha: f64) -> Option<u32> {
     let decides = |blocks: u32| {
         decidable(sd / f64::from(blocks).sqrt(), blocks, alpha).is_some_and(|needed| needed <= margin)
     };

@@ -11,8 +11,8 @@ use super::plans::Plans;
 use super::table::{Cell, Quantity, Table, Total};
 use super::whole::{WHOLES, Whole, twins};
 use super::{
-    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, comparisons, heat,
-    outliers, steps,
+    Baseline, Change, DataSize, Queries, QueryEstimates, TotalEstimates, TreatmentQueries, beside,
+    comparisons, heat, outliers, steps,
 };
 use crate::Direction;
 use crate::Ratio;
@@ -24,7 +24,14 @@ use crate::statistics::{arithmetic, geometric, mean};
 const BYTES_PER_SCALE: f64 = 1e9;
 
 /// What a study of queries says query by query; `None` where the workload has none.
-pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Option<Queries> {
+///
+/// `runs` are without sessions of short queries, `whole` are the same with them.
+pub(crate) fn queries(
+    setting: &Setting<'_>,
+    observed: &Observed,
+    runs: &[Run],
+    whole: &[Run],
+) -> Option<Queries> {
     if setting.study.workload != tpch::WORKLOAD {
         return None;
     }
@@ -35,7 +42,10 @@ pub(crate) fn queries(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) 
     let treatments = treatments(&table, &plans, &numbers, &changed);
     let baselines = baselines(&table, &plans, &numbers);
     let (outliers, outliers_left_out) = outliers::outliers(&table, &plans, &treatments, &baselines);
+    let (short, short_limits) = beside::beside(&table, observed, whole);
     Some(Queries {
+        short,
+        short_limits,
         is_throughput: table.is_throughput,
         fastest: fastest(&table),
         steps: steps::steps(&table, &plans, &numbers),

@@ -5,6 +5,7 @@
 //! treatment to the mean logarithm of its two under the baseline, and intervals are Student's t over
 //! blocks. Methods and sources: docs/METHODOLOGY.md, "Queries".
 
+mod beside;
 mod build;
 mod comparisons;
 mod cores;
@@ -24,6 +25,8 @@ use std::collections::BTreeMap;
 
 use crate::estimate::{Bounded, Fastest};
 use crate::{Interval, Ratio};
+pub(crate) use beside::streams_alone;
+pub use beside::{DopLimit, ShortQueries, Step, limit};
 pub(crate) use build::queries;
 pub use comparisons::{ComparedQuery, QueryComparison};
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
@@ -67,6 +70,12 @@ pub struct Queries {
     pub heat: Vec<HeatMap>,
     /// How large the data is, ascending; one per scale factor of the study.
     pub data: Vec<DataSize>,
+    /// Short queries beside the streams, by placement and DOP; empty where the study has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<ShortQueries>,
+    /// For each placement with more than one DOP: how far the DOP may go before their latency rises.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub short_limits: Vec<DopLimit>,
 }
 
 /// What each treatment ran, in a word.

@@ -16,6 +16,7 @@ mod knee;
 mod lock_gains;
 mod long_windows;
 mod lost_cpu;
+mod mixed;
 mod noise;
 mod queries;
 mod real;

@@ -25,6 +25,7 @@ fn study() -> Study {
         memory: Default::default(),
         service: None,
         arm: Default::default(),
+        instance: Default::default(),
         options: BTreeMap::new(),
         factors: BTreeMap::new(),
     };

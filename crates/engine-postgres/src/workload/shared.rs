@@ -85,6 +85,11 @@ impl Shared {
         self.rested.notify_all();
     }
 
+    /// Whether the first `sessions` are all done with the slice.
+    pub(super) fn rest_up_to(&self, sessions: u32) -> bool {
+        lock(&self.resting).range(..sessions).count() == sessions as usize
+    }
+
     /// Sleeps until CLOCK_MONOTONIC reaches a time, or all sessions are done with the slice.
     pub(super) fn sleep_until_ns(&self, deadline_ns: u64) {
         let sessions = self.backends().len();

@@ -156,6 +156,10 @@ impl Treatment {
             Work::Insert(workload) => {
                 Box::new(insert::InsertSession::open(&self.server, request, workload, &self.suffix, shared)?)
             }
+            Work::Tpch(workload) if request.session >= workload.streams(request.sessions) => {
+                let stream = self.stream_of(workload);
+                Box::new(tpch::ShortSession::open(&self.server, request, &stream, shared)?)
+            }
             Work::Tpch(workload) => Box::new(self.stream(workload, request)?),
         })
     }
@@ -172,8 +176,11 @@ impl Treatment {
     }
 
     fn stream(&self, workload: &tpch::Work, request: &SessionRequest) -> Result<QuerySession, EngineError> {
-        let stream = tpch::Stream { workload, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() };
-        QuerySession::open(&self.server, request, &stream, Arc::clone(&self.shared))
+        QuerySession::open(&self.server, request, &self.stream_of(workload), Arc::clone(&self.shared))
+    }
+
+    fn stream_of<'a>(&'a self, workload: &'a tpch::Work) -> tpch::Stream<'a> {
+        tpch::Stream { workload, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() }
     }
 
     /// The server processes of the sessions that were opened, in session order.
@@ -201,7 +208,8 @@ impl Treatment {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
         if let Work::Tpch(workload) = &self.workload {
-            let (schema, streams) = (tpch::schema(&self.server, &self.suffix), self.backends().len() as u32);
+            let schema = tpch::schema(&self.server, &self.suffix);
+            let streams = workload.streams(self.backends().len() as u32);
             tpch::hold_tables(client, schema, &workload.options, self.dop, streams)?;
             *reads = Reads::so_far(client, schema)?;
             *cpu_ns = self.all_cpu_ns();
@@ -259,11 +267,16 @@ impl Treatment {
     }
 }
 
-/// Several sessions' CPU time is known together only, since nobody can tell whose worker was whose.
+/// Several streams' CPU time is known together only, since nobody can tell whose worker was whose. Sessions of short
+/// queries have no workers and know their own.
 fn share_cpu(sessions: &mut [SessionSlice], now_and_before_ns: Option<(u64, u64)>) {
     let (Some((now_ns, before_ns)), true) = (now_and_before_ns, sessions.len() > 1) else { return };
-    let each_ns = now_ns.saturating_sub(before_ns) / sessions.len() as u64;
-    sessions.iter_mut().for_each(|slice| slice.cpu_ns = each_ns);
+    let (streams, short): (Vec<&mut SessionSlice>, Vec<_>) =
+        sessions.iter_mut().partition(|slice| !slice.queries.is_empty());
+    let of_short_ns: u64 = short.iter().map(|slice| slice.cpu_ns).sum();
+    let all_ns = now_ns.saturating_sub(before_ns).saturating_sub(of_short_ns);
+    let each_ns = all_ns / (streams.len() as u64).max(1);
+    streams.into_iter().for_each(|slice| slice.cpu_ns = each_ns);
 }
 
 /// The server's counters are those of the one query of a slice that has one.
@@ -286,9 +299,13 @@ mod tests {
 
     #[test]
     fn streams_share_what_is_known_of_all_and_one_alone_keeps_its_own() {
-        let mut sessions = vec![SessionSlice::default(), SessionSlice::default()];
+        let stream = || SessionSlice { queries: vec![QueryExecution::default()], ..SessionSlice::default() };
+        let mut sessions = vec![stream(), stream()];
         share_cpu(&mut sessions, Some((900, 300)));
         assert_eq!(sessions.iter().map(|slice| slice.cpu_ns).collect::<Vec<_>>(), [300, 300]);
+        sessions.push(SessionSlice { cpu_ns: 100, ..SessionSlice::default() });
+        share_cpu(&mut sessions, Some((900, 300)));
+        assert_eq!(sessions.iter().map(|slice| slice.cpu_ns).collect::<Vec<_>>(), [250, 250, 100]);
         share_cpu(&mut sessions[..1], Some((900, 0)));
         assert_eq!(sessions[0].cpu_ns, 300);
     }

@@ -257,16 +257,23 @@ impl AtWork {
         let window = Window { sequence, start_ns, end_ns: start_ns + window_ns, piece_ns };
         let mut slices = self.crew.work(window, queries, || self.running.during(&window))?;
         let counters = self.running.after(&mut slices)?;
-        // A fixed amount of work makes its own window, which ends with the last session; a single
-        // query that of its execution, planning left out.
-        let finished = match slices.as_slice() {
-            [SessionSlice { queries, .. }] if queries.len() == 1 => Some(queries[0].elapsed_ns),
-            many => many.iter().map(|slice| slice.finished_ns).max().flatten(),
-        };
-        let window_ns = finished.unwrap_or(window_ns).max(1);
+        let window_ns = finished_ns(&slices).unwrap_or(window_ns).max(1);
         let sessions = slices.into_iter().map(WireSessionSlice::from).collect();
         Ok(Reply::Slice { sequence, start_ns, window_ns, sessions, counters })
     }
+}
+
+/// A fixed amount of work makes its own window, which ends with the last session, of streams with the last stream; a
+/// single query that of its execution, planning left out. `None` where the window is what was asked for.
+fn finished_ns(slices: &[SessionSlice]) -> Option<u64> {
+    if let [SessionSlice { queries, .. }] = slices
+        && queries.len() == 1
+    {
+        return Some(queries[0].elapsed_ns);
+    }
+    let has_streams = slices.iter().any(|slice| !slice.queries.is_empty());
+    let ending = slices.iter().filter(|slice| !has_streams || !slice.queries.is_empty());
+    ending.map(|slice| slice.finished_ns).max().flatten()
 }
 
 fn order(request: &'static str, why: &str) -> WorkerError {
@@ -287,6 +294,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use threadwise_study::QueryExecution;
 
     #[test]
     fn the_reply_descriptor_is_opened_by_number() {
@@ -300,6 +308,20 @@ mod tests {
         for bad in ["", "x", "-1", "999999"] {
             assert!(matches!(reply_file(bad), Err(WorkerError::ReplyFd { .. })), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_window_ends_with_the_last_stream_whatever_ran_beside_it() {
+        let of = |queries: usize, finished_ns| SessionSlice {
+            queries: vec![QueryExecution { elapsed_ns: 7, ..QueryExecution::default() }; queries],
+            finished_ns,
+            ..SessionSlice::default()
+        };
+        assert_eq!(finished_ns(&[of(1, Some(9))]), Some(7));
+        assert_eq!(finished_ns(&[of(1, Some(9)), of(0, Some(11))]), Some(9));
+        assert_eq!(finished_ns(&[of(2, Some(9)), of(2, Some(10)), of(0, Some(11))]), Some(10));
+        assert_eq!(finished_ns(&[of(0, Some(9)), of(0, Some(11))]), Some(11));
+        assert_eq!(finished_ns(&[of(0, None), of(0, None)]), None);
     }
 
     #[test]

@@ -75,7 +75,13 @@ fn run(queries: Vec<QueryExecution>) -> Run {
 }
 
 fn exported(runs: &[Run]) -> String {
-    let (study, topology) = (study(), Topology::default());
+    written(&study(), runs, queries_csv)
+}
+
+type Export = fn(&Facts<'_>, &mut dyn Write) -> Result<(), ReportError>;
+
+fn written(study: &Study, runs: &[Run], export: Export) -> String {
+    let topology = Topology::default();
     let analysis = Analysis {
         treatments: Vec::new(),
         estimates: Vec::new(),
@@ -101,7 +107,7 @@ fn exported(runs: &[Run]) -> String {
         effects: None,
     };
     let facts = Facts {
-        study: &study,
+        study,
         topology: &topology,
         analysis: &analysis,
         runs,
@@ -116,8 +122,33 @@ fn exported(runs: &[Run]) -> String {
         hardware: None,
     };
     let mut text = Vec::new();
-    queries_csv(&facts, &mut text).unwrap();
+    export(&facts, &mut text).unwrap();
     String::from_utf8(text).unwrap()
+}
+
+/// The last line's cell below a column.
+fn cell(csv: &str, column: &str) -> String {
+    let names = csv.lines().next().unwrap().split(',');
+    let cells = csv.lines().last().unwrap().split(',');
+    names.zip(cells).find(|(name, _)| *name == column).unwrap().1.to_owned()
+}
+
+#[test]
+fn sessions_of_short_queries_have_columns_of_their_own_and_are_in_no_other() {
+    let mut study = study();
+    study.treatments[0].options.insert("short".to_owned(), threadwise_study::OptionValue::Integer(1));
+    let mut run = run(vec![QueryExecution { query: 6, elapsed_ns: 8, ..QueryExecution::default() }]);
+    let sessions = &mut run.slices[0].sessions;
+    (sessions[0].steps, sessions[0].rows) = (1, 1);
+    (sessions[1].steps, sessions[1].rows) = (40, 40);
+    let runs = [run];
+    for export in [runs_csv as Export, slices_csv] {
+        let csv = written(&study, &runs, export);
+        let got = ["steps", "rows", "short_queries", "short_latency_ns_p99"].map(|column| cell(&csv, column));
+        assert_eq!(got, ["1", "1", "40", ""], "{csv}");
+    }
+    study.treatments[0].options.clear();
+    assert!(!written(&study, &runs, slices_csv).contains("short_"));
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub(super) struct Lane<'a> {
     pub placement: &'a Resolved,
     pub memory: &'a MemoryBinding,
     pub load: &'a WireLoad,
+    /// Its sessions without those that execute short queries beside streams.
+    pub streams: usize,
     pub service: Option<&'a CpuSet>,
     pub worker: Option<WorkerProcess>,
     pub tids: Vec<u32>,

@@ -49,7 +49,7 @@ pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'
     looks.extend(
         looking.as_mut().and_then(|looking| looking.look(Moment::Before, clock, &mut lane.co_runners)),
     );
-    let scripts = input.plan.scripts(turn.round, lane.tids.len());
+    let scripts = input.plan.session_scripts(turn.round, lane.streams, lane.tids.len());
     let reply = ask(input, lane, turn, (watch, looking.as_deref_mut()), &mut looks);
     let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
     looks.extend(looking.and_then(|looking| looking.look(Moment::After, clock, &mut lane.co_runners)));
@@ -78,7 +78,7 @@ fn ask(
     looks: &mut Vec<SliceLook>,
 ) -> Result<Reply, Failure> {
     let (cpus, pids, co_runners) = (lane.placement.set(), &lane.pids, &mut lane.co_runners);
-    let scripts = input.plan.scripts(turn.round, lane.tids.len());
+    let scripts = input.plan.session_scripts(turn.round, lane.streams, lane.tids.len());
     let Some(worker) = &mut lane.worker else {
         return Err(Failure::new("crash", "the worker has ended"));
     };

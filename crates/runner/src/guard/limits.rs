@@ -38,7 +38,12 @@ impl ProcessLimits {
 pub fn check_process_limits(study: &Study, limits: ProcessLimits) -> Result<(), Refusal> {
     let treatments = study.treatments.len() as u64;
     // Each session has a file or a connection of its own at least.
-    let sessions = study.treatments.iter().map(|treatment| u64::from(treatment.sessions)).max().unwrap_or(0);
+    let sessions = study
+        .treatments
+        .iter()
+        .map(|treatment| u64::from(study.worker_sessions(treatment)))
+        .max()
+        .unwrap_or(0);
     let needed = (RUNNER_FILES + FILES_PER_WORKER * treatments).max(WORKER_FILES + sessions);
     if let Some(limit) = limits.files.filter(|limit| *limit < needed) {
         return Err(Refusal::Files { needed, limit });

@@ -122,7 +122,8 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     let width = job.study.treatments.iter().map(|treatment| treatment.name.len()).max().unwrap_or(0);
     text.push_str("Treatments (logical CPUs of the first block; every block draws anew):\n");
     for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
-        let seats: Vec<String> = placement.sessions.iter().map(ToString::to_string).collect();
+        let streams = placement.sessions.iter().take(treatment.sessions as usize);
+        let seats: Vec<String> = streams.map(ToString::to_string).collect();
         // Jobs of a list share their placement.
         let is_shared = seats.len() > 16 || job.study.workload == LIST;
         let shown = if is_shared { placement.set().to_string() } else { seats.join(" ") };
@@ -133,12 +134,16 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
         };
         let plural = if treatment.sessions == 1 { one } else { many };
         let dop = treatment.options.get("dop").map_or(String::new(), |dop| format!(", DOP {dop}"));
+        let short = match job.study.short_sessions(treatment) {
+            0 => String::new(),
+            short => format!(", {short} of short queries beside"),
+        };
         let memory = match &treatment.memory {
             Memory::Local => String::new(),
             other => format!(", memory={other}"),
         };
         let (name, sessions) = (&treatment.name, treatment.sessions);
-        text.push_str(&format!("  {name:<width$}  {sessions:>3} {plural} on {shown}{dop}{memory}\n"));
+        text.push_str(&format!("  {name:<width$}  {sessions:>3} {plural} on {shown}{dop}{short}{memory}\n"));
     }
     for line in &job.study.left_out {
         text.push_str(&format!("  left out: {line}\n"));

@@ -95,6 +95,29 @@ fn dop_lines(found: Found<'_>, members: &[&TreatmentQueries]) -> Vec<DopLine> {
     lines
 }
 
+/// The 99th percentile of short queries over DOP in milliseconds, one chart a group.
+pub fn short(found: Found<'_>) -> Vec<DopChart> {
+    let mut charts: Vec<DopChart> = Vec::new();
+    for row in &found.queries.short {
+        let Some(p99) = &row.latency_ns_p99 else { continue };
+        let group = found.facts.group_of(&row.treatment).to_owned();
+        let at = charts.iter().position(|chart| chart.group == group).unwrap_or_else(|| {
+            charts.push(DopChart { group, unit: "p99 in ms", lines: Vec::new() });
+            charts.len() - 1
+        });
+        let name = format!("{}{}", row.placement, found.streams_words(row.streams));
+        let lines = &mut charts[at].lines;
+        let line = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
+            lines.push(DopLine { name, points: Vec::new() });
+            lines.len() - 1
+        });
+        let [mean, low, high] = [p99.mean, p99.low, p99.high].map(|ns| ns / 1e6);
+        let (low, high) = ends(low, high);
+        lines[line].points.push((row.dop, rounded(mean), low, high, found.label_of(&row.treatment)));
+    }
+    charts
+}
+
 /// Speed over DOP, a line a query, one chart for the steps of each placement and number of streams that has two steps
 /// or more.
 pub fn curves(found: Found<'_>) -> Vec<(String, DopChart)> {

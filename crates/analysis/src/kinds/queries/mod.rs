@@ -1,5 +1,6 @@
 //! Queries of TPC-H: one by one in turn, or whole streams at once.
 
+mod beside;
 mod charts;
 mod cores;
 mod dop;
@@ -183,6 +184,7 @@ impl Kind for Queries {
             single::section(found),
         ];
         let others = [
+            beside::section(found),
             pairs::section(found),
             dop::steps(found),
             dop::heat(found),

@@ -1,5 +1,6 @@
 //! Studies of queries with a known truth.
 
+mod beside;
 mod chance;
 mod comparisons;
 mod cores;

@@ -11,6 +11,7 @@ mod plan;
 mod reads;
 mod session;
 mod settings;
+mod short;
 
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::tables::TABLES;
@@ -26,6 +27,7 @@ pub(super) use reads::Reads;
 pub(crate) use session::QuerySession;
 pub(super) use session::Stream;
 pub(super) use settings::{hold_tables, server_settings};
+pub(super) use short::ShortSession;
 
 /// What is made of an answer of `EXPLAIN (FORMAT JSON)`: the canonical plan, the planning time in
 /// nanoseconds, and the workers that its largest Gather wants. Sessions read their own plans; this is for
@@ -85,6 +87,11 @@ impl Work {
     /// Whether every query is to find nothing in a cache.
     pub(super) fn is_cold(&self) -> bool {
         self.options.cache == Cache::Cold
+    }
+
+    /// How many of a treatment's sessions are streams; the others stand behind them.
+    pub(super) fn streams(&self, sessions: u32) -> u32 {
+        sessions.saturating_sub(self.options.short)
     }
 
     /// Bytes of tables and indexes, about.
@@ -154,6 +161,12 @@ mod tests {
         assert!(message.contains("option 'cache'") && message.contains("restart"), "{message}");
         assert!(parse(&cold[..1]).unwrap().is_cold() && !parse(&[]).unwrap().is_cold());
         parse(&[("cache", word("warm")), ("settings.enable_hashjoin", OptionValue::Flag(false))]).unwrap();
+    }
+
+    #[test]
+    fn short_sessions_stand_behind_the_streams() {
+        let short = [("test", word("throughput")), ("short", OptionValue::Integer(2))];
+        assert_eq!((parse(&short).unwrap().streams(5), parse(&[]).unwrap().streams(1)), (3, 1));
     }
 
     #[test]

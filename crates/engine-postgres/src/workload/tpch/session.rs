@@ -69,7 +69,7 @@ pub(in super::super) struct Stream<'a> {
 }
 
 /// Tells that a session is done with a slice, however it is left.
-struct Resting<'a>(&'a Shared, u32);
+pub(super) struct Resting<'a>(pub(super) &'a Shared, pub(super) u32);
 
 impl Drop for Resting<'_> {
     fn drop(&mut self) {
@@ -98,7 +98,7 @@ impl QuerySession {
         let hear = Arc::new(move |text: &str| lock(&heard).push(text.to_owned()));
         let mut client = server.connect_hearing(&format!("threadwise session {number}"), hear)?;
         let (ours, schema) = (!suffix.is_empty(), schema(server, suffix).to_owned());
-        let workers = Workers::of(dop, request.sessions, options.hold_plan == Some(true));
+        let workers = Workers::of(dop, workload.streams(request.sessions), options.hold_plan == Some(true));
         settings::expect_room(&mut client, workers)?;
         settings::settle(&mut client, &settings::session_settings(options, &schema, workers, ours), options)?;
         let jit = settings::settle_jit(&mut client, options.jit, ours)?;

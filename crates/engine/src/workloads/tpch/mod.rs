@@ -5,6 +5,7 @@
 //! Source: *TPC Benchmark H, Standard Specification*, revision 3.0.1; clause numbers are its.
 
 pub mod generator;
+pub mod short;
 pub mod tables;
 
 use std::path::{Path, PathBuf};

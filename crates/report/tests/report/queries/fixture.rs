@@ -357,6 +357,8 @@ fn queries(points: &[Point], throughput: bool) -> Queries {
         }],
         baselines: baselines(&treatments),
         treatments,
+        short: Vec::new(),
+        short_limits: Vec::new(),
     }
 }
 

@@ -22,7 +22,7 @@ pub fn check(study: &Study, source: Option<&str>) -> Result<(), AppError> {
             engine_options: study.engine_options_of(treatment),
             data_dir: PathBuf::new(),
             treatment: treatment.name.clone(),
-            sessions: treatment.sessions,
+            sessions: study.worker_sessions(treatment),
             seed: study.seed,
         };
         engine

@@ -6,6 +6,7 @@ mod choice;
 mod cores;
 mod plans;
 mod scope;
+mod short;
 mod stands;
 mod steps;
 mod total;
@@ -31,6 +32,7 @@ const SMT_KINDS: [&str; 2] = ["smt-dop", "both-threads"];
 pub fn queries(facts: &Facts<'_>, queries: &Queries) -> Vec<Finding> {
     let choice = Choice::of(facts, queries);
     let mut findings: Vec<Finding> = [
+        short::short(facts, queries),
         total::total(facts, queries, &choice),
         total::best(facts, queries),
         total::range(queries, &choice),

@@ -6,6 +6,7 @@ use crate::Finding;
 use crate::findings::trust::{factors, headline, next};
 use crate::queries::Queries;
 use crate::words::{finding, list};
+use threadwise_document::numbers::counted;
 use threadwise_document::prose;
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, QUERIES, Test};
@@ -66,11 +67,17 @@ fn test(study: &Study) -> Test {
 }
 
 fn streams(study: &Study) -> String {
-    match test(study) {
-        Test::Throughput => "whole streams at the same time",
-        Test::Power => "one stream, query by query",
+    let short = study.treatments.iter().map(|treatment| study.short_sessions(treatment)).max().unwrap_or(0);
+    match (test(study), short) {
+        (Test::Power, _) => "one stream, query by query".to_owned(),
+        (Test::Throughput, 0) => "whole streams at the same time".to_owned(),
+        (Test::Throughput, short) => {
+            format!(
+                "whole streams at the same time, {} of short queries beside",
+                counted(short as usize, "session")
+            )
+        }
     }
-    .to_owned()
 }
 
 fn parameters(study: &Study) -> String {

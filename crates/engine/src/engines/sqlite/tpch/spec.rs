@@ -12,8 +12,9 @@ use crate::workloads::tpch::{read, refuse_given};
 const MAX_SCALE: f64 = 1.0;
 
 /// Options that SQLite cannot follow, and why.
-const UNFOLLOWED: [(&str, &str); 7] = [
+const UNFOLLOWED: [(&str, &str); 8] = [
     ("storage", "SQLite keeps tables in its own file; leave it out"),
+    ("short", "SQLite has no short queries beside its streams; leave it out, or take postgres or duckdb"),
     ("batch_rows", "SQLite works row by row; leave it out"),
     ("memory_limit_mb", "SQLite's cache holds all of the data; leave it out"),
     ("spill_dir", "SQLite sorts in memory here; leave it out"),

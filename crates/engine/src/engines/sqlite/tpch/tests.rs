@@ -150,5 +150,8 @@ fn what_sqlite_cannot_follow_is_refused_by_name() {
         let message = Sqlite.check(&request(Path::new("/"), &[(option, value)])).unwrap_err().to_string();
         assert!(message.contains(&format!("option '{option}'")) && message.contains(part), "{message}");
     }
+    let short = [("test", word("throughput")), ("short", OptionValue::Integer(2))];
+    let message = Sqlite.check(&request(Path::new("/"), &short)).unwrap_err().to_string();
+    assert!(message.contains("option 'short'") && message.contains("postgres"), "{message}");
     Sqlite.check(&request(Path::new("/"), &[("dop", OptionValue::Integer(1))])).unwrap();
 }
