@@ -157,6 +157,32 @@ fn streams_execute_parameters_of_their_own() {
     assert_eq!(texts(0), 9, "an answer for each stream and query is kept");
 }
 
+#[test]
+fn short_queries_beside_a_stream_are_counted_apart_from_it() {
+    for engine in ["duckdb", "postgres"] {
+        let Some(bench) = Bench::new() else { return };
+        bench.write(engine, "test = \"throughput\"\nqueries = \"1,6\"\nshort = 2", TWO);
+        let report = bench.measured();
+        let rows = report["queries"]["short"].as_array().unwrap();
+        assert_eq!(rows.len(), 2, "{engine}: the baseline and the other DOP");
+        for row in rows {
+            assert_eq!((&row["sessions"], &row["streams"]), (&2.into(), &1.into()), "{engine}");
+            assert!(row["fewest_in_a_block"].as_u64().unwrap() > 0, "{engine}: {row}");
+        }
+        let limit = &report["queries"]["short_limits"][0];
+        assert_eq!((&limit["lowest"], &limit["lowest_dop"]), (&"base".into(), &1.into()), "{engine}");
+        let csv = bench.lab.ok(&["export", "s.threadwise", "--what", "slices"]).stdout;
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let at = |name: &str| names.iter().position(|column| *column == name).unwrap();
+        for line in lines {
+            assert_eq!((line[at("rows")], line[at("sessions")]), ("2", "1"), "{engine}: the stream's alone");
+            assert!(line[at("short_queries")].parse::<u64>().unwrap() > 0, "{engine}");
+        }
+        assert_eq!(bench.lab.leftovers(), [] as [String; 0], "{engine}");
+    }
+}
+
 /// The optimiser of one treatment is reported not to reorder joins, which changes the plans of some queries.
 #[test]
 fn another_plan_is_found_and_an_equal_one_is_not() {
@@ -287,6 +313,11 @@ fn what_cannot_be_is_refused_in_one_line() {
     refused(&["--set", "queries=23"], 2, &["1 to 22"]);
     refused(&["--set", "storage=tape"], 2, &["parquet"]);
     refused(&["--set", "colour=red"], 2, &["colour"]);
+    refused(&["--set", "short=2"], 2, &["short", "test=throughput"]);
+    for engine in ["datafusion", "sqlite"] {
+        let args = ["--set", "short=2", "--set", "test=throughput", "--set", "scale=0.01", "--dop", "1"];
+        refused(&[args.as_slice(), &["--engine", engine]].concat(), 2, &["short", "duckdb"]);
+    }
     refused(&["--dop", "0"], 2, &["1 to 4096"]);
     refused(&["--engine", "mariadb"], 2, &["tpch"]);
     refused(&["--engine", "native"], 2, &["tpch"]);
