@@ -100,6 +100,7 @@ fn treatment(name: String, group: &str, role: Role, placement: &str, sessions: u
         memory: Default::default(),
         service: None,
         arm: Default::default(),
+        instance: Default::default(),
         options: BTreeMap::new(),
         factors: BTreeMap::new(),
     }

@@ -229,7 +229,7 @@ fn run_fields(facts: &Facts<'_>, run: &Run) -> Value {
     let rows: u64 = run.slices.iter().map(Slice::rows).sum();
     let cpus: Vec<String> = run.cpus.iter().map(u32::to_string).collect();
     let planned = planned(facts, run);
-    let sessions = run.slices.iter().flat_map(Slice::streams);
+    let sessions = run.slices.iter().flat_map(Slice::main_sessions);
     let sums = json!({
         "cpus": cpus.join(" "), "sessions": planned["jobs"], "started_s": format!("{:.6}", run.started_s),
         "prepare_ns": run.prepare_ns, "slices": run.slices.len(), "window_ns": window_ns, "rows": rows,

@@ -46,15 +46,15 @@ fn every_set_of_options_is_asked_about_once_and_the_first_fault_is_reported() {
     };
     set(2, "good");
     let whole = set(3, "good");
-    check_options(&whole, &picky(&spy)).unwrap();
+    check_options(&whole, &|_| picky(&spy)).unwrap();
     let asked = std::fs::read_to_string(&spy).unwrap();
     let names: Vec<&str> = asked.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["alone", "other"], "the twins, the same and the last have nothing of their own");
 
-    let error = check_options(&set(4, "bad"), &picky(&spy)).unwrap_err();
+    let error = check_options(&set(4, "bad"), &|_| picky(&spy)).unwrap_err();
     assert_eq!(error.to_string(), "treatment 'last': bad = 1 cannot be; leave it out");
     assert!(matches!(error, RunnerError::Option { .. }));
-    let error = check_options(&set(2, "worse"), &picky(&spy)).unwrap_err();
+    let error = check_options(&set(2, "worse"), &|_| picky(&spy)).unwrap_err();
     assert!(
         matches!(error, RunnerError::Worker { .. }) && error.to_string().contains("exit code 3"),
         "{error}"

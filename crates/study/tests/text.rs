@@ -11,7 +11,8 @@ use threadwise_study::Quota;
 use threadwise_study::engine::Properties;
 use threadwise_study::load::{from_toml, to_toml};
 use threadwise_study::{
-    Arm, Comparison, Design, LongWindows, OptionValue, Role, SmtWay, Stopping, Study, Treatment,
+    Arm, Comparison, Design, Instance, LongWindows, OptionValue, Options, Role, SmtWay, Stopping, Study,
+    Treatment,
 };
 
 #[test]
@@ -75,10 +76,19 @@ fn any_treatment() -> impl Strategy<Value = Treatment> {
             service: (sessions % 3 == 0).then(|| "far".parse().unwrap()),
             memory,
             arm: arm(sessions),
+            instance: instance(sessions, &options),
             options,
             factors,
         },
     )
+}
+
+/// Some instance, the study's own in one of four.
+fn instance(number: u32, options: &Options) -> Instance {
+    Instance {
+        options: if number.is_multiple_of(2) { options.clone() } else { Options::new() },
+        device: (number % 4 > 1).then(|| "/mnt/a".to_owned()),
+    }
 }
 
 /// Some arm, as found in one of six.

@@ -48,6 +48,10 @@ fn treatment(name: &str, role: Role, placement: &str, sessions: u32) -> Treatmen
         },
         service: (sessions > 2).then_some(threadwise_machine::placement::Service::Near),
         arm: threadwise_study::Arm { turbo: (sessions > 2).then_some(false), ..Default::default() },
+        instance: threadwise_study::Instance {
+            options: [("bin".to_owned(), text("/opt/bin"))].into_iter().filter(|_| sessions > 2).collect(),
+            device: (sessions > 2).then(|| "/mnt/a".to_owned()),
+        },
         options: [
             ("data".to_owned(), text("l2")),
             ("work_unit".to_owned(), OptionValue::Integer(64)),
