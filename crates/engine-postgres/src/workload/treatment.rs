@@ -307,7 +307,7 @@ mod tests {
         share_cpu(&mut sessions, Some((900, 300)));
         assert_eq!(sessions.iter().map(|slice| slice.cpu_ns).collect::<Vec<_>>(), [250, 250, 100]);
         share_cpu(&mut sessions[..1], Some((900, 0)));
-        assert_eq!(sessions[0].cpu_ns, 300);
+        assert_eq!(sessions[0].cpu_ns, 250);
     }
 
     #[test]

@@ -57,8 +57,6 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
         return Err(AppError::Input(why));
     }
     let (home, python) = (engines_of_user()?, python(study, &study.engine_options)?);
-    let second = second(&home, engine, python.as_deref())?;
-    let queries = Some(settings(&second)?);
     let mut found: Vec<(Option<PathBuf>, Found)> = Vec::new();
     let mut others = BTreeMap::new();
     for treatment in &study.treatments {
@@ -77,6 +75,8 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
             others.insert(treatment.name.clone(), worker(other));
         }
     }
+    // After the engine itself: where both are missing, its name is the one that is known.
+    let queries = Some(settings(&second(&home, engine, python.as_deref())?)?);
     let versions = found.iter().map(|(_, found)| found.version.clone()).collect();
     let Some((_, first)) = found.into_iter().next() else {
         return Err(AppError::Input("the study has no treatments".to_owned()));
