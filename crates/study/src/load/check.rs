@@ -8,9 +8,11 @@ use toml::{Spanned, Value};
 use super::error::{LoadError, Source};
 use super::raw::{RawDesign, RawOptions, RawStudy, RawSweep, option_value};
 use super::values::{memory, pin, service, session_fault, sweep_orders, sweep_points};
-use super::{dop, external, factors as levels_of, jobs};
+use super::{dop, external, jobs};
+use crate::arm::FACTORS;
+use crate::instance;
 use crate::plan::long;
-use crate::{OptionValue, command, tpch, worklist};
+use crate::{Arm, OptionValue, command, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -155,6 +157,15 @@ pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Op
     }
 }
 
+/// Why a level of a factor cannot be.
+pub(super) fn level_fault(workload: &str, factor: &str, level: &OptionValue) -> Option<String> {
+    match factor {
+        _ if FACTORS.contains(&factor) => Arm::default().set(factor, &level.to_string()).err(),
+        _ if instance::is_factor(factor) => instance::check(factor, level).err(),
+        _ => option_fault(workload, factor, level),
+    }
+}
+
 fn options(options: &RawOptions, workload: &str, source: &Source) -> Result<(), LoadError> {
     for (key, value) in options {
         let converted = scalar(key, value, source)?;
@@ -185,7 +196,7 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         let mut seen: Vec<OptionValue> = Vec::new();
         for level in levels.get_ref() {
             let value = scalar(factor, level, source)?;
-            if let Some(fault) = levels_of::fault(raw.workload.get_ref(), factor, &value) {
+            if let Some(fault) = level_fault(raw.workload.get_ref(), factor, &value) {
                 return Err(source.at(level.span(), fault));
             }
             if seen.contains(&value) {

@@ -1,15 +1,15 @@
-//! Factors: the levels that a study gets, which of them are options of the workload, and whether a level can be.
+//! Factors: the levels that a study gets, and which of them are options of the workload.
 
 use std::collections::BTreeMap;
 
-use super::check::{option_fault, study_wide};
+use super::check::{level_fault, study_wide};
 use super::error::LoadError;
 use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::raw::option_value;
 use crate::arm::FACTORS;
 use crate::instance::{self, CACHE, DEVICE_FACTOR, ENGINE_FACTOR};
-use crate::{Arm, OptionValue, Options};
+use crate::{OptionValue, Options};
 
 /// Levels by factor: the file's, or the command line's where it gives some.
 ///
@@ -45,7 +45,7 @@ fn asked(file: &StudyFile, factor: &str, levels: &[OptionValue]) -> Result<(), S
         return Err(why);
     }
     for (at, level) in levels.iter().enumerate() {
-        if let Some(why) = fault(file.raw.workload.get_ref(), factor, level) {
+        if let Some(why) = level_fault(file.raw.workload.get_ref(), factor, level) {
             return Err(why);
         }
         if levels[..at].contains(level) {
@@ -53,15 +53,6 @@ fn asked(file: &StudyFile, factor: &str, levels: &[OptionValue]) -> Result<(), S
         }
     }
     Ok(())
-}
-
-/// Why a level of a factor cannot be.
-pub(super) fn fault(workload: &str, factor: &str, level: &OptionValue) -> Option<String> {
-    match factor {
-        _ if FACTORS.contains(&factor) => Arm::default().set(factor, &level.to_string()).err(),
-        _ if instance::is_factor(factor) => instance::check(factor, level).err(),
-        _ => option_fault(workload, factor, level),
-    }
 }
 
 /// Levels that are options of the workload.
