@@ -120,7 +120,7 @@ fn meant(error: AppError, engine: &str) -> AppError {
 }
 
 /// Refuses engine options that these engines do not have. Options of the workload are known by asking them
-/// ([`Program::check`]).
+/// ([`Program::check_args`]).
 fn check_engine_options(study: &Study, options: &Options) -> Result<(), AppError> {
     let Some(name) = options.keys().find(|name| *name != "python") else { return Ok(()) };
     let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";
