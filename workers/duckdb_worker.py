@@ -220,7 +220,7 @@ class DuckDbShort:
     def __init__(self, setup: Setup) -> None:
         import duckdb
 
-        self.connection = duckdb.connect(":memory:", config=BASE | {"threads": 1})
+        self.connection = duckdb.connect(":memory:", config=base() | {"threads": 1})
         set_settings(self.connection, setup.options.settings)
         path = quoted(data_file(setup.data_dir, "orders"))
         self.connection.execute(f"CREATE TABLE orders AS SELECT o_orderkey, o_totalprice "

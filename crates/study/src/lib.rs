@@ -32,7 +32,7 @@ pub use instance::Instance;
 pub use look::{Alone, CpuLook, Look, Moment, PairLook, SliceLook};
 pub use observation::{
     Answer, Counters, CpuTimes, CpuTimesSum, ItemSpan, QueryExecution, Reading, Run, RunStatus, SessionSlice,
-    Slice, operator_and_estimates, without_estimates,
+    Slice, main_sessions, operator_and_estimates, without_estimates,
 };
 pub use option::{OptionValue, Options};
 pub use plan::{BlockPlan, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block};

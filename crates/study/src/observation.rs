@@ -292,30 +292,35 @@ pub struct Reading {
     pub gap: Option<String>,
 }
 
+/// The sessions of a slice that its treatment is about: all, or the streams where some sessions are streams of queries,
+/// since the others then execute short queries beside them.
+pub fn main_sessions(sessions: &[SessionSlice]) -> impl Iterator<Item = &SessionSlice> + Clone {
+    let has_streams = has_streams(sessions);
+    sessions.iter().filter(move |session| !has_streams || !session.queries.is_empty())
+}
+
+fn has_streams(sessions: &[SessionSlice]) -> bool {
+    sessions.iter().any(|session| !session.queries.is_empty())
+}
+
 impl Slice {
-    /// The sessions whose work the treatment is about: all, or the streams where some sessions are streams of queries,
-    /// since the others then execute short queries beside them.
+    /// See [`main_sessions`].
     pub fn main_sessions(&self) -> impl Iterator<Item = &SessionSlice> + Clone {
-        let has_streams = self.has_streams();
-        self.sessions.iter().filter(move |session| !has_streams || !session.queries.is_empty())
+        main_sessions(&self.sessions)
     }
 
     /// Those that execute short queries beside streams.
     pub fn short_sessions(&self) -> impl Iterator<Item = &SessionSlice> + Clone {
-        let has_streams = self.has_streams();
+        let has_streams = has_streams(&self.sessions);
         self.sessions.iter().filter(move |session| has_streams && session.queries.is_empty())
     }
 
-    fn has_streams(&self) -> bool {
-        self.sessions.iter().any(|session| !session.queries.is_empty())
-    }
-
-    /// Rows of its own sessions together.
+    /// Rows of its main sessions together.
     pub fn rows(&self) -> u64 {
         self.main_sessions().map(|session| session.rows).sum()
     }
 
-    /// Rows of its own sessions per second of the common window.
+    /// Rows of its main sessions per second of the common window.
     pub fn rows_per_s(&self) -> f64 {
         self.rows() as f64 * 1e9 / self.window_ns as f64
     }
@@ -342,7 +347,7 @@ impl Slice {
         sessions.chain([&self.counters]).filter_map(|counters| counters.get(name)).sum()
     }
 
-    /// CPU time of its own sessions in nanoseconds.
+    /// CPU time of its main sessions in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         self.main_sessions().map(|session| session.cpu_ns).sum()
     }

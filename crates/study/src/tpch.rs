@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn sessions_beside_the_streams_are_whole_and_few() {
-        let of = |value: OptionValue| short(&Options::from([("short".to_owned(), value)]));
-        let whole = [0, 2, 64, 65, -1, i64::MAX].map(|short| of(OptionValue::Integer(short)));
+        let read = |value: OptionValue| short(&Options::from([("short".to_owned(), value)]));
+        let whole = [0, 2, 64, 65, -1, i64::MAX].map(|short| read(OptionValue::Integer(short)));
         assert_eq!(whole, [0, 2, 64, 64, 0, 0]);
-        assert_eq!((of(OptionValue::Number(2.0)), short(&Options::new())), (0, 0));
+        assert_eq!((read(OptionValue::Number(2.0)), short(&Options::new())), (0, 0));
     }
 
     #[test]

@@ -43,8 +43,8 @@ fn ratios(blocks: usize, noise: Noise, truth: Truth, random: &mut Normal) -> [Ve
         for (at, factor) in truth.iter().enumerate().take(dops.len()) {
             let sd = if noise.is_unequal { noise.sd * (1.0 + at as f64) } else { noise.sd };
             let effect = factor.ln() - noise.disturbed.0 * noise.disturbed.1.ln_1p();
-            let own = scatter(sd);
-            series.push(own.iter().zip(&base[place]).map(|(own, base)| effect + own - base).collect());
+            let scattered = scatter(sd);
+            series.push(scattered.iter().zip(&base[place]).map(|(top, base)| effect + top - base).collect());
         }
     }
     for block in 0..blocks {
@@ -75,15 +75,15 @@ fn said(ratios: &[Vec<Ratio>; 2]) -> [(Option<u32>, Option<u32>); 2] {
 fn shares(blocks: usize, noise: Noise, truth: Truth) -> [f64; 4] {
     let studies = count(IN_CI);
     let mut random = Normal::new(blocks as u64);
-    let of = |dop: u32| truth[DOPS[0].iter().position(|one| *one == dop).unwrap()];
-    let is_bad = |dop: &u32| of(*dop) >= 1.0 + MARGIN;
+    let truth_of = |dop: u32| truth[DOPS[0].iter().position(|one| *one == dop).unwrap()];
+    let is_bad = |dop: &u32| truth_of(*dop) >= 1.0 + MARGIN;
     let last_good = DOPS[0].iter().rev().find(|dop| !is_bad(dop)).copied();
     let first_bad = DOPS[0].iter().find(|dop| is_bad(dop)).copied();
     let mut sums = [0_u64; 4];
     for _ in 0..studies {
         let said = said(&ratios(blocks, noise, truth, &mut random));
         let kept_falsely = said.iter().any(|(keeps, _)| keeps.as_ref().is_some_and(is_bad));
-        let raised_falsely = said.iter().any(|(_, raises)| raises.is_some_and(|dop| of(dop) <= 1.0));
+        let raised_falsely = said.iter().any(|(_, raises)| raises.is_some_and(|dop| truth_of(dop) <= 1.0));
         let (keeps, raises) = said[0];
         let all = [
             kept_falsely,

@@ -12,7 +12,7 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use threadwise_machine::CpuSet;
-use threadwise_study::{Options, SessionSlice};
+use threadwise_study::{Options, SessionSlice, main_sessions};
 
 use crate::protocol::{
     self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLoad, WirePlaced, WireSession,
@@ -271,9 +271,7 @@ fn finished_ns(slices: &[SessionSlice]) -> Option<u64> {
     {
         return Some(queries[0].elapsed_ns);
     }
-    let has_streams = slices.iter().any(|slice| !slice.queries.is_empty());
-    let ending = slices.iter().filter(|slice| !has_streams || !slice.queries.is_empty());
-    ending.map(|slice| slice.finished_ns).max().flatten()
+    main_sessions(slices).map(|slice| slice.finished_ns).max().flatten()
 }
 
 fn order(request: &'static str, why: &str) -> WorkerError {
@@ -312,16 +310,16 @@ mod tests {
 
     #[test]
     fn a_window_ends_with_the_last_stream_whatever_ran_beside_it() {
-        let of = |queries: usize, finished_ns| SessionSlice {
+        let slice = |queries: usize, finished_ns| SessionSlice {
             queries: vec![QueryExecution { elapsed_ns: 7, ..QueryExecution::default() }; queries],
             finished_ns,
             ..SessionSlice::default()
         };
-        assert_eq!(finished_ns(&[of(1, Some(9))]), Some(7));
-        assert_eq!(finished_ns(&[of(1, Some(9)), of(0, Some(11))]), Some(9));
-        assert_eq!(finished_ns(&[of(2, Some(9)), of(2, Some(10)), of(0, Some(11))]), Some(10));
-        assert_eq!(finished_ns(&[of(0, Some(9)), of(0, Some(11))]), Some(11));
-        assert_eq!(finished_ns(&[of(0, None), of(0, None)]), None);
+        assert_eq!(finished_ns(&[slice(1, Some(9))]), Some(7));
+        assert_eq!(finished_ns(&[slice(1, Some(9)), slice(0, Some(11))]), Some(9));
+        assert_eq!(finished_ns(&[slice(2, Some(9)), slice(2, Some(10)), slice(0, Some(11))]), Some(10));
+        assert_eq!(finished_ns(&[slice(0, Some(9)), slice(0, Some(11))]), Some(11));
+        assert_eq!(finished_ns(&[slice(0, None), slice(0, None)]), None);
     }
 
     #[test]

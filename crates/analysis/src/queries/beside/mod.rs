@@ -12,10 +12,11 @@ use std::collections::BTreeSet;
 
 use threadwise_study::Run;
 
+use super::family::{Member, floor, ratios};
 use super::steps::ladders;
 use super::table::{Cell, Table};
 use super::whole::{Whole, twins};
-use crate::estimate::{MIN_STEPS, Observed, judge};
+use crate::estimate::{MIN_STEPS, Observed};
 use crate::statistics::{MeanEstimate, correlation, geometric, mean};
 use crate::{Direction, Ratio};
 pub use limit::{DopLimit, Step, limit};
@@ -133,12 +134,8 @@ impl Beside<'_, '_> {
         let common = correlation::common(&every);
         let mean = |d: &[f64]| MeanEstimate::correlated(d, correlation::of_one(d, common));
         let members = series.iter().zip(&noise).filter_map(|((top, d), noise)| {
-            Some((*top, mean(d)?, super::family::floor(noise, self.table.alpha)))
+            Some(Member { key: *top, mean: mean(d)?, floor: floor(noise, self.table.alpha) })
         });
-        let members: Vec<(usize, MeanEstimate, Option<f64>)> = members.collect();
-        let family: Vec<(MeanEstimate, Option<f64>)> =
-            members.iter().map(|(_, mean, floor)| (*mean, *floor)).collect();
-        let ratios = judge(&family, self.table.rule(direction));
-        members.into_iter().map(|(top, ..)| top).zip(ratios).collect()
+        ratios(members.collect(), self.table.rule(direction))
     }
 }

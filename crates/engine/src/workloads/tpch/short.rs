@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn keys_differ_by_session_and_slice_and_not_from_treatment_to_treatment() {
-        let of = |seed, session, sequence| -> Vec<i64> {
+        let keys = |seed, session, sequence| -> Vec<i64> {
             OrderKeys::new(seed, session, sequence, 15_000).take(50).collect()
         };
-        assert_eq!(of(7, 1, 3), of(7, 1, 3));
-        let all: BTreeSet<Vec<i64>> = [of(7, 1, 3), of(7, 2, 3), of(7, 1, 4), of(8, 1, 3)].into();
+        assert_eq!(keys(7, 1, 3), keys(7, 1, 3));
+        let all: BTreeSet<Vec<i64>> = [keys(7, 1, 3), keys(7, 2, 3), keys(7, 1, 4), keys(8, 1, 3)].into();
         assert_eq!(all.len(), 4);
     }
 

@@ -422,13 +422,15 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
         Some(engine) => {
             for treatments in study.instances() {
                 let options = study.engine_options_of(&study.treatments[treatments[0]]);
-                versions.push(engine.version(&options).map_err(engine_error)?);
+                let version = engine.version(&options).map_err(engine_error)?;
+                if !versions.contains(&version) {
+                    versions.push(version);
+                }
             }
         }
         None if versions.is_empty() => versions.push(program::hello(&found.worker)?.version),
         None => {}
     }
-    versions.dedup();
     let engine_version = versions.join(" and ");
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let program = env!("CARGO_PKG_VERSION").to_owned();

@@ -77,7 +77,12 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     }
     // After the engine itself: where both are missing, its name is the one that is known.
     let queries = Some(settings(&second(&home, engine, python.as_deref())?)?);
-    let versions = found.iter().map(|(_, found)| found.version.clone()).collect();
+    let mut versions: Vec<String> = Vec::new();
+    for (_, found) in &found {
+        if !versions.contains(&found.version) {
+            versions.push(found.version.clone());
+        }
+    }
     let Some((_, first)) = found.into_iter().next() else {
         return Err(AppError::Input("the study has no treatments".to_owned()));
     };
