@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 /// Names the folder of axe-core, which `cargo xtask test` fetches.
 const VARIABLE: &str = "THREADWISE_TEST_AXE";
 
-/// Widths of windows in CSS pixels.
-const WIDTHS: [u32; 2] = [1200, 390];
+/// A window's width in CSS pixels, and its colour scheme.
+type Window = (u32, &'static str);
 
-/// Colour schemes.
-const SCHEMES: [&str; 2] = ["light", "dark"];
+/// Rules for widths and rules for colours do not depend on each other, so that two windows have every rule.
+const OPPOSITE: [Window; 2] = [(1200, "light"), (390, "dark")];
+
+/// All four, for the page that has the most.
+const EVERY: [Window; 4] = [(1200, "light"), (390, "dark"), (1200, "dark"), (390, "light")];
 
 /// Unfolds everything, looks for faults, and sends what was found to the page around.
 const LOOK: &str = r#"
@@ -58,16 +61,15 @@ fn with_axe(page: &str, axe: &Path) -> String {
     )
 }
 
-/// One window for each width and colour scheme; a frame has the width and the scheme that it is given.
-fn windows() -> String {
-    let frame = |(width, scheme): (&u32, &&str)| {
+/// A page with a frame for each window; a frame has the width and the scheme that it is given.
+fn around(windows: &[Window]) -> String {
+    let frame = |(width, scheme): &Window| {
         format!(
             "<iframe name=\"{scheme}-{width}\" src=\"page.html\" \
              style=\"width: {width}px; height: 900px; border: 0; color-scheme: {scheme}\"></iframe>"
         )
     };
-    let both = WIDTHS.iter().flat_map(|width| SCHEMES.iter().map(move |scheme| (width, scheme)));
-    let frames: Vec<String> = both.map(frame).collect();
+    let frames: Vec<String> = windows.iter().map(frame).collect();
     format!(
         "<!doctype html><html lang=\"en\"><meta name=\"color-scheme\" content=\"light dark\">\
          <script>{KEEP}</script>{}</html>",
@@ -75,14 +77,23 @@ fn windows() -> String {
     )
 }
 
-/// Opens the page in all windows and checks each.
+/// Opens the page wide and light, narrow and dark, and checks both.
 pub fn assert_accessible(what: &str, page: &str) {
+    assert_in(&OPPOSITE, what, page);
+}
+
+/// Opens the page in both widths with both colour schemes.
+pub fn assert_accessible_in_every_window(what: &str, page: &str) {
+    assert_in(&EVERY, what, page);
+}
+
+fn assert_in(windows: &[Window], what: &str, page: &str) {
     let (Some(browser), Some(axe)) = (chromium::found(), axe()) else { return };
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("page.html"), with_axe(page, &axe)).unwrap();
-    let around = folder.path().join("windows.html");
-    std::fs::write(&around, windows()).unwrap();
-    let (dom, log) = dump(browser, folder.path(), &around, 60_000);
+    let outer = folder.path().join("windows.html");
+    std::fs::write(&outer, around(windows)).unwrap();
+    let (dom, log) = dump(browser, folder.path(), &outer, 60_000);
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0;
     let mut found = BTreeSet::new();
     for part in root.split("data-found-").skip(1) {
@@ -103,7 +114,7 @@ pub fn assert_accessible(what: &str, page: &str) {
         assert_eq!(window["faults"], serde_json::json!([]), "{what}: {window:#}");
         found.insert(name);
     }
-    assert_eq!(found.len(), WIDTHS.len() * SCHEMES.len(), "{what}: windows that answered: {found:?}");
+    assert_eq!(found.len(), windows.len(), "{what}: windows that answered: {found:?}");
     let console: Vec<&str> = log.lines().filter(|line| line.contains(":CONSOLE")).collect();
     assert!(console.is_empty(), "{what}: {console:#?}");
 }

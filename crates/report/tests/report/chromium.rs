@@ -1,6 +1,6 @@
 //! Opens a report in a headless browser: charts are drawn, the console is clean.
 
-use crate::accessibility::assert_accessible;
+use crate::accessibility::{assert_accessible, assert_accessible_in_every_window};
 use crate::page::hostile;
 use crate::probes::{Probed, eight, many, two};
 use crate::support::Fixture;
@@ -73,7 +73,10 @@ fn hostile_texts_do_nothing_in_a_browser() {
 
 #[test]
 fn studies_and_hostile_texts_are_accessible() {
-    assert_accessible("a study", &html::render(&Fixture::generated(4, 5).document()).unwrap());
+    assert_accessible_in_every_window(
+        "a study",
+        &html::render(&Fixture::generated(4, 5).document()).unwrap(),
+    );
     assert_accessible("hostile texts", &html::render(&hostile().document()).unwrap());
 }
 

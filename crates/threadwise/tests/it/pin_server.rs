@@ -138,7 +138,7 @@ const QUICK: [&str; 10] = [
     "--allow-busy",
     "--no-probe",
     "--no-html",
-    "--blocks=8",
+    "--blocks=4",
     "--seed=7",
     "--output=s.threadwise",
     "--placement=1c1t",
